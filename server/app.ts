@@ -1,3 +1,10 @@
+/*
+ * Assembles the HTTP interface: all routes, the middleware around them, and the values that handlers share. A request
+ * passes in this order: request id and security headers, errors, check of raw headers, route, key, grant, body, fields,
+ * link, rate limit, work. A request without a route gets a hint if the base URL or the end of the path is wrong. A
+ * worker node has health and metrics only. During a shutdown every answer announces the end of its connection.
+ */
+
 import type Router from '@koa/router';
 import type Koa from 'koa';
 import { GatewayError } from '../core/runtime/index.js';

@@ -1,3 +1,7 @@
+/*
+ * Closes resources in the reverse order of their opening. If opening fails halfway, what was opened before is closed.
+ */
+
 /** Resources to close, last opened first. */
 export interface CloseList {
   add(close: () => unknown): void;

@@ -1,4 +1,4 @@
-/**
+/*
  * The whole server, for embedding: `openServer` opens everything by its settings without listening, `createHttpServer`
  * makes a server for its handler, `openState` opens a state for a gateway of your own.
  */

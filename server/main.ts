@@ -1,3 +1,11 @@
+/*
+ * Runs `mediagate serve`: opens everything, listens, prints the address or the first-run banner, and waits for a
+ * signal. The start does not wait for the check of upstreams, whose results are logged. The first signal drains:
+ * running requests may finish within the configured time, jobs stop in order, and everything is closed. A second signal
+ * ends the process at once. An unhandled rejection is logged and the process continues; an uncaught error ends it with
+ * exit code 1, because its state is unknown. A broken socket affects only itself.
+ */
+
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { promisify } from 'node:util';

@@ -1,3 +1,8 @@
+/*
+ * Collects the migrations of all folders that own tables. They run in the order of their names, and a released
+ * migration never changes.
+ */
+
 import { type Migrations, processMigrations } from '../core/database/index.js';
 import { jobMigrations } from '../core/jobs/index.js';
 import { cacheMigrations } from '../core/storage/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Builds the whole state from its settings. It is the one place that decides what changes when the gateway is scaled
+ * out: SQLite or PostgreSQL, local files or an object store, the cache in SQL or in Redis, the clock of this process or
+ * of the database. All parts share one database, one table of rate limits and one process id, so their transactions can
+ * combine. Closing runs in order: jobs, settlements, counts, cache and database. If a part fails to open, what was
+ * opened before is closed.
+ */
+
 import { createDatabaseClock, createInstances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Creates the gateway of core from the settings and the plugins file. The file is the configured one,
+ * `plugins.config.json` of the working folder, or that of the package. Programs such as ffmpeg and the browser are
+ * looked up once; a configured program that is not executable ends the start. Prices are taken from the plugins file
+ * and `PRICES_FILE`, and aliases of a model share its prices. For inspection (`readOnly`) nothing is checked and no
+ * secret is created.
+ */
+
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,3 +1,11 @@
+/*
+ * Opens everything that `mediagate serve` needs except its listeners; programs that embed the gateway call it too.
+ * State, gateway, identity, metrics and the product's services open one after the other, and close in the reverse
+ * order, also if a later one fails. Koa loads while the database opens, because it takes longest. The process registers
+ * a fingerprint of its settings, and its health reports settings that differ from those of other processes. It refuses
+ * prices in another currency than that of the usage log.
+ */
+
 import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import type { Gateway, GatewayServices } from 'mediagate';

@@ -1,3 +1,7 @@
+/*
+ * Groups plugin instances that have the same plugin, state and reason, for lists that people read.
+ */
+
 import type { PluginStatus } from '../core/contracts/index.js';
 
 /** Plugin instances with the same status: one per model, reported as a group. */

@@ -1,3 +1,8 @@
+/*
+ * The role of a process (`api`, `worker` or `all`) and the settings that follow from it. Roles need PostgreSQL, since
+ * nodes share work only there.
+ */
+
 import { type Settings, SettingsError } from './settings/index.js';
 
 /** The role of a process: `api` answers requests, `worker` runs background jobs, `all` does both. */

@@ -1,3 +1,10 @@
+/*
+ * The whole state of the gateway as one interface: accounts, keys, limits, budgets, usage, jobs, files and cache.
+ * `openState` opens and migrates it; the drivers behind it depend on the settings and are loaded only then. Several
+ * processes may open the same state. `openRecords` opens the part in SQL alone, for commands that need no files. The
+ * CLI, the server and tests use this interface, and every method states how long it waits for an unavailable database.
+ */
+
 import type { BackgroundResponses, Cache, Clock, Logger, Meter, Storage, Tracer } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
 import { systemClock } from '../core/runtime/index.js';

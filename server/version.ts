@@ -1,3 +1,7 @@
+/*
+ * Two versions: that of the wire formats, as a date that changes with every visible change, and that of the package.
+ */
+
 import { readFileSync } from 'node:fs';
 
 /** Version of the wire formats, as a date (service document 9). Changes with every visible change. */

@@ -1,3 +1,11 @@
+/*
+ * Writes the plans of accounts. A grant is a row that stays when it is revoked. The plan in force and those after it
+ * are computed from all grants that were not revoked (plan-stack.ts), and then copied to the account, to all its keys
+ * and to their budgets in the same transaction, so that a request reads only its key. Each id grants once: a repeated
+ * payment notice has no effect. Every change locks the account first and its keys in the order of their ids, so that
+ * two transactions do not deadlock.
+ */
+
 import { randomUUID } from 'node:crypto';
 import {
   type Engine,

@@ -1,3 +1,10 @@
+/*
+ * What a user may see of the own account: plan, keys, rate limits, budget and usage, in the form of the dashboard and
+ * of `GET /api/user`. It reads only, consumes no rate limit, and never contains the secret of a key. The budget is read
+ * before the totals of usage, so the totals are never behind it. Rate limits are read for valid keys alone, with one
+ * query for each key and family.
+ */
+
 import type { Clock } from '../../core/runtime/index.js';
 import type { BudgetState, Budgets } from '../budgets/index.js';
 import { isoTime } from '../format/index.js';
@@ -26,11 +33,6 @@ import {
 import type { AccountPlan, AccountRecord } from './account-plans.js';
 import type { Accounts } from './accounts.js';
 import type { UserRecord } from './tables.js';
-
-/*
- * What a user may see of the own account: plan, keys, rate limits, budget and usage, as the dashboard and `GET /api/user`
- * show them.
- */
 
 /** What an answer needs besides its subject. */
 export interface AccountAnswer {

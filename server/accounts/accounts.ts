@@ -1,3 +1,8 @@
+/*
+ * Finds accounts, and grants plans without an order, as an operator does. A grant changes the account, its keys and its
+ * budget in one transaction and writes the audit row `plan.granted`.
+ */
+
 import { randomUUID } from 'node:crypto';
 import { type Database, type DatabaseClock, isStorable } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';

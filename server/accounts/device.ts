@@ -1,3 +1,10 @@
+/*
+ * The device flow of OAuth (RFC 8628), by which a program gets a session of a user without seeing a password: it
+ * requests a code, the user enters the code on the site, and the program polls until then. Codes are valid for 10
+ * minutes; the latest 20,000 are stored, by the hash of the secret code. A token is returned once. A program that polls
+ * too soon must wait 5 s longer from then on. Starts and polls are limited by address, at 60 and 1,200 a minute.
+ */
+
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { field, optional, Type } from '../../core/contracts/index.js';

@@ -1,19 +1,17 @@
+/*
+ * One free tier for one identity. Without this, a person could erase the account, sign in again, and use the free
+ * allowance of the period once more. The erasure of an account keeps a keyed hash of issuer and subject, and what the
+ * current period's free allowance had used: nothing else, and only until the period ends. The first sign-in of that
+ * identity moves it to the new account and deletes the row. The secret of the hash is in no table, so that a copy of
+ * the database identifies no person.
+ */
+
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Engine, Tables, Transaction } from '../../core/database/index.js';
 import { atTime, type Budget, type BudgetRow, nextPeriodAt, toBudgetRow } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { FREE_PLAN_ID } from '../plans/index.js';
 import { locked } from './account-plans.js';
-
-/*
- * One free tier for one identity. Without this, a person could erase the account, sign in again, and use the free
- * allowance of the period once more.
- *
- * The erasure of an account keeps a keyed hash of issuer and subject, and what the current period's free allowance had
- * used: nothing else, and only until the period ends. The first sign-in of that identity moves it to the new account and
- * deletes the row. The secret of the hash is in no table, so that a copy of the database
- * identifies no person.
- */
 
 /** Secrets of the hash, newest first: at least one. Loaded when an identity is erased or new. */
 export type IdentitySecrets = () => Promise<readonly Uint8Array[]>;

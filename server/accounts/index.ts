@@ -1,3 +1,8 @@
+/*
+ * Accounts of the site: users, sign-in, sessions, plans and the issue of keys. Other folders import these from here
+ * alone.
+ */
+
 export {
   type AccountPlan,
   type AccountRecord,

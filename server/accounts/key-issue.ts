@@ -1,3 +1,11 @@
+/*
+ * Makes and rotates keys that follow the plan of their account. The transaction locks the account, counts its valid
+ * keys, grants the free tier if there is no plan, and inserts the key with the columns of the plan. A rotated key stays
+ * valid for its overlap and shares the budget with its successor; at most ten replaced keys of a site account may still
+ * work. Each creation deletes invalid keys beyond the latest 20, unless the usage log may still refer to them. Accounts
+ * of operators have no row, so their rotation locks the key itself.
+ */
+
 import { randomUUID } from 'node:crypto';
 import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The service's description of itself for programs: manifest, plans, session and the guide for setting up clients,
+ * under `/api/agent`. Addresses are taken from the declared routes, so the manifest never names a route that does not
+ * exist. Public answers may be cached; those about a user are private. Prices of plans are included only if the
+ * operator publishes them. The guide is JSON, or Markdown for clients that accept it, and no answer contains a key.
+ * Without a session the routes answer with where to sign in.
+ */
+
 import type { Gateway } from 'mediagate';
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { MAX_REFERENCES } from '../../core/images/index.js';

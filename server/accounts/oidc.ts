@@ -1,3 +1,11 @@
+/*
+ * Sign-in with OpenID Connect: the code flow with PKCE. The issuer comes from the settings, or from a plugin for
+ * development, which works only on loopback. The client library is loaded at the first sign-in, and metadata is fetched
+ * at most once an hour. All requests go through the gateway's guarded HTTP client with a timeout of 5 s and at most 1
+ * MiB. A token with an unknown key id causes one new fetch of the signing keys, limited by id and in total. Errors
+ * quote nothing of the provider, since its messages may contain codes and tokens.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client';
 import type { HttpClient, OpenIdentityProvider } from '../../core/contracts/index.js';

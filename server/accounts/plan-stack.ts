@@ -1,5 +1,3 @@
-import { FREE_PLAN_ID, type PlanPrice, type PlanTerms } from '../plans/index.js';
-
 /*
  * Computes the plan of an account from all its grants. One plan is active; the others are paused below it and resume,
  * one after the other, when it ends. The same plan is extended. Another plan starts at once: the remaining paid time of
@@ -7,6 +5,8 @@ import { FREE_PLAN_ID, type PlanPrice, type PlanTerms } from '../plans/index.js'
  * new one, or without an end, is paused instead; the free tier is neither, it restarts with a new key. Only the grants
  * and the resulting schedule are stored, so revoking a grant leaves the account as if it had never been made.
  */
+
+import { FREE_PLAN_ID, type PlanPrice, type PlanTerms } from '../plans/index.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The latest end: years have four digits. */

@@ -1,3 +1,11 @@
+/*
+ * Sessions of browsers (a cookie) and of programs (a bearer token of the device flow). Only the hash of the secret is
+ * stored. A session ends after 12 hours without a request, and after 7 days (browser) or 12 hours (program) in any
+ * case; its use is written at most once a minute. A user has at most 50 sessions. The guard checks the session first
+ * and then that the request comes from a page of the site. Pages call the API under `/api/play/v1`, where the newest
+ * key of the account applies, so no page contains a key.
+ */
+
 import {
   type Database,
   type DatabaseClock,

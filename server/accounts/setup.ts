@@ -1,3 +1,10 @@
+/*
+ * Instructions that set up clients (environment, curl, the OpenAI SDKs, Codex) with files and shell commands, as JSON
+ * and as Markdown. The commands name models that the account's plan allows, and read the key from `MEDIAGATE_API_KEY`;
+ * no example contains a key. The steps depend on whether the user is signed in and has a valid key. Texts that come
+ * from settings are quoted for the shell. The file also has the response schemas that account and payment routes share.
+ */
+
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { shellWord } from '../format/index.js';

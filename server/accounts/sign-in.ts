@@ -1,3 +1,11 @@
+/*
+ * The routes that sign users in and out, and the stored attempts to sign in. An attempt keeps the PKCE verifier, the
+ * nonce and the hashes of `state` and of a cookie for 10 minutes; the callback takes it once, and only from the browser
+ * that began it. The latest 20,000 attempts are stored, and an address may start 120 a minute. On loopback, a sign-in
+ * moves to the host name of its callback first, because browsers do not send the cookie of `localhost` to `127.0.0.1`.
+ * Signing out without a session is no error.
+ */
+
 import { Type } from '../../core/contracts/index.js';
 import {
   type Database,

@@ -1,3 +1,10 @@
+/*
+ * The tables of accounts, users, sessions, sign-in attempts, device codes, granted plans and erased allowances. Secrets
+ * are stored as hashes alone. An account's row has its plan in columns and the plans after it as JSON, so a plan that
+ * resumes needs no write. Every change of an account locks its row first, so that keys, orders and plans of one account
+ * change one by one. Issuer and subject together identify a user; the e-mail address does not.
+ */
+
 import { type Migrations, sqlMigration } from '../../core/database/index.js';
 
 declare module '../../core/database/tables.js' {

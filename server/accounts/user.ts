@@ -1,3 +1,10 @@
+/*
+ * The routes of the signed-in user's account under `/api/user`: overview, and creating, rotating and revoking API keys.
+ * A key is shown only in the answer that creates it, or in the repetition of that request with the same session and
+ * `Idempotency-Key`. Bodies are read only with a session, are at most 4 KiB, and are refused if they have an unknown
+ * field. A user may make 20 keys a minute, because each new key begins with an unused rate limit.
+ */
+
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { createValidator, GatewayError, type Validator } from '../../core/runtime/index.js';
 import { isVisible } from '../format/index.js';

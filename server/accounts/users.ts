@@ -1,3 +1,11 @@
+/*
+ * Finds, signs in, suspends and resumes users. The first sign-in of an issuer and subject creates the user with an
+ * account; when two nodes create it at the same moment, one insert has no effect and the user of the other is used. A
+ * suspension ends sessions, disables the keys and cancels the jobs of the account in one transaction; a concurrent
+ * sign-in waits for it or is ended by it. With the development provider, the first user becomes the operator under a
+ * named lock. Every change writes an audit row.
+ */
+
 import { randomBytes } from 'node:crypto';
 import {
   isStorable,

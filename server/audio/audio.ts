@@ -1,3 +1,11 @@
+/*
+ * Hosted MP3 files, and what all audio routes share: admission, idempotent answers, the upload and the check of fields.
+ * The first GET of an MP3 makes the file and streams it meanwhile; a range request waits for the complete file; HEAD
+ * makes nothing. Audio work uses a request of the budget and no tokens. If its cost depends on the length of a
+ * recording, the length is measured with ffmpeg before the work is admitted; what the file states about itself does not
+ * count. An upload is on disk until its request has ended.
+ */
+
 import type { AudioExchange, UploadedAudio } from '../../core/audio/index.js';
 import {
   type AudioOperation,

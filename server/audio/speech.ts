@@ -1,3 +1,11 @@
+/*
+ * The routes that make audio: speech, sound effects and voice conversion. Audio is streamed while the model makes it,
+ * or sent as events with chunks in base64 whose last one has the usage. A failure during the events is an event of its
+ * own, because the status has been sent. Unknown fields of speech are ignored and named; those of sound effects and
+ * voice conversion are passed to the vendor, since each has settings of its own. Fields with several accepted names may
+ * be sent under one of them only.
+ */
+
 import type { AudioResponse, AudioResponseEnd } from '../../core/audio/index.js';
 import {
   type ChangeVoiceCall,

@@ -1,3 +1,11 @@
+/*
+ * Transcription and translation of audio, answered as JSON, text, subtitles or events. The transcript of the model is
+ * complete before it is encoded, so `stream` changes the form of the answer and not its time. Fields that only some
+ * vendors know are left out and named if the model does not take them; a request for speakers is refused by a model
+ * that cannot tell them apart. Language codes are checked and reduced to the code without a region. Values that a model
+ * does not report are null, not zero.
+ */
+
 import type { TranscriptionResult } from '../../core/audio/index.js';
 import {
   field,

@@ -1,3 +1,10 @@
+/*
+ * The audit log: who did what to which subject, written in the transaction of the action, so that neither exists
+ * without the other. Rows are only ever added; an erasure clears words about a person in them. Rows of one subject are
+ * numbered from 1. The caller holds the lock of the subject, so the numbers have no gaps. Notes are cut at 500
+ * characters and actors at 200, without characters that cannot be stored.
+ */
+
 import {
   type CompiledQuery,
   type Database,

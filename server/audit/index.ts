@@ -1,3 +1,7 @@
+/*
+ * Writes and lists the audit log, for every folder whose actions are recorded.
+ */
+
 export {
   type Audit,
   type AuditEntry,

@@ -1,3 +1,11 @@
+/*
+ * Restores a backup into an empty data folder. Everything is copied to temporary names, compared with its digest and
+ * checked (the database, its row counts and schema, the length of secrets) before anything is renamed; the database
+ * comes last, so an interrupted restore leaves no state that a gateway would start with. The remains of an interrupted
+ * restore are removed by the next one. Files that the list of digests does not name are ignored, and the list cannot
+ * name a path outside of the backup.
+ */
+
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';

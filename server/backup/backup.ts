@@ -1,3 +1,11 @@
+/*
+ * Copies the state of a data folder (SQLite, files, secrets if requested) while a gateway serves and writes. Files come
+ * first, then the database as it is at one instant, then files added meanwhile, so that each file that a row names is
+ * there. A backup is a folder: `state.sqlite`, `files/`, `secrets/`, `manifest.json`, and `SHA256SUMS`, which lists all
+ * of it in the form that `sha256sum --check` reads. It gets its name once everything in it is synced to the disk; until
+ * then, and after a failure, there is no folder with that name.
+ */
+
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, type Static, Type } from '../../core/contracts/index.js';
@@ -128,11 +136,6 @@ async function exists(file: string): Promise<boolean> {
 function refuse(message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param: 'folder' });
 }
-
-/*
- * A backup is a folder: `state.sqlite`, `files/`, `secrets/` if requested, `manifest.json`, and `SHA256SUMS`, which
- * lists all of it in the form that `sha256sum --check` reads.
- */
 
 export const MANIFEST_FILE = 'manifest.json';
 export const SUMS_FILE = 'SHA256SUMS';

@@ -1,3 +1,8 @@
+/*
+ * Backup, restore, migration and import of a state, for the CLI and `doctor`. The heavy parts are loaded with their
+ * first use.
+ */
+
 export type { Progress } from './backup.js';
 export {
   backUpState,

@@ -1,3 +1,8 @@
+/*
+ * Maintenance of a state without a gateway: reading and migrating the schema, backup, restore and import into
+ * PostgreSQL. Each part is loaded only when its function is called.
+ */
+
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from '../../core/contracts/index.js';

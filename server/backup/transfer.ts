@@ -1,3 +1,11 @@
+/*
+ * Imports a state from SQLite into an empty PostgreSQL. It reads a copy of the database that is migrated to the schema
+ * of this release; the source is never changed, and no other process may have it open. Files are copied first and each
+ * is verified; then all rows are copied in one transaction, under a lock on the target's tables, and the counts are
+ * compared before it commits. So an interrupted import has written no row and can be repeated. Cached values and the
+ * list of processes are not copied. Damaged files are counted and skipped.
+ */
+
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, mkdtemp, open, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,3 +1,11 @@
+/*
+ * Alerts of budgets: one when 80 % of a limit is used, and one when all of it is. The transaction that counts the usage
+ * writes the row, and the primary key makes it the only one of its period and limit. A process that has the address of
+ * the operator's webhook takes due rows, delivers them and retries with a delay; the row stays as the mark of what was
+ * sent. Each process remembers up to 10,000 marks, so further requests of the period write nothing. Plans of site users
+ * cause no alerts.
+ */
+
 import {
   createRowInsertScript,
   type Database,
@@ -11,12 +19,6 @@ import {
 import { dayOf, isSiteAccount } from '../format/index.js';
 import { MICROS } from './amounts.js';
 import type { BudgetAlertsTable, BudgetRow } from './tables.js';
-
-/*
- * Alerts of budgets: one when 80 % of a limit is used, and one when all of it is. The transaction that counts the usage
- * writes the row, and its key makes it the only one of the period. A process with the address of the operator's webhook
- * delivers it, and the row stays as the mark of what was reported.
- */
 
 const THRESHOLDS = [80, 100] as const;
 /** Marks of alerts that are known to be stored, so that further requests of the period write nothing. */

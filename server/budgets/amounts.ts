@@ -1,3 +1,8 @@
+/*
+ * Parses and renders the amounts of budgets, such as `50 USD/month`, `2M tokens/day` or `1000 requests`. Money is
+ * counted in whole millionths of its currency, so that sums are exact. What the renderer writes, the parser accepts.
+ */
+
 import { isCurrency } from '../format/index.js';
 
 /** Money is counted in whole micro units of its currency: sums of them are exact. */

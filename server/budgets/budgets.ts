@@ -1,3 +1,11 @@
+/*
+ * How budgets are counted, as pure functions on a row, and the table that locks the rows for a transaction. A row has
+ * the usage of one period and one day, each with its name; the first access in a later period or day resets it.
+ * Reserved tokens belong to no period: they are held until they are settled, and the used amount counts in the period
+ * of that moment. A clock that is set back does not reopen an earlier period. On PostgreSQL rows are locked in the
+ * order of their ids, so that two transactions do not deadlock.
+ */
+
 import type { Clock } from '../../core/contracts/index.js';
 import {
   createListScript,
@@ -41,12 +49,6 @@ export function createBudgets(database: Database, clock: DatabaseClock): Budgets
     },
   };
 }
-
-/*
- * How a budget is counted. Its row has the usage of one period and one day, each with its name; the first access in a
- * later period or day resets it. Reserved tokens belong to no period: they are held until they are settled, and the
- * used amount counts in the period of that moment. A clock that is set back does not reopen an earlier period.
- */
 
 /** UTC month or day; empty if the period never ends. */
 function periodOf(resets: BudgetPeriod, at: number): string {

@@ -1,3 +1,8 @@
+/*
+ * Budgets of plans, keys, accounts and groups, with their amounts, alerts and tables. Other folders import these from
+ * here.
+ */
+
 export { type AlertTable, type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './alerts.js';
 export {
   BUDGET_FORM,

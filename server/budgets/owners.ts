@@ -1,3 +1,11 @@
+/*
+ * Budgets beside those of plans: of a key, of an account, and of a group of keys, such as a team. Each is an amount for
+ * a period, and an owner may have several. The row of a key lists the ids of all budgets that it is counted for, so
+ * that a request reads no owner. Budgets change in transactions that lock the owner and, on PostgreSQL, a named lock,
+ * so that a key that is made meanwhile gets the budgets of its owners. A budget with the same unit and period keeps its
+ * usage when its amount changes. Every change writes an audit row.
+ */
+
 import { randomUUID } from 'node:crypto';
 import {
   type Database,
@@ -33,12 +41,6 @@ declare module '../http/server-context.js' {
     budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
   }
 }
-
-/*
- * Budgets beside those of plans: of a key, of an account, and of a group of keys, such as a team. Each is an amount for
- * a period, and an owner may have several. The row of a key lists the ids of all that it is counted for, so that a
- * request reads no owner. They change in transactions that lock the owner, and nodes follow as for any change of a key.
- */
 
 /** Held while budgets of owners change, and shared while keys are made, so that a new key has the budgets of its owners. */
 const OWNERS_LOCK = 'budget-owners';

@@ -1,14 +1,14 @@
+/*
+ * Budgets of keys, accounts and groups, in the forms that clients and operators read. Each has one amount. Budgets of
+ * plans may have several limits, and usage-report.ts describes those.
+ */
+
 import { field, Type } from '../../core/contracts/index.js';
 import { isoTime } from '../format/index.js';
 import { Nullable, OneOf, Text } from '../http/index.js';
 import { type BudgetAmount, MICROS, renderBudget, renderMoney } from './amounts.js';
 import { amountOf, nextPeriodAt } from './budgets.js';
 import type { BudgetState } from './tables.js';
-
-/*
- * Budgets of keys, accounts and groups, as clients and operators see them. Each has one amount; those of plans, which
- * may have several limits, are in usage-report.ts.
- */
 
 /** The amount of such a budget, in tokens, requests or micro units. */
 interface BudgetUse extends BudgetAmount {

@@ -1,3 +1,8 @@
+/*
+ * The `mediagate` program: it runs the command of its arguments and sets the exit code. A usage error of a command is
+ * printed with its help command.
+ */
+
 import { type Command, CommanderError } from 'commander';
 import { CommandMistake } from './command.js';
 import { createProgram } from './program.js';

@@ -1,3 +1,11 @@
+/*
+ * What the commands share: their errors, their output, and work with a gateway or the state for the duration of one
+ * command. Standard output contains only a command's result; progress and problems go to standard error. A {@link
+ * CommandMistake} is a usage error and exits with 2, other failures with 1 unless they name a code. Commands refuse to
+ * create an empty state, which would hide a mistyped folder; those that may create one use {@link withNewState}. Long
+ * work can be interrupted and then leaves nothing behind.
+ */
+
 import type { Gateway } from 'mediagate';
 import { createSpinner } from 'nanospinner';
 import type { PluginEntry } from '../../core/contracts/index.js';

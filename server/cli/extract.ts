@@ -1,3 +1,8 @@
+/*
+ * `mediagate extract` runs one extraction in this process, without a server, and prints the answer that `POST
+ * /v1/extract` would give.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { GatewayError, Logger } from '../../core/runtime/index.js';
 import { ERRORS } from '../../core/runtime/index.js';

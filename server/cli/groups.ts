@@ -1,3 +1,10 @@
+/*
+ * The commands of key groups, and of the budgets of accounts. Given amounts replace all earlier ones, and `none`
+ * removes them; running servers follow within 2 seconds. A budget in a currency without prices is refused, since it
+ * would refuse every request. A group with keys is deleted only if asked to release them. The shared account of local
+ * keys has no budget: its keys are limited by their own budgets and by groups.
+ */
+
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../budgets/index.js';
 import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';

@@ -1,3 +1,10 @@
+/*
+ * `mediagate image` makes one image through a job, as the routes do, and prints the name of its file. The target is
+ * checked before the image is made, and its extension selects the format. The process has one image worker and no
+ * workers for extractions, since the jobs of a running server should be left to that server. Ctrl-C cancels the job. If
+ * a finished image cannot be written, the error says where it is stored, because it may have been billed.
+ */
+
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Gateway } from 'mediagate';

@@ -1,3 +1,10 @@
+/*
+ * The commands for background jobs of all accounts: list, show and cancel. Output omits what is private to the owner of
+ * a job: no prompt, and no message of a model's vendor, which may quote one. Ages are measured against the one moment
+ * at which the list was read. A running job is described by the heartbeats of its worker: alive, late, or with an ended
+ * lease, after which another worker takes the job.
+ */
+
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { JobFailure, JobState } from '../../core/contracts/index.js';

@@ -1,3 +1,10 @@
+/*
+ * The commands that change, rotate and show one key. Only the given properties change, and running servers follow
+ * within 2 seconds. The limits of a key that belongs to a plan are checked against that plan, and an update adds no
+ * grants beyond it. Rotation makes a new key with the properties of the old one, which stays valid for an overlap of 24
+ * hours by default. A key may be named by its id or by the key itself.
+ */
+
 import { systemClock } from '../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';

@@ -1,3 +1,10 @@
+/*
+ * The commands that create, list and revoke keys, and the readers of options that key commands share. A new key is
+ * printed once and never again. Ids of models are checked against the plugins file, as a mistyped one would make a key
+ * that is refused everywhere; models of providers that are not ready here count as known, since their variables may be
+ * set in another shell. Values that are not given come from the plan, if there is one.
+ */
+
 import { JOB_PRIORITIES, type JobPriority } from '../../core/contracts/index.js';
 import { readPluginConfig, servesOf } from '../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';

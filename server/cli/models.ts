@@ -1,3 +1,10 @@
+/*
+ * The commands that add, list and test models. Adding changes the plugins file, never the one of the package, which an
+ * upgrade replaces. The changed provider is loaded first, so that its plugin checks the options, and commands at the
+ * same time wait for each other. A further server is refused if it would also serve other models. A test asks the
+ * upstreams of a model and sends one short request, with 16 tokens of output because some servers accept no fewer.
+ */
+
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Gateway } from 'mediagate';

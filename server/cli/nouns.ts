@@ -1,3 +1,9 @@
+/*
+ * Declares the commands that are grouped by a noun: groups, users, models, plans, payments, jobs and the state, with
+ * their options and help texts. The module of a command is loaded when the command runs, so that help is fast. The file
+ * contains no work of its own besides the readers of repeated and numeric options, which all of the commands share.
+ */
+
 import { type Command, InvalidArgumentError } from 'commander';
 import { runCommand } from './command.js';
 
@@ -5,13 +11,13 @@ const USER = 'id of a user or of an account, or the address of one user';
 
 export const BUDGET = 'e.g. "50 USD/month", "2M tokens/day" or "1000 requests/lifetime"; may be repeated';
 
-/** Collects the values of an option that may be repeated. */
 /** @throws InvalidArgumentError */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
 }
 
+/** Collects the values of an option that may be repeated. */
 export function collect(one: string, all: readonly string[] = []): string[] {
   return [...all, one];
 }

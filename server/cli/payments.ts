@@ -1,3 +1,10 @@
+/*
+ * The commands for orders and bank transfers. An operator can confirm, cancel or refund an order, and import the
+ * transfers of a bank statement. An interrupted import can be repeated, since every transfer is counted once. Transfers
+ * that fit no order, or not its amount, are listed for a review. Every change is in the audit log with the system user
+ * who ran the command and an optional note.
+ */
+
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {

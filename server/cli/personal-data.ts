@@ -1,3 +1,9 @@
+/*
+ * The commands that erase a user and that export everything stored about one. An erasure asks for confirmation, after
+ * it has said what is deleted and what is kept; without a terminal it needs `--yes`. One that was interrupted continues
+ * when the command is repeated.
+ */
+
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { UserRecord } from '../accounts/index.js';

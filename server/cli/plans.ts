@@ -1,3 +1,7 @@
+/*
+ * The commands that list the plans and grant one to a user without an order.
+ */
+
 import { renderBudget } from '../budgets/index.js';
 import { isoTime, renderMoney, renderTable } from '../format/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';

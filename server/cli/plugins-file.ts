@@ -1,11 +1,13 @@
+/*
+ * Changes a plugins file as a person would: a value is inserted into the text, and every other byte stays, including
+ * the order and the format of the rest. New lines get the indentation and the line ends of their surroundings. The file
+ * is replaced in one step, so a gateway that starts meanwhile reads the old one or the new one, and nothing is written
+ * if another program changed it in between.
+ */
+
 import { randomBytes } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { CommandFailure } from './command.js';
-
-/*
- * Changes a plugins file as a person would: a value is inserted into the text, and every other byte stays. The file is
- * replaced in one step, so a gateway that starts meanwhile reads the old one or the new one.
- */
 
 /** Path of a value: names of fields and indexes of lists. */
 type JsonPath = readonly (string | number)[];

@@ -1,3 +1,8 @@
+/*
+ * The commands `plugins` and `doctor`, and the lines about plugins in the banner. Long lists of names are cut to a
+ * number there.
+ */
+
 import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
 import type { Finding } from '../doctor/index.js';
 import { renderTable } from '../format/index.js';

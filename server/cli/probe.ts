@@ -1,3 +1,10 @@
+/*
+ * The live probe calls every method of every platform with a link, over the real network, and compares the results with
+ * what each link is expected to give. Only a failure of a method that is expected to work sets exit code 1. Platforms
+ * run at the same time, but the links and methods of one platform one after the other, with pauses, as platforms block
+ * fast clients. Links come from the plugins or from a file.
+ */
+
 import { readFile } from 'node:fs/promises';
 import type { Gateway } from 'mediagate';
 import { type PlatformInfo, type ProbeLink, Type } from '../../core/contracts/index.js';

@@ -1,3 +1,9 @@
+/*
+ * Declares the program and the commands that have no noun of their own, as well as those of keys and usage. Each
+ * command loads only what it needs: `keys list` opens no plugin, and `--help` no database. A usage error is answered in
+ * two lines, the error and the help command; a word that is no command is answered with those that exist.
+ */
+
 import { Command, Option } from 'commander';
 import { pointToSetting, settingsHelp } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';

@@ -1,3 +1,10 @@
+/*
+ * Texts for the person who starts the gateway: the banner, the notices above it, example requests, and readable
+ * messages for startup errors. Examples use what is really available, those that work offline first, and prefer models
+ * that the operator named. A startup error that the settings can fix exits with 2; an unknown one is an internal error,
+ * and its stack is printed.
+ */
+
 import path from 'node:path';
 import type { Gateway } from 'mediagate';
 import type { AudioOperation, PlatformInfo, PluginStatus } from '../../core/contracts/index.js';

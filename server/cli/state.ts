@@ -1,3 +1,10 @@
+/*
+ * The commands that back up, restore, import and migrate the state. A state in PostgreSQL is not copied; the output
+ * names the `pg_dump` command instead, without the password. Restore and import need an empty target. Both warn if keys
+ * were hashed with a pepper that is not configured here, as all of them would be refused. `migrate --check` changes
+ * nothing and exits with 1 if migrations are pending.
+ */
+
 import path from 'node:path';
 import { systemClock } from '../../core/runtime/index.js';
 import {

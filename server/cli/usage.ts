@@ -1,3 +1,9 @@
+/*
+ * `mediagate usage` prints the usage by day, key, route or model, as a table, JSON or CSV, with costs once there were
+ * prices. CSV has the field names of the JSON in its first line, so that both can be read by the same programs. Days
+ * are ordered newest first, all else by the number of requests. Keys that were deleted have no name in the report.
+ */
+
 import { systemClock } from '../../core/runtime/index.js';
 import { csvCell, renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';

@@ -1,3 +1,10 @@
+/*
+ * The commands that list, show, suspend, resume and sign out users, and helpers for all commands that name a user or
+ * write to the audit log. A user is found by their id, the id of their account, or a unique email address. A suspension
+ * ends the sessions and disables the keys; signing out ends only the sessions, and API keys stay valid. The actor in
+ * the audit log is the system user who ran the command.
+ */
+
 import { userInfo } from 'node:os';
 import { systemClock } from '../../core/runtime/index.js';
 import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Dates, durations, money, tables and cells as texts, for the CLI, the site and reports. Days are by UTC, and the text
+ * of the current day is cached, since each request asks for it. Text of strangers must not control a terminal, so
+ * invisible characters are replaced; a CSV cell must not become a formula in a spreadsheet, so such a cell begins with
+ * an apostrophe. Currencies and their digits come from the tables of the runtime. Tables of emoji are built only if a
+ * text needs them.
+ */
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 let cachedDay = Number.NaN;
 let cachedText = '';

@@ -1,3 +1,11 @@
+/*
+ * Addresses: of the listener, of links in answers, of the site with its cookies, and of clients. A client's address is
+ * read from `X-Forwarded-For` only if a trusted proxy sent it, from the end of the list, and through at most 32
+ * proxies; a client can write anything before that. Limits by address count an IPv4 address, or the /64 of an IPv6
+ * address, in fixed windows of a minute in this process. They keep at most 10,000 names and evict the oldest. Cookies
+ * on https have the `__Host-` prefix.
+ */
+
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import proxyAddress from 'proxy-addr';

@@ -1,16 +1,16 @@
+/*
+ * Limits the memory for request bodies of all requests of a process. Memory is reserved as bytes arrive, not as a
+ * request announces them. One owner (an account, a key without one, or a network of addresses) may use three eighths of
+ * it. A body that arrives too slowly is ended. When the memory is full, the slowest bodies are ended first, then those
+ * of the largest owner, before a new one is refused. A body up to 1 MiB counts its bytes; a larger one takes one of a
+ * few slots instead. One timer checks each body once per interval. A body costs two map operations and two set
+ * operations.
+ */
+
 import { GatewayError } from '../../core/runtime/index.js';
 import { type FixedWindow, networkOf } from './addresses.js';
 
-/**
- * Memory for request bodies, shared by all requests of a process.
- *
- * Promise: memory is reserved as bytes arrive, not as a request announces them. One owner (an account, a key without
- * one, or a network of addresses) may use three eighths of it. A body that arrives too slowly is ended. When the memory
- * is full, it first ends the slowest bodies, then those of the largest owner, before it refuses a new one.
- * How: a body up to 1 MiB counts its bytes; a larger one takes one of a few slots instead. One timer for all bodies
- * checks each once per interval.
- * Cost: two map operations and two set operations per body.
- */
+/** Memory for request bodies, shared by all requests of a process. */
 export interface BodyBudget {
   /**
    * Opens a reservation for a body. `end` is called at most once, if the body is ended before all of it has arrived.

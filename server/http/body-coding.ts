@@ -1,17 +1,15 @@
+/*
+ * Decodes request bodies that are sent with a `Content-Encoding`. The reader of the body sees decoded bytes, as they
+ * arrive, and applies its limits to them: a small body that expands to a large one is refused at the limit and not
+ * decoded further. With several codings, no stage may produce more than that limit either. The reader sets the pace:
+ * what it does not read is not decoded. Each coding is one stream of Node's zlib, which decodes on the thread pool in
+ * pieces of 64 KiB. A body without a coding costs only the reading of the header.
+ */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { GatewayError } from '../../core/runtime/index.js';
-
-/*
- * Decodes request bodies that are sent with a `Content-Encoding`.
- *
- * Promise: the reader of the body sees decoded bytes, as they arrive, and applies its limits to them. So a small body
- * that expands to a large one is refused at the limit, and not decoded further. No stage of several codings may produce
- * more than that limit either. The reader sets the pace: what it does not read is not decoded.
- * How: one stream of Node's zlib for each coding, which decodes on the thread pool in pieces of 64 KiB.
- * Cost: none for a body without a coding, except for reading the header.
- */
 
 /** Codings as `Accept-Encoding` lists them. */
 const ACCEPTED = 'gzip, deflate, br, zstd, identity';

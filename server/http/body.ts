@@ -1,3 +1,11 @@
+/*
+ * Reads request bodies: JSON objects and HTML forms. Call it after the key was checked, so that no bytes of
+ * unauthorized clients are read. Each chunk is counted in the memory budget and scanned for depth and number of values
+ * before anything is parsed. Bodies above 256 KiB or 20,000 values are parsed on another thread; chunks are copied into
+ * one buffer, and large buffers are freed at once, not by the garbage collector. After 512 KiB of one body, other
+ * requests get a turn. Refused requests with a body above 64 KiB count towards a limit of the owner.
+ */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';

@@ -1,9 +1,9 @@
-import type { Next, RequestContext } from './koa-app.js';
-
 /*
  * Cross-origin requests to the API, for pages of other origins that send a key of their own user. Cookies are never
  * allowed: no answer has `Access-Control-Allow-Credentials`, so the session of the site is not usable from elsewhere.
  */
+
+import type { Next, RequestContext } from './koa-app.js';
 
 const API = '/v1/';
 const METHODS = 'GET, POST, DELETE';

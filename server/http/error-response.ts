@@ -1,3 +1,12 @@
+/*
+ * Converts everything that a handler throws into an answer. One table maps each error code to its HTTP status and
+ * `error.type`; model routes differ in a few codes. The body has the format of the route: the usual one, Anthropic's,
+ * OAuth's, RFC 9457 for clients that ask for it, or a page for browsers. An unexpected error becomes `internal_error`;
+ * its cause is in the log, never in the answer. `x-should-retry: false` and `Retry-After` tell SDKs whether to repeat.
+ * On text routes the vendor's own code, message and status reach the client. If the request has an unread body, the
+ * answer is sent before the body is drained.
+ */
+
 import type { IncomingMessage } from 'node:http';
 import type { JobFailure } from '../../core/contracts/index.js';
 import {

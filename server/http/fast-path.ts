@@ -1,17 +1,18 @@
+/*
+ * Everything that bypasses the public interface of Koa, of its router or of Node's responses, to save CPU on each
+ * request. All other code uses Koa as its documentation describes it. Each part says what it bypasses, why, and what it
+ * gains. A part without a gain has no place here.
+ *
+ * The gains were measured with each part switched off in turn, in 100 pairs of 200 requests of 16 clients over
+ * loopback. They are CPU time of one request, with that of its client: 45 µs for a chat that is answered whole, 41 µs
+ * for a link from the cache (tenth percentile; two cores of an AMD EPYC, Node 24). A part that is switched off for
+ * nothing shows up to 0.4 µs.
+ */
+
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 import type Router from '@koa/router';
 import Koa from 'koa';
 import type { Next, RequestContext, RequestState } from './koa-app.js';
-
-/**
- * Everything that bypasses the public interface of Koa, of its router or of Node's responses, to save CPU on each request.
- * All other code uses Koa as its documentation describes it. Each part says what it bypasses, why, and what it gains. A part
- * without a gain has no place here.
- *
- * The gains were measured with each part switched off in turn, in 100 pairs of 200 requests of 16 clients over loopback. They
- * are CPU time of one request, with that of its client: 45 µs for a chat that is answered whole, 41 µs for a link from the
- * cache (tenth percentile; two cores of an AMD EPYC, Node 24). A part that is switched off for nothing shows up to 0.4 µs.
- */
 
 const { ServerResponse } = process.getBuiltinModule('node:http');
 

@@ -1,3 +1,11 @@
+/*
+ * Answers GET and HEAD with a stored file by RFC 9110: the whole file, one range (206), 304 for a valid cached copy,
+ * 412 if the client has a part of another file, 416 for a range outside. The body must have the size and tag that the
+ * headers state; if the file was replaced meanwhile, the request fails instead of sending wrong bytes. Bytes are read
+ * at the client's pace with about 64 KiB in memory. A client that reads nothing for two minutes is disconnected. Pages
+ * of other origins may use files, but nothing in a file can run.
+ */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import fresh from 'fresh';

@@ -1,3 +1,11 @@
+/*
+ * Reads `multipart/form-data`. An audio file is written to disk while it arrives and removed when the handler has
+ * ended; other files stay in memory. A form has at most 20 parts; a field has at most 64 KiB, or 1 MiB for long fields.
+ * The form counts in a memory budget, and is ended if it arrives too slowly. The fingerprint is a hash of fields and
+ * files in which the boundary, file names and the order of different fields make no difference. After a failure the
+ * rest of the request is discarded, since unread bytes would hide a disconnect.
+ */
+
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';

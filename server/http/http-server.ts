@@ -1,3 +1,11 @@
+/*
+ * A Node server that slow, broken and hostile clients cannot block, and its shutdown. A connection has time limits for
+ * header, request and reading, at most 1,000 requests and 32 pipelined ones; one address has at most 1,000 sockets.
+ * Pipelined requests start one after the other. Invalid HTTP gets an answer with a body, and the connection closes
+ * after the client could read it. The shutdown stops accepting, lets requests finish until the timeout, and announces
+ * the end of each connection; the remaining requests get an error that asks for a retry.
+ */
+
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

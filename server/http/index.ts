@@ -1,3 +1,7 @@
+/*
+ * What other folders may import of HTTP: routes, bodies, answers, errors, addresses, the server and the app.
+ */
+
 export {
   type AddressOf,
   createAddressLimit,

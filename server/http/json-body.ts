@@ -1,3 +1,11 @@
+/*
+ * Parses JSON bodies, large ones on a thread that loads nothing else. While bytes arrive, a scan counts values and
+ * nesting and records long strings, at several hundred megabytes a second. Long strings of plain ASCII, such as base64,
+ * are neither parsed nor copied: short marks replace them and are restored on the main thread. A brief body omits
+ * fields above 8 KiB, because the bytes go to the model anyway. The fingerprint is a hash of canonical JSON, fed in
+ * pieces, so that a large body is not in memory twice. Texts above 4 MiB that are not plain ASCII are refused.
+ */
+
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { isRecord } from '../../core/runtime/index.js';

@@ -1,3 +1,8 @@
+/*
+ * Runs in a worker thread: parses the large bodies it receives, with a lower priority than the main thread, and returns
+ * their bytes.
+ */
+
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';

@@ -1,14 +1,16 @@
+/*
+ * Parses large bodies on worker threads: on the main thread, 55 MB of JSON would block all other requests for a third
+ * of a second. There are two threads, each started on first use and with at most 512 MB of heap. A thread parses one
+ * body at a time. Owners with waiting bodies alternate, so that one account with many large bodies delays another
+ * account by one of them. At most 64 bodies wait, 24 of one owner; a full queue drops the latest body of the owner with
+ * the most. The bytes are transferred, not copied. A thread that fails is replaced.
+ */
+
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { LargeBody, LargeBodyPlan, Parsed } from './json-body.js';
 
-/**
- * Parses large bodies on separate threads: on the main thread, 55 MB of JSON would block all other requests for a third
- * of a second.
- *
- * There are two threads, each started on first use. A thread parses one body at a time. Owners with waiting bodies take
- * turns, so that one account with many large bodies delays another account by one of them.
- */
+/** A body for a thread, and how the thread parses it. */
 export interface ParseOrder {
   bytes: Uint8Array<ArrayBuffer>;
   plan: LargeBodyPlan;

@@ -1,3 +1,8 @@
+/*
+ * The types of Koa that handlers use, and what middleware passes on in `ctx.state`. Other folders add fields by
+ * declaration merging. The router takes paths literally.
+ */
+
 import { createRequire } from 'node:module';
 import type Router from '@koa/router';
 import type { ParameterizedContext } from 'koa';

@@ -1,3 +1,9 @@
+/*
+ * Cookies, redirects and headers of pages for browsers. Scripts cannot read the cookies, and the policy of a page runs
+ * only scripts and styles that are files of the gateway. A path to return to after the sign-in must be a path of this
+ * site.
+ */
+
 import type { ServerResponse } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { GatewayError } from '../../core/runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * What every request needs besides its route: the request id, security headers, the log line, the check of raw headers,
+ * and the signal of a disconnect. The check refuses requests that Node's parser accepts although two readers could see
+ * two different requests in them. Semaphores limit requests that are held open; the poll guard allows 20 polls of a key
+ * in a second. A request that is answered without reading its body may send at most 64 KB more in a second, or 64 MiB
+ * in ten seconds with a key, so that the client sees the error instead of a reset.
+ */
+
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import {
   type Clock,

@@ -1,14 +1,16 @@
+/*
+ * Declares routes. A route is declared once, in the folder of its subject. The router, the grant check, the OpenAPI
+ * document, the endpoints of the service manifest and the route tables of the documentation are made from the
+ * declarations, so they cannot differ. For each request the router first marks the error format of the route, then runs
+ * the check of its grant, then the handler. The file also has the parts of response schemas that several routes share.
+ */
+
 import type Router from '@koa/router';
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import type { ErrorCode } from '../../core/runtime/index.js';
 import { markAnthropic, markLinkData, markModel, markOauth } from './error-response.js';
 import type { Next, ParamsContext, RequestContext, RequestState } from './koa-app.js';
 import { markPage } from './pages.js';
-
-/*
- * A route is declared once, in the folder of its subject. The router, the grant check, the OpenAPI document, the
- * endpoints of the service manifest and the route tables of the documentation are made from the declarations.
- */
 
 /** A group of routes that an API key may be granted. */
 export type Grant = 'images' | 'extract' | 'text' | 'audio';

@@ -1,3 +1,8 @@
+/*
+ * What route handlers share. A folder adds its fields by declaration merging, so that the routes of one subject see the
+ * types of others without importing all of them. `createServerContext` in server/app.ts creates the values.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { Tracer } from '../../core/contracts/index.js';
 import type { Clock, Logger } from '../../core/runtime/index.js';
@@ -5,11 +10,6 @@ import type { AddressOf, SiteAddress } from './addresses.js';
 import type { BodyBudget } from './body-budget.js';
 import type { PollGuard, Semaphore } from './request.js';
 import type { Route } from './route.js';
-
-/*
- * What route handlers share. A folder adds its fields by declaration merging, so that the routes of one subject see the
- * types of others without importing all of them. `server-context.ts` above this folder creates the values.
- */
 
 /** The dependencies of an app. */
 export interface AppDependencies {

@@ -1,3 +1,10 @@
+/*
+ * Idempotency keys: the header, the hash that is stored, the rows of keys whose answer is a job, and the headers of a
+ * repeated answer. Only hashes of the key and of the fingerprint are stored, for 24 hours. The file also encodes JSON
+ * around a base64 file: the file is streamed, since an image as one text would be in memory three times and would block
+ * the event loop while it is put together.
+ */
+
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { StoredBody } from '../../core/contracts/index.js';
 import { createRowInsertScript, type Kysely, rowsOf, type Script, type Tables } from '../../core/database/index.js';

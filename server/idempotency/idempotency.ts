@@ -1,3 +1,11 @@
+/*
+ * Runs each request with an `Idempotency-Key` once and returns the same answer to repetitions. With a key, a disconnect
+ * ends nothing: the work continues for at most five minutes, with at most 64 such works at once, and its answer is
+ * stored while it is sent. The last byte is sent when the answer is durable, so a client that has a complete answer
+ * receives the same one again. Failures are not stored. A repetition waits up to five minutes for the first request. An
+ * answer that cannot be stored is sent anyway.
+ */
+
 import type { Storage } from '../../core/contracts/index.js';
 import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
 import {
@@ -331,7 +339,7 @@ export async function sendAnswer(context: RequestContext, { contentType, body, e
   if (failure) state.errorCode = failure.code;
 }
 
-/** Retry-After for detached work. */
+/** Milliseconds that work may continue without its client. */
 const TIME_MS = 300_000;
 /** Maximum concurrent detached work: no open connections limit it. */
 const MAX = 64;

@@ -1,3 +1,11 @@
+/*
+ * The running requests with an idempotency key and the stored answers of those that ended, in SQL; bodies are files.
+ * One insert decides which request does the work: a free or expired row counts as missing. Statements that end work
+ * name it, so it ends once. If a process dies, its keys are free: at once if its death can be determined, else after
+ * the lease. A statement that may have committed without an answer is repeated by a poll. An account may have 10,000
+ * answers with 256 MiB together, under a named lock.
+ */
+
 import type { JobFailure, Logger } from '../../core/contracts/index.js';
 import {
   type CompiledQuery,

@@ -1,3 +1,8 @@
+/*
+ * Idempotency keys and stored answers, for routes whose requests must not run twice. Other folders import these from
+ * here.
+ */
+
 export { idempotencyErrors } from './errors.js';
 export {
   createIdempotencyService,

@@ -1,7 +1,12 @@
+/*
+ * Response schemas of the image routes: the accepted job, the state of a job and the finished image. Fields may be
+ * added to any of them in later releases, except to the answer of a submission, which has exactly eight. The API
+ * reference is made from these schemas, and tests check answers against them; handlers do not, so a request costs no
+ * validation of its answer.
+ */
+
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { Count, Failure, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
-
-/* Response schemas of images for the API reference. Fields may be added to any of them. */
 
 const SubmittedSchema = {
   id: field(Text, 'Id of the job.', 'imgjob_0123456789abcdef'),

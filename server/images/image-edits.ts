@@ -1,3 +1,11 @@
+/*
+ * Reads the bodies of `POST /v1/images/edits`, as the vendor's clients send them: a form with files, or JSON. Both
+ * become the request of the other image routes with its input images, so that everything after it is the same. Input
+ * images of the form or of `images` come first, then those of the shared fields; at most four are accepted. A mask that
+ * cannot be understood is refused and never left out, since the whole image would change. Ids of stored files are
+ * refused, because the gateway stores no files of clients.
+ */
+
 import { field, optional, Type } from '../../core/contracts/index.js';
 import type { ReferenceInput } from '../../core/images/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
@@ -21,11 +29,6 @@ import {
   type SizeRule,
   type UseImageBody,
 } from './image-request.js';
-
-/*
- * Bodies of `POST /v1/images/edits`, as the vendor's clients send them: a form with files, or JSON. Both become the
- * request of the other image routes with its input images, so that all that follows is the same.
- */
 
 const { items: _, ...Shared } = ImageBodySchema.properties;
 const FileSchema = Type.String({ contentMediaType: 'application/octet-stream' });

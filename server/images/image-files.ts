@@ -1,3 +1,8 @@
+/*
+ * Serves finished images. They are public by names that cannot be guessed, cost nothing, and are cached until the file
+ * expires.
+ */
+
 import { defineRoute, type Route, type ServerContext, sendFile } from '../http/index.js';
 import { IMAGE_ROUTE } from './image-request.js';
 import { nameMock } from './images.js';

@@ -1,3 +1,11 @@
+/*
+ * The routes that wait for their image: generations and edits. Each submits a job and waits at most five minutes for
+ * its end, so a shutdown or a disconnect never loses an image that is paid for. `Prefer: respond-async` or `wait=`
+ * answers with the job instead. Without an `Idempotency-Key`, a request that an SDK marks as a retry gets the image of
+ * its first request for ten minutes. If the client leaves without a key, a queued job is cancelled; a running one is
+ * finished, since the model probably bills it. The wait ends when the key is revoked.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { ImageJob } from '../../core/images/index.js';
 import { GatewayError } from '../../core/runtime/index.js';

@@ -1,3 +1,8 @@
+/*
+ * Lists the image jobs of the key's account, newest first, in pages of at most 100. One more job than asked for is
+ * read, to know whether there are older ones. Images are links here, never base64.
+ */
+
 import { field, type JobState, Type } from '../../core/contracts/index.js';
 import { isGatewayError } from '../../core/runtime/index.js';
 import {

@@ -1,3 +1,11 @@
+/*
+ * Reads and submits image requests. Types are strict, `null` counts as not sent, and fields that no model reads are
+ * named in `x-ignored-params`. Settings of many image servers, such as seed or steps, are passed on only if the model
+ * takes them. Sizes are the four named ones and `auto`, or any possible size if the operator allows it. The memory of
+ * the body stays reserved until the job is accepted. The job's cost (rate limit, daily quota, budgets) is checked in
+ * the transaction that accepts it; for a budget of money the largest possible use is reserved.
+ */
+
 import { field, type ImageSize, optional, type Static, Type } from '../../core/contracts/index.js';
 import {
   type ImageDelivery,

@@ -1,15 +1,16 @@
+/*
+ * A streamed answer of a route that waits for its image, in the vendor's events: partial images as the model shows
+ * them, and then the image or an error. The stream only follows the job: if the client leaves, the job does what it
+ * does for a client that waited for a whole answer. After 15 s without an event, a comment shows that the connection is
+ * alive. The finished image is encoded to base64 piece by piece while it is sent, so it is never in memory as one text.
+ */
+
 import type { Media } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageJob, ImageRequest } from '../../core/images/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { encodeError, type RequestContext, type ServerContext, sendEvents } from '../http/index.js';
 import { encodeAround } from '../idempotency/index.js';
 import { encodeImageEntry, encodeUsage, failureOf, isOpen } from './images.js';
-
-/*
- * A streamed answer of a route that waits for its image, in the vendor's events: partial images as the model shows them,
- * and then the image or an error. The stream only follows the job. If the client leaves, the job does what it does for a
- * client that waited for a whole answer.
- */
 
 /** Milliseconds without an event after which a comment shows that the connection is alive. */
 const QUIET_MS = 15_000;

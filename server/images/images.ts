@@ -1,3 +1,11 @@
+/*
+ * Image jobs: submit, poll, follow by events, cancel, with the forms of their answers. A poll may wait up to a minute
+ * for the end of the job; if no permit to wait is free, it answers at once. The ETag of a job is computed without its
+ * form, so a poll with a current copy costs no read of the image. Events carry the whole state and end with the job; a
+ * reader that reconnects after the last event gets 204. Images in base64 are streamed. A replayed submission returns
+ * the answer of the first one.
+ */
+
 import { hash } from 'node:crypto';
 import { type JobState, Type, type Usage } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageDelivery, ImageJob } from '../../core/images/index.js';
@@ -240,12 +248,12 @@ export function imageRoutes(server: ServerContext): Route[] {
   ];
 }
 
-/** 202 with the submit form of a job. */
 /** Names the plugin that makes or made an image, if it is a mock. */
 export function nameMock({ res: response }: RequestContext, { standIn }: { standIn?: string }): void {
   if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
 }
 
+/** 202 with the submit form of a job. */
 export function sendSubmitted(context: RequestContext, id: string, body: object): void {
   context.status = 202;
   context.res.setHeader('Location', statusUrlOf(id));

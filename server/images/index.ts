@@ -1,3 +1,7 @@
+/*
+ * Image routes, and what the site needs of image requests. Other folders import these from here alone.
+ */
+
 export { imageFileRoutes } from './image-files.js';
 export { imageGenerationRoutes } from './image-generations.js';
 export { imageListRoutes } from './image-list.js';

@@ -1,3 +1,11 @@
+/*
+ * The table of API keys in SQL, with the conversion between rows and records. A row has the key's hash, never the key,
+ * and the current plan of its account in columns; later plans are JSON, and each reader computes the plan of the
+ * moment, so a plan that resumes needs no write. Every change sets `changedAt` by the database's clock, by which nodes
+ * find changes. Revoking a key and cancelling its jobs is one transaction. Times of last use are written for many keys
+ * at once, in the order of ids, so that nodes do not deadlock.
+ */
+
 import type { JobPriority } from '../../core/contracts/index.js';
 import {
   createListStatement,

@@ -1,3 +1,7 @@
+/*
+ * API keys: their form, their table, their verification and their changes. Other folders import these from here alone.
+ */
+
 export {
   type ApiKeyRecord,
   type ApiKeyRow,

@@ -1,3 +1,8 @@
+/*
+ * Changes properties of a key in a transaction that locks its row, and writes an audit row with the old and the new
+ * values, but not the name. A revoked key cannot change, and a key cannot end later than its plan.
+ */
+
 import {
   type Database,
   type DatabaseClock,

@@ -1,3 +1,11 @@
+/*
+ * The form of API keys and tokens, and what a record says about a key. A key is `sk-mg-`, a public id of 8 characters,
+ * a secret of 190 random bits, and a checksum that detects a mistyped key without a lookup. Stored hashes are
+ * HMAC-SHA-256 with a pepper that is not in the database; the hash is fast on purpose, since random bits cannot be
+ * guessed and a slow hash could overload the server. Keys of a site account share the account's quotas; each operator's
+ * key has its own.
+ */
+
 import {
   createHash,
   createHmac,

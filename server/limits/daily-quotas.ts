@@ -1,3 +1,8 @@
+/*
+ * Counts the jobs that an account submits per UTC day, one row for each account, kind and day. Changes are sums in one
+ * upsert, written in a fixed order, so that transactions do not deadlock. Rows are deleted after 31 days.
+ */
+
 import { type Kysely, rowsOf, type Script, sql, type Tables } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
 import { dayOf } from '../format/index.js';

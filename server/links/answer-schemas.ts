@@ -1,3 +1,10 @@
+/*
+ * Response schemas of link data for the API reference. Fields may be added to any of them. The schemas of documents are
+ * derived from those of core, where an unknown field is absent: in a response it is null, or absent if the document
+ * does not require it. Parts that only a response has, such as the MP3 link or the background job, are added here.
+ * Handlers do not validate answers; tests check real answers against these schemas.
+ */
+
 import {
   field,
   optional,
@@ -8,8 +15,6 @@ import {
   Type,
 } from '../../core/contracts/index.js';
 import { Count, Failure, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
-
-/* Response schemas of link data for the API reference. Fields may be added to any of them. */
 
 /** Fields that only the response has, by the document field that contains them. */
 type Additions = Readonly<Record<string, Readonly<Record<string, TSchema>>>>;

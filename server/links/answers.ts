@@ -1,3 +1,11 @@
+/*
+ * Encodes link data: documents and background jobs. A response always has the fields of the service document; unknown
+ * ones are null or an empty list, so that typed clients need no guards. Encoding is the most expensive part of a cached
+ * answer. So the encoded document is cached by the identity of the extraction, in a weak map that lives as long as the
+ * cached result, and split where the MP3 link belongs, since each answer has a link of its own. A failed job has its
+ * failure where link-data errors have theirs.
+ */
+
 import type {
   AudioLink,
   Author,

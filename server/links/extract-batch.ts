@@ -1,3 +1,9 @@
+/*
+ * `POST /v1/extract/batch`: up to 50 links in one request. Each link has its own document, job or error, and counts
+ * against the rate limit like any other. The answer is streamed item by item, so fifty documents are never in memory as
+ * one text.
+ */
+
 import { Readable } from 'node:stream';
 import type { BatchItem } from '../../core/contracts/index.js';
 import { defineRoute, describeFailure, type Route, readJson, type ServerContext } from '../http/index.js';

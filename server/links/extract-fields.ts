@@ -1,3 +1,10 @@
+/*
+ * The fields in the bodies of `POST /v1/extract` and `POST /v1/extract/batch`. Some fields are options of extractors.
+ * Those of the service document are always accepted; every other option that an extractor declares (`requestOptions`)
+ * becomes a field as well, with its name in snake_case and its schema. The gateway gets the options that one of its
+ * extractors declares. An option that the platform of a link does not declare has no effect, and the answer says so.
+ */
+
 import {
   field,
   optional,
@@ -7,15 +14,6 @@ import {
   type TSchema,
   Type,
 } from '../../core/contracts/index.js';
-
-/*
- * The bodies of `POST /v1/extract` and `POST /v1/extract/batch`, and what they become for the gateway.
- *
- * Some fields are options of extractors. Those of the service document are always accepted; every other option that an
- * extractor declares (`requestOptions`) becomes a field as well, with its name in snake_case and its schema. The gateway
- * gets the options that an extractor of it declares. One that the platform of a link does not declare has no effect, and
- * the answer says so.
- */
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;

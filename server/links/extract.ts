@@ -1,3 +1,11 @@
+/*
+ * Link data: the list of platforms, extraction of one link, and background jobs. The order is fixed: body, link, rate
+ * limit and budget, then work, so an invalid link costs nothing. A request that may become a job consumes the rate
+ * limit in the transaction that accepts the job. Links are counted in memory and written into the totals of the day;
+ * the platform stands in the column of the model. Under a budget of money the highest cost of a link is reserved before
+ * the work and settled by the method that succeeded. An answer from the cache has its age in the headers.
+ */
+
 import type { Gateway } from 'mediagate';
 import {
   type BatchItem,

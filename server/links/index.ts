@@ -1,3 +1,7 @@
+/*
+ * Routes of link data and the encoding of documents. Other folders import these from here alone.
+ */
+
 export { encodeExtraction } from './answers.js';
 export { createExtractRequests, extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';

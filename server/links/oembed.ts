@@ -1,3 +1,11 @@
+/*
+ * oEmbed (https://oembed.com) of a link: what a page needs to show it. A video with a player of its platform, or a file
+ * that any browser can play, is of the type `video`; a picture of known size is a `photo`; everything else is a `link`,
+ * because oEmbed requires the sizes of videos, photos and thumbnails. Links are extracted, cached and counted as by
+ * `POST /v1/extract`. Sizes are reduced to the limits of the request in the same proportion. An answer may be cached
+ * for a day, or until the first of its files expires.
+ */
+
 import type { Gateway } from 'mediagate';
 import {
   type ExtractResult,
@@ -20,12 +28,6 @@ import {
 } from '../http/index.js';
 import { createLinkUsage, LINK_ROUTE, REFUSALS } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
-
-/*
- * oEmbed (https://oembed.com) of a link: what a page needs to show it. A video with a player of its platform, or a file
- * that any browser can play, is of the type `video`, a picture of known size is a `photo`, everything else is a `link`:
- * oEmbed requires the sizes of videos, photos and thumbnails. Links are extracted and cached as by `POST /v1/extract`.
- */
 
 const ROUTE = '/v1/oembed';
 /** Most seconds that a consumer should keep an answer. */

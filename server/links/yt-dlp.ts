@@ -1,13 +1,15 @@
+/*
+ * A document as an info dict of yt-dlp, for `yt-dlp --load-info-json`: the program then downloads without asking the
+ * platform again. Fields that are not known are absent, as yt-dlp expects it; formats are sorted from the worst to the
+ * best. The extractor has the platform's key, since the names of yt-dlp's own extractors would make it look for their
+ * code. The addresses of files expire, and some work only from the gateway's own address: see `expires_at` and
+ * `bound_to` in the document. An item without video and audio is refused.
+ */
+
 import type { ExtractResult, MediaEntry, PostData } from '../../core/contracts/index.js';
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { Count, Text } from '../http/index.js';
-
-/*
- * A document as an info dict of yt-dlp, for `yt-dlp --load-info-json`: the program then downloads without asking the
- * platform again. Fields that are not known are absent, as yt-dlp expects it. The addresses of files expire, and some
- * work only from the gateway's own address: see `expires_at` and `bound_to` in the document.
- */
 
 /** Media type of an info dict, so that the API reference tells it from a document. */
 export const INFO_TYPE = 'application/vnd.yt-dlp.info+json';

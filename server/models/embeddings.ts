@@ -1,3 +1,10 @@
+/*
+ * `POST /v1/embeddings` and `POST /v1/moderations`, in the format of the OpenAI SDKs. Both use the handler of text
+ * routes: the body goes to the upstream, the answer is passed back, and the tokens count as those of a chat. If no
+ * model of the kind is configured, the route answers 503 and names the setting that the operator must set. The text
+ * mock does not serve these routes, because clients store vectors and would compare invented ones with real ones.
+ */
+
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {

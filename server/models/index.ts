@@ -1,3 +1,7 @@
+/*
+ * Routes of text models, the list of models, and the stores of responses. Other folders import these from here alone.
+ */
+
 export { embeddingRoutes } from './embeddings.js';
 export { messageRoutes } from './messages.js';
 export { encodeModel, isWritingModel, orderModels, withoutAliases } from './model-list.js';

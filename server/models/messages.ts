@@ -1,3 +1,11 @@
+/*
+ * `POST /v1/messages` and its token count, for clients of Anthropic's format. A model whose upstream has that format
+ * gets the body as it came, and its answer is passed on. For every other model the request is converted to
+ * `/v1/responses` or `/v1/chat/completions`, and the answer or its stream of events is converted back. Requests above
+ * `LARGE_TEXT` are converted in a worker thread. The reservation of the body's memory ends as soon as the upstream has
+ * the body. Unless the operator sets `MESSAGES_ENABLED`, both routes answer 403 and name the routes to use.
+ */
+
 import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type JsonRecord } from '../../core/runtime/index.js';

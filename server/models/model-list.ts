@@ -1,3 +1,11 @@
+/*
+ * The forms of a model in `GET /v1/models`: OpenAI's object with the routes that it answers on, or a page in
+ * Anthropic's format. Several ready models with one id are one entry with the routes of all. The operator's own names
+ * come first, then those of the service document in its order. `created` is a constant, because clients compare it
+ * between nodes and starts. The context length is shown only if the operator states it; it appears under the names of
+ * OpenRouter and of vLLM.
+ */
+
 import type { AudioOperation, ReadyModel, TextRoute } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { MODEL_NOTES } from '../plans/index.js';

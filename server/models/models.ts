@@ -1,3 +1,11 @@
+/*
+ * The routes of the list of models and of stored responses. The list has the models that are ready and that the plan of
+ * the key allows; a request with `anthropic-version` gets it in Anthropic's format, without models for embeddings and
+ * moderations. Ids with slashes, which some SDKs do not encode, are routed again with the slashes encoded. A stored
+ * response is fetched, cancelled or deleted at the upstream that stores it, for the account that made it. These
+ * requests cost no tokens and have a rate limit of their own for polls.
+ */
+
 import { field, optional, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {

@@ -1,10 +1,11 @@
+/*
+ * Finds what a text request asks of its vendor beside tokens, for budgets of money: a service tier with prices of its
+ * own, and searches in the web. It reads a few fields of the parsed body. An ordinary request yields undefined and
+ * allocates nothing.
+ */
+
 import type { JsonRecord } from '../../core/runtime/index.js';
 import type { HighestUse } from '../prices/index.js';
-
-/*
- * What a text request asks of its vendor beside tokens, for budgets of money: a service tier with prices of its own, and
- * searches in the web. It reads a few fields of the parsed body, and finds nothing in an ordinary request.
- */
 
 /** Searches of a tool for which the request states no maximum. */
 const USUAL_SEARCHES = 10;

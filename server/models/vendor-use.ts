@@ -1,9 +1,10 @@
 /*
- * What a request may use of the operator's account at a model vendor, besides tokens: ids of what is stored there, and tools
- * and tiers that cost more. Keys of a plan need the grant `vendor_ids` for the first. Keys of a plan, and all keys with a
- * budget, need `paid_tools` for the second: a budget could not count them. Without it, hosted tools are left out of the
- * request and named in `x-ignored-params`, so that agents, which send them by default, work. A choice that names one, and a
- * tier, are refused, since the client asked for just that. Output items of its own responses are free to every account.
+ * Restricts what a request may use of the operator's account at a model vendor besides tokens: ids of what is stored
+ * there, and tools and tiers that cost more. Keys of a plan need the grant `vendor_ids` for the first. Keys of a plan,
+ * and all keys with a budget, need `paid_tools` for the second, because a budget could not count them. Without that
+ * grant, hosted tools are left out of the request and named in `x-ignored-params`, so that agents, which send them by
+ * default, work. A choice that names one, and a tier, are refused, since the client asked for just that. Every account
+ * may name output items of its own responses.
  */
 
 import { GatewayError, type JsonRecord } from '../../core/runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Health of the process: the report of `/health`, readiness and liveness. Each check runs at most once a second and
+ * counts as failed after 2 s, so monitoring never queues up behind a slow dependency. A failed hard check, such as the
+ * database, makes the node not ready; a failed soft check, a missing program or a platform without a method only
+ * degrades the report, whose status is always 200. From the beginning of the shutdown the node is not ready, and a
+ * signal ends requests that only wait. Nothing in the answers is secret.
+ */
+
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Gateway } from 'mediagate';
 import { field, type Need, optional, type PlatformInfo, Type } from '../../core/contracts/index.js';

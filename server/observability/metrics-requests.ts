@@ -1,3 +1,11 @@
+/*
+ * Metrics of requests, models and connections. Counting happens in batches of 100, because calling the Prometheus
+ * library for each request takes five times as long; a scrape counts the pending batch first. A request costs a
+ * microsecond or two. Label values that clients could invent, such as unknown models and methods, are counted as
+ * `other`, so the number of series stays bounded. Sizes that exist anyway, such as open requests, are read at the
+ * scrape and cost nothing in between.
+ */
+
 import type { ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { type ListItem, SwapRemoveList } from '../../core/runtime/index.js';

@@ -1,3 +1,10 @@
+/*
+ * Metrics of background jobs, upstreams and webhooks. The queues are read from the database for all processes, at most
+ * once a second for all metrics together; runs, retries and failures are counted in the process where they happen.
+ * Requests of plugins are counted in batches of 100, with the outcome as a status class or error code. The states of
+ * upstreams and of methods in cool-down are read from the gateway at the scrape.
+ */
+
 import type { Registry } from 'prom-client';
 import type { Meter, UpstreamState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Prometheus metrics: some are counted as events happen, others are read at each scrape. The library is loaded only if
+ * metrics are configured, and each app has a registry of its own. A polled metric whose source fails is left out of
+ * that scrape, so the others are still available. Samples are set synchronously after they were read, since two
+ * concurrent scrapes would otherwise add up. The text contains no key, account or link; it is served on a listener of
+ * its own unless the operator makes it public.
+ */
+
 import type { Registry } from 'prom-client';
 import type { Meter } from '../../core/contracts/index.js';
 import type { Clock } from '../../core/runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Traces with OpenTelemetry. The library's processor collects spans in batches, and this file sends them with the
+ * gateway's own HTTP client, because the library's exporters have a client of their own that repeats requests. A
+ * failure loses the spans of its batch and nothing else: it is counted, logged once for each outage, and not retried.
+ * Spans beyond the queue are dropped and counted. Values are cut at 256 characters. At the end of the process, the
+ * collector has 3 s to take the rest.
+ */
+
 import { randomUUID } from 'node:crypto';
 import {
   type Span as OtelSpan,

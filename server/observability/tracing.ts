@@ -1,3 +1,8 @@
+/*
+ * Runs a request as a span that continues the trace of its `traceparent`. Health and metrics are not traced. Span names
+ * are route templates, since a path may be private. OpenTelemetry is loaded only with a collector.
+ */
+
 import type { Span, Tracer } from '../../core/contracts/index.js';
 import { runInScope } from '../../core/observability/index.js';
 import type { Logger } from '../../core/runtime/index.js';

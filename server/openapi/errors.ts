@@ -1,11 +1,14 @@
+/*
+ * The error answers of the API reference: for each route the codes of each status, and the body of its error format.
+ * The codes follow from the route's declaration: who may call it, whether it has a body or a query, and the errors it
+ * names. `server/http/error-response.ts` encodes the same bodies, and a test compares the two. Model routes and
+ * Anthropic's format have statuses of their own. The meaning of each code is from the table of error texts. Fields may
+ * be added to any of these bodies.
+ */
+
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../core/runtime/index.js';
 import { Attempts, Count, type ErrorFormat, errorClassOf, Nullable, OneOf, type Route, Text } from '../http/index.js';
-
-/*
- * The error answers of the API reference: by route, the codes of each status, and the body that its error format has.
- * `server/http/error-response.ts` encodes the same bodies.
- */
 
 /** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`. */
 export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';

@@ -1,1 +1,5 @@
+/*
+ * The API reference for programs, as a route that serves the OpenAPI document.
+ */
+
 export { openApiRoutes } from './openapi.js';

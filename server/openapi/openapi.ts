@@ -1,3 +1,11 @@
+/*
+ * Builds the OpenAPI 3.1 document of all routes at `/openapi.json`, from the declarations and schemas that also
+ * validate requests, so the two cannot differ. The text is built at the first request and cached for the address of the
+ * gateway. Schemas are rewritten into words that generators of clients understand: an object with any fields gets
+ * `additionalProperties`. Webhooks that the gateway sends are described as well. Pages of any origin may read the
+ * document.
+ */
+
 import { field, type TSchema, Type } from '../../core/contracts/index.js';
 import {
   defineRoute,

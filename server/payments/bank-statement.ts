@@ -1,3 +1,10 @@
+/*
+ * Reads the incoming transfers of a bank's file, CSV or JSON, for operators whose bank sends no webhooks. The whole
+ * file is checked before any transfer is counted; an error names the file and the line. CSV may be separated by commas
+ * or semicolons and may have other columns; outgoing transfers are skipped. Amounts are converted to minor units by the
+ * digits of their currency without binary fractions. A file may have 16 MiB.
+ */
+
 import { readFile, stat } from 'node:fs/promises';
 import { isGatewayError } from '../../core/runtime/index.js';
 import { isCurrency, minorDigits, parseIsoTime } from '../format/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Reads webhooks about bank transfers in three formats: the generic one, payOS and SePay. Signatures are compared in
+ * constant time, and before the timestamp, so that a sender without the secret learns nothing about the clock of this
+ * gateway. A signed time may be 5 minutes away at most. payOS signs a text in which one field could be read as two;
+ * only unambiguous bodies are accepted, so that a known signed body cannot be rearranged. What is no incoming transfer
+ * yields undefined.
+ */
+
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, isRecord, type JsonRecord } from '../../core/runtime/index.js';

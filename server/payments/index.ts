@@ -1,3 +1,7 @@
+/*
+ * Payment orders and bank transfers, for the routes, the CLI and the site. Other folders import these from here alone.
+ */
+
 export { BankStatementError, readBankStatement } from './bank-statement.js';
 export { paymentErrors } from './errors.js';
 export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './order-records.js';

@@ -1,3 +1,11 @@
+/*
+ * Moves orders between states: by operators, by their user (cancelling), by money and by time. A move locks the account
+ * and then the order, and writes the new state, the granted or revoked plan and the audit rows in one transaction. A
+ * move to the current state has no effect; one that the table of changes does not list is refused. The plan is granted
+ * at the price of the order, not of the current catalogue. The sweep skips orders that are locked, and changes at most
+ * 200 orders at once. The file also has the codes of orders and how they are found in the text of a transfer.
+ */
+
 import { randomInt } from 'node:crypto';
 import {
   type Database,

@@ -1,6 +1,9 @@
 /*
- * Orders and the bank transfers that pay them, as the database and their readers have them. An order moves from pending
- * to paid, expired or cancelled; money that fits no order waits for a person's review.
+ * Orders and the bank transfers that pay them, in the form in which the database stores them and readers receive them.
+ * An order is paid by exactly its amount, in one transfer or several. It expires by time if nothing has arrived; a
+ * later transfer still counts. More money, money in another currency, and money for a cancelled order wait for the
+ * review of an operator. A refund is final. The interface states what each operation promises and which errors it
+ * throws; orders.ts and the files beside it implement it.
  */
 
 import type { PlanPreview } from '../accounts/index.js';

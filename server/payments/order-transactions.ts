@@ -1,3 +1,11 @@
+/*
+ * Records bank transfers and counts them for orders. The id of a transfer is unique within its provider, so a repeated
+ * notice changes nothing; a concurrent one waits for the first. The order is found by the code in the text of the
+ * transfer; a text that names several orders matches none. Transfer, order, plan and audit row change in one
+ * transaction. A transfer without an order is stored and waits for an operator. For an erased account only the code is
+ * stored, since the texts of transfers name people.
+ */
+
 import {
   isStorable,
   type Kysely,

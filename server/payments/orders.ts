@@ -1,3 +1,11 @@
+/*
+ * Payment orders in SQL: creating, finding and listing them, and their tables. An account has at most 5 open orders,
+ * which the lock of its account makes exact. A repeated request with the same `Idempotency-Key` returns the first
+ * order; the key is stored as a hash for as long as the order. The terms of the plan are stored with the order, so a
+ * later change of the catalogue does not affect it. The state `expired` follows from the time, whether or not it was
+ * written.
+ */
+
 import {
   isStorable,
   type Kysely,

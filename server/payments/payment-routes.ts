@@ -1,3 +1,11 @@
+/*
+ * The routes of payments: orders of the signed-in user with transfer details and QR code, the public status of an order
+ * for clients that have its code, and the webhooks of banks. A user may make 20 orders a minute. A status request may
+ * wait for a change: it reads the order every second, and at most 500 requests wait. A webhook that answers 2xx has
+ * stored the transfer; any other status asks the sender to send it again. Wrong signatures are limited by address, and
+ * never block a sender with the right secret.
+ */
+
 import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { asItStands } from '../accounts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Orders of plans, paid by bank transfer. The amount always comes from the catalogue, never from the client. Without a
+ * receiving account, payments are disabled and the error names the support. At the start, prices that the format of the
+ * QR code cannot express are refused. An order is open for 24 hours; transfer details are shown only while money is
+ * awaited, for the amount that remains. A loop expires orders every minute; all nodes may run it, and a failure is
+ * retried in the next minute.
+ */
+
 import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
 import type { PlanPreview, UserRecord } from '../accounts/index.js';
 import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, type Support } from '../plans/index.js';

@@ -1,3 +1,10 @@
+/*
+ * Body and answers of the payment routes. The body names a plan and nothing else; a price in it is refused as an
+ * unknown field. An order is encoded in two forms: for its account, with the transfer details, the QR code and the plan
+ * that would result from a payment now; and for a client that only has the code, without anything of the account.
+ * Details of the transfer are null as soon as nothing is to be paid.
+ */
+
 import { field, Type } from '../../core/contracts/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import type { PlanPreview } from '../accounts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The receiving account and the QR codes of banking apps: VietQR (EMVCo fields with a CRC-16) and EPC069-12 for
+ * transfers in euros within SEPA. The settings of the account are checked together, with one line for each that is
+ * missing or wrong; IBANs by their check digits. The payload for the longest possible order must fit into the 331 bytes
+ * of EPC. The text of a SEPA transfer is the order's code as a creditor reference of ISO 11649. The drawing library is
+ * loaded with the first code.
+ */
+
 import { isVisible } from '../format/index.js';
 
 /** Formats of banking apps: `vietqr` in Vietnam, `epc` within SEPA. */

@@ -1,3 +1,17 @@
+/*
+ * Erasure of a person, in two steps. `begin` is one transaction: it deletes the user with sessions, device grants and
+ * webhook secret, revokes the keys and clears their names, cuts the texts of transfers to the order's code, and clears
+ * what the audit log says about the person in words. From then on the account has no user and no valid key. `work`
+ * deletes in batches what may be much: jobs with their files, stored answers, and responses at the upstream. Each batch
+ * deletes files first and rows last, so work that was interrupted is repeated from the rows that are left.
+ *
+ * The row in `erasures` stays open for two hours, and every minute a server repeats `work` for open rows. So a server
+ * that was killed finishes at its next start, and a request that was running during the erasure leaves nothing behind.
+ * Orders, transfers, usage, job charges, budgets and plan grants stay under the random ids of account and user: they
+ * are bookkeeping. What the free allowance of the period had used stays under a keyed hash of the identity, until the
+ * period ends.
+ */
+
 import type { Storage } from '../../core/contracts/index.js';
 import {
   type Database,
@@ -24,19 +38,6 @@ import {
 } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { answerFileOf } from '../idempotency/index.js';
-
-/*
- * Erasure of a person, in two steps. `begin` is one transaction: it deletes the user with sessions, device grants and webhook
- * secret, revokes the keys and clears their names, cuts the texts of transfers to the order's code, and clears what the audit log
- * says about the person in words. From then on the account has no user and no valid key. `work` deletes in
- * batches what may be much: jobs with their files, stored answers, and responses at the upstream. Each batch deletes files first
- * and rows last, so work that was interrupted is repeated from the rows that are left.
- *
- * The row in `erasures` stays open for two hours, and every minute a server repeats `work` for open rows. So a server that was
- * killed finishes at its next start, and a request that was running during the erasure leaves nothing behind. Orders, transfers,
- * usage, job charges, budgets and plan grants stay under the random ids of account and user: they are bookkeeping. What the free
- * allowance of the period had used stays under a keyed hash of the identity, until the period ends.
- */
 
 export interface Erasure {
   userId: string;

@@ -1,3 +1,10 @@
+/*
+ * A copy of everything that is stored about a user, as one JSON document. It is read in pages while it is sent, so an
+ * account of any size needs little memory; jobs are read five at a time, since their results may be large. The document
+ * contains no secret, no hash of one, and no name or note of an operator. The input and the webhook address of a job
+ * are included only if the job is the account's own, and not one that it joined. Times are written as ISO 8601.
+ */
+
 import { type Database, type DatabaseClock, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import { encodeAccountKey, type UserRecord } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';

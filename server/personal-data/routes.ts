@@ -1,3 +1,11 @@
+/*
+ * The routes by which a signed-in user exports or deletes the account, and the loop that finishes erasures. A user may
+ * export four times a minute. Deletion needs a browser session: a program that a person let in must not delete the
+ * account. The request waits at most 10 s for jobs and files; the rest is deleted after the answer, which says so. The
+ * loop repeats open erasures at the start and every minute; all nodes may run it, and a response that its upstream no
+ * longer has counts as deleted.
+ */
+
 import type { Gateway } from 'mediagate';
 import { field, type Storage, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';

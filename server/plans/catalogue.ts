@@ -1,3 +1,11 @@
+/*
+ * The plans on offer: their fields by the service document, the free tier, prices, budgets and support, with the plans
+ * that apply if the operator configures none. A plan without a price cannot be ordered. The plan of operators is
+ * separate: it belongs to the first user of a local gateway and cannot be ordered. The models of the service document
+ * are described here too, for the manifest and for the order of the list of models; whether they are ready is up to the
+ * plugins.
+ */
+
 import type { BudgetAmount } from '../budgets/index.js';
 import type { KeyGrant } from '../keys/index.js';
 

@@ -1,3 +1,7 @@
+/*
+ * The catalogue of plans, its file, and the terms that a plan gives. Other folders import these from here alone.
+ */
+
 export {
   type Catalogue,
   DEFAULT_CATALOGUE,

@@ -1,3 +1,11 @@
+/*
+ * What a plan of the catalogue gives an account: grants, rate limit, models, images, duration and budget. Terms are
+ * stored with an order and with a grant, so later changes of the catalogue do not affect what was bought. Grants follow
+ * from the fields of the plan, and the plans file may add some. A budget of the plans file replaces the limits of
+ * requests and tokens. The same terms make the key of a plan that an operator creates for an account without a user,
+ * with a budget of its own.
+ */
+
 import { randomUUID } from 'node:crypto';
 import { type Budget, limitsOfAmount } from '../budgets/index.js';
 import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Reads `PLANS_FILE`, which contains differences to the built-in plans: plans to add or to change by their id, the free
+ * tier, prices and support. An unknown field is refused, and so is a limit that the gateway does not enforce, because a
+ * plan would be sold with it. Errors name the file and the field. `FREE_TIER_GRANTS` adds grants to the free tier; with
+ * `audio` the audio models become part of it. The file is read once at the start, and the processes on one database
+ * compare the result.
+ */
+
 import { readFile } from 'node:fs/promises';
 import { field, optional, type Static, Type } from '../../core/contracts/index.js';
 import { createValidator } from '../../core/runtime/index.js';

@@ -1,9 +1,9 @@
-import type { Prices } from './prices.js';
-
 /*
- * Prices for a request that one of several models answers: it is reserved at the dearest of them, so that a budget
+ * Prices for a request that one of several models answers. It is reserved at the dearest of them, so that a budget
  * suffices in any case. Its cost is that of the model that answered.
  */
+
+import type { Prices } from './prices.js';
 
 /** The same prices, of which a request of any model has the highest among that model and `others`. */
 export function dearestOf(prices: Prices, others: readonly string[]): Prices {

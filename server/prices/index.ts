@@ -1,3 +1,7 @@
+/*
+ * Prices of models and links, and the costs that follow from them. Other folders import these from here alone.
+ */
+
 export { dearestOf } from './dearest.js';
 export {
   createPrices,

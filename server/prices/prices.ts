@@ -1,3 +1,11 @@
+/*
+ * Reads `PRICES_FILE` and the prices of the plugins file, and computes costs. A cost is a whole number of millionths of
+ * the currency: the exact sum of a request, rounded half up, once. Sums are computed with integers from the decimal
+ * digits as written, so they have no rounding error of binary fractions. A request that no price is known for has the
+ * cost null, which is not the cost 0. For budgets, the highest cost of a request is computed before it runs; an amount
+ * without a limit makes it null, and a budget of money refuses the request.
+ */
+
 import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { field, type ModelPrices, ModelPricesSchema, optional, type Static, Type } from '../../core/contracts/index.js';
@@ -24,14 +32,6 @@ declare module '../http/server-context.js' {
     prices?: Prices;
   }
 }
-
-/*
- * Prices, and the costs that follow from them.
- *
- * A cost is a whole number of millionths of the currency: of the exact sum of a request, rounded half up, once. It is
- * computed from decimal digits with integers, so that sums of costs have no rounding error of binary fractions. A
- * request that no price is known for has the cost null, which is not the cost 0.
- */
 
 const strict = { additionalProperties: false } as const;
 

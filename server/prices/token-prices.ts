@@ -1,10 +1,12 @@
-import type { ModelPrices } from '../../core/contracts/index.js';
-
 /*
  * The prices of tokens as integers, and what tokens cost: by their kind, by the length of the prompt and by the service
- * tier. Vendors bill a whole request at the prices of its tier. Each token is billed once: what is cached or written is no
- * token of an image, and the rest of the input is text.
+ * tier. Vendors bill a whole request at the prices of its tier. Each token is billed once: a token that is cached or
+ * written to the cache does not count as one of an image, and the rest of the input is text. A kind without a stated
+ * price has the price of plain input or output. Prices have at most 9 digits after the point; more are an error that
+ * names the field.
  */
+
+import type { ModelPrices } from '../../core/contracts/index.js';
 
 /** Invalid prices. The message names the file and the field. */
 export class PricesError extends Error {

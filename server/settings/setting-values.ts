@@ -1,8 +1,13 @@
+/*
+ * Readers of single values, such as addresses, numbers and lists. Each throws an Error that names the accepted form and
+ * never quotes the value, since some values are secret. The file also describes the environment variables that the
+ * packaged `plugins.config.json` substitutes; the option schemas of the plugins define what these accept, and a test
+ * compares the list with the file and with the documentation.
+ */
+
 import { isIP } from 'node:net';
 import { isLoopbackHost } from '../../core/net/index.js';
 import { isCurrency } from '../format/index.js';
-
-/** Readers of single values. Each throws an Error that names the accepted form, without quoting the value. */
 
 const MIN_SECRET_LENGTH = 32;
 

@@ -1,3 +1,10 @@
+/*
+ * Help about settings: the list in `serve --help`, the topics of the documentation, and hints about misspelt variables.
+ * A variable counts as misspelt if it is close to a known name word by word, or has a prefix that only this program
+ * uses. Variables of OpenTelemetry, Kubernetes and linked containers are never reported. Values are not quoted. A
+ * `.env` file is not read, since it may belong to another program; the start says so and how to load it.
+ */
+
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { closestMatch } from '../../core/runtime/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The table of all environment variables of the gateway itself: name, default, description and reader. Adding a row
+ * here adds the setting to the parser, to `--help`, to the search for misspelt names and to docs/reference/settings.md,
+ * which is generated from it. The texts are for operators and state limits and consequences; a reader returns the part
+ * of `Settings` that it sets, or throws the accepted form. Defaults in this table are texts; their values are in
+ * settings.ts.
+ */
+
 import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
 import { KEY_GRANTS } from '../keys/index.js';

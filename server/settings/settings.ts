@@ -1,3 +1,11 @@
+/*
+ * Reads the environment into `Settings`, with defaults for everything that is not set. An empty variable counts as not
+ * set. All problems are collected and thrown as one error with a line for each, so an operator corrects them in one
+ * pass; values are never quoted, since some are secret. Settings that depend on each other, such as those of the
+ * identity provider and of the receiving bank account, are checked together at the end. Nothing is read from files, and
+ * the environment is read once.
+ */
+
 import path from 'node:path';
 import type { KeyGrant } from '../keys/index.js';
 import { type PaymentReceiver, type PaymentSecrets, type ReceiverSettings, readReceiver } from '../payments/index.js';

@@ -1,3 +1,11 @@
+/*
+ * The OpenTelemetry variables that the gateway supports, in the form of its other settings. A variable for traces comes
+ * after the general one and overrides it. Only OTLP over HTTP is offered, as protobuf or JSON. Names and values of
+ * headers and attributes are percent-decoded, and headers must be sendable; their values are secrets and are redacted
+ * in the log. Without an endpoint, or if the exporter or the SDK is disabled, tracing is off and OpenTelemetry is not
+ * loaded.
+ */
+
 import { decimal, list, oneOf, webAddress, wholeNumber } from './setting-values.js';
 
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;

@@ -1,3 +1,11 @@
+/*
+ * Files that the pages load: styles, scripts, fonts, pictures, and the viewer of the API reference. Their URLs contain
+ * a hash of all files, or the version of the viewer's package, so that browsers may cache them for ever. During a
+ * rolling update, a page of one node may request files of another; it gets that node's version, which is then not
+ * cached. Files other than fonts are compressed at the first request. Everything but the viewer is loaded with this
+ * module, synchronously, as `require` accepts no module with top-level await.
+ */
+
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,2 +1,7 @@
+/*
+ * The web site of the gateway: its pages, also those of errors, and the files they load. Other folders import them
+ * here.
+ */
+
 export { renderFailure } from './page.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';

@@ -1,3 +1,9 @@
+/*
+ * The frame of every page, and the template tag that builds HTML. The tag escapes each of its values, and refuses one
+ * in an unquoted attribute, where escaping is not enough. Pages are not compressed: they are small, and compression
+ * could leak private content by its size. The header shows where the visitor is and which account is signed in.
+ */
+
 import type { GatewayError } from '../../core/runtime/index.js';
 import { type RequestContext, setPageHeaders } from '../http/index.js';
 import type { Support } from '../plans/index.js';

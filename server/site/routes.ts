@@ -1,3 +1,10 @@
+/*
+ * The routes of the pages. Pages of an account send visitors who are not signed in to the sign-in page and back. On the
+ * device page, users see which program requests access to their account, and approve or deny it; attempts to enter a
+ * code are limited by address and by user, so that codes cannot be guessed, and only a session of a browser may answer,
+ * since an approved program must not approve others. The API reference is a page around a packaged viewer.
+ */
+
 import type { Gateway } from 'mediagate';
 import { Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';

@@ -1,3 +1,10 @@
+/*
+ * Prepares the data that pages display: the dashboard with 30 days of usage, the plans, and what the playground offers.
+ * An order that is not paid yet is always displayed, others only up to a limit. Rate limits are those of the newest
+ * valid key. The playground offers models and platforms that are ready, and explains for a group of routes that its key
+ * does not allow which plan includes it. Prices are omitted unless the catalogue makes them public.
+ */
+
 import type { Gateway } from 'mediagate';
 import type { JobState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Serves the gateway's real routes to tests of plugins: the requests of the plugins get recorded replies in place of a
+ * network. The server listens on a free port of 127.0.0.1; its state is in a temporary folder that closing deletes, and
+ * no setting of the environment applies. Replies are used in order, the last one repeatedly; a request that no reply
+ * fits fails like a broken connection and is listed. Errors in fixtures are thrown at the opening and say which file is
+ * wrong. A plugin that ignores its signal cannot keep the test runner open.
+ */
+
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,3 +1,11 @@
+/*
+ * Admits requests of model routes: checks the rate limit and reserves the budget in one transaction, and later settles
+ * what was used. Requests that arrive together share one transaction per shard (group commit), so the database does one
+ * commit for many. Settlements are queued, written in batches within 100 ms and retried while the database is
+ * unavailable. Reservations name the process that holds them; if it dies, another process settles them. An admission
+ * that may have committed without an answer is found by a poll, and its reservation is refunded.
+ */
+
 import { randomUUID } from 'node:crypto';
 import type { BackgroundCorrection, Clock, Logger } from '../../core/contracts/index.js';
 import {

@@ -1,3 +1,7 @@
+/*
+ * Admission of requests and jobs, the usage log and its reports. Other folders import these from here alone.
+ */
+
 export { type Admissions, createAdmissions } from './admissions.js';
 export {
   type CostedJob,

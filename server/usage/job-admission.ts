@@ -1,3 +1,11 @@
+/*
+ * The cost of a job to its account: one request of the key's rate limit, one image of the account's daily quota, a
+ * share of its budgets of money, and later the usage of its run. These hooks write all of it in the transactions that
+ * accept and end the job (core/jobs/jobs.ts), so a job is never accepted without its cost or ended twice. A request
+ * with a known idempotency key returns the earlier job at no cost. A job that fails or is cancelled without usage is
+ * refunded to the quota. The file also has the view of a job with its cost for operators.
+ */
+
 import type { Clock, Usage } from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
@@ -72,12 +80,6 @@ declare module '../http/server-context.js' {
     readonly jobs: ProductJobs;
   }
 }
-
-/*
- * The cost of a job to its account: one request of the key's rate limit, one of the account's images of the day, and
- * later the usage of its run. All of it is written in the transactions that accept and end the job; see
- * core/jobs/jobs.ts. A request with a known idempotency key returns the job of the earlier request, at no cost.
- */
 
 /** The admission input of a job request. */
 export interface JobRequestTerms {

@@ -1,3 +1,10 @@
+/*
+ * The tables of usage. The usage log has one row for each request of a model route; totals have one row for each key,
+ * day, account, route and model; job charges have one row for each job and remain after it. Reservations and background
+ * responses are open work: the transaction that finishes one deletes its row, so it happens once. Costs are whole
+ * millionths of one currency, which is stored in a table of its own.
+ */
+
 import { type Migrations, sqlMigration } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
 

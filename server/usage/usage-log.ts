@@ -1,3 +1,11 @@
+/*
+ * Reads and writes the usage log and its totals in SQL. Counts that an upstream reports are rounded and limited to
+ * 10^12, so that sums stay exact; an unknown count is null in an entry and 0 in a total. Totals are summed in memory
+ * first and written as one upsert for each key, day, account, route and model, in a fixed order that prevents
+ * deadlocks. Entries are selected by key, the first column of their index. The currency can change only while no
+ * request has a cost.
+ */
+
 import type { Usage } from '../../core/contracts/index.js';
 import {
   createListScript,

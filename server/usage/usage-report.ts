@@ -1,3 +1,10 @@
+/*
+ * `GET /v1/usage`: what the key used, by day and model, and what its rate limits and budgets have left. The same
+ * functions count and encode for the site and the CLI. A range has at most 366 days; the default is the last 30 days by
+ * UTC. The budget is read before the totals, which are written in one transaction, so the totals are never behind the
+ * budget. Costs are present only if the gateway has prices, with the number of requests whose price is not known.
+ */
+
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { BudgetState, Budgets } from '../budgets/index.js';

@@ -1,3 +1,12 @@
+/*
+ * Runs the work of an admitted request and settles it once, whether it answers, throws or loses its client. The latency
+ * counts to the answer, but the usage may come later, when the stream of the upstream has ended; closing waits for all
+ * of these. A disconnect has the status 499 and keeps its request in the budget. Background work is settled with an
+ * estimate at once and corrected at its end. Requests that need no log entry, such as links, are counted in memory and
+ * written into the totals in one transaction after at most 2 s; a process that is killed loses the counts of these
+ * seconds.
+ */
+
 import { randomUUID } from 'node:crypto';
 import type { Usage } from '../../core/contracts/index.js';
 import { type Database, runScript } from '../../core/database/index.js';
@@ -285,11 +294,6 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
 function usageLogIdOf({ req: request, state: { requestId } }: RequestContext): string {
   return request.headers['x-request-id'] === requestId ? `${requestId}/${newRequestId()}` : requestId;
 }
-
-/*
- * Requests that cost no money and need no entry of their own are only added to the totals of their day: each in memory,
- * all of them in one transaction after at most 2 s. A process that is killed loses the counts of these seconds.
- */
 
 const INTERVAL_MS = 2_000;
 

@@ -1,3 +1,8 @@
+/*
+ * Delivers alerts of budgets to the operator's address as signed webhooks, each at least once, with the delays of image
+ * webhooks. Several processes may run it: each alert is taken by one of them for a lease of a minute.
+ */
+
 import { openHttpClient } from 'mediagate';
 import type { HttpClient } from '../../core/contracts/index.js';
 import { type DueWork, startDueWork } from '../../core/database/index.js';

@@ -1,3 +1,7 @@
+/*
+ * Webhooks of image jobs and budgets: events, delivery, secrets and routes. Other folders import these from here.
+ */
+
 export { ALERT_SIGNER, openBudgetAlerts, startAlertDelivery } from './budget-alerts.js';
 export {
   startWebhookDelivery,

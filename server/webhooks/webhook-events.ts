@@ -1,3 +1,11 @@
+/*
+ * The events of ended jobs, in the rows of the jobs. The transaction that ends a job makes its event due, for every way
+ * of ending. Taking an event moves its time by a lease, in the statement that finds it, and takes one event of each
+ * account at a time, so that an account with many events does not delay others. An attempt changes the row only if no
+ * other one has begun since. The address is deleted with the delivery, because it may contain credentials. At most a
+ * number of events of an account may wait for a repetition.
+ */
+
 import {
   type Database,
   type DatabaseClock,

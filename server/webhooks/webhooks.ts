@@ -1,3 +1,11 @@
+/*
+ * Routes and secrets of webhooks, and the check of their targets. The signing secret of an account is derived from the
+ * gateway's secret and a number in the database, so the database alone reveals none. After a rotation, the old secret
+ * signs as well for 24 hours. A target must be a public https address, or an origin that the operator trusts; its host
+ * is resolved and checked again at each delivery. Webhooks have an HTTP client of their own, since clients must not
+ * reach the private origins of plugins.
+ */
+
 import { createHmac } from 'node:crypto';
 import { type Gateway, openHttpClient } from 'mediagate';
 import { field, Type } from '../../core/contracts/index.js';

@@ -1,3 +1,11 @@
+/*
+ * Converts what an upstream answers into Anthropic's format: one `message`, or a stream of events. A stream always ends
+ * with `message_stop` or `error`, unless the client has disconnected, and a silence of 15 s yields a `ping`. A stop
+ * sequence ends the exchange with the upstream, since the rest of its output is not needed. After the terminal event,
+ * the upstream has 1 s to close its stream, because only then is the usage known. Large whole answers are converted in
+ * a worker thread; one that is collected from events may have 32 MiB.
+ */
+
 import { GatewayError } from '../../../core/runtime/index.js';
 import {
   convertWhole,

@@ -1,3 +1,11 @@
+/*
+ * Reads the parts of a request in Anthropic's format: conversation, content blocks, tools and the choice of one. The
+ * result is a list of turns and tools that fits every model format. Each invalid value is refused with the path where
+ * it stands. A block that only its vendor understands becomes a text of at most 20,000 characters, so that the
+ * conversation goes on with another model. Tools that only the vendor hosts are left out and named in `ignored`.
+ * Results of tools come before the other parts of their turn, because nothing may stand between a call and its result.
+ */
+
 import { GatewayError, isRecord, type JsonRecord } from '../../../core/runtime/index.js';
 import { fitToolId } from '../../../core/text/index.js';
 

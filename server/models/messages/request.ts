@@ -1,3 +1,11 @@
+/*
+ * Reads the body of `POST /v1/messages` and of its token count into one value that is independent of the upstream's
+ * format. Unknown fields are ignored; known fields without an equivalent are listed in `ignored`, which the client
+ * receives as `x-ignored-params`. What would change the meaning of the request is refused: MCP servers, stored threads,
+ * and a conversation that ends with a text of the assistant. A user id of more than 64 characters is replaced by its
+ * SHA-256 hash, so it stays the same for the same user.
+ */
+
 import { createHash } from 'node:crypto';
 import { GatewayError, isRecord, type JsonRecord } from '../../../core/runtime/index.js';
 import { type TextAnswer, ToolNames } from '../../../core/text/index.js';

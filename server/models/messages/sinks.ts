@@ -1,3 +1,11 @@
+/*
+ * Receives the blocks of a converted answer (texts, thinking, calls of tools) and writes them as events or as the
+ * content of one message. Blocks of an upstream may arrive interleaved, such as parallel calls; the queue passes them
+ * on one after the other, in the order of their beginnings. At most 32 MiB may wait behind an unfinished block; beyond
+ * that the answer fails. Stop sequences are found across chunks by the algorithm of Knuth, Morris and Pratt, so the
+ * time is linear in the text. Numbers of a tool's input keep their digits.
+ */
+
 import type { Usage } from '../../../core/contracts/index.js';
 import { drawRandomBytes, isRecord } from '../../../core/runtime/index.js';
 import { fitToolId, markNumbers, type ToolNames } from '../../../core/text/index.js';

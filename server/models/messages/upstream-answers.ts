@@ -1,3 +1,11 @@
+/*
+ * Reads answers of `/v1/chat/completions` and `/v1/responses`, whole or event by event, and adds their content to a
+ * block queue. Servers of open models deviate from these formats: they send objects in place of texts, one index for
+ * several calls, all items at the end, or errors without a type. The readers accept these deviations. An answer that
+ * does not state its end has no `ending`, and its caller treats it as interrupted. A call that does not name its tool
+ * makes the answer fail.
+ */
+
 import { isRecord, type JsonRecord } from '../../../core/runtime/index.js';
 import { chatCallsIn, createJsonEnd, type JsonEnd, restoreNumbers, type ToolNames } from '../../../core/text/index.js';
 import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';

@@ -1,3 +1,11 @@
+/*
+ * Writes a decoded message as the body of `/v1/chat/completions`, `/v1/responses` or its token count. A content of
+ * texts alone is sent as one string, because many servers accept no list of parts. Requests to the responses route set
+ * `store: false` and contain no earlier thinking, since its vendor accepts only thinking that it has encrypted. A
+ * requested effort or thinking budget becomes the closest effort that the model supports, a weaker one rather than a
+ * stronger one. A document that is only linked is refused for chats.
+ */
+
 import { REASONING_EFFORTS } from '../../../core/contracts/index.js';
 import type { JsonRecord } from '../../../core/runtime/index.js';
 import {

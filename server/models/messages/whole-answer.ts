@@ -1,6 +1,7 @@
 /*
- * A whole answer of an upstream as one `message`. It depends on nothing but its parameters: of a large answer, a worker
- * thread makes the message.
+ * A whole answer of an upstream as one `message`. The code depends on nothing but its parameters, so that a worker
+ * thread can convert a large answer while other requests go on. A failure that the model reports becomes the error of
+ * the request.
  */
 
 import type { TextRoute, Usage } from '../../../core/contracts/index.js';

@@ -1,6 +1,7 @@
 /*
- * A message as a request of the upstream's format. It depends on nothing but its parameters: a large one is converted in a
- * worker thread.
+ * Converts a message into a request of the upstream's format. The code depends on nothing but its parameters, so that a
+ * worker thread can convert a large request. The thread returns the body, a sample of the prompt and the short fields;
+ * the long fields stay in the thread.
  */
 
 import type { TextRoute } from '../../../core/contracts/index.js';

@@ -1,12 +1,15 @@
+/*
+ * Sends forms with `data-api="POST /path"` as JSON; `data-problem="id"` is the element for errors. Before sending,
+ * `data-confirm` asks; `data-choice="name=value"` offers a box, labelled `data-choice-label`, that adds this field.
+ * After it, `data-then="/path/{field}"` navigates, and `data-show="id"` displays the field that `data-key` names, once.
+ * A request without an answer is repeated with the same key, so that it is done once.
+ */
+
 import { confirm, signInPath } from './elements.js';
 import { fieldOf, newIdempotencyKey, RequestProblem, requestJson } from './requests.js';
 import { onSubmit } from './work.js';
 
-/**
- * Forms with `data-api="POST /path"` send their fields as JSON; `data-problem="id"` is the element for errors. Before:
- * `data-confirm` asks; `data-choice="name=value"` offers a box, labelled `data-choice-label`, that adds this field. After: `data-then="/path/{field}"` navigates; `data-show="id"` displays the field that
- * `data-key` names, once.
- */
+/** Connects one form; its attributes are described on top of this file. */
 function startApiForm(form: HTMLFormElement): void {
   const [method = 'POST', path = ''] = (form.dataset.api ?? '').split(' ');
   const keyFor = createRepeats();

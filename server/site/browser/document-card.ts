@@ -1,3 +1,10 @@
+/*
+ * Displays an answer of the extraction route for people: a post with its numbers, players, pictures and files, or a
+ * product with its best and worst reviews. Pictures and videos are loaded from the platform, pictures without a
+ * referrer; a picture that fails is removed, and a video that fails becomes a sentence. The MP3 comes from the gateway.
+ * Fields that an answer lacks are omitted, and a rounded number is marked as such.
+ */
+
 import { amount, bytes, clock, element, price, webLink, whole } from './elements.js';
 import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
 

@@ -1,3 +1,10 @@
+/*
+ * Builds the elements of the pages' scripts, and formats numbers, sizes and prices. External text never becomes markup,
+ * and links are made only of http and https addresses. The file also displays errors of the gateway with the next step,
+ * marks the field that an error is about, and asks for confirmations. In a confirmation the focus begins at the button
+ * that refuses, so that a key that is held down confirms nothing.
+ */
+
 import { RequestProblem } from './requests.js';
 
 type Attributes = Readonly<Record<string, string | boolean | undefined>>;

@@ -1,3 +1,10 @@
+/*
+ * The card of one image in the playground, from the submission of its job through polling to the picture. Each card has
+ * an idempotency key, so that trying again after a lost connection returns the same job. A cancelled job that had just
+ * ended still shows its result. Changes are announced to screen readers, and the focus moves to the card if the button
+ * that had it disappears.
+ */
+
 import { byId, element, problemParts } from './elements.js';
 import { loadJob, newIdempotencyKey, numberAt, ownAddress, playJson, RequestProblem, textAt } from './requests.js';
 import { showWork } from './work.js';

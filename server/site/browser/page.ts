@@ -1,3 +1,7 @@
+/*
+ * Behaviour of every page: buttons that copy a text and announce it, and submit buttons that count a double click once.
+ */
+
 startCopyButtons(document);
 ignoreDoubleClicks(document);
 

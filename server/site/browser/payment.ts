@@ -1,3 +1,7 @@
+/*
+ * Follows an open order on the payment page: it shows the time left, waits for a change, and then loads the page again.
+ */
+
 import { fieldOf, RequestProblem, requestJson } from './requests.js';
 
 /** Seconds that the gateway holds a request while nothing changes. */

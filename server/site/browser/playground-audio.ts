@@ -1,3 +1,7 @@
+/*
+ * The forms of the playground that speak a text and transcribe a recording.
+ */
+
 import { byId, element, FieldProblem } from './elements.js';
 import { arrival, play, playJson, textAt } from './requests.js';
 import { onSubmit, showWork, startFileDrop } from './work.js';

@@ -1,3 +1,7 @@
+/*
+ * The chat of the playground, whose answers are streamed. The text before a stop counts as an answer.
+ */
+
 import { byId, element, FieldProblem } from './elements.js';
 import { brokenOff, fieldAt, play, RequestProblem, readEventData, textAt } from './requests.js';
 import { isStillAt, onSubmit } from './work.js';

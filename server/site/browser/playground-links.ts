@@ -1,3 +1,7 @@
+/*
+ * The link form of the playground: it displays the document, and the curl command of the same request.
+ */
+
 import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
 import { loadJob, numberAt, playJson, RequestProblem, textAt, textsAt } from './requests.js';

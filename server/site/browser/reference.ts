@@ -1,3 +1,7 @@
+/*
+ * Starts the viewer of the API reference, and adds accessibility attributes that it omits.
+ */
+
 type Viewer = (options: Readonly<Record<string, unknown>>) => unknown;
 
 declare global {

@@ -1,3 +1,10 @@
+/*
+ * Requests of the pages' scripts, with the session of the page, and their errors: every status but 2xx, a missing
+ * network or an incomplete answer is thrown as a {@link RequestProblem}, while an abort is passed on unchanged. Readers
+ * of fields by path accept answers of any shape. Since a job continues regardless of the page, polls are repeated until
+ * there is an answer.
+ */
+
 /** An error of the gateway, with its message and code. */
 export class RequestProblem extends Error {
   /** @param status 0 if there was no complete answer. @param param The field of the request that the error is about. */

@@ -1,3 +1,7 @@
+/*
+ * Tabs as in the ARIA practices: arrow keys move, one panel is visible, and the fragment of the URL may name it.
+ */
+
 /** Tabs as in the ARIA practices: arrow keys move, one panel is visible, the URL fragment may name it. */
 function startTabs(tabs: Element): void {
   const buttons = [...tabs.querySelectorAll<HTMLElement>('[role="tab"]')];

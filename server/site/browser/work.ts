@@ -1,3 +1,10 @@
+/*
+ * What forms of the playground share: progress with its duration, one submission at a time with its errors, and files
+ * that are dropped or chosen and can be removed again. The progress is announced once; its running seconds are only
+ * visible. When work has ended, the focus moves on only if it is still where it was. Of too many files only the last
+ * ones are kept, with a message.
+ */
+
 import { element, markField, reveal, showProblem, unmarkFields } from './elements.js';
 
 const TICK_MS = 1_000;

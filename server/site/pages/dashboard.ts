@@ -1,3 +1,10 @@
+/*
+ * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, sessions and personal data. A key is never
+ * shown here with its secret, except once after it was made. Valid keys are always displayed, but only a few of the
+ * invalid ones. After a key is revoked, the page announces it and moves the focus there. Names within sentences have a
+ * text direction of their own.
+ */
+
 import type { JobRecord } from '../../../core/jobs/index.js';
 import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';

@@ -1,3 +1,9 @@
+/*
+ * The home page: what the gateway does, with an example request for each kind of work, and the plans. The examples have
+ * the address of this gateway, and the lists of platforms and models are those that are ready here. The visitor's next
+ * step depends on whether they are signed in.
+ */
+
 import { codeBlock, type Html, html, type Page } from '../page.js';
 import type { PlanView } from '../views.js';
 import { renderPlanCards } from './plans.js';

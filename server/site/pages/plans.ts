@@ -1,3 +1,10 @@
+/*
+ * The pages of the plans and of one order. The plans page says what a paid plan would do to the current one. An open
+ * order shows the QR code, the bank account, the amount and the time left; it can be cancelled only before a payment.
+ * Closed orders say how they ended, and where the support is if something is wrong. A script loads the page again when
+ * the state changes.
+ */
+
 import { isOpen, type OrderRecord, type OrderState, type PaymentTransfer, paymentPath } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
 import { copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';

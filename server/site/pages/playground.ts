@@ -1,3 +1,10 @@
+/*
+ * The playground, with tabs for images, links and models. A form whose work the key does not allow, or for which no
+ * model is ready, is disabled and says why. Everything is sent with the session of the page, and counts like a request
+ * with the user's newest key. Files can be dropped, chosen, or added by keyboard. Controls that need scripts are
+ * enabled by them.
+ */
+
 import { NAMED_SIZES } from '../../images/index.js';
 import type { Grant } from '../../keys/index.js';
 import { type Html, html, type Page, scriptedButton } from '../page.js';

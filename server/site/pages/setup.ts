@@ -1,3 +1,7 @@
+/*
+ * The setup page, with commands to copy for each kind of client, and the page of the API reference.
+ */
+
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
 import { codeBlock, html, type Page } from '../page.js';
 

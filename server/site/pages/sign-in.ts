@@ -1,3 +1,7 @@
+/*
+ * The sign-in page, and the pages on which a user approves or denies a program that requests access.
+ */
+
 import type { SignInStatus } from '../../accounts/index.js';
 import { type Html, html, type Page } from '../page.js';
 
