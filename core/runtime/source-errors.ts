@@ -1,7 +1,8 @@
 /*
- * Error codes of a source. A platform refuses an item for good (definitive codes): other methods cannot help, and the
- * result may be cached. Or a platform or model vendor fails for now (transient codes): another method or upstream is
- * tried. Extractors report both kinds with the messages declared here, so that clients read the same words everywhere.
+ * Error codes of a source: a platform that refuses an item for good, and a platform or model vendor that fails for now.
+ * Extractors report them, with these messages. After a definitive code other methods cannot help; after a transient one
+ * nothing is known about the item, so another method or a later request may succeed. Each code has the explanation that
+ * the API reference prints.
  */
 
 import {
