@@ -56,7 +56,7 @@ export interface OpenServerOptions {
 
 /** Everything that `mediagate serve` opens except its listeners. */
 export interface OpenServer extends AsyncDisposable {
-  /** As the role has them. */
+  /** The parts that the role of this process has. */
   readonly settings: Settings;
   readonly logger: Logger;
   readonly state: State;

@@ -10,7 +10,7 @@ export interface PluginGroup extends PluginStatus {
   entries: readonly string[];
 }
 
-/** In the order of the first of each. */
+/** Groups stand in the order of their first plugins. */
 export function groupEntries(plugins: readonly PluginStatus[]): PluginGroup[] {
   const groups = Map.groupBy(plugins, ({ plugin, state, reason }) => JSON.stringify([plugin, state, reason]));
   return [...groups.values()].map((alike) => {

@@ -1,6 +1,8 @@
 /*
  * Error codes of a source: a platform that refuses an item for good, and a platform or model vendor that fails for now.
- * Extractors report them, with these messages.
+ * Extractors report them, with these messages. After a definitive code other methods cannot help; after a transient one
+ * nothing is known about the item, so another method or a later request may succeed. Each code has the explanation that
+ * the API reference prints.
  */
 
 import {

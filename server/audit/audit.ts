@@ -84,7 +84,7 @@ export async function writeAudit(transaction: Transaction<Tables>, line: AuditLi
   await transaction.executeQuery(compileAudit(transaction, line));
 }
 
-/** The same for transaction scripts. */
+/** Writes an audit row within a transaction script. */
 export function compileAudit(queries: Kysely<Tables>, line: AuditLine): CompiledQuery {
   const { subject, at, actor, action, from = null, to = null, note = null } = line;
   return queries

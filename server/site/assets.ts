@@ -178,7 +178,7 @@ const VIEWER_CONTENT_TYPES: Readonly<Record<string, string>> = {
 export interface ViewerFile {
   contentType: string;
   bytes: Buffer;
-  /** The same by brotli. */
+  /** The bytes, compressed by brotli. */
   compressed: Buffer;
 }
 

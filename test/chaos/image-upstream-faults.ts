@@ -88,5 +88,5 @@ async function heal(site: ImageSite, ledger: OrderLedger): Promise<void> {
 /** A provider that gives up soon, so that nobody waits four minutes for each of a hundred silent upstreams. */
 function hastyEntry(url: string) {
   const use = path.join(packageRoot, 'dist', 'plugins', 'openai_image', 'index.js');
-  return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 1_000, restMs: 5 }, timeoutMs: 10_000 };
+  return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 2_500, restMs: 5 }, timeoutMs: 10_000 };
 }

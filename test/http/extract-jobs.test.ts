@@ -100,7 +100,8 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(cached.json.data).not.to.have.property('job');
     expect(cached.json.data.product).to.deep.equal(done.json.data.product);
     expect(cached.json.limitations).to.deep.equal([]);
-    expect([cached.headers.get('x-cache'), cached.headers.get('age')]).to.deep.equal(['hit', '0']);
+    expect(cached.headers.get('x-cache')).to.equal('hit');
+    expect(Number(cached.headers.get('age'))).to.be.below(30);
     expect(shelf.fetches).to.deep.equal(['1']);
   });
 

@@ -36,7 +36,7 @@ export function sourceFiles(): SourceFile[] {
 
 /** The comment before everything else, in one line for each of its paragraphs. */
 export function headerOf(text: string): string {
-  const [comment = ''] = /^(?:\/\*[\s\S]*?\*\/|(?:\/\/[^\n]*\n)+)(?=\n\s*\n|\s*$)/.exec(text) ?? [];
+  const [comment = ''] = /^(?:\/\*[\s\S]*?\*\/|(?:\/\/[^\n]*(?:\n|$))*\/\/[^\n]*)(?=\n\s*\n|\s*$)/.exec(text) ?? [];
   return comment
     .replace(/^\/\*+|\*+\/\s*$/g, '')
     .split('\n')

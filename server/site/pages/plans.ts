@@ -1,7 +1,7 @@
 /*
  * The pages of the plans and of one order. The plans page says what a paid plan would do to the current one. An open
  * order shows the QR code, the bank account, the amount and the time left; it can be cancelled only before a payment.
- * Closed orders say how they ended, and where the support is if something is wrong. A script loads the page again when
+ * Closed orders say how they ended; one that needs a review also names the support. A script loads the page again when
  * the state changes.
  */
 
