@@ -39,7 +39,7 @@ describe('scripts that take flags', () => {
 
   it('are all that run a program of developers, or of the product', () => {
     const launched = Object.keys(scripts).filter((name) => scripts[name]?.startsWith('node server/run.cjs'));
-    const others = ['test', 'mediagate', 'probe', 'build', 'prepack'];
+    const others = ['test', 'test:quick', 'mediagate', 'probe', 'build', 'prepack'];
     expect(launched).to.have.members([...Object.keys(flags), ...others]);
     for (const name of ['mediagate', 'probe']) {
       const help = run(name, '--help');
