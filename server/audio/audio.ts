@@ -183,7 +183,7 @@ function isPaidByLength(
 
 /** Vendors that bill audio by tokens make 10 to 32 of a second, and speech has fewer words than that. */
 const TOKENS_PER_SECOND = 50;
-/** Of the hint before the audio, which has at most 4,096 characters. */
+/** Maximum for the hint before the audio, which has at most 4,096 characters. */
 const HINT_TOKENS = 4_096;
 
 /** What a recording uses at most: by its seconds, or by tokens. */

@@ -1,5 +1,5 @@
 /*
- * Error codes of idempotency keys.
+ * Error codes of idempotency keys: refused, still in progress, and used before with another body.
  */
 
 import { BAD_REQUEST, type DeclaredCodes, declareErrors, WAIT } from '../../core/runtime/index.js';

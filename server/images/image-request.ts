@@ -400,7 +400,7 @@ const useImageBody: UseImageBody = (server, context, submit) =>
     }),
   );
 
-/** As the body of a job, and may ask for a stream. */
+/** Reads the JSON body of a request that waits for its images, and which may ask for a stream. */
 export const useWaitingBody: UseImageBody = (server, context, submit) =>
   useJsonBody(context.req, context.res, imageBodyLimits(server, context, IMAGE_FIELDS), ({ value, fingerprint }) =>
     submit({ ...decodeStreamed(value, { anySize: server.anyImageSize }), fingerprint }),

@@ -404,16 +404,16 @@ export function encodeCapabilities(gateway: Pick<Gateway, 'platforms' | 'maxActi
 
 /** Reads the bodies for one gateway: its extractors decide which options there are. */
 export interface ExtractRequests {
-  /** Of the body of `POST /v1/extract`. Other fields are ignored. */
+  /** Schema of the body of `POST /v1/extract`. Other fields are ignored. */
   extractSchema: TObject;
-  /** Of the body of `POST /v1/extract/batch`. Other fields are ignored. */
+  /** Schema of the body of `POST /v1/extract/batch`. Other fields are ignored. */
   batchSchema: TObject;
   /**
    * Checks a body. Types are strict: `"true"` is no boolean, `5.5` no whole number. `null` counts as not sent.
    * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
    */
   checkExtract(body: Readonly<Record<string, unknown>>): ExtractBody;
-  /** As {@link checkExtract}. Each link is checked later and gets its own error. */
+  /** Checks a body of a batch, with strict types. Each link is checked later and gets its own error. */
   checkBatch(body: Readonly<Record<string, unknown>>): BatchBody;
   decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest;
   /** Everything but the links. */

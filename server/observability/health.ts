@@ -33,7 +33,7 @@ export interface HealthOptions {
   clock: Clock;
   /** Named checks that resolve if all is well, e.g. a database ping. Each runs at most once a second. */
   checks: Readonly<Record<string, () => Promise<unknown>>>;
-  /** As `checks`, for dependencies that may be unavailable for a while: if one fails, health is degraded but ready. */
+  /** Checks of dependencies that may be unavailable for a while: if one fails, health is degraded but ready. */
   softChecks?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Status of the sign-in. Default: none. */
   signIn?(): SignInStatus;

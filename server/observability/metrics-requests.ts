@@ -54,7 +54,7 @@ export interface RequestMetrics {
   /** Call it when a request arrives; call the result when its handler has ended. */
   requestCame(response: ServerResponse): OpenRequest;
   requestDone(request: OpenRequest, done: FinishedRequest): void;
-  /** The same admissions, with settled ones counted. */
+  /** Wraps the admissions so that each settled one is counted. */
   watchAdmissions(admissions: Admissions): Admissions;
   /** Counts the pending batch. */
   count(): void;

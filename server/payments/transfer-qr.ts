@@ -180,7 +180,7 @@ export async function drawSvg(payload: string): Promise<string> {
   return qrcode.toString(payload, { ...OPTIONS, type: 'svg' });
 }
 
-/** The same as PNG. */
+/** Draws a QR code with error correction M and its quiet zone: a PNG with 8 pixels for each module. */
 export async function drawPng(payload: string): Promise<Uint8Array> {
   const { default: qrcode } = await import('qrcode');
   return qrcode.toBuffer(payload, { ...OPTIONS, type: 'png', scale: SCALE });

@@ -232,7 +232,7 @@ export async function unpackFile(source: string, target: string, { mode }: { mod
   });
 }
 
-/** As {@link unpackFile}, for the regular files of a tar archive, without its folders. */
+/** Unpacks the regular files of a brotli tar archive into one folder, which appears as a whole or not at all. */
 export async function unpackFolder(source: string, target: string): Promise<void> {
   await createOnce(target, async () => {
     const transcode = `${target}.${randomUUID()}`;

@@ -37,25 +37,25 @@ export async function loadIdentitySecrets({
   return [await loadSecret(dataDir, KEY_PEPPER)];
 }
 
-/** As {@link loadPeppers}, but does not create one. */
+/** Peppers of the settings or of the data folder; empty if neither has one. Creates none. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
   const known = settings.keyPeppers.length > 0 || isStorable(settings, KEY_PEPPER);
   return known ? loadPeppers(settings) : [];
 }
 
-/** Signing secrets of links, likewise. */
+/** Signing secrets of links, newest first; if none is set, the one stored in the data folder. */
 export async function loadLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
   if (settings.linkSecrets.length > 0) return settings.linkSecrets.map((text) => Buffer.from(text));
   return [await loadSecret(settings.dataDir, LINK_SECRET)];
 }
 
-/** As {@link loadLinkSecrets}; if there is none yet, a temporary one. */
+/** Signing secrets of links; if none is set or stored, a temporary one, which is not stored. */
 export async function findLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
   const known = settings.linkSecrets.length > 0 || isStorable(settings, LINK_SECRET);
   return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
 }
 
-/** Secrets that webhook secrets are derived from, likewise. */
+/** Secrets that webhook secrets are derived from, newest first; if none is set, the one stored in the data folder. */
 export async function loadWebhookSecrets(settings: Settings): Promise<[Uint8Array, ...Uint8Array[]]> {
   const [newest, ...older] = settings.imageWebhookSecrets.map((text) => Buffer.from(text));
   return newest ? [newest, ...older] : [await loadSecret(settings.dataDir, WEBHOOK_SECRET)];
@@ -105,7 +105,7 @@ export function secretsOf(settings: Settings): string[] {
     return password ? [password, decodeURIComponent(password)] : [];
   });
   const { keyPeppers, linkSecrets, imageWebhookSecrets, oidcClientSecret, paymentSecrets, otlpHeaders = {} } = settings;
-  // As in `Bearer TOKEN`: the token without its scheme is a secret, too.
+  // In `Bearer TOKEN`, the token without its scheme is a secret, too.
   const headers = Object.values(otlpHeaders).flatMap((value) => [value, value.split(' ').at(-1) ?? '']);
   const shared = [...Object.values(paymentSecrets), ...(oidcClientSecret ? [oidcClientSecret] : [])];
   return [...keyPeppers, ...linkSecrets, ...imageWebhookSecrets, ...shared, ...headers, ...new Set(passwords)];

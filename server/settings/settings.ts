@@ -26,7 +26,7 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   siteUrl?: string;
   /** Whether accounts and sign-in are enabled. */
   site: boolean;
-  /** As in its tokens. */
+  /** Exactly the `iss` of the tokens of the provider. */
   oidcIssuer?: string;
   oidcClientId?: string;
   /** Default: none, and the client is a public one. */
