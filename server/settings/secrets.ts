@@ -39,7 +39,7 @@ export async function loadIdentitySecrets({
 
 /** Peppers of the settings or of the data folder; empty if neither has one. Creates none. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
-  const known = settings.keyPeppers.length > 0 || isStorable(settings, KEY_PEPPER);
+  const known = settings.keyPeppers.length > 0 || isStored(settings, KEY_PEPPER);
   return known ? loadPeppers(settings) : [];
 }
 
@@ -51,7 +51,7 @@ export async function loadLinkSecrets(settings: Settings): Promise<readonly Uint
 
 /** Signing secrets of links; if none is set or stored, a temporary one, which is not stored. */
 export async function findLinkSecrets(settings: Settings): Promise<readonly Uint8Array[]> {
-  const known = settings.linkSecrets.length > 0 || isStorable(settings, LINK_SECRET);
+  const known = settings.linkSecrets.length > 0 || isStored(settings, LINK_SECRET);
   return known ? loadLinkSecrets(settings) : [randomBytes(SECRET_BYTES)];
 }
 
@@ -93,7 +93,7 @@ function hashOf(setting: string, secret: Uint8Array): string {
   return createHmac('sha256', secret).update(`mediagate fingerprint 1\n${setting}`).digest('hex').slice(0, 32);
 }
 
-function isStorable({ dataDir }: Settings, name: string): boolean {
+function isStored({ dataDir }: Settings, name: string): boolean {
   return existsSync(path.join(dataDir, 'secrets', name));
 }
 
