@@ -20,3 +20,12 @@ export async function holdCommits(client: pg.Client, table: string, condition = 
     await client.query(`select pg_advisory_unlock(${HELD})`);
   };
 }
+
+/** Whether a transaction stands in its COMMIT. Others may wait for other locks at the same time. */
+export async function isCommitHeld(client: pg.Client): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
+     where datname = current_database() and locktype = 'advisory' and objid = ${HELD} and not granted`,
+  );
+  return rowCount === 1;
+}

@@ -7,7 +7,7 @@ import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State, StateSettings } from '../../../server/state.js';
 import { engines, ListLogger, ManualClock, type Place } from '../../support/engines.js';
-import { holdCommits } from '../../support/held-commits.js';
+import { holdCommits, isCommitHeld } from '../../support/held-commits.js';
 import { type Answered, acceptJob } from '../../support/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
@@ -305,13 +305,7 @@ for (const engine of engines) {
           work(() => gate.promise, { from: patient });
           const first = await accept('first', {}, patient);
           const late = accept('late', {}, patient);
-          await until(async () => {
-            const { rowCount } = await observer.query(
-              `select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
-               where datname = current_database() and locktype = 'advisory' and not granted`,
-            );
-            return rowCount === 1;
-          });
+          await until(() => isCommitHeld(observer));
           gate.resolve();
           await ended(first);
           await goOn();
