@@ -30,7 +30,7 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 describe('docs/reference/errors.md', () => {
   it('explains every code, by status', () => {
-    const codes = Object.keys(ERRORS) as ErrorCode[];
+    const codes = (Object.keys(ERRORS) as ErrorCode[]).sort();
     const byStatus = [...Map.groupBy(codes, (code) => ERRORS[code].status)].sort(([one], [other]) => one - other);
     const sections = byStatus.map(([status, some]) => {
       const rows = some.map((code) => {

@@ -59,12 +59,13 @@ function errorWith(description: string, more: { fields?: Fields; beside?: Fields
 
 type Fields = Readonly<Record<string, TSchema>>;
 
-/** Error bodies, by name. Fields may be added to any of them. */
-export const ERROR_SCHEMAS: Readonly<Record<string, TSchema>> = {
-  ErrorCode: Type.Union(
-    ERROR_CODES.map((code) => Type.Literal(code, { description: ERRORS[code].meaning })),
-    { description: 'Stable code of an error.' },
-  ),
+/** Error bodies, by name, with every code that is declared by then. Fields may be added to any of them. */
+export function errorSchemas(): Readonly<Record<string, TSchema>> {
+  const codes = ERROR_CODES.toSorted().map((code) => Type.Literal(code, { description: ERRORS[code].meaning }));
+  return { ErrorCode: Type.Union(codes, { description: 'Stable code of an error.' }), ...BODY_SCHEMAS };
+}
+
+const BODY_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Error: errorWith('Why a request was refused or failed.', {
     beside: {
       loginUrl: optional(Text, 'Only if the user is not signed in: the address of the sign-in.'),

@@ -16,7 +16,7 @@ import {
   Text,
 } from '../http/index.js';
 import { API_VERSION } from '../version.js';
-import { type Access, accessOf, describeErrors, ERROR_SCHEMAS } from './errors.js';
+import { type Access, accessOf, describeErrors, errorSchemas } from './errors.js';
 
 /** The API reference for programs. */
 export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: readonly SentWebhook[]): Route[] {
@@ -104,7 +104,7 @@ function schemasOf(routes: readonly Route[], webhooks: readonly SentWebhook[]): 
   const bodies = answers.flatMap((answer) => [answer, ...Object.values(answer.also ?? {})]);
   const named = bodies.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as const] : []));
   const all: Record<string, TSchema> = Object.assign(
-    { ...ERROR_SCHEMAS, ...Object.fromEntries(named) },
+    { ...errorSchemas(), ...Object.fromEntries(named) },
     ...webhooks.map(({ schemas }) => schemas),
   );
   return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, portable(schema)]));

@@ -37,6 +37,12 @@ describe('errors over HTTP', () => {
     }
   });
 
+  it('describes every declared code in the API description', async () => {
+    const { json } = await app.request('/openapi.json');
+    const codes = json.components.schemas.ErrorCode.anyOf.map(({ const: code }: { const: string }) => code);
+    expect(codes).to.deep.equal(Object.keys(ERRORS).sort());
+  });
+
   it('answers 404 and 405 in the one shape, the latter with Allow', async () => {
     const missing = await app.request('/v2/nothing?secret=1');
     expect(missing.status).to.equal(404);
