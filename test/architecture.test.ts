@@ -163,11 +163,9 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'the server imports node:, mediagate, folders of core, its own packages and itself, never a plugin',
     holds: /^server\//,
-    allows: (target, file) =>
+    allows: (target) =>
       /^(node:|mediagate$|server\/|core\/[a-z/]+\/index\.ts$)/.test(target) ||
-      SERVER_PACKAGES.includes(packageOf(target)) ||
-      // A thread that parses bodies loads this one module, and not all of `mediagate`.
-      (file === 'server/http/json-thread.ts' && target === 'core/text/tokens.ts'),
+      SERVER_PACKAGES.includes(packageOf(target)),
   },
 ];
 

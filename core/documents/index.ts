@@ -3,5 +3,5 @@
  * cannot be read.
  */
 
-export { type FileClaim, type FileContent, READ_KINDS, readFile } from './documents.js';
+export { type FileContent, READ_KINDS, readFile } from './documents.js';
 export { ReadingLimits, UnreadableDocument } from './limits.js';

@@ -8,7 +8,7 @@ declare module '../runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof extractionErrors> {}
 }
 
-export const extractionErrors = declareErrors({
+const extractionErrors = declareErrors({
   invalid_url: {
     ...BAD_REQUEST,
     meaning: 'The link is not an accepted address.',

@@ -3,6 +3,9 @@
  * pasted links.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export {
   createExtractionJobs,
   createSubmissions,
@@ -10,7 +13,6 @@ export {
   type JobsOptions,
   type Submissions,
 } from './background-jobs.js';
-export { extractionErrors } from './errors.js';
 export {
   checkDocument,
   createExtractionService,

@@ -8,7 +8,7 @@ declare module '../runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof imageErrors> {}
 }
 
-export const imageErrors = declareErrors({
+const imageErrors = declareErrors({
   file_expired: {
     ...GONE,
     meaning: 'The file was deleted after its storage time.',

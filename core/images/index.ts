@@ -2,7 +2,9 @@
  * What other folders may import of images: the service of image jobs, its types, and the checks of input images.
  */
 
-export { imageErrors } from './errors.js';
+// Declares its error codes.
+import './errors.js';
+
 export {
   absentImages,
   createImages,

@@ -304,9 +304,9 @@ function decodeBase64(text: string): Uint8Array | undefined {
   return bytes.length === Math.floor((letters * 3) / 4) ? bytes : undefined;
 }
 
-export const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 15_000;
 
-export const MAX_REDIRECTS = 3;
+const MAX_REDIRECTS = 3;
 
 interface ReferenceDownload {
   /** Guards every address, and has no cookies or credentials. */
@@ -328,14 +328,15 @@ async function downloadReference(download: ReferenceDownload): Promise<Uint8Arra
   } catch (error) {
     signal.throwIfAborted();
     if (!isGatewayError(error) || !error.code.startsWith('upstream_')) throw error;
-    throw failed(error.message, { cause: error, retryable: error.retryable });
+    throw downloadFailed(error.message, { cause: error, retryable: error.retryable });
   }
 }
 
-export async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStream> {
+async function walk({ http, url, signal }: ReferenceDownload): Promise<HttpStream> {
   let hop: Hop = { url: new URL(url), method: 'GET', headers: {} };
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    if (hop.url.protocol !== 'https:') throw failed('The host redirects to another scheme.', { retryable: false });
+    if (hop.url.protocol !== 'https:')
+      throw downloadFailed('The host redirects to another scheme.', { retryable: false });
     const reply = await http.stream({
       url: hop.url,
       // Images are already compressed; a second compression would hide their size.
@@ -350,18 +351,18 @@ export async function walk({ http, url, signal }: ReferenceDownload): Promise<Ht
     discard(reply);
     hop = next;
   }
-  throw failed('The host redirects too often.');
+  throw downloadFailed('The host redirects too often.');
 }
 
-export async function readBody(reply: HttpStream): Promise<Uint8Array> {
+async function readBody(reply: HttpStream): Promise<Uint8Array> {
   const { 'content-encoding': coding = 'identity', 'content-length': length } = reply.headers;
   if (reply.status !== 200) {
     discard(reply);
-    throw failed(`The host answered ${reply.status}.`);
+    throw downloadFailed(`The host answered ${reply.status}.`);
   }
   if (coding.toLowerCase() !== 'identity') {
     discard(reply);
-    throw failed('The host sent an encoding that was not requested.', { retryable: false });
+    throw downloadFailed('The host sent an encoding that was not requested.', { retryable: false });
   }
   if (Number(length) > MAX_IMAGE_BYTES) {
     discard(reply);
@@ -377,7 +378,7 @@ export async function readBody(reply: HttpStream): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-export function failed(why: string, details: { cause?: unknown; retryable?: boolean } = {}): GatewayError {
+function downloadFailed(why: string, details: { cause?: unknown; retryable?: boolean } = {}): GatewayError {
   return new GatewayError('failed_to_download_image', `The image could not be downloaded. ${why}`, details);
 }
 

@@ -282,9 +282,9 @@ export interface Run {
   settling: boolean;
 }
 
-export const INTERVAL_MS = 10 * 60_000;
+const SWEEP_INTERVAL_MS = 10 * 60_000;
 
-export const ROWS = 500;
+const SWEEP_ROWS = 500;
 
 interface SweeperOptions {
   kind: JobKind;
@@ -303,12 +303,12 @@ export function createSweeper({ kind, database, table, clock }: SweeperOptions):
   let sweptAt = Number.NEGATIVE_INFINITY;
   return {
     async sweep() {
-      if (performance.now() - sweptAt < INTERVAL_MS) return;
+      if (performance.now() - sweptAt < SWEEP_INTERVAL_MS) return;
       const deleted = await database.run(async (queries) => {
-        return table.deleteExpired(queries, kind, await clock.read(queries), ROWS);
+        return table.deleteExpired(queries, kind, await clock.read(queries), SWEEP_ROWS);
       });
       // A full batch means that there are more: the next poll continues.
-      if (deleted < ROWS) sweptAt = performance.now();
+      if (deleted < SWEEP_ROWS) sweptAt = performance.now();
     },
   };
 }

@@ -8,7 +8,7 @@ declare module '../runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof jobErrors> {}
 }
 
-export const jobErrors = declareErrors({
+const jobErrors = declareErrors({
   job_not_found: {
     ...NOT_FOUND,
     meaning: 'The job does not exist for this account.',

@@ -3,9 +3,11 @@
  * migrations of its tables.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export type { CancelledJob, JobAdministration, JobDetails, JobList, JobWorker, ListedJob } from './administration.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
-export { jobErrors } from './errors.js';
 export { createCompletionWaiters } from './finish.js';
 export {
   type Accepted,

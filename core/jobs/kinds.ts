@@ -8,10 +8,10 @@ import { drawRandomBytes } from '../runtime/index.js';
 /** What a job does. Each kind has its own limit and workers. */
 export type JobKind = 'extraction' | 'image';
 
-export const HOUR_MS = 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
 
 /** How the kinds differ. */
-export const KINDS: Readonly<Record<JobKind, { prefix: string; retentionMs: number }>> = {
+const KINDS: Readonly<Record<JobKind, { prefix: string; retentionMs: number }>> = {
   extraction: { prefix: 'exjob_', retentionMs: 24 * HOUR_MS },
   image: { prefix: 'imgjob_', retentionMs: 7 * 24 * HOUR_MS },
 };

@@ -12,10 +12,8 @@ import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js
 import { type Database, type Instances, runScript } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import type { Sweeper } from './claim.js';
-import { createJobClaims, createRunWatch, type JobClaims, type Run } from './claim.js';
-import type { Dispatcher } from './dispatcher.js';
-import { FIRST_RETRY_MS, LAST_RETRY_MS } from './dispatcher.js';
+import { createJobClaims, createRunWatch, type JobClaims, type Run, type Sweeper } from './claim.js';
+import { type Dispatcher, FIRST_RETRY_MS, LAST_RETRY_MS } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
 import { type Charge, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
 import type { JobRun } from './records.js';

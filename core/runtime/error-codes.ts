@@ -21,7 +21,7 @@ declare module './errors.js' {
 
 const SEND_ANOTHER_IMAGE = 'Send another image: PNG, JPEG, WebP or GIF, at most 10 MB.';
 
-export const commonErrors = declareErrors({
+const commonErrors = declareErrors({
   invalid_json: {
     ...BAD_REQUEST,
     meaning: 'The body is not valid JSON.',

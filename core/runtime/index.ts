@@ -75,6 +75,7 @@ export {
   TRANSIENT_CODES,
   type TransientCode,
 } from './source-errors.js';
+export { lowerThreadPriority } from './thread-priority.js';
 export {
   type Clock,
   createThrottledWarning,

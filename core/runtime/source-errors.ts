@@ -170,7 +170,9 @@ export type TransientCode = keyof typeof transientErrors;
 export const DEFINITIVE_CODES = Object.keys(definitiveErrors) as readonly DefinitiveCode[];
 export const TRANSIENT_CODES = Object.keys(transientErrors) as readonly TransientCode[];
 
+const SOURCE_ERRORS = { ...definitiveErrors, ...transientErrors };
+
 /** What clients read if an item could not be extracted. */
 export function failureMessage(code: DefinitiveCode | TransientCode): string {
-  return { ...definitiveErrors, ...transientErrors }[code].message;
+  return SOURCE_ERRORS[code].message;
 }

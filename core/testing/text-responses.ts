@@ -20,8 +20,15 @@ import { called } from './limits.js';
 import { contractErrorOf, contributionOf } from './models.js';
 import type { Table } from './runner.js';
 import { setUpPlugin, textProviderOf } from './setup.js';
-import type { TextProviderDefinition } from './text-run.js';
-import { answerOf, callOf, firstModel, textCall, WANTED, type Wanted } from './text-run.js';
+import {
+  answerOf,
+  callOf,
+  firstModel,
+  type TextProviderDefinition,
+  textCall,
+  WANTED,
+  type Wanted,
+} from './text-run.js';
 
 const RESPONSE: Wanted = { ...WANTED, route: 'responses', stream: false };
 const METHODS: Readonly<Record<StoredResponseAction, string>> = {

@@ -9,8 +9,7 @@
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
 import type { EstimatedAnswer } from './exchange.js';
-import type { PromptSample, TextSample } from './prompts.js';
-import { samplePrompt } from './prompts.js';
+import { type PromptSample, samplePrompt, type TextSample } from './prompts.js';
 import { allOf, type ReservedTokens } from './requests.js';
 import type { TokenCounter } from './tokens.js';
 

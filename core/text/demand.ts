@@ -4,8 +4,7 @@
  */
 
 import type { TextCall, TextModel } from '../contracts/index.js';
-import type { PromptSample } from './prompts.js';
-import { samplePrompt } from './prompts.js';
+import { type PromptSample, samplePrompt } from './prompts.js';
 import { demandOf, isWriting, type TokenDemand } from './requests.js';
 import type { TokenCounter } from './tokens.js';
 

@@ -13,8 +13,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './prompts.js';
-import { IMAGE_TOKENS } from './prompts.js';
+import { IMAGE_TOKENS, type TextSample } from './prompts.js';
 
 /** The least of a page, which may also be a picture of a text. */
 const PAGE_TOKENS = 3_000;

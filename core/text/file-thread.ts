@@ -6,21 +6,13 @@
  */
 
 import { createHash, randomInt } from 'node:crypto';
-import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { READ_KINDS, ReadingLimits, readFile, UnreadableDocument } from '../documents/index.js';
+import { lowerThreadPriority } from '../runtime/index.js';
 import type { FileAnswer, FileTask, ReadFile } from './file-counter.js';
 import { filesIn, type InlineFile, MAX_STORED_BYTES, type TextSample } from './prompts.js';
 
-/** Priority from 0 to 19, where the main thread has 0 and comes first if there are fewer processors than threads. */
-const NICENESS = 10;
-try {
-  // Linux has a priority per thread; its id is the last part of this link. Other systems have no such link.
-  setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), NICENESS);
-} catch {
-  // The thread then has the priority of the process.
-}
+lowerThreadPriority();
 
 /** Parts of a long text that are counted: at random places, so that none of it can be written to be cheap. */
 const SAMPLES = 8;

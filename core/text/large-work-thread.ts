@@ -4,20 +4,11 @@
  * code and message.
  */
 
-import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
-import { isGatewayError } from '../runtime/index.js';
+import { isGatewayError, lowerThreadPriority } from '../runtime/index.js';
 import type { DoneWork, Work, WorkTask } from './large-work.js';
 
-/** Priority from 0 to 19, where the main thread has 0 and comes first if there are fewer processors than threads. */
-const NICENESS = 10;
-try {
-  // Linux has a priority per thread; its id is the last part of this link. Other systems have no such link.
-  setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), NICENESS);
-} catch {
-  // The thread then has the priority of the process.
-}
+lowerThreadPriority();
 
 parentPort?.on('message', async (task: WorkTask) => {
   let done: DoneWork;

@@ -5,6 +5,37 @@
  * the definitions and the arguments of tools, every string is text.
  */
 
+import { asRecord, type JsonRecord } from '../runtime/index.js';
+
+/** A text of unknown length: its beginning, and its length. */
+export interface TextSample {
+  text: string;
+  /** Ratio of the whole length to the stored part; at least 1. */
+  scale: number;
+}
+
+/** The input text of a request, and how much it has besides. */
+export interface PromptSample extends TextSample {
+  /** Number of messages, or of items. */
+  messages: number;
+  /** Upper estimate of the tokens of names, numbers and images in the request. */
+  otherTokens: number;
+  /** Numbers in lists of numbers: the tokens of an input that is sent as tokens. */
+  listedTokens: number;
+  /** Whether it names files that are elsewhere. */
+  namesFiles: boolean;
+  /** Whether it has files, or audio. */
+  holdsFiles: boolean;
+}
+
+/** Maximum bytes or letters of a stored text. More would cost all streams for the few that are aborted. */
+export const MAX_STORED_BYTES = 32 * 1024;
+
+/** Upper estimate of an image: one has no more tokens for more bytes. */
+export const IMAGE_TOKENS = 4_096;
+
+const BYTES_PER_TOKEN = 4;
+
 /** Texts that a model does not read as they are, and how many of their letters may be a token. */
 const UNREAD_FIELDS: ReadonlyMap<string, number> = new Map([
   ...['id', 'call_id', 'tool_call_id', 'type', 'role', 'status', 'detail', 'signature'].map(
@@ -41,8 +72,6 @@ const FILE_FIELDS: ReadonlySet<string> = new Set([
 /** The beginnings, in base64, of a PDF and of archives: these are no images, also if the request says so. */
 const NO_IMAGE = /^(?:JVBER|UEsDB|H4sI)/;
 
-type JsonRecord = Readonly<Record<string, unknown>>;
-
 /** A field that holds an image or a file, or its address. */
 interface HeldFile {
   kind: 'image' | 'file' | 'address';
@@ -54,7 +83,7 @@ interface HeldFile {
 
 /** What a field of an object holds; undefined if it is no file. */
 export function heldBy(owner: JsonRecord, name: string, field: unknown): HeldFile | undefined {
-  const within = recordOf(field);
+  const within = asRecord(field);
   if (name === 'source' && within) return heldBySource(owner, within);
   if (name === 'result' && owner.type === IMAGE_ITEM && typeof field === 'string') return heldIn(field, true);
   if (name === 'data' && typeof field === 'string' && owner.type !== 'text' && !ENCRYPTED_TYPES.has(owner.type)) {
@@ -183,7 +212,7 @@ export function filesIn(parsed: JsonRecord): InlineFile[] {
       if (typeof value[0] !== 'number') value.forEach((element, index) => void walk(element, `${path}[${index}]`));
       return;
     }
-    const fields = recordOf(value);
+    const fields = asRecord(value);
     if (!fields) return;
     for (const [name, field] of Object.entries(fields)) {
       const held = heldBy(fields, name, field);
@@ -205,40 +234,7 @@ export function filesIn(parsed: JsonRecord): InlineFile[] {
   return files;
 }
 
-function recordOf(value: unknown): JsonRecord | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
-}
-
-/** A text of unknown length: its beginning, and its length. */
-export interface TextSample {
-  text: string;
-  /** Ratio of the whole length to the stored part; at least 1. */
-  scale: number;
-}
-
-/** The input text of a request, and how much it has besides. */
-export interface PromptSample extends TextSample {
-  /** Number of messages, or of items. */
-  messages: number;
-  /** Upper estimate of the tokens of names, numbers and images in the request. */
-  otherTokens: number;
-  /** Numbers in lists of numbers: the tokens of an input that is sent as tokens. */
-  listedTokens: number;
-  /** Whether it names files that are elsewhere. */
-  namesFiles: boolean;
-  /** Whether it has files, or audio. */
-  holdsFiles: boolean;
-}
-
 /** Estimates the tokens of a body by its length; at least 1. */
 export function inputTokensOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN));
 }
-
-/** Maximum bytes or letters of a stored text. More would cost all streams for the few that are aborted. */
-export const MAX_STORED_BYTES = 32 * 1024;
-
-/** Upper estimate of an image: one has no more tokens for more bytes. */
-export const IMAGE_TOKENS = 4_096;
-
-export const BYTES_PER_TOKEN = 4;

@@ -14,7 +14,7 @@ import type {
   Usage,
   WritingRoute,
 } from '../contracts/index.js';
-import { GatewayError, type JsonRecord } from '../runtime/index.js';
+import { asRecord, GatewayError, type JsonRecord } from '../runtime/index.js';
 import { LIMIT_CONTAINERS, LIMIT_NAMES } from './exact-fields.js';
 import { type JsonValue, replaceFields } from './json.js';
 import type { PromptSample } from './prompts.js';
@@ -408,10 +408,6 @@ export function askForUsage(
   if (!options || options.include_usage === true) return { body, parsed, asked: false };
   const stream_options = { ...(options as Readonly<Record<string, JsonValue>>), include_usage: true };
   return { body: replaceFields(body, { stream_options }), parsed: { ...parsed, stream_options }, asked: true };
-}
-
-function asRecord(value: unknown): JsonRecord | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
 }
 
 function isCount(value: unknown): value is number {

@@ -7,7 +7,8 @@
  */
 
 import type { Usage } from '../contracts/index.js';
-import { asRecord, isRecord, type JsonRecord } from '../runtime/index.js';
+import { isRecord, type JsonRecord } from '../runtime/index.js';
+import { recordOf } from './chat-values.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
 import { MAX_TOKENS } from './requests.js';
 
@@ -255,8 +256,4 @@ function isImpossible(value: JsonRecord, names: readonly string[], found: number
 function count(value: unknown): number | undefined {
   const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS;
   return isCount ? value : undefined;
-}
-
-function recordOf(value: unknown): JsonRecord {
-  return asRecord(value) ?? {};
 }

@@ -4,7 +4,7 @@
  * places that a vendor reads are searched: not the arguments or the JSON Schema of functions, metadata or citations.
  */
 
-import type { JsonRecord } from '../runtime/index.js';
+import { asRecord, type JsonRecord } from '../runtime/index.js';
 
 export interface VendorField {
   /**
@@ -146,8 +146,4 @@ function hasContent(item: unknown): boolean {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [asRecord(value)].filter((one) => one !== undefined);
-}
-
-function asRecord(value: unknown): JsonRecord | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
 }

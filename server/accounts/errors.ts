@@ -16,7 +16,7 @@ declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof accountErrors> {}
 }
 
-export const accountErrors = declareErrors({
+const accountErrors = declareErrors({
   account_suspended: {
     ...FORBIDDEN,
     meaning: 'The account is suspended.',

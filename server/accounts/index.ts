@@ -3,6 +3,9 @@
  * alone.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export {
   type AccountPlan,
   type AccountRecord,
@@ -27,7 +30,6 @@ export {
 export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
 export { createDeviceGrants, type DeviceGrant, type DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } from './erased-allowances.js';
-export { accountErrors } from './errors.js';
 export { type AccountKeys, createKeyIssue } from './key-issue.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';

@@ -8,7 +8,7 @@ declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof budgetErrors> {}
 }
 
-export const budgetErrors = declareErrors({
+const budgetErrors = declareErrors({
   insufficient_quota: {
     status: 429,
     type: 'insufficient_quota',

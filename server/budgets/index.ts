@@ -3,6 +3,9 @@
  * here.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export { type AlertTable, type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './alerts.js';
 export {
   BUDGET_FORM,
@@ -33,7 +36,6 @@ export {
   reserve,
   toBudgetRow,
 } from './budgets.js';
-export { budgetErrors } from './errors.js';
 export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners, holdBudgetOwners } from './owners.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

@@ -50,10 +50,6 @@ export async function holdBudgetOwners(transaction: Transaction<Tables>, engine:
   if (engine === 'postgres') await transaction.executeQuery(shareNamed(OWNERS_LOCK));
 }
 
-async function lockBudgetOwners(transaction: Transaction<Tables>, engine: Engine): Promise<void> {
-  if (engine === 'postgres') await transaction.executeQuery(lockNamed(OWNERS_LOCK));
-}
-
 /** Who has budgets: a key by its id, an account by its id, a group by its name. */
 export interface BudgetOwner {
   scope: 'key' | 'account' | 'group';
@@ -138,6 +134,14 @@ export function createBudgetOwners(
       return rows.map((row) => toBudgetState(atTime(row, at)));
     });
 
+  /** Runs a transaction during which no keys are made and no other budgets of owners change. */
+  function changing<Result>(work: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+    return database.transaction(async (transaction) => {
+      if (engine === 'postgres') await transaction.executeQuery(lockNamed(OWNERS_LOCK));
+      return work(transaction);
+    });
+  }
+
   /** Locks the owner until the end of the transaction, and finds the keys that it has, in the order of their ids. */
   async function lockOwner(transaction: Transaction<Tables>, owner: BudgetOwner): Promise<ApiKeyRow[]> {
     const { scope, subject } = owner;
@@ -177,7 +181,6 @@ export function createBudgetOwners(
     transaction: Transaction<Tables>,
     { budgets: wanted, actor, note, ...owner }: BudgetChange,
   ): Promise<readonly BudgetState[]> {
-    await lockBudgetOwners(transaction, engine);
     const keys = await lockOwner(transaction, owner);
     const at = await times.read(transaction);
     const known = await knownBudgets(transaction, engine, owner, keys);
@@ -191,12 +194,15 @@ export function createBudgetOwners(
     for (const amount of wanted) {
       const same = rest.findIndex((row) => isSameKind(amountOf(row), amount));
       const [row] = same < 0 ? [] : rest.splice(same, 1);
-      const limits = limitsOfAmount(amount);
-      if (row) await transaction.updateTable('budgets').set(limits).where('id', '=', row.id).execute();
-      const made = newBudget({ scope: owner.scope, subject }, amount, { accountId, createdAt: at });
-      const whole = row ? { ...row, ...limits } : made;
-      if (!row) await transaction.insertInto('budgets').values(whole).execute();
-      current.push(whole);
+      if (row) {
+        const limits = limitsOfAmount(amount);
+        await transaction.updateTable('budgets').set(limits).where('id', '=', row.id).execute();
+        current.push({ ...row, ...limits });
+      } else {
+        const made = newBudget({ scope: owner.scope, subject }, amount, { accountId, createdAt: at });
+        await transaction.insertInto('budgets').values(made).execute();
+        current.push(made);
+      }
     }
     const removed = rest.map(({ id }) => id);
     if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
@@ -256,11 +262,10 @@ export function createBudgetOwners(
         return whole;
       }),
 
-    change: (change) => database.transaction((transaction) => changeBudgets(transaction, change)),
+    change: (change) => changing((transaction) => changeBudgets(transaction, change)),
 
     changeKey: ({ id, properties, groupName, budgets, ...by }) =>
-      database.transaction(async (transaction) => {
-        await lockBudgetOwners(transaction, engine);
+      changing(async (transaction) => {
         if (properties) await updates.apply(transaction, { id, change: properties, ...by });
         if (groupName !== undefined) await moveKey(transaction, { id, groupName, ...by });
         if (budgets) await changeBudgets(transaction, { scope: 'key', subject: id, budgets, ...by });
@@ -269,7 +274,7 @@ export function createBudgetOwners(
       }),
 
     createGroup: (name, first) =>
-      database.transaction(async (transaction) => {
+      changing(async (transaction) => {
         const group = { name, createdAt: await times.read(transaction) };
         const insert = transaction
           .insertInto('key_groups')
@@ -281,8 +286,7 @@ export function createBudgetOwners(
       }),
 
     deleteGroup: ({ name, releaseKeys, actor, note }) =>
-      database.transaction(async (transaction) => {
-        await lockBudgetOwners(transaction, engine);
+      changing(async (transaction) => {
         const keys = await lockOwner(transaction, groupOwner(name));
         const used = keys.filter(({ revokedAt }) => revokedAt === null).length;
         if (used > 0 && !releaseKeys) {

@@ -4,8 +4,7 @@
  */
 
 import type { Gateway } from 'mediagate';
-import type { GatewayError, Logger } from '../../core/runtime/index.js';
-import { ERRORS } from '../../core/runtime/index.js';
+import { ERRORS, type GatewayError, type Logger } from '../../core/runtime/index.js';
 import { encodeError, newRequestId, toGatewayError } from '../http/index.js';
 import { createExtractRequests, encodeExtraction } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';

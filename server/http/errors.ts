@@ -8,7 +8,7 @@ declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof httpErrors> {}
 }
 
-export const httpErrors = declareErrors({
+const httpErrors = declareErrors({
   route_not_found: {
     ...NOT_FOUND,
     meaning: 'The address does not exist.',

@@ -2,6 +2,9 @@
  * What other folders may import of HTTP: routes, bodies, answers, errors, addresses, the server and the app.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export {
   type AddressOf,
   createAddressLimit,
@@ -19,7 +22,7 @@ export {
   type SiteAddress,
 } from './addresses.js';
 export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
-export { BIG_BYTES, type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
+export { type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
 export { allowOrigins } from './cors.js';
 export {
   answerErrors,
@@ -32,7 +35,6 @@ export {
   SIGN_IN_INSTRUCTION,
   toGatewayError,
 } from './error-response.js';
-export { httpErrors } from './errors.js';
 export {
   type AnswerHead,
   createHandOver,

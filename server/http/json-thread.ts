@@ -3,21 +3,13 @@
  * their bytes.
  */
 
-import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
+import { lowerThreadPriority } from '../../core/runtime/index.js';
 import { findInexactField, findVendorFields, samplePrompt } from '../../core/text/index.js';
 import { parseLargeBody } from './json-body.js';
 import type { ParseAnswer, ParseOrder } from './json-threads.js';
 
-/** Priority from 0 to 19, where the main thread has 0 and comes first if there are fewer processors than threads. */
-const NICENESS = 10;
-try {
-  // Linux has a priority per thread; its id is the last part of this link. Other systems have no such link.
-  setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), NICENESS);
-} catch {
-  // The parser threads then have the priority of the process.
-}
+lowerThreadPriority();
 
 /** A parser thread: parses the large bodies that it receives, one after the other, and returns their bytes. */
 parentPort?.on('message', ({ bytes, plan }: ParseOrder) => {

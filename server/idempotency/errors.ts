@@ -8,7 +8,7 @@ declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof idempotencyErrors> {}
 }
 
-export const idempotencyErrors = declareErrors({
+const idempotencyErrors = declareErrors({
   invalid_idempotency_key: {
     ...BAD_REQUEST,
     meaning: 'The `Idempotency-Key` header is not accepted.',

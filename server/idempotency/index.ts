@@ -3,7 +3,9 @@
  * here.
  */
 
-export { idempotencyErrors } from './errors.js';
+// Declares its error codes.
+import './errors.js';
+
 export {
   createIdempotencyService,
   type IdempotencyService,

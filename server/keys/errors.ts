@@ -17,7 +17,7 @@ declare module '../../core/runtime/errors.js' {
 
 const MAKE_KEY = 'Create another key on the dashboard, or ask the operator for one.';
 
-export const keyErrors = declareErrors({
+const keyErrors = declareErrors({
   missing_api_key: {
     ...UNAUTHENTICATED,
     meaning: 'The request has no API key.',

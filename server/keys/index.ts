@@ -2,6 +2,9 @@
  * API keys: their form, their table, their verification and their changes. Other folders import these from here alone.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export {
   type ApiKeyRecord,
   type ApiKeyRow,
@@ -28,7 +31,6 @@ export {
   openKeyTable,
   readRateLimits,
 } from './authentication.js';
-export { keyErrors } from './errors.js';
 export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
 export {
   createKey,

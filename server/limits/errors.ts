@@ -8,7 +8,7 @@ declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof limitErrors> {}
 }
 
-export const limitErrors = declareErrors({
+const limitErrors = declareErrors({
   rate_limit_exceeded: {
     status: 429,
     type: 'rate_limit_error',

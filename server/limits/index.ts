@@ -2,8 +2,10 @@
  * Rate limits of keys and daily quotas of accounts. Other folders import these from here alone.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
-export { limitErrors } from './errors.js';
 export { consumeRateLimit, consumeRequest, createRateLimits, type RateLimits, sendRateLimit } from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
 export {

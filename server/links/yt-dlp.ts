@@ -6,8 +6,14 @@
  * `bound_to` in the document. An item without video and audio is refused.
  */
 
-import type { ExtractResult, MediaEntry, PostData } from '../../core/contracts/index.js';
-import { field, optional, Type } from '../../core/contracts/index.js';
+import {
+  type ExtractResult,
+  field,
+  type MediaEntry,
+  optional,
+  type PostData,
+  Type,
+} from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { Count, Text } from '../http/index.js';
 

@@ -8,7 +8,7 @@ declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof paymentErrors> {}
 }
 
-export const paymentErrors = declareErrors({
+const paymentErrors = declareErrors({
   invalid_signature: {
     ...UNAUTHENTICATED,
     meaning: 'The signature of a bank-transfer webhook is wrong.',

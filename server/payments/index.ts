@@ -2,8 +2,10 @@
  * Payment orders and bank transfers, for the routes, the CLI and the site. Other folders import these from here alone.
  */
 
+// Declares its error codes.
+import './errors.js';
+
 export { BankStatementError, readBankStatement } from './bank-statement.js';
-export { paymentErrors } from './errors.js';
 export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './order-records.js';
 export { createOrders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';

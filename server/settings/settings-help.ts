@@ -8,8 +8,7 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { closestMatch } from '../../core/runtime/index.js';
-import type { SettingDescription } from './setting-values.js';
-import { PLUGIN_SETTING_DESCRIPTIONS } from './setting-values.js';
+import { PLUGIN_SETTING_DESCRIPTIONS, type SettingDescription } from './setting-values.js';
 import { SETTING_DESCRIPTIONS } from './settings.js';
 
 /** The environment variables in `serve --help`, below its options: two lines each, which fits a narrow terminal. */

@@ -21,8 +21,8 @@ import {
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
-import type { AlertTable } from '../budgets/index.js';
 import {
+  type AlertTable,
   type BudgetTable,
   type BudgetWants,
   type CountedWants,
@@ -32,8 +32,7 @@ import {
   reserve,
 } from '../budgets/index.js';
 import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
-import type { Prices } from '../prices/index.js';
-import { dearestOf } from '../prices/index.js';
+import { dearestOf, type Prices } from '../prices/index.js';
 import {
   countOldestTogether,
   createBackgroundTable,

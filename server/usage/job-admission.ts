@@ -35,8 +35,8 @@ import {
 } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { compileAudit } from '../audit/index.js';
-import type { AlertTable } from '../budgets/index.js';
 import {
+  type AlertTable,
   type BudgetRow,
   type BudgetTable,
   createBudgetTable,

@@ -20,7 +20,6 @@ import {
 import { type BudgetTable, type Correction, correct, release } from '../budgets/index.js';
 import type { Prices } from '../prices/index.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
-import type { Settlement, UsageTable } from './usage-log.js';
 import {
   COUNTS,
   costOfUsage,
@@ -28,9 +27,11 @@ import {
   createTotals,
   NO_COUNTS,
   pricedPartsOf,
+  type Settlement,
   type Totals,
   toEntryRow,
   tokensOf,
+  type UsageTable,
 } from './usage-log.js';
 
 /** HTTP status of requests with a disconnected client. */

@@ -7,8 +7,14 @@
 
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import type { BudgetState, Budgets } from '../budgets/index.js';
-import { encodeSharedBudget, MICROS, renderMoney, SharedBudget } from '../budgets/index.js';
+import {
+  type BudgetState,
+  type Budgets,
+  encodeSharedBudget,
+  MICROS,
+  renderMoney,
+  SharedBudget,
+} from '../budgets/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';

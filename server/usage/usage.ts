@@ -27,7 +27,6 @@ import { type ConsumeRequest, consumeRequest, sendRateLimit } from '../limits/in
 import { type Prices, sendCost } from '../prices/index.js';
 import type { Admissions } from './admissions.js';
 import type { UsageOverflowTable } from './tables.js';
-import type { Settlement } from './usage-log.js';
 import {
   type CountedRequests,
   costOfUsage,
@@ -35,6 +34,7 @@ import {
   createUsageTable,
   NO_TOTAL_COUNTS,
   type RequestCounts,
+  type Settlement,
   type Totals,
 } from './usage-log.js';
 

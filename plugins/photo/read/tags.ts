@@ -10,8 +10,7 @@ import { asId, type Count, findPhrase, metaTags, parseCount, shownCounters, toIs
 import type { SiteConfig } from '../fetch.js';
 import { bareShortcode, type PostIdentity, shortcodeInAddress, usernameInAddress } from '../links.js';
 import { imageEntry, postMedia, videoEntry } from './media.js';
-import type { PostReading } from './post.js';
-import { asUsername, buildPost, profileUrl } from './post.js';
+import { asUsername, buildPost, type PostReading, profileUrl } from './post.js';
 
 /**
  * Reads the tags that a page has for link previews. Without a `reading`, they are not about the requested post; `other`:

@@ -6,8 +6,7 @@
 import { linkedDataNodes, readLinkedItem, type ScriptedPage } from 'mediagate/plugin';
 import { bareShortcode, type PostIdentity, shortcodeInAddress } from '../../links.js';
 import { imageEntry, mediaUrl, postMedia, videoEntry } from '../media.js';
-import type { PostReading } from '../post.js';
-import { asUsername, buildPost, profileUrl, readCounters } from '../post.js';
+import { asUsername, buildPost, type PostReading, profileUrl, readCounters } from '../post.js';
 
 const TYPES: ReadonlySet<string> = new Set(['ImageObject', 'VideoObject', 'SocialMediaPosting']);
 
