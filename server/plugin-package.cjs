@@ -111,20 +111,24 @@ async function bundleScripts(root, folder) {
 
 /** Modules that the kit runs in threads: no import leads to them, and they must lie beside the script that starts them. */
 function threadsOf(folder) {
-  const texts = fs.readdirSync(folder).map((name) => fs.readFileSync(path.join(folder, name), 'utf8'));
+  const scripts = fs.readdirSync(folder).filter((name) => name.endsWith('.js'));
+  const texts = scripts.map((name) => fs.readFileSync(path.join(folder, name), 'utf8'));
   const names = texts.flatMap((text) =>
     Array.from(text.matchAll(/new URL\('\.\/([\w-]+)\.js', import\.meta\.url\)/g), ([, name]) => name),
   );
   return Object.fromEntries(names.map((name) => [name, `core/testing/${name}`]));
 }
 
-/** Leaves out each module that no entry uses, and so the packages that it loads. */
+/** Modules that declare error codes when they load. */
+const DECLARES_ERRORS = /\/(?:error-codes|errors|source-errors)\.js$/;
+
+/** Leaves out each module that no entry uses and that declares nothing, and so the packages that it loads. */
 const withoutSideEffects = {
   name: 'without-side-effects',
   setup: ({ onResolve }) =>
     onResolve({ filter: /^\./ }, ({ path: target, resolveDir }) => ({
       path: path.resolve(resolveDir, target),
-      sideEffects: false,
+      sideEffects: DECLARES_ERRORS.test(target),
     })),
 };
 

@@ -219,6 +219,18 @@ describe('the package, as another project has it', function () {
       }
     });
 
+    it('knows which errors may be temporary', async () => {
+      const codes = ['upstream_unavailable', 'audio_unavailable', 'upstream_timeout', 'removed', 'invalid_value'];
+      const { GatewayError } = await import('mediagate/plugin');
+      const script = `const { GatewayError } = await import('mediagate-plugin');
+        console.log(JSON.stringify(${JSON.stringify(codes)}.map((code) => new GatewayError(code, code).retryable)));`;
+      const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: author.folder });
+      expect(JSON.parse(stdout)).to.deep.equal([true, true, true, false, false]);
+      expect(codes.map((code) => new GatewayError(code as 'removed', code).retryable)).to.deep.equal(
+        JSON.parse(stdout),
+      );
+    });
+
     it('keeps the licence of what is bundled into it', async () => {
       const scripts = readdirSync(author.root).filter((name) => name.endsWith('.js'));
       const texts = await Promise.all(scripts.map((name) => readFile(path.join(author.root, name), 'utf8')));
