@@ -23,12 +23,12 @@ export {
   type UpstreamWords,
 } from './runtime/errors.js';
 export type { DefinitiveCode, TransientCode } from './runtime/source-errors.js';
-export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chat-answers.js';
+export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chats/chat-answers.js';
+export { fitToolId, type ToolName, ToolNames } from './text/chats/tool-names.js';
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';
 export { type Work, type Worked, workOn } from './text/large-work.js';
-export { fitToolId, type ToolName, ToolNames } from './text/tool-names.js';
 export { createWholeConverter, type WholeConversion } from './text/whole-converter.js';
 export * from './upstreams/failures.js';
 export {

@@ -14,7 +14,7 @@ import type { ItemIds } from './decoys.js';
 import { called } from './limits.js';
 import { matchText } from './match-text.js';
 import { show } from './matchers.js';
-import { type CallOptions, contractErrorOf, type ModelDefinition, outcomeOf, runCall } from './models.js';
+import { type CallOptions, contractErrorOf, type ModelDefinition, outcomeOf, runCall } from './models/models.js';
 import { createReplay, type Exchange, pluginFolder, readFixture } from './replay.js';
 import type { Readable } from './runner.js';
 import { extractorOf } from './setup.js';

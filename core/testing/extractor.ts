@@ -27,7 +27,14 @@ import { HOSTILE_REPLIES_RULE } from './hostile.js';
 import { strayErrors } from './limits.js';
 import { LINK_RULES } from './links.js';
 import { compare, show } from './matchers.js';
-import { type Call, contributionOf, leavesBefore, leavesDuring, outcomeOf, undeclaredProblems } from './models.js';
+import {
+  type Call,
+  contributionOf,
+  leavesBefore,
+  leavesDuring,
+  outcomeOf,
+  undeclaredProblems,
+} from './models/models.js';
 import { passesPruned } from './pruning.js';
 import { recordSample } from './recording.js';
 import { createReplay } from './replay.js';

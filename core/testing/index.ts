@@ -5,15 +5,6 @@
 
 /// <reference types="node" preserve="true" />
 export { createMemoryCache } from '../storage/index.js';
-export {
-  type AudioProviderDefinition,
-  type AudioSample,
-  type AudioUpstreamScript,
-  audioProviderChecks,
-  describeAudioProvider,
-  type SampleOf,
-  type SentToUpstream,
-} from './audio.js';
 export type { ExtractorDefinition, FoundSample, RefusedSample, Sample } from './extraction-run.js';
 export { describeExtractor, extractorChecks } from './extractor.js';
 export {
@@ -27,13 +18,6 @@ export {
   type ManualClock,
   type SentRequest,
 } from './fakes.js';
-export {
-  describeImageProvider,
-  type ImageProviderDefinition,
-  type ImageUpstreamScript,
-  imageProviderChecks,
-} from './image.js';
-export type { ImagePollingScript } from './image-polling.js';
 export { beginWork, type EndedWork } from './left-running.js';
 export {
   absent,
@@ -49,6 +33,24 @@ export {
   present,
   startsWith,
 } from './matchers.js';
+export {
+  type AudioProviderDefinition,
+  type AudioSample,
+  type AudioUpstreamScript,
+  audioProviderChecks,
+  describeAudioProvider,
+  type SampleOf,
+  type SentToUpstream,
+} from './models/audio.js';
+export {
+  describeImageProvider,
+  type ImageProviderDefinition,
+  type ImageUpstreamScript,
+  imageProviderChecks,
+} from './models/image.js';
+export type { ImagePollingScript } from './models/image-polling.js';
+export { describeTextProvider, textProviderChecks } from './models/text.js';
+export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './models/text-run.js';
 export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';
 export { createRecording, type Recording } from './recording.js';
 export {
@@ -70,5 +72,3 @@ export {
   type TestSetupOptions,
   textProviderOf,
 } from './setup.js';
-export { describeTextProvider, textProviderChecks } from './text.js';
-export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './text-run.js';

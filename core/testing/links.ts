@@ -11,7 +11,7 @@ import type { ExtractorDefinition } from './extraction-run.js';
 import { called } from './limits.js';
 import { matchText } from './match-text.js';
 import { show } from './matchers.js';
-import { contributionOf } from './models.js';
+import { contributionOf } from './models/models.js';
 import { type Rule, reportAll } from './runner.js';
 import { extractorOf } from './setup.js';
 

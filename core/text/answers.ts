@@ -8,11 +8,11 @@
 
 import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { TextSample } from './counting/prompts.js';
+import { createWrittenText, sampleBytes } from './counting/tokens.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import type { TextSample } from './prompts.js';
-import { createWrittenText, sampleBytes } from './tokens.js';
 import { MAX_ITEMS, readItemId } from './usage-events.js';
 import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
 import { convertVectors } from './vectors.js';

@@ -8,10 +8,10 @@
  */
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
+import { type PromptSample, samplePrompt, type TextSample } from './counting/prompts.js';
+import type { TokenCounter } from './counting/tokens.js';
 import type { EstimatedAnswer } from './exchange.js';
-import { type PromptSample, samplePrompt, type TextSample } from './prompts.js';
 import { allOf, type ReservedTokens } from './requests.js';
-import type { TokenCounter } from './tokens.js';
 
 /** How a request that ended early is charged: what it used, or all that was reserved. */
 export type AbortCharge = 'used' | 'reserved';

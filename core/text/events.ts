@@ -8,7 +8,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './prompts.js';
+import type { TextSample } from './counting/prompts.js';
 
 /** What to do with an event: pass it, drop it, replace its model name, or rewrite its error message. */
 export type EventAction = 'pass' | 'drop' | 'rename' | 'reword';

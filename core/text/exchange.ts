@@ -11,10 +11,10 @@ import { cleanRequestId } from '../plugins/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
 import { WHOLE_TYPES } from './answer-form.js';
 import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
+import type { TextSample } from './counting/prompts.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { AnswerBytes, readLargeAnswer } from './large-answers.js';
-import type { TextSample } from './prompts.js';
 import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import type { VectorForm } from './vectors.js';
 

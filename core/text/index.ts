@@ -4,14 +4,16 @@
  */
 
 export { correctionOf } from './background.js';
-export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chat-order.js';
-export { chatCallsIn } from './chat-parts.js';
+export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chats/chat-order.js';
+export { chatCallsIn } from './chats/chat-parts.js';
+export { fitToolId, ToolNames } from './chats/tool-names.js';
+export { type PromptSample, samplePrompt } from './counting/prompts.js';
+export { createTokenCounter, type TokenCounter } from './counting/tokens.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
 export { LARGE_TEXT, workOn } from './large-work.js';
-export { type PromptSample, samplePrompt } from './prompts.js';
 export type {
   BackgroundStart,
   PreparedText,
@@ -24,7 +26,5 @@ export type {
   TokenDemand,
 } from './requests.js';
 export { createTexts, type TextService, type TextsOptions } from './text.js';
-export { createTokenCounter, type TokenCounter } from './tokens.js';
-export { fitToolId, ToolNames } from './tool-names.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
 export { convertWhole } from './whole-converter.js';

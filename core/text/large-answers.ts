@@ -8,9 +8,9 @@
 
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { hasManyValues, readWholeAnswer, sampleAnswer, type WholeAnswer } from './answers.js';
+import type { TextSample } from './counting/prompts.js';
+import { NO_TEXT, sampleBytes } from './counting/tokens.js';
 import { LARGE_TEXT, workInThread } from './large-work.js';
-import type { TextSample } from './prompts.js';
-import { NO_TEXT, sampleBytes } from './tokens.js';
 import type { VectorForm } from './vectors.js';
 
 const PART_BYTES = 1024 * 1024;

@@ -28,11 +28,12 @@ import { GatewayError } from '../runtime/index.js';
 import { bodyFailures, checkReply, inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import { type AbortCharge, createEstimate, hidesThoughts } from './charges.js';
-import { demandFor } from './demand.js';
+import { demandFor } from './counting/demand.js';
+import { inputTokensOf, MAX_STORED_BYTES, type PromptSample, samplePrompt } from './counting/prompts.js';
+import { NO_TEXT, type TokenCounter } from './counting/tokens.js';
 import type { EventReader } from './events.js';
 import { createWatch, type ExchangeTimes, startExchange } from './exchange.js';
 import { askModels, fallbacksOf } from './fallbacks.js';
-import { inputTokensOf, MAX_STORED_BYTES, type PromptSample, samplePrompt } from './prompts.js';
 import {
   askForUsage,
   type BackgroundStart,
@@ -50,7 +51,6 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { NO_TEXT, type TokenCounter } from './tokens.js';
 import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
 import { vectorFormOf } from './vectors.js';
 

@@ -8,10 +8,10 @@
 
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
+import { createWrittenText } from './counting/tokens.js';
 import { chatFailure, DONE_EVENT, messageFailure, responsesFailure } from './event-rewriter.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
-import { createWrittenText } from './tokens.js';
 import {
   countSearches,
   hasCounts,

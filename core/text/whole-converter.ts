@@ -3,10 +3,10 @@
  * thread: so how long the event loop is held does not grow with the answer.
  */
 
-import type { BodyConverter } from './chat-answers.js';
+import type { BodyConverter } from './chats/chat-answers.js';
+import { tooLong } from './chats/response-writer.js';
 import { AnswerBytes } from './large-answers.js';
 import { LARGE_TEXT, type Work, workInThread } from './large-work.js';
-import { tooLong } from './response-writer.js';
 
 /** The longest answer that is translated as a whole: many times what a model writes. */
 const MAX_TRANSLATED_BYTES = 16 * 1024 * 1024;

@@ -8,11 +8,11 @@
 
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { BodyConverter } from './chat-answers.js';
-import { given, isGiven, type JsonRecord, listOf, recordOf } from './chat-values.js';
+import type { BodyConverter } from './chats/chat-answers.js';
+import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/chat-values.js';
+import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
 import { DONE_EVENT } from './event-rewriter.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
-import { MAX_ANSWER_BYTES } from './response-writer.js';
 import { createWholeConverter } from './whole-converter.js';
 
 /** @throws GatewayError `upstream_error` at the end, if it is no JSON object, or an error. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { APIError } from 'openai';
 import sharp from 'sharp';
-import { inventMask } from '../../core/testing/image.js';
+import { inventMask } from '../../core/testing/models/image.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
 import { sampleImage } from '../support/sample-images.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import openaiImage from 'mediagate/plugins/openai_image';
 import OpenAI, { toFile } from 'openai';
-import { inventMask } from '../../core/testing/image.js';
+import { inventMask } from '../../core/testing/models/image.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { type ImageUpstream, startImageUpstream } from '../support/image-upstream.js';
 import { rejection } from '../support/rejection.js';

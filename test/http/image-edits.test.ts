@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { inventMask } from '../../core/testing/image.js';
+import { inventMask } from '../../core/testing/models/image.js';
 import { createDarkroom } from '../support/invented-image.js';
 import { sampleImage } from '../support/sample-images.js';
 import { describeOnStacks } from '../support/stacks.js';

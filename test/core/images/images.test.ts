@@ -20,7 +20,7 @@ import {
 } from 'mediagate';
 import sharp from 'sharp';
 import { openDatabase } from '../../../core/database/database.js';
-import { inventMask } from '../../../core/testing/image.js';
+import { inventMask } from '../../../core/testing/models/image.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
 import { createDarkroom, imageModel, inventedImage, inventedModel, MODEL } from '../../support/invented-image.js';

@@ -8,8 +8,8 @@ import {
   type PluginContext,
 } from 'mediagate';
 import { Type } from 'mediagate/plugin';
-import { decodeImage, formatOf, inventImage } from '../../../core/testing/image.js';
 import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
+import { decodeImage, formatOf, inventImage } from '../../../core/testing/models/image.js';
 import { imageModel } from '../../support/invented-image.js';
 
 const KEY = 'key-that-nobody-may-see';

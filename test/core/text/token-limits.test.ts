@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { samplePrompt } from '../../../core/text/prompts.js';
+import { samplePrompt } from '../../../core/text/counting/prompts.js';
+import { createTokenCounter } from '../../../core/text/counting/tokens.js';
 import { demandOf, limitOutput } from '../../../core/text/requests.js';
-import { createTokenCounter } from '../../../core/text/tokens.js';
 
 const MODEL = { id: 'm-5.5', routes: ['chat_completions', 'responses'], efforts: [] } as const;
 const NO_INPUT = { input: 10, namesFiles: false };

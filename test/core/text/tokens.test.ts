@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { samplePrompt } from '../../../core/text/prompts.js';
-import { createTokenCounter, type TokenCounter } from '../../../core/text/tokens.js';
+import { samplePrompt } from '../../../core/text/counting/prompts.js';
+import { createTokenCounter, type TokenCounter } from '../../../core/text/counting/tokens.js';
 
 describe('tokens that nobody reported', () => {
   let counter: TokenCounter;

@@ -16,7 +16,11 @@ import type {
   SpeechFormat,
   TranscribeCall,
   Transcript,
-} from '../contracts/index.js';
+} from '../../contracts/index.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from '../fakes.js';
+import { compare } from '../matchers.js';
+import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from '../runner.js';
+import { audioProviderOf } from '../setup.js';
 import {
   type AudioFields,
   type AudioRun,
@@ -31,8 +35,6 @@ import {
   takesAudio,
   transcriptProblems,
 } from './audio-run.js';
-import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { compare } from './matchers.js';
 import {
   commonFaults,
   contributionOf,
@@ -49,8 +51,6 @@ import {
   upstreamRules,
   WORDS,
 } from './models.js';
-import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
-import { audioProviderOf } from './setup.js';
 
 export interface AudioProviderDefinition extends ModelDefinition {
   /** At least one for each operation that a model lists. */

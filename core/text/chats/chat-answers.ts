@@ -6,15 +6,15 @@
  * treats it as broken.
  */
 
-import type { TextCall, TextReply } from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
+import type { TextCall, TextReply } from '../../contracts/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import { createEventTexts } from '../events.js';
+import { LARGE_TEXT, workOn } from '../large-work.js';
+import { createWholeConverter } from '../whole-converter.js';
 import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './chat-requests.js';
 import { isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
-import { createEventTexts } from './events.js';
-import { LARGE_TEXT, workOn } from './large-work.js';
 import { createResponseWriter, type ResponseWriter, type WriterOptions } from './response-writer.js';
 import { ToolNames } from './tool-names.js';
-import { createWholeConverter } from './whole-converter.js';
 
 /** A call of the responses route as a chat, and the way back. */
 export interface ChatTranslation {

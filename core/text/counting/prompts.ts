@@ -5,7 +5,7 @@
  * the definitions and the arguments of tools, every string is text.
  */
 
-import { asRecord, type JsonRecord } from '../runtime/index.js';
+import { asRecord, type JsonRecord } from '../../runtime/index.js';
 
 /** A text of unknown length: its beginning, and its length. */
 export interface TextSample {

@@ -3,7 +3,7 @@
  * name the wrong field of a request.
  */
 
-import { asRecord, GatewayError, isRecord, type JsonRecord } from '../runtime/index.js';
+import { asRecord, GatewayError, isRecord, type JsonRecord } from '../../runtime/index.js';
 
 export type { JsonRecord };
 

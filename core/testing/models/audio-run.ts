@@ -18,15 +18,15 @@ import type {
   SpeechFormat,
   Transcript,
   Usage,
-} from '../contracts/index.js';
-import { audioFormat, PCM_RATE, wavHeader } from '../media/index.js';
+} from '../../contracts/index.js';
+import { audioFormat, PCM_RATE, wavHeader } from '../../media/index.js';
+import type { FakeReply, SentRequest } from '../fakes.js';
+import { called } from '../limits.js';
+import { compare } from '../matchers.js';
+import { type Readable, unless } from '../runner.js';
+import { audioProviderOf } from '../setup.js';
 import type { AudioProviderDefinition, AudioSample, SentToUpstream } from './audio.js';
-import type { FakeReply, SentRequest } from './fakes.js';
-import { called } from './limits.js';
-import { compare } from './matchers.js';
 import { type ModelCall, runCall, usageProblems } from './models.js';
-import { type Readable, unless } from './runner.js';
-import { audioProviderOf } from './setup.js';
 
 /** The result of one sample's call. */
 export interface AudioRun extends Readable {

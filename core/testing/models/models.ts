@@ -7,13 +7,13 @@
 
 import assert from 'node:assert';
 import { inspect } from 'node:util';
-import type { Clock, ContributionKind, HttpClient, Plugin } from '../contracts/index.js';
-import { CONTRIBUTION_CODES } from '../plugins/index.js';
-import { type GatewayError, isGatewayError } from '../runtime/index.js';
-import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from './fakes.js';
-import { endsWhenLeft, growthProblems, HangError, LEFT, type LongText, repeated, strayErrors } from './limits.js';
-import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
-import { setUpPlugin, type TestSetup } from './setup.js';
+import type { Clock, ContributionKind, HttpClient, Plugin } from '../../contracts/index.js';
+import { CONTRIBUTION_CODES } from '../../plugins/index.js';
+import { type GatewayError, isGatewayError } from '../../runtime/index.js';
+import { createFakeHttp, type FakeHttp, type FakeReply, type SentRequest } from '../fakes.js';
+import { endsWhenLeft, growthProblems, HangError, LEFT, type LongText, repeated, strayErrors } from '../limits.js';
+import { leakProblems, type Readable, type Rule, reportAll, unless } from '../runner.js';
+import { setUpPlugin, type TestSetup } from '../setup.js';
 
 /** How often one call may ask for its work. */
 export const MAX_TRIES = 3;

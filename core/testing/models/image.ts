@@ -6,12 +6,14 @@
  */
 
 import assert from 'node:assert';
-import type { GeneratedImage, ImageCall, ImageProvider, ImageSize, Media } from '../contracts/index.js';
-import { isGatewayError } from '../runtime/index.js';
-import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import type { GeneratedImage, ImageCall, ImageProvider, ImageSize, Media } from '../../contracts/index.js';
+import { isGatewayError } from '../../runtime/index.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from '../fakes.js';
+import { called } from '../limits.js';
+import { type Check, checksOf, describeChecks, type Readable, reportAll, type Table, unless } from '../runner.js';
+import { imageProviderOf } from '../setup.js';
 import { answerPolling, type ImagePollingScript, pollingProblems, runPolling, submitsOf } from './image-polling.js';
 import { pollingRules } from './image-polling-rules.js';
-import { called } from './limits.js';
 import {
   type CallOptions,
   commonFaults,
@@ -31,8 +33,6 @@ import {
   usageProblems,
   WORDS,
 } from './models.js';
-import { type Check, checksOf, describeChecks, type Readable, reportAll, type Table, unless } from './runner.js';
-import { imageProviderOf } from './setup.js';
 
 export interface ImageProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */

@@ -7,8 +7,8 @@
 
 import { createHash, randomInt } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
-import { READ_KINDS, ReadingLimits, readFile, UnreadableDocument } from '../documents/index.js';
-import { lowerThreadPriority } from '../runtime/index.js';
+import { READ_KINDS, ReadingLimits, readFile, UnreadableDocument } from '../../documents/index.js';
+import { lowerThreadPriority } from '../../runtime/index.js';
 import type { FileAnswer, FileTask, ReadFile } from './file-counter.js';
 import { filesIn, type InlineFile, MAX_STORED_BYTES, type TextSample } from './prompts.js';
 

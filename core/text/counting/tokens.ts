@@ -7,8 +7,8 @@
  */
 
 import { Worker } from 'node:worker_threads';
+import { isText, type TextVisitor, walkTexts } from '../json.js';
 import { createFileCounter } from './file-counter.js';
-import { isText, type TextVisitor, walkTexts } from './json.js';
 import { inputTokensOf, MAX_STORED_BYTES, type PromptSample, type TextSample } from './prompts.js';
 
 export interface CountTask {

@@ -5,7 +5,7 @@
  * that this file does not know are passed on, since servers have their own.
  */
 
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chat-order.js';
 import { type ChatTools, chatTools, encodedName } from './chat-tools.js';
 import {

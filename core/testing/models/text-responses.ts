@@ -13,13 +13,13 @@ import type {
   StoredResponseCall,
   TextProvider,
   TextReply,
-} from '../contracts/index.js';
-import { at } from '../runtime/index.js';
-import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
-import { called } from './limits.js';
+} from '../../contracts/index.js';
+import { at } from '../../runtime/index.js';
+import { createFakeHttp, type FakeHttp, type FakeReply } from '../fakes.js';
+import { called } from '../limits.js';
+import type { Table } from '../runner.js';
+import { setUpPlugin, textProviderOf } from '../setup.js';
 import { contractErrorOf, contributionOf } from './models.js';
-import type { Table } from './runner.js';
-import { setUpPlugin, textProviderOf } from './setup.js';
 import {
   answerOf,
   callOf,

@@ -5,11 +5,11 @@
  * ended in between. The course shows whether a plugin polls without a wait or asks for another task than its own.
  */
 
-import type { HttpClient, HttpRequest } from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
-import { type FakeReply, type ManualClock, type SentRequest, withFastClock } from './fakes.js';
+import type { HttpClient, HttpRequest } from '../../contracts/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import { type FakeReply, type ManualClock, type SentRequest, withFastClock } from '../fakes.js';
+import { unless } from '../runner.js';
 import type { CallOptions } from './models.js';
-import { unless } from './runner.js';
 
 /**
  * Upstreams of images that answer with a task. The plugin asks for the task until it is done, and waits in between by

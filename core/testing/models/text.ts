@@ -6,9 +6,11 @@
  */
 
 import assert from 'node:assert';
-import type { TextModel, TextRoute } from '../contracts/index.js';
-import { createFakeHttp, type SentRequest } from './fakes.js';
-import { atOnce } from './limits.js';
+import type { TextModel, TextRoute } from '../../contracts/index.js';
+import { createFakeHttp, type SentRequest } from '../fakes.js';
+import { atOnce } from '../limits.js';
+import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from '../runner.js';
+import { textProviderOf } from '../setup.js';
 import {
   commonFaults,
   contractErrorOf,
@@ -23,8 +25,6 @@ import {
   UNREADABLE,
   upstreamRules,
 } from './models.js';
-import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from './runner.js';
-import { textProviderOf } from './setup.js';
 import { RESPONSES_RULES } from './text-responses.js';
 import {
   answerContent,

@@ -3,9 +3,9 @@
  * costs a thread's time: requests without a token limit do not pay for it.
  */
 
-import type { TextCall, TextModel } from '../contracts/index.js';
+import type { TextCall, TextModel } from '../../contracts/index.js';
+import { demandOf, isWriting, type TokenDemand } from '../requests.js';
 import { type PromptSample, samplePrompt } from './prompts.js';
-import { demandOf, isWriting, type TokenDemand } from './requests.js';
 import type { TokenCounter } from './tokens.js';
 
 /** A request whose tokens are to be known before it is sent. */

@@ -7,13 +7,13 @@
  */
 
 import assert from 'node:assert';
-import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '../contracts/index.js';
-import { at } from '../runtime/index.js';
-import type { FakeReply, SentRequest } from './fakes.js';
-import { called } from './limits.js';
+import type { TextCall, TextModel, TextProvider, TextReply, TextRoute } from '../../contracts/index.js';
+import { at } from '../../runtime/index.js';
+import type { FakeReply, SentRequest } from '../fakes.js';
+import { called } from '../limits.js';
+import { type Readable, unless } from '../runner.js';
+import { textProviderOf } from '../setup.js';
 import { type ModelCall, type ModelDefinition, runCall } from './models.js';
-import { type Readable, unless } from './runner.js';
-import { textProviderOf } from './setup.js';
 
 export interface TextRun extends Readable {
   provider: TextProvider;

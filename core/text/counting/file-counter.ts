@@ -12,7 +12,7 @@
  */
 
 import { Worker } from 'node:worker_threads';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import { IMAGE_TOKENS, type TextSample } from './prompts.js';
 
 /** The least of a page, which may also be a picture of a text. */

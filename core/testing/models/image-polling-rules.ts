@@ -6,12 +6,13 @@
  */
 
 import assert from 'node:assert';
-import type { ImageCall } from '../contracts/index.js';
-import { isGatewayError } from '../runtime/index.js';
-import { createFakeHttp, type FakeReply, type SentRequest } from './fakes.js';
+import type { ImageCall } from '../../contracts/index.js';
+import { isGatewayError } from '../../runtime/index.js';
+import { createFakeHttp, type FakeReply, type SentRequest } from '../fakes.js';
+import { growthProblems } from '../limits.js';
+import { leakProblems, type Readable, type Rule, reportAll, unless } from '../runner.js';
 import type { ImageProviderDefinition } from './image.js';
 import { freeze, type ImagePollingScript, partOf, passTime, pollsOf, submitsOf } from './image-polling.js';
-import { growthProblems } from './limits.js';
 import {
   commonFaults,
   contractErrorOf,
@@ -26,7 +27,6 @@ import {
   WORDS,
   withWords,
 } from './models.js';
-import { leakProblems, type Readable, type Rule, reportAll, unless } from './runner.js';
 
 /**
  * The rules of image providers that ask for a task until it is done: besides those of every image provider, what a poll
