@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { importsOf } from './support/import-statements.js';
+import { importsOf } from './support/docs/import-statements.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Packages of the web server and the command line: the core must run without them. */

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type GatewayProcess, startGatewayProcess } from './support/gateway-process.js';
+import { runRecordedCases } from './support/links/recorded-cases.js';
 import { packageRoot } from './support/package-root.js';
-import { runRecordedCases } from './support/recorded-cases.js';
+import { type GatewayProcess, startGatewayProcess } from './support/processes/gateway-process.js';
 
 /** Recorded pages with the values a careful reader finds in them; too large, and not ours, to lie in the repository. */
 const folder = path.resolve(packageRoot, process.env.CAPTURES_DIR ?? '../shared/captures');

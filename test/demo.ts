@@ -13,9 +13,9 @@ import { soundPart } from './demo/sound.js';
 import { inventSound } from './demo/sound-host.js';
 import type { DemoPart } from './demo/stage.js';
 import { createTerminal } from './demo/terminal.js';
-import { createGatewayClient } from './support/gateway-process.js';
 import { packageRoot } from './support/package-root.js';
-import { readFlags } from './support/program-flags.js';
+import { createGatewayClient } from './support/processes/gateway-process.js';
+import { readFlags } from './support/processes/program-flags.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
 const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagePart, modelPart];

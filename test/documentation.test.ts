@@ -41,7 +41,7 @@ import {
   renderTable,
   sectionOf,
   withoutCode,
-} from './support/documents.js';
+} from './support/docs/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */

@@ -2,7 +2,7 @@
 
 import path from 'node:path';
 import { expect } from 'chai';
-import { headerOf, PARAGRAPH_LINES, sourceFiles } from './support/file-headers.js';
+import { headerOf, PARAGRAPH_LINES, sourceFiles } from './support/docs/file-headers.js';
 
 /** Words that a paragraph has at least. Fewer cannot say what a file does, promises and costs. */
 const PARAGRAPH_WORDS = 30;

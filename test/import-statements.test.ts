@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { importsOf } from './support/import-statements.js';
+import { importsOf } from './support/docs/import-statements.js';
 
 describe('the reader of import statements, which the architecture test stands on', () => {
   it('sees every way to import, and nothing in comments', () => {

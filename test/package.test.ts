@@ -6,15 +6,15 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { anchorsOf, snippetsOf, withoutCode } from './support/documents.js';
+import { freePort } from './support/databases/redis.js';
+import { anchorsOf, snippetsOf, withoutCode } from './support/docs/documents.js';
 import {
   addPluginPackage,
   type InstalledPackage,
   installPackage,
   installPluginPackage,
-} from './support/installed-package.js';
+} from './support/docs/installed-package.js';
 import { packageRoot } from './support/package-root.js';
-import { freePort } from './support/redis.js';
 import { until } from './support/until.js';
 
 interface LockedPackage {

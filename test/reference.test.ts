@@ -21,10 +21,10 @@ import {
   SETTING_DESCRIPTIONS,
   SETTING_TOPICS,
 } from '../server/settings/index.js';
-import { expectTable, renderTable } from './support/documents.js';
-import { filledFields } from './support/filled-fields.js';
+import { type FieldSchema, fieldsOf, type SchemaField } from './support/databases/schema-rows.js';
+import { expectTable, renderTable } from './support/docs/documents.js';
+import { filledFields } from './support/models/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
-import { type FieldSchema, fieldsOf, type SchemaField } from './support/schema-rows.js';
 
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 

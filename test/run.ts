@@ -4,11 +4,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { findPackagedChromium, findSystemChromium } from '../server/settings/executables.js';
-import { startObjectServerOfRun } from './support/object-server.js';
+import { startPostgresOfRun } from './support/databases/postgres.js';
 import { packageRoot } from './support/package-root.js';
-import { startPostgresOfRun } from './support/postgres.js';
-import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/test-order.js';
-import { runTestFiles, type TestTotals } from './support/test-process.js';
+import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/runner/test-order.js';
+import { runTestFiles, type TestTotals } from './support/runner/test-process.js';
+import { startObjectServerOfRun } from './support/storage/object-server.js';
 
 /**
  * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object

@@ -7,13 +7,13 @@ import { findChromium } from '../server/settings/executables.js';
 import { loadPeppers } from '../server/settings/secrets.js';
 import { readSettings } from '../server/settings/settings.js';
 import { openState, type State } from '../server/state.js';
-import { type GatewayProcess, startGatewayProcess } from './support/gateway-process.js';
+import { PRICED_PLANS } from './support/accounts/priced-plans.js';
+import { useAccount } from './support/accounts/used-account.js';
+import { launchPageBrowser, signInAs } from './support/browser/page-browser.js';
 import { packageRoot } from './support/package-root.js';
-import { launchPageBrowser, signInAs } from './support/page-browser.js';
-import { PRICED_PLANS } from './support/priced-plans.js';
-import { readFlags } from './support/program-flags.js';
+import { type GatewayProcess, startGatewayProcess } from './support/processes/gateway-process.js';
+import { readFlags } from './support/processes/program-flags.js';
 import { until } from './support/until.js';
-import { useAccount } from './support/used-account.js';
 
 const WIDTHS = [1_280, 390] as const;
 const SCHEMES = ['light', 'dark'] as const;

@@ -10,7 +10,7 @@ import {
   storeLastRun,
   type TestQueue,
   WholeQueue,
-} from './support/test-order.js';
+} from './support/runner/test-order.js';
 
 /** Everything that a queue gives out, share by share. */
 function shares(queue: TestQueue): (readonly string[])[] {
@@ -88,12 +88,13 @@ describe('a quick run of the tests', () => {
   for (const [test, source, expected] of [
     ['test/server/usage/usage-log.test.js', 'server/usage/tables.ts', true],
     ['test/core/jobs/jobs.test.js', 'core/jobs/index.ts', true],
-    ['test/http/rate-limits.test.js', 'server/limits/rate-limit.ts', true],
-    ['test/http/rate-limits.test.js', 'server/keys/keys.ts', false],
+    ['test/http/limits/window.test.js', 'server/limits/rate-limit.ts', true],
+    ['test/http/limits/window.test.js', 'server/keys/keys.ts', false],
+    ['test/e2e/nodes/rate-limits.test.js', 'server/limits/rate-limit.ts', true],
     ['plugins/photo/test/photo.test.js', 'plugins/photo/pages.ts', true],
     ['plugins/photo/test/photo.test.js', 'plugins/social/pages.ts', false],
-    ['test/http/text.test.js', 'test/http/text.test.ts', true],
-    ['test/http/text.test.js', 'docs/guides/text.md', false],
+    ['test/http/models/text.test.js', 'test/http/models/text.test.ts', true],
+    ['test/http/models/text.test.js', 'docs/guides/text.md', false],
   ] as const) {
     it(`holds ${test} ${expected ? 'to be' : 'not to be'} about ${source}`, () => {
       expect(isAbout(test, source)).to.equal(expected);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
-import { runTestFiles } from './support/test-process.js';
+import { runTestFiles } from './support/runner/test-process.js';
 
 describe('a process of the tests', () => {
   let folder: string;

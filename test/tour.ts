@@ -4,8 +4,8 @@
  */
 
 import path from 'node:path';
-import { type SourceFile, sourceFiles } from './support/file-headers.js';
-import { readFlags } from './support/program-flags.js';
+import { type SourceFile, sourceFiles } from './support/docs/file-headers.js';
+import { readFlags } from './support/processes/program-flags.js';
 
 const WIDTH = 110;
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { readPage } from './support/documents.js';
+import { readPage } from './support/docs/documents.js';
 import { packageRoot } from './support/package-root.js';
 
 const PAGE = 'docs/operate/troubleshooting.md';

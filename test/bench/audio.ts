@@ -7,9 +7,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { answersFromSamples, linkSamples } from '../demo/link-samples.js';
-import { ffmpegPath, runFfmpeg } from '../support/ffmpeg.js';
-import { startGatewayProcess } from '../support/gateway-process.js';
-import { type ProxyRequest, startReplayingProxy } from '../support/replaying-proxy.js';
+import { ffmpegPath, runFfmpeg } from '../support/audio/ffmpeg.js';
+import { type ProxyRequest, startReplayingProxy } from '../support/links/replaying-proxy.js';
+import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import { type Figure, median } from './measure.js';
 
 const ROUNDS = 5;

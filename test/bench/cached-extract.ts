@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { startGatewayProcess } from '../support/gateway-process.js';
+import { startReplayingProxy } from '../support/links/replaying-proxy.js';
 import { packageRoot } from '../support/package-root.js';
-import { startReplayingProxy } from '../support/replaying-proxy.js';
+import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import { runLoad } from './load-client.js';
 import { cpuOfProcess, type Figure, median } from './measure.js';
 import { buildWatchPage } from './watch-page.js';

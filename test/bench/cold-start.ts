@@ -1,4 +1,4 @@
-import { startGatewayProcess } from '../support/gateway-process.js';
+import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import { type Figure, median } from './measure.js';
 
 const ROUNDS = 7;

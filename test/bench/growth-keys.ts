@@ -1,5 +1,5 @@
 import { PEPPER } from '../chaos/image-site.js';
-import { startGatewayProcess } from '../support/gateway-process.js';
+import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import type { GrowthSide } from './growth-side.js';
 import { cpuOfProcess, type Figure, median, residentMegabytes } from './measure.js';
 

@@ -4,7 +4,7 @@ import { createDatabaseClock } from '../../core/database/statements.js';
 import { createSweeper } from '../../core/jobs/claim.js';
 import { createJobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
-import { acceptJob } from '../support/job-acceptance.js';
+import { acceptJob } from '../support/jobs/job-acceptance.js';
 import type { GrowthSide } from './growth-side.js';
 
 const AT_ONCE = 10;

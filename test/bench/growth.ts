@@ -1,4 +1,4 @@
-import { startPostgres } from '../support/postgres.js';
+import { startPostgres } from '../support/databases/postgres.js';
 import { measureGrownKeys } from './growth-keys.js';
 import { type GrowthSide, openSide } from './growth-side.js';
 import { GROWTH_WORK, type GrowthWork } from './growth-work.js';

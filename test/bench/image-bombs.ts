@@ -1,4 +1,4 @@
-import { runImageBombs } from '../support/image-bomb-run.js';
+import { runImageBombs } from '../support/images/image-bomb-run.js';
 import type { Figure } from './measure.js';
 
 const TARGET_MIB = 64;

@@ -1,5 +1,5 @@
 import { openImageSite } from '../chaos/image-site.js';
-import { sampleImage } from '../support/sample-images.js';
+import { sampleImage } from '../support/images/sample-images.js';
 import { watchHealthDuring } from './health-watch.js';
 import { launcherEnvironment } from './image-server.js';
 import { type Figure, percentile } from './measure.js';

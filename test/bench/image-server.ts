@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ImageSite, openImageSite } from '../chaos/image-site.js';
-import type { Environment } from '../support/command-line.js';
-import type { GatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
+import type { Environment } from '../support/processes/command-line.js';
+import type { GatewayProcess } from '../support/processes/gateway-process.js';
 import type { LoadedRequest } from './http-load.js';
 
 /** Each may poll twenty times a second, and a quick machine runs three rounds of 6,000 polls in one. */

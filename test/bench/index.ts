@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
-import { renderTable, writeTable } from '../support/documents.js';
-import { readFlags, refuse } from '../support/program-flags.js';
+import { renderTable, writeTable } from '../support/docs/documents.js';
+import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { measureAudio } from './audio.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';

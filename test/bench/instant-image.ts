@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { definePlugin, GatewayError } from 'mediagate';
 import { Type } from 'mediagate/plugin';
-import { sampleImage } from '../support/sample-images.js';
+import { sampleImage } from '../support/images/sample-images.js';
 
 const OptionsSchema = Type.Object({
   /** Milliseconds that the model takes, and spends waiting. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { startGatewayProcess } from '../support/gateway-process.js';
+import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import { type Figure, percentile } from './measure.js';
 
 /*

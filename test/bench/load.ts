@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
-import { startReplayingProxy } from '../support/replaying-proxy.js';
+import { startReplayingProxy } from '../support/links/replaying-proxy.js';
+import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
 import { runLoad } from './load-client.js';
 import { type Figure, percentile } from './measure.js';
 import { linkOf } from './page-parse.js';

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { startReplayingProxy } from '../support/links/replaying-proxy.js';
 import { packageRoot } from '../support/package-root.js';
-import { startReplayingProxy } from '../support/replaying-proxy.js';
 import { type Figure, slope } from './measure.js';
 import { buildWatchPage } from './watch-page.js';
 

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { createPepper, type KeyTable, openKeyTable } from '../../server/keys/index.js';
 import { openState, type State } from '../../server/state.js';
 import { PEPPER } from '../chaos/image-site.js';
-import { startPostgres } from '../support/postgres.js';
+import { startPostgres } from '../support/databases/postgres.js';
 import { DURABLE } from './growth.js';
 import type { Figure } from './measure.js';
 import { cpuOfPostgres, findPostmaster } from './postgres-cpu.js';

@@ -1,5 +1,5 @@
-import { openOfflineSpeech, SPEECH_RATE } from '../support/offline-speech.js';
-import { countWordErrors } from '../support/word-errors.js';
+import { openOfflineSpeech, SPEECH_RATE } from '../support/audio/offline-speech.js';
+import { countWordErrors } from '../support/audio/word-errors.js';
 import { type Figure, median } from './measure.js';
 
 const SENTENCES = [

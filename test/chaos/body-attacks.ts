@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
 import { packageRoot } from '../support/package-root.js';
+import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
 import type { ProbePlan, ProbeReport } from './probe.js';
 
 /**

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/gateway-process.js';
+import { startReplayingProxy } from '../support/links/replaying-proxy.js';
 import { packageRoot } from '../support/package-root.js';
-import { startReplayingProxy } from '../support/replaying-proxy.js';
+import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../support/processes/gateway-process.js';
 
 /** The recorded page of one product; the stand-in shows it for every product, under that product's id. */
 const PAGE = path.join(packageRoot, 'plugins', 'clip_shop', 'fixtures', 'model-2026', 'page.html');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpAnswer } from '../support/gateway-process.js';
+import type { HttpAnswer } from '../support/processes/gateway-process.js';
 import type { OrderSite } from './image-site.js';
 
 /** What a client asked for, and everything it was told; times in milliseconds of `performance.now()`. */

@@ -8,10 +8,10 @@ import { systemClock } from '../../core/runtime/time.js';
 import type { Grant } from '../../server/keys/api-keys.js';
 import { createKeyRecord, createPepper } from '../../server/keys/keys.js';
 import { openState } from '../../server/state.js';
-import type { Environment } from '../support/command-line.js';
-import { ListLogger } from '../support/engines.js';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
-import { type ImageUpstream, type ImageUpstreamRequest, startImageUpstream } from '../support/image-upstream.js';
+import { ListLogger } from '../support/databases/engines.js';
+import { type ImageUpstream, type ImageUpstreamRequest, startImageUpstream } from '../support/images/image-upstream.js';
+import type { Environment } from '../support/processes/command-line.js';
+import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
 
 export const PEPPER = 'a pepper that only runs of faults are made with';
 

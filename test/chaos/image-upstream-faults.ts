@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import type { ImageUpstreamAnswer } from '../support/image-upstream.js';
+import type { ImageUpstreamAnswer } from '../support/images/image-upstream.js';
 import { packageRoot } from '../support/package-root.js';
 import { type ImageFindings, judge } from './image-findings.js';
 import { drain, type ImageOrder, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBalancer } from '../cluster/balancer.js';
-import type { Environment } from '../support/command-line.js';
-import { readEvents } from '../support/event-reading.js';
-import type { GatewayProcess } from '../support/gateway-process.js';
-import { type Nodes, openNodes } from '../support/nodes.js';
+import { readEvents } from '../support/models/event-reading.js';
+import type { Environment } from '../support/processes/command-line.js';
+import type { GatewayProcess } from '../support/processes/gateway-process.js';
+import { type Nodes, openNodes } from '../support/processes/nodes.js';
 import { askPatiently, createTally, fail, type PatientRequest, type Tally } from './patient-client.js';
 
 /** What stands before the nodes: passes requests on to the addresses it is given. */

@@ -1,4 +1,4 @@
-import { readFlags } from '../support/program-flags.js';
+import { readFlags } from '../support/processes/program-flags.js';
 import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from './body-attacks.js';
 
 /** `npm run faults -- bodies`: attacks with slow and with hostile bodies; ends with 1 where a promise was broken. */

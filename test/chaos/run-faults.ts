@@ -1,4 +1,4 @@
-import { refuse } from '../support/program-flags.js';
+import { refuse } from '../support/processes/program-flags.js';
 
 /** `npm run faults [-- scale | restart | limits | hints | bodies]`: what is done to whom; without a word, to image jobs of one node. */
 const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeRow } from '../support/documents.js';
-import { openNodes } from '../support/nodes.js';
-import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from '../support/program-flags.js';
+import { startPostgres } from '../support/databases/postgres.js';
+import { writeRow } from '../support/docs/documents.js';
+import { openNodes } from '../support/processes/nodes.js';
+import { readFlags, refuse } from '../support/processes/program-flags.js';
 
 /*
  * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, tells of its end, and

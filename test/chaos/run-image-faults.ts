@@ -1,6 +1,6 @@
-import { renderTable, writeTable } from '../support/documents.js';
-import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from '../support/program-flags.js';
+import { startPostgres } from '../support/databases/postgres.js';
+import { renderTable, writeTable } from '../support/docs/documents.js';
+import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { tortureByClock } from './image-clock-jumps.js';
 import { tortureByFullDisk } from './image-disk-full.js';
 import { type FaultCounters, isClean } from './image-findings.js';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { hasRow, pageOfTable, writeRow } from '../support/documents.js';
-import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from '../support/program-flags.js';
+import { startPostgres } from '../support/databases/postgres.js';
+import { hasRow, pageOfTable, writeRow } from '../support/docs/documents.js';
+import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { startNginx } from './nginx-balancer.js';
 import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
 

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createTerminal } from '../demo/terminal.js';
-import { renderTable, writeTable } from '../support/documents.js';
-import { readFlags } from '../support/program-flags.js';
+import { renderTable, writeTable } from '../support/docs/documents.js';
+import { readFlags } from '../support/processes/program-flags.js';
 import { isClean } from './image-findings.js';
 import { type ScaleReport, tortureNodes } from './scale-run.js';
 import { openScaleSite } from './scale-site.js';

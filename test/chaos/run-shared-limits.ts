@@ -1,6 +1,6 @@
-import { hasRow, pageOfTable, writeRow } from '../support/documents.js';
-import { startPostgres } from '../support/postgres.js';
-import { readFlags, refuse } from '../support/program-flags.js';
+import { startPostgres } from '../support/databases/postgres.js';
+import { hasRow, pageOfTable, writeRow } from '../support/docs/documents.js';
+import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { LIMIT, LIMITS, REQUESTS, tortureSharedLimits } from './shared-limits.js';
 
 /*

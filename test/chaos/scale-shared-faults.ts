@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseEnd } from '../cluster/database-server.js';
-import type { ObjectFault, ObjectRequest } from '../support/object-proxy.js';
+import type { ObjectFault, ObjectRequest } from '../support/storage/object-proxy.js';
 import type { LinkFault } from './database-link.js';
 import type { Dice } from './scale-dice.js';
 import { certain, type Fault, type FaultKinds } from './scale-faults.js';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createTokenCounter, samplePrompt } from '../../core/text/index.js';
 import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
-import type { Environment } from '../support/command-line.js';
-import type { GatewayProcess } from '../support/gateway-process.js';
-import { budget } from '../support/model-requests.js';
-import { type Nodes, openNodes } from '../support/nodes.js';
-import { startReplayingProxy } from '../support/replaying-proxy.js';
+import { startReplayingProxy } from '../support/links/replaying-proxy.js';
+import { budget } from '../support/models/model-requests.js';
+import type { Environment } from '../support/processes/command-line.js';
+import type { GatewayProcess } from '../support/processes/gateway-process.js';
+import { type Nodes, openNodes } from '../support/processes/nodes.js';
 import { until } from '../support/until.js';
 
 /** What every limit lets in, of so many requests at once. */

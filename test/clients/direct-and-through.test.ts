@@ -4,10 +4,10 @@ import { APICallError, generateObject, generateText, stepCountIs, streamText, to
 import { expect } from 'chai';
 import OpenAI, { APIError as OpenaiError } from 'openai';
 import { z } from 'zod';
-import { type AnthropicUpstream, type Behavior, startAnthropicUpstream } from '../support/anthropic-upstream.js';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import { type AnthropicUpstream, type Behavior, startAnthropicUpstream } from '../support/models/anthropic-upstream.js';
+import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../support/models/text-upstream.js';
+import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
 import { rejection } from '../support/rejection.js';
-import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../support/text-upstream.js';
 
 /**
  * Each client asks the stand-in of its vendor once directly and once through the gateway. What the client gets, and what the

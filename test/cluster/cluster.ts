@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isSystemError } from '../../core/runtime/errors.js';
 import { openOrClose } from '../../server/close-list.js';
-import type { Environment } from '../support/command-line.js';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.js';
+import type { Environment } from '../support/processes/command-line.js';
+import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
 import { type Balancer, startBalancer } from './balancer.js';
 import { type Engines, startEngines } from './engines.js';
 

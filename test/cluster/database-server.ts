@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { databaseUser, initialise, waitUntilReady } from '../support/postgres.js';
-import { findPostgresBinaries } from '../support/postgres-binaries.js';
+import { databaseUser, initialise, waitUntilReady } from '../support/databases/postgres.js';
+import { findPostgresBinaries } from '../support/databases/postgres-binaries.js';
 
 /** How a server is ended: in order, by a crash of its own making, or by one that it does not notice. */
 export type DatabaseEnd = 'SIGINT' | 'SIGQUIT' | 'SIGKILL';

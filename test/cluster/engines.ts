@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { openOrClose } from '../../server/close-list.js';
-import { BUCKET, KEY, startObjectServer } from '../support/object-server.js';
-import { startRedis } from '../support/redis.js';
+import { startRedis } from '../support/databases/redis.js';
+import { BUCKET, KEY, startObjectServer } from '../support/storage/object-server.js';
 import { type DatabaseServer, startDatabaseServer } from './database-server.js';
 
 /** What several nodes share, each in a process of its own. */

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { createTerminal } from '../demo/terminal.js';
-import { readFlags } from '../support/program-flags.js';
+import { readFlags } from '../support/processes/program-flags.js';
 import { type LocalCluster, startCluster } from './cluster.js';
 
 /*

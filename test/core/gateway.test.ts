@@ -15,7 +15,7 @@ import {
 import Type from 'typebox';
 import { createFallbackChain } from '../../core/extraction/fallback-chain.js';
 import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
-import { invented, inventedExtraction, inventedExtractor } from '../support/invented-plugin.js';
+import { invented, inventedExtraction, inventedExtractor } from '../support/links/invented-plugin.js';
 
 const failing = (name: string, setup: () => Contributions | Promise<Contributions>): Plugin =>
   definePlugin({ name, apiVersion: 1, summary: 'Fails.', provides: ['extractor'], setup });

@@ -1,4 +1,4 @@
-import type { HttpAnswer } from '../support/gateway-process.js';
+import type { HttpAnswer } from '../support/processes/gateway-process.js';
 import type { Box } from './terminal.js';
 
 /** A document that was had. */

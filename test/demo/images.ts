@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpAnswer } from '../support/gateway-process.js';
-import { sampleImage } from '../support/sample-images.js';
+import { sampleImage } from '../support/images/sample-images.js';
+import type { HttpAnswer } from '../support/processes/gateway-process.js';
 import { joined } from './answer-box.js';
 import type { DemoPart, Stage } from './stage.js';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpAnswer } from '../support/gateway-process.js';
+import type { HttpAnswer } from '../support/processes/gateway-process.js';
 import { documentBox, refusalBox } from './answer-box.js';
 import { jobSample } from './link-samples.js';
 import type { DemoPart, Stage } from './stage.js';

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import type { ReplayFolder } from 'mediagate/testing/server';
-import { answersFromFixtures } from '../support/fixture-answers.js';
+import { answersFromFixtures } from '../support/links/fixture-answers.js';
+import type { AnswerRequest } from '../support/links/replaying-proxy.js';
 import { packageRoot } from '../support/package-root.js';
-import type { AnswerRequest } from '../support/replaying-proxy.js';
 
 export interface LinkSample {
   /** The fixture folder's name. */

@@ -1,4 +1,4 @@
-import { eventsOfBytes } from '../support/event-reading.js';
+import { eventsOfBytes } from '../support/models/event-reading.js';
 import { amount, joined } from './answer-box.js';
 import type { DemoPart, Stage } from './stage.js';
 import type { Wait } from './terminal.js';

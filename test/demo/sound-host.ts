@@ -1,4 +1,4 @@
-import type { AnswerRequest, ProxyAnswer } from '../support/replaying-proxy.js';
+import type { AnswerRequest, ProxyAnswer } from '../support/links/replaying-proxy.js';
 
 const RATE = 16_000;
 const HEADER_BYTES = 44;

@@ -1,4 +1,4 @@
-import { mp3Seconds } from '../support/mp3-length.js';
+import { mp3Seconds } from '../support/audio/mp3-length.js';
 import { clock, joined } from './answer-box.js';
 import { linkSamples } from './link-samples.js';
 import type { DemoPart } from './stage.js';

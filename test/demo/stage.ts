@@ -1,4 +1,4 @@
-import type { GatewayClient } from '../support/gateway-process.js';
+import type { GatewayClient } from '../support/processes/gateway-process.js';
 import type { Terminal } from './terminal.js';
 
 /** What every part of the demo plays on. */

@@ -13,7 +13,7 @@ import {
   type Plugin,
   type SpeechFormat,
 } from 'mediagate';
-import { makeSound } from '../support/vendor-sounds.js';
+import { makeSound } from '../support/audio/vendor-sounds.js';
 
 const TYPES: Readonly<Partial<Record<SpeechFormat, string>>> = {
   wav: 'audio/wav',

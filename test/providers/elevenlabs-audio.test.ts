@@ -16,9 +16,9 @@ import {
   type ElevenlabsAnswer,
   type ElevenlabsUpstream,
   startElevenlabsUpstream,
-} from '../support/elevenlabs-upstream.js';
+} from '../support/audio/elevenlabs-upstream.js';
+import { makeSound, soundSeconds, spokenSeconds } from '../support/audio/vendor-sounds.js';
 import { rejection } from '../support/rejection.js';
-import { makeSound, soundSeconds, spokenSeconds } from '../support/vendor-sounds.js';
 import { type AudioStage, openAudioStage, readAll } from './audio-provider.js';
 
 const KEY = 'sk_canary-of-the-vendor-0003';

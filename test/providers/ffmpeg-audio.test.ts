@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { type AudioInputFile, type AudioProvider, type AudioStream, createGateway, type Gateway } from 'mediagate';
 import ffmpegAudio from '../../plugins/ffmpeg_audio/index.js';
 import { SOUNDS } from '../../plugins/ffmpeg_audio/sounds.js';
-import { ffmpegPath, runFfmpeg } from '../support/ffmpeg.js';
+import { ffmpegPath, runFfmpeg } from '../support/audio/ffmpeg.js';
 import { rejection } from '../support/rejection.js';
 
 const RATE = 24_000;

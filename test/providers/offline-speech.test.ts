@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { engines } from '../../plugins/offline_speech/engines.js';
-import { ffmpegPath } from '../support/ffmpeg.js';
-import { type OfflineSpeech, openOfflineSpeech, SPEECH_RATE } from '../support/offline-speech.js';
+import { ffmpegPath } from '../support/audio/ffmpeg.js';
+import { type OfflineSpeech, openOfflineSpeech, SPEECH_RATE } from '../support/audio/offline-speech.js';
+import { countWordErrors } from '../support/audio/word-errors.js';
 import { rejection } from '../support/rejection.js';
-import { countWordErrors } from '../support/word-errors.js';
 
 const SECOND = SPEECH_RATE * 2;
 const SENTENCES = [

@@ -6,10 +6,10 @@ import {
   type OpenaiAudioAnswer,
   type OpenaiAudioUpstream,
   startOpenaiAudioUpstream,
-} from '../support/openai-audio-upstream.js';
-import { HEARD } from '../support/openai-transcript-format.js';
+} from '../support/audio/openai-audio-upstream.js';
+import { HEARD } from '../support/audio/openai-transcript-format.js';
+import { makeSound, soundSeconds, spokenSeconds } from '../support/audio/vendor-sounds.js';
 import { rejection } from '../support/rejection.js';
-import { makeSound, soundSeconds, spokenSeconds } from '../support/vendor-sounds.js';
 import { type AudioStage, openAudioStage, readAll } from './audio-provider.js';
 
 const KEY = 'sk-canary-of-the-upstream-0002';

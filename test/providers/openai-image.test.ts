@@ -19,9 +19,9 @@ import {
   type ImageUpstreamAnswer,
   type ImageUpstreamBehaviour,
   startImageUpstream,
-} from '../support/image-upstream.js';
+} from '../support/images/image-upstream.js';
+import { sampleImage } from '../support/images/sample-images.js';
 import { rejection } from '../support/rejection.js';
-import { sampleImage } from '../support/sample-images.js';
 
 const KEY = 'sk-canary-of-the-upstream-0001';
 const MODEL = 'vendor-model-x9';

@@ -14,9 +14,9 @@ import {
   type TextReply,
 } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';
-import { startOrigin } from '../support/origin-server.js';
+import { startOrigin } from '../support/links/origin-server.js';
+import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../support/models/text-upstream.js';
 import { rejection } from '../support/rejection.js';
-import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../support/text-upstream.js';
 
 const KEY = 'sk-canary-of-the-upstream-0002';
 const MODEL = 'vendor-model-x9';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import { startTextUpstream, type TextUpstream } from '../support/text-upstream.js';
+import { startTextUpstream, type TextUpstream } from '../support/models/text-upstream.js';
 
 const KEY = 'sk-of-the-stand-in';
 const model = 'vendor-1';

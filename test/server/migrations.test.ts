@@ -5,7 +5,7 @@ import { type Kysely, Migrator, sql } from '../../core/database/kysely.js';
 import { type Migrations, migrate, sqlMigration } from '../../core/database/schema-migration.js';
 import type { Tables } from '../../core/database/tables.js';
 import { migrations } from '../../server/migrations.js';
-import { engines, ListLogger, type Place } from '../support/engines.js';
+import { engines, ListLogger, type Place } from '../support/databases/engines.js';
 import { rejection } from '../support/rejection.js';
 import { until } from '../support/until.js';
 

@@ -3,9 +3,9 @@ import { type AudioStream, GatewayError, isGatewayError, type SpeechFormat } fro
 import { openAudioResponse } from '../../../core/audio/audio.js';
 import { createFfmpeg } from '../../../core/media/ffmpeg.js';
 import type { PluginHost } from '../../../core/plugins/plugin-host.js';
-import { ffmpegPath } from '../../support/ffmpeg.js';
+import { ffmpegPath } from '../../support/audio/ffmpeg.js';
+import { tonePcm } from '../../support/audio/sounds.js';
 import { rejection } from '../../support/rejection.js';
-import { tonePcm } from '../../support/sounds.js';
 
 /** A way into a plugin without its deadline. */
 const host: Pick<PluginHost, 'call' | 'policy'> = {

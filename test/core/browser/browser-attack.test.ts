@@ -9,10 +9,10 @@ import { type BrowserExecutable, startBrowserProcess } from '../../../core/brows
 import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { silentLogger } from '../../../core/runtime/logger.js';
-import { ATTACKS, attackPage } from '../../support/attack-page.js';
-import { chromiumFor } from '../../support/chromium.js';
-import { type Canary, SECRET, startCanary } from '../../support/live-probe.js';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { ATTACKS, attackPage } from '../../support/browser/attack-page.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { type Canary, SECRET, startCanary } from '../../support/links/live-probe.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

@@ -5,8 +5,8 @@ import type { BrowserExecutable } from '../../../core/browser/browser-process.js
 import type { BrowserPage } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createRecordingLogger } from '../../../core/testing/index.js';
-import { browsersOf, chromiumFor, processesOf } from '../../support/chromium.js';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { browsersOf, chromiumFor, processesOf } from '../../support/browser/chromium.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

@@ -13,11 +13,11 @@ import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createRecordingLogger } from '../../../core/testing/index.js';
-import { createCertificateAuthority } from '../../support/certificates.js';
-import { browsersOf, chromiumFor, pageProcessesOf, processesOf } from '../../support/chromium.js';
-import { type OriginServer, startOrigin, startSecureOrigin } from '../../support/origin-server.js';
+import { browsersOf, chromiumFor, pageProcessesOf, processesOf } from '../../support/browser/chromium.js';
+import { createCertificateAuthority } from '../../support/http/certificates.js';
+import { type OriginServer, startOrigin, startSecureOrigin } from '../../support/links/origin-server.js';
+import { startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import { rejection } from '../../support/rejection.js';
-import { startReplayingProxy } from '../../support/replaying-proxy.js';
 import { until } from '../../support/until.js';
 
 const AMPLE_MS = 30_000;

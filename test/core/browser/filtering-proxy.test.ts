@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { type ForwardProxy, type IssuedPass, startForwardProxy } from '../../../core/browser/filtering-proxy.js';
 import { createAddressGuard, readProxyUrl } from '../../../core/net/egress.js';
-import { type OriginServer, startOrigin, startRawOrigin } from '../../support/origin-server.js';
+import { type OriginServer, startOrigin, startRawOrigin } from '../../support/links/origin-server.js';
 import { until } from '../../support/until.js';
 
 describe('the forward proxy of the browser', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { type Browser, createGateway, definePlugin, GatewayError, type Need } from 'mediagate';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
-import { browsersOf, chromiumFor } from '../../support/chromium.js';
-import { inventedExtractor } from '../../support/invented-plugin.js';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { browsersOf, chromiumFor } from '../../support/browser/chromium.js';
+import { inventedExtractor } from '../../support/links/invented-plugin.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 /** An entry whose browser the test gets hold of. */

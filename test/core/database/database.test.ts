@@ -11,8 +11,8 @@ import { type Database, type Ending, openDatabase } from '../../../core/database
 import { translateDatabaseError } from '../../../core/database/database-errors.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { State } from '../../../server/state.js';
-import { createPlace, engines, type Place } from '../../support/engines.js';
-import { holdCommits } from '../../support/held-commits.js';
+import { createPlace, engines, type Place } from '../../support/databases/engines.js';
+import { holdCommits } from '../../support/databases/held-commits.js';
 import { until } from '../../support/until.js';
 
 const request = { keyId: 'key', family: 'image', count: 1, limit: 5 } as const;

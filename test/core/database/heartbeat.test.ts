@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import type { Fingerprint } from '../../../core/database/heartbeat.js';
 import { readDifferences } from '../../../server/backup/maintenance.js';
-import { engines, ListLogger, type Place } from '../../support/engines.js';
+import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

@@ -7,8 +7,8 @@ import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
-import { engines, type Place } from '../../support/engines.js';
-import { budget } from '../../support/model-requests.js';
+import { engines, type Place } from '../../support/databases/engines.js';
+import { budget } from '../../support/models/model-requests.js';
 import { until } from '../../support/until.js';
 import { type Holding, KEY, TOKENS } from './process-holder.js';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
-import { ListLogger } from '../../support/engines.js';
-import { CHAT, settlement } from '../../support/model-requests.js';
+import { ListLogger } from '../../support/databases/engines.js';
+import { CHAT, settlement } from '../../support/models/model-requests.js';
 import { until } from '../../support/until.js';
 
 /**

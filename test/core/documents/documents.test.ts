@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import { type FileContent, ReadingLimits, readFile, UnreadableDocument } from '../../../core/documents/index.js';
-import { docxOf, pdfFile, pdfOf, pdfStream, pdfWith, wavOf, xlsxOf, zipOf } from '../../support/document-files.js';
+import {
+  docxOf,
+  pdfFile,
+  pdfOf,
+  pdfStream,
+  pdfWith,
+  wavOf,
+  xlsxOf,
+  zipOf,
+} from '../../support/models/document-files.js';
 
 const read = (bytes: Buffer): FileContent => readFile(bytes, new ReadingLimits());
 const words = (bytes: Buffer): string => read(bytes).text.replaceAll(/\s+/g, ' ').trim();

@@ -14,7 +14,7 @@ import {
 } from 'mediagate';
 import { createMemoryCache } from 'mediagate/testing';
 import { silentLogger } from '../../../core/runtime/logger.js';
-import { invented, inventedExtraction } from '../../support/invented-plugin.js';
+import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
 import { until } from '../../support/until.js';
 
 const LINK = 'https://invented.example/item/7';

@@ -3,7 +3,7 @@ import { createGateway, type ExtractCall, type Gateway, type PostData, systemClo
 import { mergePosts, type PartialPost } from 'mediagate/plugin';
 import { createFallbackChain } from '../../../core/extraction/fallback-chain.js';
 import { silentLogger } from '../../../core/runtime/logger.js';
-import { invented } from '../../support/invented-plugin.js';
+import { invented } from '../../support/links/invented-plugin.js';
 
 type Author = NonNullable<NonNullable<PartialPost['common']>['author']>;
 

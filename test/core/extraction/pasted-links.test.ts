@@ -6,7 +6,7 @@ import clipVideo from 'mediagate/plugins/clip_video';
 import photo from 'mediagate/plugins/photo';
 import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
-import { ACCEPTED, REFUSED } from '../../support/link-forms.js';
+import { ACCEPTED, REFUSED } from '../../support/links/link-forms.js';
 
 const VIDEO = 'https://www.youtube.com/watch?v=dQw4w9WgXcQ';
 const enc = encodeURIComponent;

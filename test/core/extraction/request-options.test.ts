@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createGateway, type Extractor, type GatewayError, type RequestOptions } from 'mediagate';
 import { Type } from 'mediagate/plugin';
-import { invented, inventedExtraction } from '../../support/invented-plugin.js';
-import { inventedProduct, inventedShop, productLink } from '../../support/invented-shop.js';
+import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
+import { inventedProduct, inventedShop, productLink } from '../../support/links/invented-shop.js';
 
 const COMMENTS = Type.Object(
   {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createGateway, GatewayError } from 'mediagate';
-import { invented } from '../../support/invented-plugin.js';
-import { inventedShop, productLink } from '../../support/invented-shop.js';
+import { invented } from '../../support/links/invented-plugin.js';
+import { inventedShop, productLink } from '../../support/links/invented-shop.js';
 
 const ITEM = 'https://invented.example/item/7';
 

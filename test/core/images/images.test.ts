@@ -23,9 +23,15 @@ import { openDatabase } from '../../../core/database/database.js';
 import { inventMask } from '../../../core/testing/models/image.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
-import { createDarkroom, imageModel, inventedImage, inventedModel, MODEL } from '../../support/invented-image.js';
+import {
+  createDarkroom,
+  imageModel,
+  inventedImage,
+  inventedModel,
+  MODEL,
+} from '../../support/images/invented-image.js';
+import { sampleImage } from '../../support/images/sample-images.js';
 import { rejection } from '../../support/rejection.js';
-import { sampleImage } from '../../support/sample-images.js';
 import { until } from '../../support/until.js';
 
 const ACCOUNT = 'local';

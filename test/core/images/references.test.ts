@@ -8,10 +8,10 @@ import { createImageFiles } from '../../../core/media/image-file.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
-import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.js';
-import { blackPng, plainWebp, stripes } from '../../support/images.js';
-import { type Canary, startCanary } from '../../support/live-probe.js';
-import { type OriginServer, startSecureOrigin } from '../../support/origin-server.js';
+import { type CertificateAuthority, createCertificateAuthority } from '../../support/http/certificates.js';
+import { blackPng, plainWebp, stripes } from '../../support/images/images.js';
+import { type Canary, startCanary } from '../../support/links/live-probe.js';
+import { type OriginServer, startSecureOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 const MIB = 1024 * 1024;

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { isGatewayError, type JobPriority } from 'mediagate';
 import type { WorkOptions } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
-import { engines } from '../../support/engines.js';
-import { createImageJobs, type ImageJobs, turn } from '../../support/image-jobs.js';
+import { engines } from '../../support/databases/engines.js';
+import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
 
 for (const engine of engines) {
   describe(`the turns of keys on ${engine.name}`, () => {

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import type { State } from '../../../server/state.js';
-import type { Place } from '../../support/engines.js';
-import { acceptJob } from '../../support/job-acceptance.js';
+import type { Place } from '../../support/databases/engines.js';
+import { acceptJob } from '../../support/jobs/job-acceptance.js';
 import { acceptanceOf, KILL_POINTS, type NodeOrder, type Note } from './image-node.js';
 
 const script = fileURLToPath(new URL('image-node.js', import.meta.url));

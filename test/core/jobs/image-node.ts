@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isGatewayError } from '../../../core/runtime/errors.js';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
-import { ListLogger } from '../../support/engines.js';
-import { acceptJob } from '../../support/job-acceptance.js';
+import { ListLogger } from '../../support/databases/engines.js';
+import { acceptJob } from '../../support/jobs/job-acceptance.js';
 
 /*
  * A process of its own that accepts, runs and cancels image jobs, as a gateway with clients does, until it is killed or

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { engines, type Place } from '../../support/engines.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 import { tortureImages } from './image-chaos.js';
 
 for (const engine of engines) {

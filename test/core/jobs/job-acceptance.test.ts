@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { Idempotency } from '../../../server/idempotency/idempotency-keys.js';
-import { engines } from '../../support/engines.js';
-import { createImageJobs, type ImageJobs, kind } from '../../support/image-jobs.js';
+import { engines } from '../../support/databases/engines.js';
+import { createImageJobs, type ImageJobs, kind } from '../../support/images/image-jobs.js';
 import { rejection } from '../../support/rejection.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -5,8 +5,8 @@ import { createDatabaseClock } from '../../../core/database/statements.js';
 import { createJobAdministration, type JobPage } from '../../../core/jobs/administration.js';
 import { createJobTable } from '../../../core/jobs/statements.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import { engines } from '../../support/engines.js';
-import { createImageJobs, type ImageJobs, untilAborted } from '../../support/image-jobs.js';
+import { engines } from '../../support/databases/engines.js';
+import { createImageJobs, type ImageJobs, untilAborted } from '../../support/images/image-jobs.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

@@ -4,8 +4,8 @@ import type { JobsOfOwner } from '../../../core/jobs/administration.js';
 import type { Charge } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
-import { engines } from '../../support/engines.js';
-import { createImageJobs, type ImageJobs, turn, untilAborted } from '../../support/image-jobs.js';
+import { engines } from '../../support/databases/engines.js';
+import { createImageJobs, type ImageJobs, turn, untilAborted } from '../../support/images/image-jobs.js';
 import { rejection } from '../../support/rejection.js';
 
 const TODAY = '2026-06-15';

@@ -5,7 +5,7 @@ import { openDatabase } from '../../../core/database/database.js';
 import { listenPostgres } from '../../../core/database/database-postgres.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { State } from '../../../server/state.js';
-import { engines, type Place } from '../../support/engines.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
 

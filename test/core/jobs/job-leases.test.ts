@@ -4,7 +4,7 @@ import type { WorkOptions } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
 import { type DatabaseLink, startDatabaseLink } from '../../chaos/database-link.js';
-import { engines, ListLogger, type Place } from '../../support/engines.js';
+import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
 

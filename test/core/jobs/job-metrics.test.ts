@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { Meter } from '../../../core/contracts/services.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
-import { engines, ListLogger, type Place } from '../../support/engines.js';
-import { ownPostgres } from '../../support/postgres-outage.js';
+import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
+import { ownPostgres } from '../../support/databases/postgres-outage.js';
 import { until } from '../../support/until.js';
 
 const kind = 'extraction' as const;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { State } from '../../../server/state.js';
-import type { Place } from '../../support/engines.js';
-import type { TortureProcess, TortureTarget } from '../../support/jobs-chaos.js';
-import { openLedger } from '../../support/run-ledger.js';
+import type { Place } from '../../support/databases/engines.js';
+import type { TortureProcess, TortureTarget } from '../../support/jobs/jobs-chaos.js';
+import { openLedger } from '../../support/jobs/run-ledger.js';
 import type { Working, WorkOrder } from './job-worker.js';
 
 const script = fileURLToPath(new URL('job-worker.js', import.meta.url));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { engines } from '../../support/engines.js';
-import { createImageJobs, type ImageJobs, turn } from '../../support/image-jobs.js';
+import { engines } from '../../support/databases/engines.js';
+import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
 import { inTime } from '../../support/in-time.js';
 import { rejection } from '../../support/rejection.js';
 

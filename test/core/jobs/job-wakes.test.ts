@@ -6,7 +6,7 @@ import { sql } from '../../../core/database/kysely.js';
 import type { NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
-import { type Engine, engines, ManualClock, type Place } from '../../support/engines.js';
+import { type Engine, engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';

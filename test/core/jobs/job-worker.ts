@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
-import { ListLogger } from '../../support/engines.js';
-import { openLedger } from '../../support/run-ledger.js';
+import { ListLogger } from '../../support/databases/engines.js';
+import { openLedger } from '../../support/jobs/run-ledger.js';
 
 /** A process of its own that runs jobs until it is killed, and prints a line once it does. */
 export interface Working {

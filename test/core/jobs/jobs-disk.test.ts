@@ -11,8 +11,8 @@ import { createJobs } from '../../../core/jobs/service.js';
 import { systemClock } from '../../../core/runtime/time.js';
 import { createRateLimitTable } from '../../../server/limits/windows.js';
 import { createJobAdmission } from '../../../server/usage/job-admission.js';
-import { createPlace, ListLogger, type Place } from '../../support/engines.js';
-import { acceptJob } from '../../support/job-acceptance.js';
+import { createPlace, ListLogger, type Place } from '../../support/databases/engines.js';
+import { acceptJob } from '../../support/jobs/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isGatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
-import { ListLogger } from '../../support/engines.js';
-import { ownPostgres } from '../../support/postgres-outage.js';
+import { ListLogger } from '../../support/databases/engines.js';
+import { ownPostgres } from '../../support/databases/postgres-outage.js';
 import { until } from '../../support/until.js';
 
 const kind = 'extraction' as const;

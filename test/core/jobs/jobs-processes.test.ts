@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
-import { engines, type Place } from '../../support/engines.js';
-import { tortureJobs } from '../../support/jobs-chaos.js';
-import { judgeLedger } from '../../support/run-ledger.js';
+import { engines, type Place } from '../../support/databases/engines.js';
+import { tortureJobs } from '../../support/jobs/jobs-chaos.js';
+import { judgeLedger } from '../../support/jobs/run-ledger.js';
 import { until } from '../../support/until.js';
 import {
   ledgerOf,

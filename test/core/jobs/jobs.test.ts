@@ -6,9 +6,9 @@ import type { NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State, StateSettings } from '../../../server/state.js';
-import { engines, ListLogger, ManualClock, type Place } from '../../support/engines.js';
-import { holdCommits, isCommitHeld } from '../../support/held-commits.js';
-import { type Answered, acceptJob } from '../../support/job-acceptance.js';
+import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
+import { holdCommits, isCommitHeld } from '../../support/databases/held-commits.js';
+import { type Answered, acceptJob } from '../../support/jobs/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

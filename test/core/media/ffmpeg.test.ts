@@ -8,12 +8,12 @@ import { expect } from 'chai';
 import type { Container } from '../../../core/media/containers.js';
 import { createFfmpeg, type Mp3Conversion, type SpeechConversion } from '../../../core/media/ffmpeg.js';
 import { runFfmpeg as runProcess } from '../../../core/media/ffmpeg-process.js';
-import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';
-import { mp3Seconds } from '../../support/mp3-length.js';
-import { startOrigin } from '../../support/origin-server.js';
+import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
+import { mp3Seconds } from '../../support/audio/mp3-length.js';
+import { tonePcm } from '../../support/audio/sounds.js';
+import { startOrigin } from '../../support/links/origin-server.js';
 import { packageRoot } from '../../support/package-root.js';
 import { rejection } from '../../support/rejection.js';
-import { tonePcm } from '../../support/sounds.js';
 
 describe('ffmpeg', () => {
   let folder: string;

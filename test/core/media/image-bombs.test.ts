@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { makeImageBombs } from '../../support/image-bombs.js';
-import type { ImageOutcome } from '../../support/image-memory.js';
-import { type Canary, startCanary } from '../../support/live-probe.js';
+import { makeImageBombs } from '../../support/images/image-bombs.js';
+import type { ImageOutcome } from '../../support/images/image-memory.js';
+import { type Canary, startCanary } from '../../support/links/live-probe.js';
 import { packageRoot } from '../../support/package-root.js';
 
 const MIB = 1024 * 1024;

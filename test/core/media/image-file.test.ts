@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import sharp from 'sharp';
 import { createImageFiles } from '../../../core/media/image-file.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import { blackPng, noise, plainWebp, pngChunk, stripes } from '../../support/images.js';
+import { blackPng, noise, plainWebp, pngChunk, stripes } from '../../support/images/images.js';
 import { rejection } from '../../support/rejection.js';
 
 const CANARY = 'canary of the notes';

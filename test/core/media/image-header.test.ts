@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import sharp from 'sharp';
 import { readImageHeader, sniffImage } from '../../../core/media/image-header.js';
-import { blackPng, noise, plainWebp, stripes, withJpegSize, withScans } from '../../support/images.js';
+import { blackPng, noise, plainWebp, stripes, withJpegSize, withScans } from '../../support/images/images.js';
 
 describe('header of an image', () => {
   it('tells type and size of every kind and form', async () => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type AudioFilters, createGateway, definePlugin, type Gateway, type Need, type SamplesCall } from 'mediagate';
-import { ffmpegPath, runFfmpeg, tone } from '../../support/ffmpeg.js';
+import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('ffmpeg for plugins', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createGateway, definePlugin, type Gateway, type HttpClient, type Plugin } from 'mediagate';
 import { Type } from 'mediagate/plugin';
-import { inventedExtractor } from '../../support/invented-plugin.js';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { inventedExtractor } from '../../support/links/invented-plugin.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 const Options = Type.Object({ servers: Type.Unknown() });

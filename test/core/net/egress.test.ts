@@ -6,8 +6,13 @@ import { expect } from 'chai';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
-import { createCertificateAuthority } from '../../support/certificates.js';
-import { type OriginServer, startOrigin, startRawOrigin, startSecureOrigin } from '../../support/origin-server.js';
+import { createCertificateAuthority } from '../../support/http/certificates.js';
+import {
+  type OriginServer,
+  startOrigin,
+  startRawOrigin,
+  startSecureOrigin,
+} from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 const AMPLE_MS = 20_000;

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 const KIBIBYTE = 1024;

@@ -12,8 +12,13 @@ import { type AddressGuard, createAddressGuard } from '../../../core/net/egress.
 import { createHttpTransport, type HttpClientLimits, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import { createCertificateAuthority } from '../../support/certificates.js';
-import { type OriginServer, startOrigin, startRawOrigin, startSecureOrigin } from '../../support/origin-server.js';
+import { createCertificateAuthority } from '../../support/http/certificates.js';
+import {
+  type OriginServer,
+  startOrigin,
+  startRawOrigin,
+  startSecureOrigin,
+} from '../../support/links/origin-server.js';
 import { packageRoot } from '../../support/package-root.js';
 import { rejection } from '../../support/rejection.js';
 

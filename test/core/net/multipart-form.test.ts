@@ -8,8 +8,8 @@ import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { createGateway, type HttpClient } from 'mediagate';
 import { encodeForm, type Form } from 'mediagate/plugin';
-import { imageModel } from '../../support/invented-image.js';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { imageModel } from '../../support/images/invented-image.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('multipart forms', () => {

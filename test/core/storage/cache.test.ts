@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { expect } from 'chai';
 import type { Cache } from '../../../core/contracts/services.js';
-import { untilConnected } from '../../support/connected-cache.js';
-import { createPlace, engines, ListLogger, ManualClock, type Place } from '../../support/engines.js';
-import { freePort, startRedis, type TestRedis } from '../../support/redis.js';
-import { type ScriptedRedis, startScriptedRedis } from '../../support/scripted-redis.js';
+import { untilConnected } from '../../support/databases/connected-cache.js';
+import { createPlace, engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
+import { freePort, startRedis, type TestRedis } from '../../support/databases/redis.js';
+import { type ScriptedRedis, startScriptedRedis } from '../../support/databases/scripted-redis.js';
 import { until } from '../../support/until.js';
 
 interface Surroundings {

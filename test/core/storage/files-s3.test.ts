@@ -8,11 +8,11 @@ import type { Clock } from '../../../core/contracts/services.js';
 import { describeError } from '../../../core/observability/logger.js';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openS3Files, type S3Files } from '../../../core/storage/files-s3.js';
-import { damageFiles } from '../../support/damaged-files.js';
-import { ListLogger } from '../../support/engines.js';
-import { type ObjectFault, type ObjectProxy, startObjectProxy } from '../../support/object-proxy.js';
-import { type ObjectServer, startObjectServer } from '../../support/object-server.js';
+import { damageFiles } from '../../support/audio/damaged-files.js';
+import { ListLogger } from '../../support/databases/engines.js';
 import { rejection } from '../../support/rejection.js';
+import { type ObjectFault, type ObjectProxy, startObjectProxy } from '../../support/storage/object-proxy.js';
+import { type ObjectServer, startObjectServer } from '../../support/storage/object-server.js';
 import { until } from '../../support/until.js';
 import { content, describeStorage, refusal } from './storage-contract.js';
 

@@ -9,7 +9,7 @@ import {
   type PluginContext,
 } from 'mediagate';
 import { type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
-import { imageModel } from '../../support/invented-image.js';
+import { imageModel } from '../../support/images/invented-image.js';
 
 /**
  * The kit for image providers that ask for a task until it is done: it passes one of an invented vendor, and finds each

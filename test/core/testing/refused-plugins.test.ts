@@ -267,7 +267,7 @@ const WRONG: Readonly<Record<string, Wrong>> = {
     }),
     check: 'leaves no rejected promise and no late throw',
     kit: /failed after its call, and no code waits for it: forgotten work/,
-    // test/e2e/careless-plugin.test.ts: it ends with the process of the tests otherwise.
+    // test/e2e/links/careless-plugin.test.ts: it ends with the process of the tests otherwise.
     gateway: undefined,
   },
   'throws late': {

@@ -10,7 +10,7 @@ import {
 import { Type } from 'mediagate/plugin';
 import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 import { decodeImage, formatOf, inventImage } from '../../../core/testing/models/image.js';
-import { imageModel } from '../../support/invented-image.js';
+import { imageModel } from '../../support/images/invented-image.js';
 
 const KEY = 'key-that-nobody-may-see';
 const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });

@@ -3,10 +3,10 @@ import type { TextReply } from '../../../core/contracts/index.js';
 import { inFormOf } from '../../../core/text/answer-form.js';
 import { translateToChat } from '../../../core/text/chats/chat-answers.js';
 import { workInThread, workOn } from '../../../core/text/large-work.js';
+import { echo, fail, fill, hang } from '../../support/models/thread-work.js';
 import { rejection } from '../../support/rejection.js';
-import { echo, fail, fill, hang } from '../../support/thread-work.js';
 
-const module = new URL('../../support/thread-work.js', import.meta.url).href;
+const module = new URL('../../support/models/thread-work.js', import.meta.url).href;
 const ECHO = { module, run: echo };
 const HANG = { module, run: hang };
 const bytes = () => [new Uint8Array(Buffer.from('tug boat'))];

@@ -10,12 +10,12 @@ import {
   type TextRoute,
 } from 'mediagate';
 import { seededRandom } from '../../../core/testing/pruning.js';
+import { inPieces, type Piece, type Script, scriptedText, UPSTREAM_MODEL } from '../../support/models/scripted-text.js';
+import { answerTo } from '../../support/models/text-answer.js';
+import { chatEvents, type UsagePlace } from '../../support/models/text-chat-format.js';
+import { type Content, type Oddity, streamContent } from '../../support/models/text-delivery.js';
+import { type ResponsesEnd, responsesEvents } from '../../support/models/text-responses-format.js';
 import { rejection } from '../../support/rejection.js';
-import { inPieces, type Piece, type Script, scriptedText, UPSTREAM_MODEL } from '../../support/scripted-text.js';
-import { answerTo } from '../../support/text-answer.js';
-import { chatEvents, type UsagePlace } from '../../support/text-chat-format.js';
-import { type Content, type Oddity, streamContent } from '../../support/text-delivery.js';
-import { type ResponsesEnd, responsesEvents } from '../../support/text-responses-format.js';
 
 const PUBLIC = 'm-5.5';
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses'];

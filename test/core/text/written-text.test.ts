@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createGateway, type Gateway, type TextRoute, type Usage } from 'mediagate';
-import { inPieces, type Script, scriptedText } from '../../support/scripted-text.js';
+import { inPieces, type Script, scriptedText } from '../../support/models/scripted-text.js';
 
 const BASE64 = Buffer.alloc(9_000, 'a picture').toString('base64');
 const LOGPROBS = Array.from({ length: 3 }, () => ({

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { type CheckedUpstream, createGateway, type Gateway } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';
-import { type OriginServer, startOrigin } from '../../support/origin-server.js';
+import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
 const KEY = 'sk-canary-of-the-upstream-0003';

@@ -3,10 +3,10 @@ import type { AccountPlan } from '../../../server/accounts/account-plans.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
+import { DAY_MS, FREE, HOUR_MS, IMAGES, newKey, signUp, TOKENS } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { CHAT, settlement } from '../../support/model-requests.js';
-import { DAY_MS, FREE, HOUR_MS, IMAGES, newKey, signUp, TOKENS } from '../../support/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { CHAT, settlement } from '../../support/models/model-requests.js';
 
 for (const engine of engines) {
   describe(`keys and plans of an account on ${engine.name}`, () => {

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { keyAt } from '../../../server/keys/keys.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { CHAT, settlement } from '../../support/model-requests.js';
-import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from '../../support/people.js';
+import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from '../../support/accounts/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { CHAT, settlement } from '../../support/models/model-requests.js';
 
 const OPERATOR = { actor: 'operator:bob' };
 

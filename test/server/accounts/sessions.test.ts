@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { NewSession } from '../../../server/accounts/sessions.js';
 import type { State } from '../../../server/state.js';
+import { DAY_MS, HOUR_MS, signUp } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { DAY_MS, HOUR_MS, signUp } from '../../support/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 
 const MINUTE_MS = 60_000;
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
+import { FREE, HOUR_MS, newKey, signUp } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { FREE, HOUR_MS, newKey, signUp } from '../../support/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 
 for (const engine of engines) {
   describe(`users on ${engine.name}`, () => {

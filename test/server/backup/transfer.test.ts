@@ -8,8 +8,8 @@ import { systemClock } from '../../../core/runtime/time.js';
 import { backUpState, type ImportOptions, importState, migrateState } from '../../../server/backup/maintenance.js';
 import { MOVED_TABLES } from '../../../server/backup/transfer.js';
 import { openState } from '../../../server/state.js';
-import { engines, ListLogger, ManualClock, type Place } from '../../support/engines.js';
-import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/object-server.js';
+import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
+import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/storage/object-server.js';
 
 type Row = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { parseBudget, renderBudget } from '../../../server/budgets/amounts.js';
 import type { State } from '../../../server/state.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { CHAT, settlement } from '../../support/model-requests.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { CHAT, settlement } from '../../support/models/model-requests.js';
 import { rejection } from '../../support/rejection.js';
 
 const by = { actor: 'operator:ann' };

@@ -5,7 +5,7 @@ import { systemClock } from '../../../core/runtime/time.js';
 import type { AnswerClaim, AnswerWork } from '../../../server/idempotency/idempotent-responses.js';
 import type { State } from '../../../server/state.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { until } from '../../support/until.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

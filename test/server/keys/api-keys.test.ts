@@ -4,7 +4,7 @@ import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import { openKeyTable } from '../../../server/keys/authentication.js';
 import { createKeyRecord, createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
-import { engines, ListLogger, ManualClock, type Place } from '../../support/engines.js';
+import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
 
 for (const engine of engines) {
   describe(`API keys on ${engine.name}`, () => {

@@ -3,7 +3,7 @@ import { systemClock } from 'mediagate';
 import { openKeyTable } from '../../../server/keys/authentication.js';
 import { createKeyRecord, createPepper, type NewKey } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
-import { engines, ListLogger, type Place } from '../../support/engines.js';
+import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 import { until } from '../../support/until.js';
 
 const DAY_MS = 24 * 3_600_000;

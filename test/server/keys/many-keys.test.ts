@@ -6,7 +6,7 @@ import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-log.js';
 import { createUsageSweeper, ENTRIES_RETENTION_MS } from '../../../server/usage/usage-sweep.js';
-import { engines, type Place } from '../../support/engines.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 
 /** More than a page of keys. */
 const MANY = 5_100;

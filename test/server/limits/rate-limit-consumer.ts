@@ -1,6 +1,6 @@
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
-import { ListLogger } from '../../support/engines.js';
+import { ListLogger } from '../../support/databases/engines.js';
 
 /** A process of its own that takes slots one after the other and prints a line for each that was accepted. */
 export interface Taking {

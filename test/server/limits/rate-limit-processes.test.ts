@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { engines, type Place } from '../../support/engines.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 import type { Taking } from './rate-limit-consumer.js';
 
 const script = fileURLToPath(new URL('rate-limit-consumer.js', import.meta.url));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
-import { engines, type Place } from '../../support/engines.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 
 const response = { owner: 'one', model: 'm-5.5', upstream: 'https://a.example' };
 

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BankTransaction, OrderState } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
+import { grantsOf, order, signUp, transfer } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { grantsOf, order, signUp, transfer } from '../../support/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 
 const AMOUNT = 3;
 const LIFETIME_MS = 1_000;

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import type { OrderRecord } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
+import { FREE, grantsOf, newKey, order, signUp, transfer } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, type Place } from '../../support/engines.js';
-import { FREE, grantsOf, newKey, order, signUp, transfer } from '../../support/people.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 import type { Paying } from './payer.js';
 
 const script = fileURLToPath(new URL('payer.js', import.meta.url));

@@ -2,9 +2,19 @@ import { expect } from 'chai';
 import { orderCodesIn } from '../../../server/payments/order-changes.js';
 import type { OrderRecord } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
+import {
+  DAY_MS,
+  FREE,
+  grantsOf,
+  IMAGES,
+  newKey,
+  order,
+  signUp,
+  TOKENS,
+  transfer,
+} from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { DAY_MS, FREE, grantsOf, IMAGES, newKey, order, signUp, TOKENS, transfer } from '../../support/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 
 const OPERATOR = { actor: 'operator:bob', note: 'seen on the statement' };
 

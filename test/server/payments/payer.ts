@@ -4,7 +4,7 @@ import pg from 'pg';
 import { systemClock } from '../../../core/runtime/time.js';
 import type { BankTransaction } from '../../../server/payments/order-records.js';
 import { openState } from '../../../server/state.js';
-import { ListLogger } from '../../support/engines.js';
+import { ListLogger } from '../../support/databases/engines.js';
 
 /**
  * A process of its own that pays an order, as a gateway does whose bank calls it, and is killed at one of the statements of

@@ -3,10 +3,10 @@ import { openDatabase } from '../../../core/database/database.js';
 import type { UserRecord } from '../../../server/accounts/tables.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
+import { newKey } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { CHAT, settlement } from '../../support/model-requests.js';
-import { newKey } from '../../support/people.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { CHAT, settlement } from '../../support/models/model-requests.js';
 
 const DAY_MS = 86_400_000;
 const LIMIT = 5;

@@ -5,10 +5,10 @@ import { openDatabase } from '../../../core/database/database.js';
 import type { UserRecord } from '../../../server/accounts/tables.js';
 import { createPepper } from '../../../server/keys/index.js';
 import type { State } from '../../../server/state.js';
+import { transfer } from '../../support/accounts/people.js';
+import { type UsedAccount, useAccount } from '../../support/accounts/used-account.js';
 import { codeOf } from '../../support/code-of.js';
-import { engines, type Place } from '../../support/engines.js';
-import { transfer } from '../../support/people.js';
-import { type UsedAccount, useAccount } from '../../support/used-account.js';
+import { engines, type Place } from '../../support/databases/engines.js';
 
 const PERSON = {
   issuer: 'https://id.example',

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
-import { createPlace, ListLogger, type Place } from '../../support/engines.js';
-import { budget, CHAT, settlement } from '../../support/model-requests.js';
-import { ownPostgres } from '../../support/postgres-outage.js';
+import { createPlace, ListLogger, type Place } from '../../support/databases/engines.js';
+import { ownPostgres } from '../../support/databases/postgres-outage.js';
+import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 

@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { engines, type Place } from '../../support/engines.js';
-import { budget, CHAT, settlement } from '../../support/model-requests.js';
+import { engines, type Place } from '../../support/databases/engines.js';
+import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
 import { until } from '../../support/until.js';
 import type { Admitting } from './admitter.js';
 

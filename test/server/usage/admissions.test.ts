@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { State } from '../../../server/state.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { budget, CHAT, settlement } from '../../support/model-requests.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
 import { rejection } from '../../support/rejection.js';
 
 const DAY_MS = 24 * 3_600_000;

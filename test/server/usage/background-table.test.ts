@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { Usage } from '../../../core/contracts/documents.js';
 import { createPrices } from '../../../server/prices/index.js';
 import type { State } from '../../../server/state.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { budget, CHAT, settlement } from '../../support/model-requests.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
 
 const DAY_MS = 24 * 3_600_000;
 const ALL = { from: '2025-01-01', to: '2027-01-01' };

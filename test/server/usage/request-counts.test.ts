@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { createRequestCounts } from '../../../server/usage/usage.js';
 import { createUsageLog } from '../../../server/usage/usage-log.js';
-import { engines, ListLogger, type Place } from '../../support/engines.js';
+import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 
 const AT = Date.UTC(2026, 5, 15, 12);
 const ALL = { from: '2026-06-01', to: '2026-06-30' };

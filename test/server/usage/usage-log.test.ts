@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import type { UsageTotal } from '../../../server/usage/tables.js';
 import type { Settlement, UsageEntry } from '../../../server/usage/usage-log.js';
-import { engines, ManualClock, type Place } from '../../support/engines.js';
-import { budget, settlement } from '../../support/model-requests.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { budget, settlement } from '../../support/models/model-requests.js';
 import { until } from '../../support/until.js';
 
 const DAY_MS = 24 * 3_600_000;

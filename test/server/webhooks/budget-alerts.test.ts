@@ -6,10 +6,10 @@ import { systemClock } from '../../../core/runtime/time.js';
 import { createKeyRecord, NO_PLAN } from '../../../server/keys/index.js';
 import type { State } from '../../../server/state.js';
 import { ALERT_SIGNER, createWebhookSecrets, startAlertDelivery } from '../../../server/webhooks/index.js';
-import { engines, type Place } from '../../support/engines.js';
-import { budget, CHAT, settlement } from '../../support/model-requests.js';
+import { engines, type Place } from '../../support/databases/engines.js';
+import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
+import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
 import { until } from '../../support/until.js';
-import { startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.js';
 
 for (const engine of engines) {
   describe(`alerts of budgets on ${engine.name}`, () => {

@@ -5,8 +5,8 @@ import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import type { State } from '../../../server/state.js';
 import type { WebhookInput, WebhookTry } from '../../../server/webhooks/webhook-events.js';
-import { engines } from '../../support/engines.js';
-import { createImageJobs, type ImageJobs, type Wish } from '../../support/image-jobs.js';
+import { engines } from '../../support/databases/engines.js';
+import { createImageJobs, type ImageJobs, type Wish } from '../../support/images/image-jobs.js';
 
 const URL_OF = { one: 'https://one.example/hook', two: 'https://two.example/hook' };
 const LEASE_MS = 60_000;

@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
+import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+
+describe('health of platforms', () => {
+  let proxy: ReplayingProxy;
+  let gateway: GatewayProcess;
+
+  before(async () => {
+    proxy = await startReplayingProxy({ answer: () => ({ status: 429, headers: { 'retry-after': '240' } }) });
+    gateway = await startGatewayProcess({ proxy });
+  });
+
+  after(async () => {
+    await gateway.kill();
+    await proxy.close();
+  });
+
+  it('shows a platform that limits every way as out, with reason and wait, and leaves the gateway ready', async () => {
+    const before = await gateway.request('/health');
+    expect(before.json.checks.platforms).to.deep.equal({
+      ok: true,
+      entries: ['clip_shop', 'clip_video', 'vidsite', 'social', 'photo'].map((key) => ({ key, ok: true, resting: [] })),
+    });
+    expect(before.json.checks.browser).to.deep.equal({ ok: true, state: 'off' });
+
+    const { key } = await gateway.makeKey();
+    const limited = await gateway.extract(key, { url: 'https://youtu.be/Tugs0fOst3n' });
+    expect(limited.json.error).to.include({ code: 'upstream_rate_limited' });
+
+    const { status, json, text } = await gateway.request('/health');
+    expect(status).to.equal(200);
+    expect(json).to.include({ ok: true, status: 'degraded' });
+    const [vidsite, ...others] = json.checks.platforms.entries.sort((one: { key: string }) =>
+      one.key === 'vidsite' ? -1 : 1,
+    );
+    expect(vidsite).to.include({ key: 'vidsite', ok: false });
+    expect(vidsite.resting.map(({ method }: { method: string }) => method)).to.include.members([
+      'innertube_player',
+      'watch_page',
+    ]);
+    for (const { code, seconds } of vidsite.resting) {
+      expect(code).to.equal('upstream_rate_limited');
+      expect(seconds).to.be.within(1, 240);
+    }
+    expect(others.every(({ ok }: { ok: boolean }) => ok)).to.equal(true);
+    expect(text).not.to.contain(key).and.not.to.contain('Tugs0fOst3n');
+    expect((await gateway.request('/health/ready')).status).to.equal(200);
+  });
+});

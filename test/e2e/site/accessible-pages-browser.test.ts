@@ -1,0 +1,230 @@
+import { expect } from 'chai';
+import echoText from 'mediagate/plugins/echo_text';
+import offlineSpeech from 'mediagate/plugins/offline_speech';
+import sketchImage from 'mediagate/plugins/sketch_image';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createPepper } from '../../../server/keys/index.js';
+import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
+import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
+import { useAccount } from '../../support/accounts/used-account.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { richPost } from '../../support/links/invented-documents.js';
+import { invented } from '../../support/links/invented-plugin.js';
+
+/** Each width and each scheme once: what depends on both of them together, no rule looks at. */
+const WIDE_AND_NARROW = [
+  { width: 1_280, colorScheme: 'light' },
+  { width: 390, colorScheme: 'dark' },
+] as const;
+/** A desktop window at 400 %, and the narrowest phone. */
+const NARROW = 320;
+
+/** As WCAG 1.4.12 has it. */
+const SPACING =
+  '* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important } p { margin-bottom: 2em !important }';
+
+const LONG = 'Donaudampfschiffahrtsgesellschaftskapitaensmuetzenabzeichenverwahrungsanstaltsverzeichnis0123456789';
+const RIGHT_TO_LEFT = 'מפתח של הנמל 🚢';
+
+/** A page, and what is done there before it is looked at. */
+interface Look {
+  path: string;
+  by?: 'stranger';
+  until?(page: Page): Promise<unknown>;
+}
+
+describe('pages of the site for everybody', () => {
+  let app: SignInApp;
+  let browser: Browser;
+  let known: BrowserContext;
+  let looks: readonly Look[];
+
+  before(async function () {
+    const executable = await chromiumFor(this);
+    app = await startSignInApp({
+      catalogue: PRICED_PLANS,
+      paymentReceiver: EURO_RECEIVER,
+      plugins: [
+        { use: invented({ extract: async ({ link: { id } }: { link: { id: string } }) => richPost(id) }) },
+        { use: sketchImage },
+        { use: offlineSpeech },
+        { use: echoText, options: { model: 'm-5.5' } },
+      ],
+    });
+    browser = await launchPageBrowser(executable);
+    known = await browser.newContext();
+    const page = await known.newPage();
+    await signInAs(page, app.url, {
+      email: 'ann@example.com',
+      name: `${LONG.slice(0, 90)} ${RIGHT_TO_LEFT}`.slice(0, 100),
+    });
+    const user = (await app.state.users.list({ limit: 1 }))[0]!;
+    const { orders } = await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'everybody')));
+    for (const name of [LONG.slice(0, 100), RIGHT_TO_LEFT]) {
+      await page.getByLabel('Name of the new key').fill(name);
+      await page.getByRole('button', { name: 'Create a key' }).click();
+      await page.getByText('Your new key').waitFor();
+      await page.goto(`${app.url}/dashboard`);
+    }
+    await page.close();
+    looks = looksAt(orders.map(({ code }) => code));
+  });
+  after(async () => {
+    await browser?.close();
+    await app?.close();
+  });
+
+  function looksAt(orders: readonly string[]): Look[] {
+    return [
+      ...['/', '/login', '/plans', '/setup', '/nowhere'].map((path) => ({ path, by: 'stranger' as const })),
+      { path: '/docs', until: (page) => page.locator('.opblock').first().waitFor() },
+      { path: '/docs', until: openRoute },
+      ...['/', '/plans', '/setup', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'].map((path) => ({
+        path,
+      })),
+      ...orders.map((code) => ({ path: `/pay/${code}` })),
+      { path: '/dashboard', until: (page) => page.getByText('As a table').click() },
+      { path: '/dashboard', until: ask },
+      { path: '/dashboard', until: refuse },
+      { path: '/dashboard', until: makeKey },
+      { path: '/playground#links', until: readLink },
+      { path: '/playground#images', until: makeImage },
+      { path: '/playground#models', until: chat },
+    ];
+  }
+
+  /** In every look of every page. */
+  async function forEach(
+    { path, by, until: prepare }: Look,
+    media: readonly { width: number; colorScheme: 'light' | 'dark'; forcedColors?: 'active' }[],
+    hold: (page: Page, where: string) => Promise<void>,
+  ): Promise<void> {
+    const context = by ? await browser.newContext() : known;
+    const page = await context.newPage();
+    // The platforms' own pictures stay where they are.
+    await page.route('https://**', (route) => route.abort());
+    for (const { width, ...look } of media) {
+      await page.setViewportSize({ width, height: 844 });
+      await page.emulateMedia(look);
+      await page.goto('about:blank');
+      await page.goto(app.url + path);
+      await prepare?.(page);
+      await hold(page, `${path} ${prepare?.name ?? ''} at ${width}, ${JSON.stringify(look)}`);
+    }
+    await page.close();
+    if (by) await context.close();
+  }
+
+  it('break no rule of WCAG 2.2 A or AA, and no practice that axe-core knows, wide and light, narrow and dark', async function () {
+    this.timeout(300_000);
+    for (const look of looks) {
+      // The reference is drawn by a viewer of others, whose parts are where they are.
+      const isReference = look.path === '/docs';
+      await forEach(look, WIDE_AND_NARROW, async (page, where) => {
+        const found = await findings(page);
+        const held = isReference ? found.filter(({ isPractice }) => !isPractice) : found;
+        expect(held, where).to.deep.equal([]);
+      });
+    }
+  });
+
+  it('fit into 320 pixels, also with more space between lines, words and letters', async function () {
+    this.timeout(300_000);
+    for (const look of looks) {
+      await forEach(look, [{ width: NARROW, colorScheme: 'light' }], async (page, where) => {
+        expect(await outside(page), where).to.deep.equal([]);
+        await page.evaluate((css) => {
+          const sheet = new CSSStyleSheet();
+          sheet.replaceSync(css);
+          document.adoptedStyleSheets = [sheet];
+        }, SPACING);
+        expect(await outside(page), `${where}, spaced`).to.deep.equal([]);
+      });
+    }
+  });
+
+  it('tell a tab that is chosen from the others where all colours are those of the reader', async () => {
+    const look = { path: '/playground' };
+    const media = [{ width: 1_280, colorScheme: 'dark', forcedColors: 'active' }] as const;
+    await forEach(look, media, async (page) => {
+      const colours = await page
+        .getByRole('tab')
+        .evaluateAll((tabs) => tabs.map((tab) => getComputedStyle(tab).borderBottomColor));
+      expect(colours[0]).not.to.equal(colours[1]);
+    });
+  });
+
+  it('are printed without what can only be pressed, and with what is to be paid', async () => {
+    const page = await known.newPage();
+    await page.goto(app.url + looks.filter(({ path }) => path.startsWith('/pay/MG')).at(-1)!.path);
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    for (const words of ['Payment reference', 'Harbour Bank', 'To pay']) await page.getByText(words).first().waitFor();
+    expect(await page.getByRole('img', { name: 'QR code' }).isVisible()).to.equal(true);
+    expect(await page.getByRole('button').count()).to.equal(0);
+    // Paper does not count down.
+    expect(await page.getByRole('timer').count()).to.equal(0);
+    expect(await page.getByRole('navigation').count()).to.equal(0);
+    expect(await page.evaluate(() => getComputedStyle(document.body.parentElement!).backgroundColor)).to.equal(
+      'rgb(250, 249, 246)',
+    );
+    await page.close();
+  });
+});
+
+/** What stands out of the window at the right, where it does not scroll within itself. */
+function outside(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('body *')]
+      .filter((one) => !one.closest('pre, .tab-list, .table, .responses-inner, .visually-hidden, .skip, svg'))
+      .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+      .map((one) => one.outerHTML.slice(0, 120)),
+  );
+}
+
+async function openRoute(page: Page): Promise<void> {
+  await page.locator('#operations-Images-postV1ImagesJobs .opblock-summary-control').click();
+  await page.getByText('A tug in the harbour at dawn').first().waitFor();
+}
+
+async function ask(page: Page): Promise<void> {
+  await page
+    .getByRole('button', { name: /^Revoke Donau/ })
+    .first()
+    .click();
+  await page.getByRole('dialog').waitFor();
+}
+
+async function refuse(page: Page): Promise<void> {
+  await page.getByLabel('Name of the new key').fill('a\u200bb');
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByRole('alert').getByText('name must be').waitFor();
+}
+
+/** An answer of the gateway's own, so that no window of keys runs out. */
+async function makeKey(page: Page): Promise<void> {
+  const apiKey = `sk-mg-00000000-${'0'.repeat(38)}`;
+  await page.route('**/api/user/keys', (route) => route.fulfill({ status: 201, json: { apiKey } }));
+  await page.getByLabel('Name of the new key').fill('tram');
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByText('Your new key').waitFor();
+}
+
+async function readLink(page: Page): Promise<void> {
+  await page.getByLabel('Public link').fill('https://invented.example/item/7');
+  await page.keyboard.press('Enter');
+  await page.locator('.document').waitFor();
+}
+
+async function makeImage(page: Page): Promise<void> {
+  await page.getByLabel('Prompt').fill(LONG);
+  await page.getByRole('button', { name: 'Create images' }).click();
+  await page.locator('#image-cards img').waitFor();
+}
+
+async function chat(page: Page): Promise<void> {
+  await page.getByLabel('Message').fill(LONG);
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText('You said').waitFor();
+  await page.waitForFunction(() => !document.querySelector('#chat-log')?.hasAttribute('aria-busy'));
+}

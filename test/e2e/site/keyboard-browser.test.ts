@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import echoText from 'mediagate/plugins/echo_text';
+import sketchImage from 'mediagate/plugins/sketch_image';
+import type { Browser, Page } from 'playwright-core';
+import { createPepper } from '../../../server/keys/index.js';
+import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
+import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
+import { useAccount } from '../../support/accounts/used-account.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { launchPageBrowser } from '../../support/browser/page-browser.js';
+import { invented } from '../../support/links/invented-plugin.js';
+import { until } from '../../support/until.js';
+
+const MOST_STOPS = 150;
+
+/** What has the focus, as people are told of it. */
+interface Stop {
+  id: string;
+  tag: string;
+  name: string;
+  isMarked: boolean;
+  isInView: boolean;
+}
+
+describe('pages of the site by keyboard alone', () => {
+  let app: SignInApp;
+  let browser: Browser;
+  let page: Page;
+
+  before(async function () {
+    const executable = await chromiumFor(this);
+    app = await startSignInApp({
+      catalogue: PRICED_PLANS,
+      paymentReceiver: EURO_RECEIVER,
+      plugins: [{ use: invented() }, { use: sketchImage }, { use: echoText, options: { model: 'm-5.5', paceMs: 100 } }],
+    });
+    browser = await launchPageBrowser(executable);
+    page = await (
+      await browser.newContext({ viewport: { width: 1_280, height: 800 }, reducedMotion: 'reduce' })
+    ).newPage();
+  });
+  after(async () => {
+    await browser?.close();
+    await app?.close();
+  });
+
+  const press = (...keys: readonly string[]): Promise<void> =>
+    keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+
+  function focused(): Promise<Stop> {
+    return page.evaluate(() => {
+      const at = document.activeElement ?? document.body;
+      const { outlineStyle, outlineWidth } = getComputedStyle(at);
+      const { top, bottom, width } = at.getBoundingClientRect();
+      const words =
+        at.getAttribute('aria-label') ?? (at as HTMLInputElement).labels?.[0]?.textContent ?? at.textContent;
+      return {
+        id: at.id,
+        tag: at.tagName.toLowerCase(),
+        name: (words ?? '').replace(/\s+/g, ' ').trim(),
+        isMarked: outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 1,
+        isInView: width > 0 && bottom > 0 && top < innerHeight,
+      };
+    });
+  }
+
+  /** Presses Tab until something of that name has the focus. */
+  async function tabTo(name: string | RegExp): Promise<void> {
+    for (let stops = 0; stops < MOST_STOPS; stops += 1) {
+      await press('Tab');
+      const stop = await focused();
+      if (typeof name === 'string' ? stop.name === name : name.test(stop.name)) return;
+    }
+    throw new Error(`nothing named ${name} is reached`);
+  }
+
+  async function open(path: string): Promise<void> {
+    await page.goto('about:blank');
+    await page.goto(app.url + path);
+  }
+
+  it('lead somebody in, to a key, and through its whole life', async () => {
+    await open('/');
+    await tabTo('Sign in');
+    await press('Enter');
+    await page.waitForURL(/\/login/);
+    await tabTo(/^Continue/);
+    await press('Enter');
+    await page.getByLabel('Email').waitFor();
+    await press('Enter');
+    await page.waitForURL(`${app.url}/dashboard`);
+    await tabTo('Name of the new key');
+    await page.keyboard.type('laptop');
+    await press('Enter');
+    await page.getByText('Your new key').waitFor();
+    expect((await focused()).id).to.equal('new-key');
+    await tabTo('I have stored it');
+    await press('Enter');
+    await page.getByText('Created').waitFor();
+    await tabTo('Rotate laptop');
+    await press('Space');
+    await page.getByRole('dialog').waitFor();
+    await press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect((await focused()).name).to.equal('Rotate laptop');
+    await press('Tab', 'Enter');
+    await page.getByRole('dialog').waitFor();
+    await tabTo('Revoke');
+    await press('Enter');
+    await page.getByText('is revoked').waitFor();
+    expect((await focused()).name).to.contain('“laptop” is revoked');
+  });
+
+  it('revoke nothing where a key is held down too long', async () => {
+    const user = (await app.state.users.list({ limit: 1 }))[0]!;
+    await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'keyboard')));
+    await open('/dashboard');
+    const sent: string[] = [];
+    page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
+    await tabTo('Revoke shop website');
+    for (let repeats = 0; repeats < 6; repeats += 1) await page.keyboard.down('Enter');
+    await page.keyboard.up('Enter');
+    await press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(sent).to.deep.equal([]);
+  });
+
+  it('order a plan, cancel it, and let a program in or tell of a code that is wrong', async () => {
+    await open('/plans');
+    await tabTo('Choose 30M tokens');
+    await press('Enter');
+    await page.waitForURL(/\/pay\//);
+    expect(await page.title()).to.match(/^Awaiting payment: order MG/);
+    await tabTo('Cancel this order');
+    await press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await tabTo('Cancel the order');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'This order was cancelled' }).waitFor();
+
+    await open('/device');
+    await tabTo('The code that the program shows');
+    await page.keyboard.type('BCDF-GHJK');
+    await press('Enter');
+    await page.getByText('Code not found').waitFor();
+    const field = page.getByLabel('The code that the program shows');
+    expect(await field.inputValue()).to.equal('BCDF-GHJK');
+    expect((await focused()).id).to.equal('user_code');
+    const described = await field.getAttribute('aria-describedby');
+    expect(await page.locator(`#${described}`).textContent()).to.contain('start again');
+  });
+
+  it('are led to the field that the gateway has refused, and told why there', async () => {
+    await open('/dashboard');
+    await tabTo('Name of the new key');
+    await page.keyboard.type('a\u200bb');
+    await tabTo('Create a key');
+    await press('Enter');
+    await page.getByRole('alert').getByText('name must be').waitFor();
+    const field = page.getByLabel('Name of the new key');
+    expect((await focused()).id).to.equal('key-name');
+    expect(await field.getAttribute('aria-invalid')).to.equal('true');
+    expect(await field.getAttribute('aria-describedby')).to.equal('problem-new');
+    await open('/playground#models');
+    await page.getByRole('tab', { name: 'Models' }).focus();
+    await tabTo('Send');
+    await press('Enter');
+    await page.getByRole('alert').getByText('Write a message first.').waitFor();
+    expect((await focused()).id).to.equal('chat-text');
+    await page.keyboard.type('Ahoy');
+    await press('Enter');
+    await page.getByRole('log').getByText('You said: Ahoy').waitFor();
+    expect(await page.getByLabel('Message').getAttribute('aria-invalid')).to.equal(null);
+  });
+
+  it('are led to a field in a part that is folded up', async () => {
+    await open('/playground#links');
+    await page.getByText('Options', { exact: true }).click();
+    await page.getByLabel('Reviews of a product').fill('1000');
+    await page.getByText('Options', { exact: true }).click();
+    await page.getByLabel('Public link').fill('https://invented.example/item/7');
+    await press('Enter');
+    await page.getByLabel('Reviews of a product').waitFor({ state: 'visible' });
+    await until(async () => (await focused()).id === 'link-reviews');
+  });
+
+  it('stay with an image that was cancelled', async () => {
+    await open('/playground#images');
+    await page.getByLabel('Prompt').fill('A tug');
+    await page.getByRole('button', { name: 'Create images' }).click();
+    await page.getByRole('button', { name: 'Cancel Image 1' }).focus();
+    await page.locator('#image-cards').getByRole('link', { name: 'Download' }).waitFor();
+    const at = await page.evaluate(() => document.activeElement?.closest('.image-card') !== null);
+    expect(at).to.equal(true);
+  });
+
+  it('show where somebody is at every stop, in every page, and let nobody in who cannot get out', async () => {
+    for (const path of ['/', '/plans', '/setup', '/dashboard', '/playground', '/playground#models', '/device']) {
+      await open(path);
+      const seen = new Set<string>();
+      for (let stops = 0; stops < MOST_STOPS; stops += 1) {
+        await press('Tab');
+        const stop = await focused();
+        if (stop.tag === 'body') break;
+        const where = `${path}: ${stop.tag} ${stop.name.slice(0, 60)}`;
+        expect(stop.isMarked, `${where} is not marked`).to.equal(true);
+        expect(stop.isInView, `${where} is out of sight`).to.equal(true);
+        seen.add(stop.name);
+      }
+      expect((await focused()).tag, `${path} keeps the focus`).to.equal('body');
+      expect([...seen], path).to.include.members(['API reference', 'Health']);
+    }
+  });
+});

@@ -1,0 +1,310 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import { definePlugin, GatewayError } from 'mediagate';
+import echoText from 'mediagate/plugins/echo_text';
+import offlineSpeech from 'mediagate/plugins/offline_speech';
+import sketchImage from 'mediagate/plugins/sketch_image';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { createPepper } from '../../../server/keys/index.js';
+import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
+import { useAccount } from '../../support/accounts/used-account.js';
+import { countWordErrors } from '../../support/audio/word-errors.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { imageModel } from '../../support/images/invented-image.js';
+import { sampleImage } from '../../support/images/sample-images.js';
+import { richPost, richProduct } from '../../support/links/invented-documents.js';
+import { invented } from '../../support/links/invented-plugin.js';
+import { inventedShop, productLink } from '../../support/links/invented-shop.js';
+
+const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
+const LINK = 'https://invented.example/item/7';
+const GONE = 'https://invented.example/item/404';
+const WIDTHS = [1_280, 390] as const;
+const MAX_BYTES = 150 * 1024;
+
+/** One model that never comes to an end, and one that will not begin. */
+const darkroom = definePlugin({
+  name: 'darkroom',
+  apiVersion: 1,
+  summary: 'Models that make no image.',
+  provides: ['image'],
+  setup: () => ({
+    imageProviders: [
+      {
+        models: [imageModel('slow-image')],
+        generate: ({ signal }) =>
+          new Promise<never>((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          }),
+      },
+      {
+        models: [imageModel('prim-image')],
+        generate: () => Promise.reject(new GatewayError('moderation_blocked', 'The words were not to its liking.')),
+      },
+    ],
+  }),
+});
+
+describe('the playground in a real browser', () => {
+  let app: SignInApp;
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+
+  before(async function () {
+    const executable = await chromiumFor(this);
+    const extract = async ({ link: { id } }: { link: { id: string } }) => {
+      if (id !== '404') return richPost(id);
+      throw new GatewayError('removed', 'The owner took it down.');
+    };
+    app = await startSignInApp({
+      plugins: [
+        { use: invented({ extract }) },
+        { use: inventedShop({ extract: async ({ link }) => richProduct(link.id) }) },
+        { use: sketchImage },
+        { use: darkroom },
+        { use: echoText, options: { model: 'm-5.5' } },
+        { use: offlineSpeech },
+      ],
+    });
+    browser = await launchPageBrowser(executable);
+    page = await (await browser.newContext()).newPage();
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    // The platforms' own pictures; what they are does not matter here.
+    const body = await sampleImage({ width: 640, height: 360, format: 'png', seed: 3 });
+    await page.route('https://media.invented.example/**', (route) => route.fulfill({ contentType: 'image/png', body }));
+    await signInAs(page, app.url, { email: 'ann@example.com', name: 'Ann' });
+  });
+  after(async () => {
+    await browser?.close();
+    await app?.close();
+  });
+
+  const open = async (tab: string): Promise<void> => {
+    await page.goto('about:blank');
+    await page.goto(`${app.url}/playground#${tab}`);
+    await page.locator(`#${tab}`).waitFor({ state: 'visible' });
+  };
+  const alert = (form: string): Locator => page.locator(`#${form} [role="alert"]`);
+
+  async function read(url: string): Promise<void> {
+    await page.getByLabel('Public link').fill(url);
+    await page.keyboard.press('Enter');
+  }
+
+  /** In every look: nothing too wide, and whatever else is to be held. */
+  async function expectFits(what: string, hold: (where: string) => Promise<void> = async () => {}): Promise<void> {
+    for (const width of WIDTHS) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia({ colorScheme });
+        const where = `${what} at ${width}, ${colorScheme}`;
+        const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(tooWide, `${where} scrolls sideways`).to.be.at.most(0);
+        await hold(where);
+      }
+    }
+    await page.setViewportSize({ width: 1_280, height: 844 });
+  }
+
+  /** As people meet it: nothing that keeps anybody out. */
+  const expectGood = (what: string): Promise<void> =>
+    expectFits(what, async (where) => {
+      expect(await findings(page), where).to.deep.equal([]);
+    });
+
+  it('leads whoever has no key to one, and then says what the plan does not hold', async () => {
+    await open('links');
+    await read(LINK);
+    await alert('link-form').getByText('no_active_key (409)').waitFor();
+    await expectGood('no-key');
+    await alert('link-form').getByRole('link', { name: 'Create a key' }).click();
+    await page.getByLabel('Name of the new key').fill('laptop');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByText('Your new key').waitFor();
+    const key = (await page.locator('#new-key-text').textContent()) ?? '';
+    expect(key).to.match(/^sk-mg-/);
+    await open('links');
+    await page.getByText('This gateway does not offer link data.').waitFor();
+    expect(await page.getByLabel('Public link').isDisabled()).to.equal(true);
+    expect(await page.getByRole('button', { name: 'Extract' }).isDisabled()).to.equal(true);
+    await page.locator('#link-form').evaluate((form: HTMLFormElement) => form.querySelector('button')?.click());
+    await expectGood('closed-links');
+    await open('images');
+    await page.getByText('This gateway does not offer images.').waitFor();
+    await page.locator('#image-form .drop').evaluate((area) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(['x'], 'x.png', { type: 'image/png' }));
+      area.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }));
+    });
+    expect(await page.locator('#image-form .drop-files li').count()).to.equal(0);
+    await open('models');
+    await page
+      .getByText('does not include audio models. Included in 30M tokens, 100M tokens or 300M tokens.')
+      .first()
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'Speak' }).isDisabled()).to.equal(true);
+    expect(await page.getByRole('button', { name: 'Send' }).isEnabled()).to.equal(true);
+    await expectGood('closed-models');
+    const user = (await app.state.users.list({ limit: 1 }))[0]!;
+    await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'playground')));
+    await open('links');
+    expect(await page.content()).not.to.contain(key.slice(0, 15));
+    expect(await page.getByText('does not include').count()).to.equal(0);
+    expect(await page.locator('fieldset:disabled').count()).to.equal(0);
+    complaints.length = 0;
+  });
+
+  it('shows what a link says as a card, as JSON, and the curl that asks for it', async () => {
+    await open('links');
+    await read(LINK);
+    await page.getByRole('heading', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
+    const card = page.locator('.document');
+    for (const said of ['Harbour Notes', '48,213', 'about 1,904', '3:32', '<b>Filmed</b>']) {
+      expect(await card.textContent()).to.contain(said);
+    }
+    expect(await card.locator('video').getAttribute('src')).to.equal('https://media.invented.example/tugs.mp4');
+    await page.getByText('JSON', { exact: true }).click();
+    const document = JSON.parse((await page.locator('#link-json').textContent()) ?? '');
+    expect(document.data.ids.video_id).to.equal('7');
+    const curl = (await page.locator('#link-curl').textContent()) ?? '';
+    expect(curl).to.equal(
+      `curl ${app.url}/v1/extract \\\n  -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\\n  -H "Content-Type: application/json" \\\n  -d '{"url":"${LINK}"}'`,
+    );
+    await expectGood('link');
+  });
+
+  it('shows a product with its reviews, as a background job on request', async () => {
+    await open('links');
+    await page.getByText('Options', { exact: true }).click();
+    await page.getByLabel('Products as a background job').check();
+    await read(productLink('31'));
+    await page.getByRole('heading', { name: 'Stoneware teapot' }).waitFor();
+    const card = (await page.locator('.document').textContent()) ?? '';
+    for (const said of ['€34.50', '€42.00', '4.7 of 5', 'Pours without a drip.', 'The lid came in two.']) {
+      expect(card).to.contain(said);
+    }
+    await expectGood('product');
+  });
+
+  it('says of a link that cannot be had what the gateway says', async () => {
+    await open('links');
+    await read(GONE);
+    await alert('link-form').getByText('removed (422)').waitFor();
+    expect(await page.locator('.document').count()).to.equal(0);
+    await read('https://example.com/');
+    await alert('link-form').getByText('unsupported_platform (400)').waitFor();
+  });
+
+  it('makes several images at once, each with a job of its own, from words and pictures', async () => {
+    await open('images');
+    await page.locator('#image-model').selectOption('gen-img-2');
+    await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
+    await page.getByLabel('Number of images').selectOption('3');
+    const buffer = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
+    await page.getByLabel('Input images').setInputFiles({ name: 'tug.png', mimeType: 'image/png', buffer });
+    await page.getByRole('button', { name: 'Remove tug.png' }).waitFor();
+    await page.getByRole('button', { name: 'Create images' }).click();
+    const pictures = page.locator('#image-cards img');
+    await pictures.nth(2).waitFor();
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll<HTMLImageElement>('#image-cards img')].every((one) => one.naturalWidth === 1024),
+    );
+    expect(
+      new Set(await pictures.evaluateAll((all) => all.map((one) => (one as HTMLImageElement).src))),
+    ).to.have.length(3);
+    expect(await page.getByRole('link', { name: 'Download' }).first().getAttribute('download')).to.match(
+      /^img_.*\.png$/,
+    );
+    expect(await page.locator('#image-news').textContent()).to.match(/^Image \d is ready\.$/);
+    await expectGood('images');
+  });
+
+  it('cancels one image, and says why another could not be had', async () => {
+    await open('images');
+    await page.getByLabel('Prompt').fill('A tug in the fog');
+    for (const model of ['slow-image', 'prim-image']) {
+      await page.locator('#image-model').selectOption(model);
+      await page.getByRole('button', { name: 'Create images' }).click();
+    }
+    const cards = page.locator('#image-cards').getByRole('listitem');
+    await cards.getByText('moderation_blocked').waitFor();
+    await cards.getByText('Generating').waitFor();
+    await page.getByRole('button', { name: 'Cancel Image 1' }).click();
+    await cards.getByText('Cancelled.').waitFor();
+    expect(await page.locator('#image-cards img').count()).to.equal(0);
+    expect(await app.state.jobs.active('image')).to.equal(0);
+  });
+
+  it('chats, and remembers what was said while the page is open', async () => {
+    await open('models');
+    await page.getByLabel('Message').fill('Ahoy!');
+    await page.keyboard.press('Enter');
+    const log = page.getByRole('log');
+    await log.getByText('You said: Ahoy!').waitFor();
+    await page.waitForFunction(() => !document.querySelector('#chat-log')?.hasAttribute('aria-busy'));
+    await page.getByLabel('Message').fill('And again.');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await log.getByText('You said: And again.').waitFor();
+    expect(await log.getByRole('listitem').count()).to.equal(4);
+  });
+
+  it('speaks a sentence, and writes down the sound that comes of it', async function () {
+    // Engines on a busy machine take their time.
+    this.timeout(180_000);
+    await page.getByLabel('Text', { exact: true }).fill(SENTENCE);
+    await page.getByRole('button', { name: 'Speak' }).click();
+    await page.locator('#speech-result audio').waitFor({ timeout: 90_000 });
+    await page.waitForFunction(() => (document.querySelector('audio')?.duration ?? 0) > 1);
+    const saved = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download the MP3' }).click();
+    const buffer = await readFile(await (await saved).path());
+    await page
+      .getByLabel('Recording', { exact: true })
+      .setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
+    await page.getByRole('button', { name: 'Transcribe' }).click();
+    const transcript = page.locator('.transcript, #hearing-form .problem:not(:empty)');
+    await transcript.waitFor({ timeout: 90_000 });
+    const heard = (await transcript.textContent()) ?? '';
+    expect(countWordErrors(SENTENCE, heard).errors, heard).to.be.below(3);
+    await expectGood('models');
+  });
+
+  it('has a reference beside it, which draws every group of routes without help from anywhere', async () => {
+    complaints.length = 0;
+    const hosts = new Set<string>();
+    page.on('request', (request) => hosts.add(new URL(request.url()).host));
+    await page.goto(`${app.url}/docs`);
+    await page.getByRole('heading', { name: /Link data/ }).waitFor();
+    const drawn = await page.locator('.opblock').count();
+    const { paths, webhooks } = (await app.request('/openapi.json')).json as Record<string, Record<string, object>>;
+    const described = Object.values({ ...paths, ...webhooks }).flatMap((methods) => Object.keys(methods));
+    expect(drawn).to.equal(described.length);
+    await page.locator('#operations-Images-postV1ImagesJobs .opblock-summary-control').click();
+    await page.getByText('A tug in the harbour at dawn').first().waitFor();
+    expect(await page.locator('.errors-wrapper').count()).to.equal(0);
+    expect([...hosts].filter((host) => host !== '' && host !== new URL(app.url).host)).to.deep.equal([]);
+    expect(complaints).to.deep.equal([]);
+    await expectFits('reference');
+  });
+
+  it('is reached by keyboard, weighs little, and breaks no policy', async () => {
+    expect(complaints.filter((text) => !/status of 4\d\d/.test(text))).to.deep.equal([]);
+    const visit = await (await browser.newContext({ storageState: await page.context().storageState() })).newPage();
+    const session = await visit.context().newCDPSession(visit);
+    let bytes = 0;
+    await session.send('Network.enable');
+    session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength;
+    });
+    await visit.goto(`${app.url}/playground`, { waitUntil: 'networkidle' });
+    expect(bytes).to.be.within(20_000, MAX_BYTES);
+    await visit.getByRole('tab', { name: 'Links' }).focus();
+    await visit.keyboard.press('ArrowRight');
+    await visit.keyboard.press('Tab');
+    expect(await visit.evaluate(() => document.activeElement?.closest('[role="tabpanel"]')?.id)).to.equal('images');
+    await visit.context().close();
+  });
+});

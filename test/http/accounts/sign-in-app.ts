@@ -1,0 +1,121 @@
+import type { Clock, GatewayOptions } from 'mediagate';
+import devIdentity from 'mediagate/plugins/dev_identity';
+import { createIdentity, type Identity } from '../../../server/accounts/index.js';
+import { createSiteAddress } from '../../../server/http/index.js';
+import type { AccountDependencies } from '../../../server/http/server-context.js';
+import { createPaymentService, type PaymentReceiver } from '../../../server/payments/index.js';
+import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
+import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
+import type { ScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
+import type { Stack } from '../../support/databases/stacks.js';
+import { type ListeningApp, startApp } from '../http/listening-app.js';
+
+export interface SignInAppOptions {
+  /** Default: the development identity provider. */
+  issuer?: Pick<ScriptedIssuer, 'url' | 'clientId' | 'clientSecret'>;
+  clock?: Clock;
+  /** Default: where it listens. */
+  siteUrl?: string;
+  /** What the gateway is told to listen on. Default 127.0.0.1. */
+  host?: string;
+  /** Default: SQLite and a folder. */
+  stack?: Stack;
+  /** Default: the plans of the service document. */
+  catalogue?: Catalogue;
+  /** Default: no money is taken. */
+  paymentReceiver?: PaymentReceiver;
+  /** Default: nobody tells of transfers. */
+  paymentSecrets?: AccountDependencies['paymentSecrets'];
+  /** Default: none. */
+  imageDailyLimit?: number;
+  /** Whether there is no user yet, so that the first to sign in becomes the operator. Default false. */
+  withoutUsers?: boolean;
+  /** Whether the routes of Anthropic's format do anything. Default false. */
+  messages?: boolean;
+  /** Beside the identity provider. Default: none. */
+  plugins?: GatewayOptions['plugins'];
+}
+
+/** The real app with accounts, and a real identity provider beside it. */
+export interface SignInApp extends ListeningApp {
+  readonly identity: Identity;
+  /** Signs somebody in through every page on the way; their address is `email`. */
+  signIn(browser: BrowserSession, email?: string, path?: string): Promise<PageAnswer>;
+  /** Goes as far as the page of the development provider. */
+  begin(browser: BrowserSession, path?: string): Promise<PageAnswer>;
+  /** Fills in the page of the development provider, and stops where it sends the browser back to. */
+  fillIn(browser: BrowserSession, page: PageAnswer, email?: string): Promise<string>;
+  /** A browser in which somebody is signed in. */
+  signedIn(email?: string): Promise<BrowserSession>;
+  /** Whom the session of this browser belongs to: the answer of a route that asks. */
+  device(browser: BrowserSession): Promise<PageAnswer>;
+}
+
+const SESSION_COOKIE = 'mediagate';
+const EARLIER_USER = { issuer: 'urn:invented:earlier', subject: 'earlier', email: null, name: null };
+
+export async function startSignInApp(options: SignInAppOptions = {}): Promise<SignInApp> {
+  const { issuer, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
+  const settings = {
+    host,
+    ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
+  };
+  let identity: Identity | undefined;
+  const app = await startApp({
+    clock,
+    stack,
+    imageDailyLimit: options.imageDailyLimit,
+    messages: options.messages,
+    gateway: {
+      plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
+      // The way out is the real one: what it guards is part of what is tested.
+      services: { http: undefined },
+    },
+    account({ gateway, state, pepper, url }) {
+      const site = createSiteAddress(() => options.siteUrl ?? url());
+      identity = createIdentity({ gateway, settings, site });
+      const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
+      const payments = createPaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const { paymentSecrets = {} } = options;
+      return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
+    },
+  });
+  if (!identity) throw new Error('the app was started without accounts');
+  const started = identity;
+  if (!issuer && !options.withoutUsers) await app.state.users.signIn(EARLIER_USER);
+
+  const begin = (browser: BrowserSession, path = '/signin') => browser.open(app.url + path);
+
+  async function fillIn(browser: BrowserSession, page: PageAnswer, email = 'ann@example.com'): Promise<string> {
+    let answer = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
+    while (answer.location !== undefined && !answer.location.startsWith(app.url)) {
+      answer = await browser.send(answer.location);
+    }
+    if (answer.location === undefined) throw new Error(`the provider answered ${answer.status}: ${answer.text}`);
+    return answer.location;
+  }
+
+  async function signIn(browser: BrowserSession, email?: string, path?: string): Promise<PageAnswer> {
+    const page = await begin(browser, path);
+    return browser.send(await fillIn(browser, page, email));
+  }
+
+  return {
+    ...app,
+    identity: started,
+    begin,
+    fillIn,
+    signIn,
+    async signedIn(email) {
+      const browser = createBrowserSession();
+      const { status, text } = await signIn(browser, email);
+      if (status !== 303 || !browser.cookie(app.url, SESSION_COOKIE)) throw new Error(`no sign-in: ${status} ${text}`);
+      return browser;
+    },
+    device: (browser) => browser.send(`${app.url}/device`),
+    async close() {
+      await app.close();
+      await started.close();
+    },
+  };
+}

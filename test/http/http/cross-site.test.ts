@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { type Customer, type PaymentApp, startPaymentApp } from '../payments/payment-app.js';
+
+/** Each acts for nobody that a browser could be signed in as, and says by what it goes instead. */
+const WITHOUT_SESSION: Readonly<Record<string, string>> = {
+  'POST /api/agent/device': 'anybody begins a device flow; a person has to answer it',
+  'POST /api/agent/device/token': 'the device code',
+  'POST /api/payment/webhook/:provider': 'the signature',
+};
+
+/** What browsers tell of requests that a page of somebody else made them send. */
+const ELSEWHERE: readonly Record<string, string>[] = [
+  { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+  { 'sec-fetch-site': 'cross-site' },
+  { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:1' },
+  { 'sec-fetch-site': 'same-origin', origin: 'https://evil.example' },
+  { 'sec-fetch-site': 'none' },
+  { origin: 'https://evil.example' },
+  { origin: 'null' },
+  {},
+];
+const TYPES = ['application/json', 'text/plain', 'application/x-www-form-urlencoded'];
+
+describe('every route that writes', () => {
+  let app: PaymentApp;
+  let ann: Customer;
+  let key: string;
+  let order: string;
+
+  before(async () => {
+    app = await startPaymentApp();
+    ann = await app.customer('ann@example.com');
+    key = (await ann.post('/api/user', {})).json.apiKey;
+    order = await ann.order();
+  });
+  after(() => app?.close());
+
+  const writing = () => app.routes.filter((route) => !/^(GET|HEAD) /.test(route));
+  const fill = (path: string) => path.replace(':code', order).replace(':id', key.slice(6, 14));
+
+  async function codesOf(route: string, prefix = ''): Promise<Set<string>> {
+    const [method = '', path = ''] = route.split(' ');
+    const codes = new Set<string>();
+    for (const elsewhere of ELSEWHERE) {
+      for (const type of TYPES) {
+        const headers = { cookie: ann.headers.cookie ?? '', 'content-type': type, ...elsewhere };
+        const answer = await app.request(prefix + fill(path), { method, headers, body: '{}', redirect: 'manual' });
+        codes.add(`${answer.status} ${answer.json?.error?.code}`);
+      }
+    }
+    return codes;
+  }
+
+  it('with a session refuses what a page of somebody else made the browser send', async () => {
+    const routes = writing().filter((route) => !route.includes(' /v1/') && !(route in WITHOUT_SESSION));
+    expect(routes.length).to.be.at.least(11);
+    for (const route of routes) expect([...(await codesOf(route))], route).to.deep.equal(['403 cross_site_request']);
+  });
+
+  it('under /v1 goes by its key alone: the session of a browser opens none, and pages reach none of them from elsewhere', async () => {
+    const routes = writing().filter((route) => route.includes(' /v1/'));
+    expect(routes.length).to.be.at.least(15);
+    for (const route of routes) {
+      const statuses = [...(await codesOf(route))].map((code) => code.slice(0, 3));
+      expect(statuses, route).to.deep.equal(['401']);
+      expect([...(await codesOf(route, '/api/play'))], `${route} of pages`).to.deep.equal(['403 cross_site_request']);
+    }
+  });
+
+  it('without a session is one of those that are known to need none', () => {
+    expect(writing()).to.include.members(Object.keys(WITHOUT_SESSION));
+  });
+
+  it('has changed nothing by then', async () => {
+    const { json } = await ann.get('/api/user');
+    expect(json.keys.map(({ state }: { state: string }) => state)).to.deep.equal(['active']);
+    expect((await ann.get(`/api/agent/payment/${order}`)).json.payment).to.include({ status: 'pending' });
+    expect((await ann.get('/api/agent/payment')).json.payments).to.have.length(1);
+  });
+});

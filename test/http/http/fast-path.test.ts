@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { AnswerResponse, addField } from '../../../server/http/fast-path.js';
+
+/** The head of what a server of such responses answers with, field by field. */
+async function fieldsOf(answer: (response: ServerResponse) => void): Promise<[string, string][]> {
+  const server = createServer({ ServerResponse: AnswerResponse }, (_request, response) => answer(response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    await response.text();
+    return [...response.headers].filter(([name]) => name.startsWith('x-'));
+  } finally {
+    server.close();
+  }
+}
+
+describe('fields of an answer', () => {
+  it('are there once each, the last that was added of a name', async () => {
+    const fields = await fieldsOf((response) => {
+      addField(response, 'X-One', '1');
+      addField(response, 'x-two', '2');
+      addField(response, 'x-one', '3');
+      response.end('ok');
+    });
+    expect(fields).to.deep.equal([
+      ['x-one', '3'],
+      ['x-two', '2'],
+    ]);
+  });
+
+  it('give way to those that are set, before them or after', async () => {
+    const fields = await fieldsOf((response) => {
+      response.setHeader('x-one', 'set');
+      addField(response, 'X-One', 'added');
+      addField(response, 'X-Two', 'added');
+      response.setHeader('x-two', 'set');
+      addField(response, 'x-three', 'added');
+      response.writeHead(200, { 'x-four': 'given' }).end('ok');
+    });
+    expect(new Map(fields)).to.deep.equal(
+      new Map([
+        ['x-one', 'set'],
+        ['x-two', 'set'],
+        ['x-three', 'added'],
+        ['x-four', 'given'],
+      ]),
+    );
+  });
+
+  it('are found and taken away like any other', async () => {
+    const found: unknown[] = [];
+    const fields = await fieldsOf((response) => {
+      addField(response, 'X-One', '1');
+      addField(response, 'X-Two', '2');
+      found.push(response.getHeader('x-one'), response.hasHeader('x-two'), response.getHeaderNames());
+      response.removeHeader('x-two');
+      response.end('ok');
+    });
+    expect(found).to.deep.equal(['1', true, ['x-one', 'x-two']]);
+    expect(fields).to.deep.equal([['x-one', '1']]);
+  });
+});

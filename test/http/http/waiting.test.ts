@@ -1,0 +1,19 @@
+import { expect } from 'chai';
+import { createSemaphore } from '../../../server/http/request.js';
+
+describe('the waiting room', () => {
+  it('has so many places in all and for one holder, and takes them back', () => {
+    const room = createSemaphore({ permits: 3, permitsEach: 2 });
+    const leave = room.acquire('a');
+    room.acquire('a');
+    expect(room.tryAcquire('a')).to.equal(undefined);
+    expect(() => room.acquire('a'))
+      .to.throw()
+      .that.includes({ code: 'queue_full', retryAfterSeconds: 5 });
+    room.acquire('b');
+    expect(room.tryAcquire('c')).to.equal(undefined);
+    leave();
+    expect(room.tryAcquire('c')).to.be.a('function');
+    expect(room.tryAcquire('b')).to.equal(undefined);
+  });
+});

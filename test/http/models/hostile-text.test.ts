@@ -1,0 +1,18 @@
+import { expect } from 'chai';
+import { withoutNames } from 'mediagate/plugin';
+import { encodeSrt } from '../../../server/audio/transcriptions.js';
+
+/** What took a time that grows by the square would not be done before the test is given up. */
+describe('text of an upstream that is made to take long', () => {
+  it('is told without names', () => {
+    const names = { url: 'https://vendor.example/v1', model: 'q-model', publicModel: 'm-5.5' };
+    const words = 'a.'.repeat(1_000_000);
+    expect(withoutNames(`${words} see https://vendor.example/x`, names)).to.equal(`${words} see …`);
+  });
+
+  it('stands in subtitles', () => {
+    const text = `a${' '.repeat(2_000_000)}b \n \r\n c`;
+    const lines = encodeSrt({ text, segments: [{ start: 0, end: 1, text }], durationSeconds: 1 }).split('\n');
+    expect(lines.map((line) => line.length)).to.deep.equal([1, 29, 2_000_002, 1, 0, 0]);
+  });
+});

@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { isVisible, sanitizeForTerminal } from '../../../server/format/index.js';
+
+describe('text that is seen', () => {
+  it('may have what joins the parts of emoji, and letters of scripts that join theirs', () => {
+    for (const text of ['👩‍👩‍👧‍👦 family', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', '❤️‍🔥', '🇧🇪', 'می‌خواهم', 'क्‍ष', 'Crème brûlée №1', 'a']) {
+      expect([isVisible(text), sanitizeForTerminal(text)], text).to.deep.equal([true, text]);
+    }
+  });
+
+  it('has nothing that is not seen, turns the order of what is read, or breaks a line', () => {
+    for (const [text, seen] of [
+      ['a\u200db', 'a?b'],
+      ['a\u200cb', 'a?b'],
+      ['👩\u200d', '👩?'],
+      ['🏴\u{e0067}', '🏴?'],
+      ['a\u202eb', 'a?b'],
+      ['a\u2066b', 'a?b'],
+      ['\u200b', '?'],
+      ['\ufeffa', '?a'],
+      ['a\u2028b', 'a?b'],
+      ['a\nb', 'a?b'],
+      ['\u001b[31m', '?[31m'],
+      ['می\u200c', 'می?'],
+    ] as const) {
+      expect([isVisible(text), sanitizeForTerminal(text)], JSON.stringify(text)).to.deep.equal([false, seen]);
+    }
+    expect(isVisible('')).to.equal(false);
+  });
+});

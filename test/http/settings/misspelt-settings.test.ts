@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../../server/settings/index.js';
+import { findMisspelt } from '../../../server/settings/settings-help.js';
+
+/** What shells, terminals, containers, their orchestrators, builders and vendors of machines set, and other programs read. */
+const ORDINARY = `
+  PATH HOME USER LOGNAME SHELL TERM TERM_PROGRAM COLORTERM LANG LANGUAGE LC_ALL LC_CTYPE PWD OLDPWD SHLVL HOSTNAME HOSTTYPE
+  OSTYPE MACHTYPE EDITOR VISUAL PAGER MAIL DISPLAY TZ TMPDIR TEMP TMP LS_COLORS LESSOPEN HISTFILE HISTSIZE PS1 _ UID EUID
+  SSH_CONNECTION SSH_CLIENT SSH_TTY SSH_AUTH_SOCK XDG_RUNTIME_DIR XDG_SESSION_ID XDG_DATA_DIRS XDG_CONFIG_DIRS DBUS_SESSION_BUS_ADDRESS
+  INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID NOTIFY_SOCKET LISTEN_FDS LISTEN_PID CREDENTIALS_DIRECTORY STATE_DIRECTORY CACHE_DIRECTORY
+  LOGS_DIRECTORY SUDO_USER SUDO_UID SUDO_COMMAND MANPATH INFOPATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH VIRTUAL_ENV JAVA_HOME GOPATH
+  NODE_ENV NODE_OPTIONS NODE_PATH NODE_VERSION NODE_EXTRA_CA_CERTS NODE_COMPILE_CACHE NODE_DEBUG NVM_DIR NVM_BIN YARN_VERSION INIT_CWD NO_COLOR
+  FORCE_COLOR DEBUG MALLOC_ARENA_MAX UV_THREADPOOL_SIZE VIPS_BLOCK_UNTRUSTED npm_config_loglevel npm_package_name npm_lifecycle_event
+  HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
+  PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE PGSSLMODE PGDATA POSTGRES_USER POSTGRES_PASSWORD POSTGRES_DB POSTGRES_HOST DB_HOST DB_PORT DB_URL
+  DATABASE_HOST DATABASE_PORT DATABASE_NAME DATABASE_USER REDIS_URL REDIS_HOST REDIS_PORT MONGO_URL AMQP_URL S3_URL CACHE_TTL CACHE_DIR
+  DOCKER_HOST DOCKER_BUILDKIT DOCKER_CONFIG COMPOSE_PROJECT_NAME container KUBECONFIG POD_NAME POD_IP NODE_NAME NAMESPACE
+  IMAGE_NAME IMAGE_TAG IMAGE_ID IMAGE_REPO IMAGE_VERSION ImageOS ImageVersion BUILD_URL BUILD_ID JOB_URL JOB_NAME WORKSPACE
+  CI CI_JOB_ID CI_COMMIT_SHA CI_API_V4_URL CI_SERVER_URL GITHUB_ACTIONS GITHUB_SHA GITHUB_SERVER_URL GITHUB_API_URL RUNNER_OS RUNNER_TEMP
+  AGENT_TOOLSDIRECTORY ACTIONS_CACHE_URL ACTIONS_RUNTIME_URL GITLAB_CI CIRCLECI CIRCLE_JOB TRAVIS JENKINS_URL DYNO RENDER_EXTERNAL_URL FLY_APP_NAME
+  VERCEL_URL DEPLOY_URL URL SITE_NAME SITE_ID API_URL API_KEY APP_URL PUBLIC_URL HOST_IP
+  AWS_REGION AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY GOOGLE_CLOUD_PROJECT AZURE_CLIENT_ID OPENAI_API_KEY OPENAI_BASE_URL
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT OTEL_LOGS_EXPORTER OTEL_METRICS_EXPORTER OTEL_BLRP_SCHEDULE_DELAY OTEL_BLRP_MAX_QUEUE_SIZE OTEL_PROPAGATORS
+  LOGGING_LEVEL JWT_SECRET SESSION_SECRET SECRET_KEY SMTP_HOST SMTP_PORT METRICS_PATH CHROME_PATH FFPROBE_PATH MAX_CONNECTIONS_PER_HOST
+  KUBERNETES_PORT KUBERNETES_PORT_443_TCP KUBERNETES_PORT_443_TCP_ADDR KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT_HTTPS
+  PAYMENT_SERVICE_HOST PAYMENT_SERVICE_PORT PAYMENT_SERVICE_PORT_HTTP PAYMENT_PORT_8080_TCP PAYMENT_PORT_8080_TCP_ADDR
+`;
+
+describe('variables that are no settings', () => {
+  const find = (environment: Record<string, string>, ofPlugins: string[] = []) => findMisspelt(environment, ofPlugins);
+  const set = (names: Iterable<string>) => Object.fromEntries(Array.from(names, (name) => [name, 'hidden']));
+
+  it('are named with the setting that was meant, and their values are not', () => {
+    const environment = set([
+      'PROT',
+      'IMAGE_UPSTREM_URL',
+      'TEXT_UPSTREAM_KYE',
+      'DATBASE_URL',
+      'BASEURL',
+      'SHUTDOWN_SECOND',
+      'TRUSTED_PROXYS',
+    ]);
+    expect(find(environment)).to.deep.equal([
+      'PROT is not a setting. Did you mean PORT?',
+      'IMAGE_UPSTREM_URL is not a setting. Did you mean IMAGE_UPSTREAM_URL?',
+      'TEXT_UPSTREAM_KYE is not a setting. Did you mean TEXT_UPSTREAM_KEY?',
+      'DATBASE_URL is not a setting. Did you mean DATABASE_URL?',
+      'BASEURL is not a setting. Did you mean BASE_URL?',
+      'SHUTDOWN_SECOND is not a setting. Did you mean SHUTDOWN_SECONDS?',
+      'TRUSTED_PROXYS is not a setting. Did you mean TRUSTED_PROXIES?',
+    ]);
+  });
+
+  it('are named with all that begins as they do, where none is near', () => {
+    expect(find({ EXTRACT_THREADS: '8' })).to.deep.equal([
+      'EXTRACT_THREADS is not a setting. Settings that begin with EXTRACT_: EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE.',
+    ]);
+    expect(find({ VIDSITE_REGION: 'DE' })).to.deep.equal([
+      'VIDSITE_REGION is not a setting. Settings that begin with VIDSITE_: VIDSITE_API_KEY.',
+    ]);
+  });
+
+  it('do not count where the plugins file reads them, or where they are empty', () => {
+    expect(find({ IMAGE_UPSTREAM_URL2: 'x', PAYMENT_TOKEN: '' }, ['IMAGE_UPSTREAM_URL2'])).to.deep.equal([]);
+    expect(find({ SECOND_UPSTREM: 'x' }, ['SECOND_UPSTREAM'])).to.deep.equal([
+      'SECOND_UPSTREM is not a setting. Did you mean SECOND_UPSTREAM?',
+    ]);
+  });
+
+  it('do not count where they are ordinary ones of others', () => {
+    expect(find(set(ORDINARY.trim().split(/\s+/)))).to.deep.equal([]);
+    expect(find({ PAYMENT_PORT: 'tcp://10.0.0.7:80', METRIC_PORT: 'tcp://10.0.0.7:80' })).to.deep.equal([]);
+    const all = [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map(({ name }) => name);
+    expect(find(set(all))).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { packageRoot } from '../package-root.js';
+
+/** What a finished command said. */
+export interface CommandResult {
+  /** Null where a signal ended it. */
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** The compiled command line; run by the Node that runs the tests, which is new enough. */
+const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli', 'cli.js');
+/** What the scripts of package.json run. */
+const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
+
+/** As the launcher started this process, which is how it starts the gateway. */
+const HEAP_FLAGS = process.execArgv.filter((flag) => /^--(max-semi-space|heap-growing|no-allocation-site)-/.test(flag));
+
+/** Whatever happens to the tests, no process of theirs outlives them. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+// Kept while it exits: npm passes a signal on that the whole group was sent, and the second would cut those handlers off.
+for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+
+/**
+ * Starts `mediagate` with these arguments and only this environment, besides what finding programs, and compiled ones, takes.
+ * @param folder To work in. Default: that of the package.
+ */
+export function startCommand(args: readonly string[], environment: Environment, folder?: string): ChildProcess {
+  return start([COMMAND_LINE, ...args], environment, folder);
+}
+
+/** Starts what `npm start` starts. */
+export function startLauncher(environment: Environment): ChildProcess {
+  return start([LAUNCHER, 'start'], environment);
+}
+
+function start(args: readonly string[], environment: Environment, folder = packageRoot): ChildProcess {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [...HEAP_FLAGS, ...args], {
+    cwd: folder,
+    // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
+    detached: true,
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+/** Runs `mediagate` to its end, as {@link startCommand} starts it. */
+export async function runCommand(
+  args: readonly string[],
+  environment: Environment,
+  folder?: string,
+): Promise<CommandResult> {
+  const child = startCommand(args, environment, folder);
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
+}

@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import Mocha from 'mocha';
+import { packageRoot } from '../package-root.js';
+import type { TestTotals } from './test-process.js';
+
+// What the tests have started ends in handlers of `exit`, which a signal alone does not call, and a second one would cut off.
+process.on('SIGTERM', () => process.exit(1));
+
+const MAX_REASON = 300;
+
+/** The usual reporter, which also leaves the totals in the file that `output` names. */
+export default class TotalsReporter extends Mocha.reporters.Spec {
+  constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
+    super(runner, options);
+    if (options.reporterOptions.reverse) reverse(runner.suite);
+    const failures: string[] = [];
+    runner.on('fail', (test, error: unknown) => failures.push(`${test.fullTitle()} (${reasonOf(error)})`));
+    const seconds: Record<string, number> = {};
+    let begun = 0;
+    // With the hooks of the file; what its modules take to load is not in it.
+    runner.on('suite', ({ parent }) => {
+      if (parent?.root) begun = performance.now();
+    });
+    runner.on('suite end', ({ parent, file }) => {
+      if (!parent?.root || file === undefined) return;
+      const name = path.relative(path.join(packageRoot, 'dist'), file);
+      seconds[name] = (seconds[name] ?? 0) + (performance.now() - begun) / 1_000;
+    });
+    runner.once('end', () => {
+      const { passes, pending } = this.stats;
+      const totals: TestTotals = { passed: passes, skipped: pending, failures, seconds };
+      writeFileSync(options.reporterOptions.output, JSON.stringify(totals));
+    });
+  }
+}
+
+/** A suite there walks through one running process, test by test. */
+const WALKS = path.join('test', 'e2e');
+
+/** No suite may depend on those before it, and no test but those of a walk. */
+function reverse({ tests, suites, file }: Mocha.Suite): void {
+  if (file !== undefined && path.dirname(file).endsWith(WALKS)) return;
+  tests.reverse();
+  for (const suite of suites.reverse()) reverse(suite);
+}
+
+/** In one line: whoever sees no more than the end of the output knows where to look. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.trim().replaceAll(/\s+/g, ' ').slice(0, MAX_REASON);
+}
