@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { OrderRecord } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
-import { genericNotice, SECRETS, type SignedNotice } from '../../http/payments/payment-app.js';
+import { genericNotice, SECRETS, type SignedNotice } from '../../http/payments/app.js';
 import { grantsOf, order, signUp } from '../../support/accounts/people.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { runCommand } from '../../support/processes/command-line.js';
-import { newcomer } from './account-client.js';
+import { newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const EMAIL = 'zacharias@example.com';

@@ -16,7 +16,7 @@ import { hearSound, makeSound, tonePcm } from '../../support/audio/sounds.js';
 import { readEvents } from '../../support/models/event-reading.js';
 import { until } from '../../support/until.js';
 import { startApp } from '../http/listening-app.js';
-import { type AudioApp, fileOf, startAudioApp } from './audio-client.js';
+import { type AudioApp, fileOf, startAudioApp } from './client.js';
 
 const SPEECH = '/v1/audio/speech';
 const HELLO = { model: SPEAKING, input: 'Hello there.', voice: 'alloy' };

@@ -5,7 +5,7 @@ import { GatewayError, type TranscribeCall } from 'mediagate';
 import { HEARD, HEARING, HEARING_FAST, SPEAKING } from '../../support/audio/invented-audio.js';
 import { CONTAINERS, makeSound } from '../../support/audio/sounds.js';
 import { until } from '../../support/until.js';
-import { type AudioApp, fileOf, startAudioApp, toForm } from './audio-client.js';
+import { type AudioApp, fileOf, startAudioApp, toForm } from './client.js';
 
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
 const TRANSLATIONS = '/v1/audio/translations';

@@ -8,7 +8,7 @@ import { readJson } from '../../../server/http/body.js';
 import { createBodyBudget } from '../../../server/http/body-budget.js';
 import { makeSound } from '../../support/audio/sounds.js';
 import { until } from '../../support/until.js';
-import { type AudioApp, startAudioApp, toForm } from '../audio/audio-client.js';
+import { type AudioApp, startAudioApp, toForm } from '../audio/client.js';
 import { type Answer, type ListeningApp, startApp } from './listening-app.js';
 
 const LIMIT = 32 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Customer, type PaymentApp, startPaymentApp } from '../payments/payment-app.js';
+import { type Customer, type PaymentApp, startPaymentApp } from '../payments/app.js';
 
 /** Each acts for nobody that a browser could be signed in as, and says by what it goes instead. */
 const WITHOUT_SESSION: Readonly<Record<string, string>> = {

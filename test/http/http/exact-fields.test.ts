@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeSound } from '../../support/audio/sounds.js';
-import { startAudioApp, toForm } from '../audio/audio-client.js';
-import { imageClient, startImageApp } from '../images/image-client.js';
+import { startAudioApp, toForm } from '../audio/client.js';
+import { imageClient, startImageApp } from '../images/client.js';
 import { post, startScriptedApp } from '../models/text-app.js';
 import type { ListeningApp } from './listening-app.js';
 

@@ -11,7 +11,7 @@ import { pngChunk } from '../../support/images/images.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { until } from '../../support/until.js';
-import { imageClient, PROMPT, startImageApp } from '../images/image-client.js';
+import { imageClient, PROMPT, startImageApp } from '../images/client.js';
 import { CHAT, post } from '../models/text-app.js';
 import { type ListeningApp, startApp } from './listening-app.js';
 

@@ -5,7 +5,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 const EIGHT = ['id', 'status', 'status_url', 'poll_after_seconds', 'requested', 'succeeded', 'failed', 'pending'];
 

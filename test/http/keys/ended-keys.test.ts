@@ -8,7 +8,7 @@ import { type ReadEvents, readEvents } from '../../support/models/event-reading.
 import { type ScriptedText, scriptedText } from '../../support/models/scripted-text.js';
 import { until } from '../../support/until.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT } from '../images/image-client.js';
+import { type ImageClient, imageClient, PROMPT } from '../images/client.js';
 import { CHAT, post } from '../models/text-app.js';
 
 /** What is promised: a node reads of an end within two seconds, and streams end at once then. */

@@ -16,7 +16,7 @@ import { tonePcm } from '../../support/audio/sounds.js';
 import { imageModel, inventedImage } from '../../support/images/invented-image.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { until } from '../../support/until.js';
-import { toForm } from '../audio/audio-client.js';
+import { toForm } from '../audio/client.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
 
 /** Options of the entry: no client is to see one, and no line of the log. */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
 import { makeSound } from '../../support/audio/vendor-sounds.js';
 import { packageRoot } from '../../support/package-root.js';
-import { toForm } from '../audio/audio-client.js';
+import { toForm } from '../audio/client.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { post } from './text-app.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Route } from '../../../server/http/index.js';
-import { type PaymentApp, startPaymentApp } from '../payments/payment-app.js';
+import { type PaymentApp, startPaymentApp } from '../payments/app.js';
 
 /** Public routes that answer something only when asked with parameters. */
 const WITH_PARAMETERS = ['/signin/callback', '/api/payment/gateway'];

@@ -8,15 +8,7 @@ import { startPaymentSweep } from '../../../server/payments/payment-service.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { until } from '../../support/until.js';
 import type { SignInAppOptions } from '../accounts/sign-in-app.js';
-import {
-  DONG_ACCOUNT,
-  EURO_ACCOUNT,
-  genericNotice,
-  type PaymentApp,
-  PRICE,
-  PRICED,
-  startPaymentApp,
-} from './payment-app.js';
+import { DONG_ACCOUNT, EURO_ACCOUNT, genericNotice, type PaymentApp, PRICE, PRICED, startPaymentApp } from './app.js';
 
 const CODE = /^MG[0-9A-HJKMNP-TV-Z]{8}$/;
 

@@ -9,7 +9,7 @@ import { HEARD, HEARING, HEARING_FAST, inventedAudio, SPEAKING } from '../../sup
 import { makeSound } from '../../support/audio/sounds.js';
 import { inventedImage, inventedModel } from '../../support/images/invented-image.js';
 import { runCommand } from '../../support/processes/command-line.js';
-import { fileOf, toForm } from '../audio/audio-client.js';
+import { fileOf, toForm } from '../audio/client.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const PRICES = createPrices({

@@ -18,7 +18,7 @@ import { scriptedText } from '../../support/models/scripted-text.js';
 import { runCommand } from '../../support/processes/command-line.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
-import { fileOf, toForm } from '../audio/audio-client.js';
+import { fileOf, toForm } from '../audio/client.js';
 import { type Answer, LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 /** What is used, and the cost that a spreadsheet has for it: `=ROUND(…; 6)` of decimal numbers. Empty is not known. */

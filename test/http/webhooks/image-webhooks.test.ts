@@ -14,7 +14,7 @@ import { createDarkroom } from '../../support/images/invented-image.js';
 import { packageRoot } from '../../support/package-root.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from '../images/image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from '../images/client.js';
 
 const run = promisify(execFile);
 const PAUSES_MS = [30, 30, 30, 30];

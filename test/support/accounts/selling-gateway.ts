@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
-import { genericNotice, SECRETS } from '../../http/payments/payment-app.js';
+import { genericNotice, SECRETS } from '../../http/payments/app.js';
 import { startReplayingProxy } from '../links/replaying-proxy.js';
 import type { Environment } from '../processes/command-line.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../processes/gateway-process.js';

@@ -17,14 +17,14 @@ export type FileSeconds = Readonly<Record<string, number>>;
 const USUAL_FILES: FileSeconds = {
   'test/core/browser/browser.test.js': 170,
   'test/e2e/site/accessible-pages-browser.test.js': 140,
-  'test/http/keys/key-commands.test.js': 130,
+  'test/http/keys/commands.test.js': 130,
   'test/e2e/images/scale-faults.test.js': 95,
   'test/core/testing/refused-plugins.test.js': 90,
   'test/e2e/site/unlucky-browser.test.js': 85,
   'test/e2e/usage/token-budgets.test.js': 80,
   'test/http/cli/cli.test.js': 75,
   'test/http/links/extract-batch.test.js': 65,
-  'test/e2e/accounts/account-walk.test.js': 65,
+  'test/e2e/accounts/walk.test.js': 65,
   'test/captures.test.js': 65,
 };
 

@@ -3,7 +3,7 @@ import type { ImageCall } from 'mediagate';
 import { inventedImage } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describe('image requests', () => {
   let app: ListeningApp;

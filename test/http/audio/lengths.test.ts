@@ -5,7 +5,7 @@ import { parseBudget } from '../../../server/budgets/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { CHANGING, HEARD, HEARING } from '../../support/audio/invented-audio.js';
-import { type AudioApp, fileOf, startAudioApp, toForm } from './audio-client.js';
+import { type AudioApp, fileOf, startAudioApp, toForm } from './client.js';
 
 /** Cents for a second. */
 const prices = createPrices({ currency: 'USD', models: { [HEARING]: { second: 0.01 }, [CHANGING]: { second: 0.01 } } });

@@ -8,7 +8,7 @@ import { sampleImage } from '../../support/images/sample-images.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
-import { imageClient } from './image-client.js';
+import { imageClient } from './client.js';
 
 const SQUARE = { model: MODEL, prompt: 'A tug at dawn', size: '1024x1024' };
 /** A partial image is 100 tokens of output: 0.001 USD. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { readCatalogue } from '../../../server/plans/plans-file.js';
 import { readSettings } from '../../../server/settings/settings.js';
-import { SECRETS } from '../../http/payments/payment-app.js';
+import { SECRETS } from '../../http/payments/app.js';
 import { createBrowserSession, OPERATOR, signInAt } from '../../support/accounts/browser-session.js';
 import { snippetsOf } from '../../support/docs/documents.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';

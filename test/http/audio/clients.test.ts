@@ -9,7 +9,7 @@ import { hearSound, makeSound } from '../../support/audio/sounds.js';
 import { rejection } from '../../support/rejection.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
-import { type AudioApp, startAudioApp } from './audio-client.js';
+import { type AudioApp, startAudioApp } from './client.js';
 
 describe('audio by the openai client', () => {
   let app: AudioApp;

@@ -10,7 +10,7 @@ import { invented } from '../../support/links/invented-plugin.js';
 import { inventedShop } from '../../support/links/invented-shop.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 import { type Answer, LINK } from '../http/listening-app.js';
-import { DONG_ACCOUNT, PRICED, SECRETS } from '../payments/payment-app.js';
+import { DONG_ACCOUNT, PRICED, SECRETS } from '../payments/app.js';
 
 interface Operation {
   tags: string[];

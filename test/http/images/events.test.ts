@@ -4,7 +4,7 @@ import { createDarkroom } from '../../support/images/invented-image.js';
 import { type ReadEvents, readEvents } from '../../support/models/event-reading.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('image jobs as events', (stack) => {
   let app: ListeningApp;

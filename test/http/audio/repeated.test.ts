@@ -4,7 +4,7 @@ import { CHANGING, EFFECTS, HEARD, HEARING, SPEAKING, tonePieces } from '../../s
 import { makeSound, tonePcm } from '../../support/audio/sounds.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { until } from '../../support/until.js';
-import { type AudioApp, fileOf, startAudioApp, toForm } from './audio-client.js';
+import { type AudioApp, fileOf, startAudioApp, toForm } from './client.js';
 
 const SPEECH = '/v1/audio/speech';
 const HELLO = { model: SPEAKING, input: 'Hello there.', voice: 'alloy', response_format: 'pcm' };

@@ -10,7 +10,7 @@ import { makeSound } from '../../support/audio/vendor-sounds.js';
 import { startImageUpstream } from '../../support/images/image-upstream.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { packageRoot } from '../../support/package-root.js';
-import { toForm } from '../audio/audio-client.js';
+import { toForm } from '../audio/client.js';
 import { type ListeningApp, type ListeningAppOptions, startApp } from '../http/listening-app.js';
 import { post } from './text-app.js';
 

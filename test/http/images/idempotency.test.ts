@@ -3,7 +3,7 @@ import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 

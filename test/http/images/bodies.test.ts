@@ -7,7 +7,7 @@ import { inventedImage } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 const TEN_MEBIBYTES = 10 * 1024 * 1024;
 

@@ -6,7 +6,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { PROMPT, startImageApp } from '../images/image-client.js';
+import { PROMPT, startImageApp } from '../images/client.js';
 
 const ACCOUNTS = 30;
 const EVENTS = 10;

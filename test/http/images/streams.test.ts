@@ -7,7 +7,7 @@ import { sampleImage } from '../../support/images/sample-images.js';
 import { type ReadEvents, readEvents } from '../../support/models/event-reading.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('streamed images', (stack) => {
   let app: ListeningApp;

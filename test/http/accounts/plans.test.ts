@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from '../../../server/plans/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedModel } from '../../support/images/invented-image.js';
-import { imageClient } from '../images/image-client.js';
-import { type AccountClient, newcomer } from './account-client.js';
+import { imageClient } from '../images/client.js';
+import { type AccountClient, newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const [token] = DEFAULT_CATALOGUE.plans;

@@ -3,7 +3,7 @@ import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('the blocking image call', (stack) => {
   let app: ListeningApp;

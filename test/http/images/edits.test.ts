@@ -5,7 +5,7 @@ import { createDarkroom } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { until } from '../../support/until.js';
 import type { Answer, ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, startImageApp } from './client.js';
 
 const TEXTS = { model: 'gen-img-2', prompt: 'The same tug at night' };
 

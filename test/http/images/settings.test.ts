@@ -7,7 +7,7 @@ import OpenAI, { toFile } from 'openai';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
-import { imageClient } from './image-client.js';
+import { imageClient } from './client.js';
 
 const MODEL = 'gen-img-2';
 const FURTHER = {

@@ -15,7 +15,7 @@ import {
   type ReceiverSettings,
   readReceiver,
 } from '../../../server/payments/transfer-qr.js';
-import { DONG_ACCOUNT, EURO_ACCOUNT } from './payment-app.js';
+import { DONG_ACCOUNT, EURO_ACCOUNT } from './app.js';
 
 const TRANSFER = { bankBin: '970436', accountNumber: '1234567890', amount: 299_000, purpose: 'GW7K3M9QXD' };
 const KNOWN =

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import { DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import type { Answer } from '../http/listening-app.js';
-import { newcomer } from './account-client.js';
+import { newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const PLAN_FIELDS =

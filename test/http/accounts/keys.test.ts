@@ -8,7 +8,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import type { Answer } from '../http/listening-app.js';
-import { type AccountClient, newcomer } from './account-client.js';
+import { type AccountClient, newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const KEY = /^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/;

@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import { HEARD, HEARING } from '../../support/audio/invented-audio.js';
 import { makeSound } from '../../support/audio/sounds.js';
 import { until } from '../../support/until.js';
-import { type AudioApp, fileOf, startAudioApp } from './audio-client.js';
+import { type AudioApp, fileOf, startAudioApp } from './client.js';
 
 const ROUTE = '/v1/audio/transcriptions';
 const MEGABYTE = 1024 * 1024;

@@ -5,7 +5,7 @@ import { createRedaction, describeError } from '../../../core/observability/logg
 import { damageFiles } from '../../support/audio/damaged-files.js';
 import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 interface Reply {
   status: number;

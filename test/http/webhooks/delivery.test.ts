@@ -17,7 +17,7 @@ import type { Stack } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { PROMPT, startImageApp } from '../images/image-client.js';
+import { PROMPT, startImageApp } from '../images/client.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
 import type { ListeningApp } from '../http/listening-app.js';
-import { type ImageClient, imageClient, PROMPT, startImageApp } from './image-client.js';
+import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('the list of image jobs', (stack) => {
   let app: ListeningApp;

@@ -14,7 +14,7 @@ import {
   sepayNotice,
   startPaymentApp,
   type ToldTransfer,
-} from './payment-app.js';
+} from './app.js';
 
 const MINUTE_MS = 60_000;
 const FORMATS: Readonly<Record<string, (transfer: ToldTransfer, options?: { secret?: string }) => SignedNotice>> = {
