@@ -8,9 +8,9 @@
 
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { BodyConverter } from './chats/chat-answers.js';
-import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/chat-values.js';
 import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
+import type { BodyConverter } from './chats/translation.js';
+import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/values.js';
 import { DONE_EVENT } from './event-rewriter.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { createWholeConverter } from './whole-converter.js';

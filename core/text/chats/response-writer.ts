@@ -7,9 +7,9 @@
 
 import { drawRandomBytes, GatewayError } from '../../runtime/index.js';
 import { readUsage } from '../usage-shapes.js';
-import { chatCallsIn, chatTextIn } from './chat-parts.js';
-import { type ChatFromResponses, THOUGHT_ID } from './chat-requests.js';
-import { given, isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
+import { chatCallsIn, chatTextIn } from './parts.js';
+import { type ChatFromResponses, THOUGHT_ID } from './requests.js';
+import { given, isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
 
 /** As an answer that is no stream has at most. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
