@@ -5,7 +5,7 @@
  * `annotations`. It costs one pass over each event.
  */
 
-import { drawRandomBytes, GatewayError } from '../../runtime/index.js';
+import { drawRandomBytes, encodeTypedEvent, GatewayError } from '../../runtime/index.js';
 import { readUsage } from '../usage-shapes.js';
 import { chatCallsIn, chatTextIn } from './parts.js';
 import { type ChatFromResponses, THOUGHT_ID } from './requests.js';
@@ -71,8 +71,7 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
 
   function emit(type: string, fields: JsonRecord): void {
     if (!isStream) return;
-    const event = JSON.stringify({ type, sequence_number: sequence++, ...fields });
-    events += `event: ${type}\ndata: ${event}\n\n`;
+    events += encodeTypedEvent(type, { sequence_number: sequence++, ...fields });
   }
 
   function response(status: string, more: JsonRecord = {}): JsonRecord {

@@ -7,7 +7,7 @@
  */
 
 import type { TextCall, TextReply } from '../../contracts/index.js';
-import { GatewayError } from '../../runtime/index.js';
+import { GatewayError, KEEP_ALIVE } from '../../runtime/index.js';
 import { createEventTexts } from '../events.js';
 import { LARGE_TEXT, workOn } from '../large-work.js';
 import { createWholeConverter } from '../whole-converter.js';
@@ -23,8 +23,6 @@ export interface ChatTranslation {
   /** The reply to that call as one of the responses route. It is read once. */
   replyOf<Reply extends Pick<TextReply, 'headers' | 'body' | 'ignored'>>(reply: Reply): Reply;
 }
-
-const KEEP_ALIVE = ': keep-alive\n\n';
 
 /**
  * Translates a call of the responses route for an upstream that only has chats; a large one in a thread.
