@@ -13,9 +13,7 @@ const bytes = () => [new Uint8Array(Buffer.from('tug boat'))];
 const echoed = async (how: string, signal?: AbortSignal) =>
   (await workInThread(ECHO, bytes(), how, signal)).body.toString();
 
-describe('work on large texts', function () {
-  this.timeout(60_000);
-
+describe('work on large texts', () => {
   it('is the same as on short ones, which is done at once', async () => {
     const short = workOn(ECHO, Buffer.from('tug boat'), 'a ');
     expect(short).to.not.be.instanceOf(Promise);
