@@ -75,12 +75,6 @@ import {
   pricedPartsOf,
 } from './usage-log.js';
 
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly jobs: ProductJobs;
-  }
-}
-
 /** The admission input of a job request. */
 export interface JobRequestTerms {
   /** Default: the key has no rate limit. */
