@@ -22,15 +22,8 @@ export {
   soonerOf,
   toKeyRecord,
 } from './api-keys.js';
-export {
-  createAuth,
-  followKey,
-  type KeyRateLimits,
-  type KeyTable,
-  keyOf,
-  openKeyTable,
-  readRateLimits,
-} from './authentication.js';
+export { createAuth, type KeyRateLimits, keyOf, readRateLimits } from './authentication.js';
+export { followKey, KeyTable } from './key-table.js';
 export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
 export {
   createKey,
