@@ -17,7 +17,7 @@ import { openCache, openFiles } from '../core/storage/index.js';
 import {
   createAccounts,
   createDeviceGrants,
-  createKeyIssue,
+  createKeyOwners,
   createSessions,
   createSignIns,
   createUsers,
@@ -26,7 +26,7 @@ import {
 import { createAudit } from './audit/index.js';
 import { createAlertTable, createBudgetAlerts, createBudgetOwners, createBudgets } from './budgets/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
-import { createApiKeys, createKeyUpdates } from './keys/index.js';
+import { ApiKeys } from './keys/index.js';
 import { createRateLimits, createRateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
@@ -40,6 +40,7 @@ import {
   createJobCosts,
   createRequestCounts,
   createUsageLog,
+  ENTRIES_RETENTION_MS,
 } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
@@ -108,19 +109,20 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       pollMs,
       logger,
     });
-    const keyUpdates = createKeyUpdates(database, times);
     instances.watch();
     return {
       engine,
       ...createAccountState({ database, times, jobs, identitySecrets }),
-      keys: {
-        ...createApiKeys(database, times, jobs),
-        ...keyUpdates,
-        ...createKeyIssue(database, times),
-      },
+      keys: new ApiKeys({
+        database,
+        times,
+        jobs,
+        owners: createKeyOwners(engine),
+        entriesKeptMs: ENTRIES_RETENTION_MS,
+      }),
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
-      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times, keyUpdates) },
+      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
       budgetAlerts: createBudgetAlerts(database, times),
       usage: { ...createUsageLog(database), ...requestCounts },
       storedResponses,

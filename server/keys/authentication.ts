@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
-import type { ApiKeyRecord, Grant } from './api-keys.js';
+import type { ApiKeyRecord, Grant } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
 import { GRANTS, isDeviceToken, isPlanKey } from './keys.js';
 

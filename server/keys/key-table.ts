@@ -9,8 +9,9 @@
 
 import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
-import { type ApiKeyRecord, type ApiKeys, endsJobs } from './api-keys.js';
-import { hashKey, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
+import type { ApiKeys } from './api-keys.js';
+import { type ApiKeyRecord, endsJobs, keyAt } from './key-rows.js';
+import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
 const REFRESH_MS = 2_000;
 /** Read again at each refresh, so that a slow commit hides no change. */

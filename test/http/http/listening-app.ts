@@ -22,7 +22,7 @@ import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
 import { createIdempotencyService } from '../../../server/idempotency/index.js';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
 import { createHealth, createMetrics, type Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';

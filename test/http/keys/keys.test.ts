@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import { type Logger, systemClock } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { KeyTable, type KeyTableOptions } from '../../../server/keys/key-table.js';
 import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../../server/keys/keys.js';
 import { LINK, startApp } from '../http/listening-app.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createPepper } from '../../../server/keys/index.js';
 import { createKeyRecord } from '../../../server/keys/keys.js';
 import type { BrowserSession, PageAnswer, PageRequest } from '../../support/accounts/browser-session.js';

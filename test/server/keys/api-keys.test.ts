@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { KeyTable } from '../../../server/keys/key-table.js';
 import { createKeyRecord, createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';

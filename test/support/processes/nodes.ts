@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createKeyRecord, createPepper } from '../../../server/keys/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { type ImageUpstream, startImageUpstream } from '../images/image-upstream.js';
