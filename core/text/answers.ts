@@ -9,7 +9,7 @@
 import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
 import type { TextSample } from './counting/prompts.js';
-import { createWrittenText, sampleBytes } from './counting/tokens.js';
+import { sampleBytes, WrittenText } from './counting/written-text.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
@@ -252,7 +252,7 @@ function itemIdsOf(bytes: Buffer, start: number): string[] {
 
 /** What the model wrote in an answer, which may be cut off. */
 export function sampleAnswer(bytes: Buffer, isResponse: boolean): TextSample {
-  const written = createWrittenText(isResponse);
+  const written = new WrittenText(isResponse);
   written.addAnswer(bytes);
   return written.isEmpty && hasManyValues(bytes) ? sampleBytes([bytes]) : written.take();
 }

@@ -8,7 +8,7 @@ export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } fro
 export { chatCallsIn } from './chats/parts.js';
 export { fitToolId, ToolNames } from './chats/tool-names.js';
 export { type PromptSample, samplePrompt } from './counting/prompts.js';
-export { createTokenCounter, type TokenCounter } from './counting/tokens.js';
+export { TokenCounter } from './counting/tokens.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';

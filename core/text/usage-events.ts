@@ -8,7 +8,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import { DONE_EVENT, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
-import { createWrittenText } from './counting/tokens.js';
+import { WrittenText } from './counting/written-text.js';
 import { chatFailure, messageFailure, responsesFailure } from './event-rewriter.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
@@ -40,7 +40,7 @@ export interface ChatReaderOptions {
 /** Reads the events of `/v1/chat/completions`. */
 export function createChatReader({ requestId, dropUsage }: ChatReaderOptions): EventReader {
   const modelName = { start: 0, end: 0 };
-  const written = createWrittenText(false);
+  const written = new WrittenText(false);
   /** Bytes of the last reported usage: some servers report it in each event. */
   let usage: Buffer | undefined;
   let tier: string | undefined;
@@ -164,7 +164,7 @@ const MESSAGE_STOP = encodeTypedEvent('message_stop');
 /** Reads the events of `/v1/messages`. */
 export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'requestId'>): EventReader {
   const modelName = { start: 0, end: 0 };
-  const written = createWrittenText(false);
+  const written = new WrittenText(false);
   /** Usage of the first event and of the last ones. Both counts are cumulative. */
   let first: Buffer | undefined;
   let last: Buffer | undefined;
@@ -263,7 +263,7 @@ export interface ResponsesReaderOptions {
 export function createResponsesReader(options: ResponsesReaderOptions): EventReader {
   const { model, now, resumed, onResponseId, onItemId } = options;
   const modelName = { start: 0, end: 0 };
-  const written = createWrittenText(true);
+  const written = new WrittenText(true);
   let usage: Buffer | undefined;
   let tier: string | undefined;
   let searches = 0;
