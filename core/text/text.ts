@@ -52,7 +52,8 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { createChatReader, createMessagesReader, createResponsesReader } from './usage-events.js';
+import { ResponseEvents } from './response-events.js';
+import { ChatEvents, MessageEvents } from './usage-events.js';
 import { vectorFormOf } from './vectors.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
@@ -146,9 +147,9 @@ export function createTexts(parts: TextsParts): TextService {
 
   function readerFor(route: TextRoute, options: ReaderOptions): EventReader {
     const { requestId, dropUsage, model, resumed, onResponseId, onItemId } = options;
-    if (route === 'messages') return createMessagesReader({ requestId });
-    if (route !== 'responses') return createChatReader({ requestId, dropUsage });
-    return createResponsesReader({ model, now: () => clock.now(), resumed, onResponseId, onItemId });
+    if (route === 'messages') return new MessageEvents(requestId);
+    if (route !== 'responses') return new ChatEvents({ requestId, dropUsage });
+    return new ResponseEvents({ model, now: () => clock.now(), resumed, onResponseId, onItemId });
   }
 
   function rememberItem(id: string, owner: string): void {
