@@ -65,7 +65,7 @@ import {
 } from './plugins/index.js';
 import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
 import { createMemoryCache } from './storage/index.js';
-import { createTexts, type TextService, type TextsOptions, TokenCounter } from './text/index.js';
+import { TextService, type TextsOptions, TokenCounter } from './text/index.js';
 
 /** Replacements for the gateway's own services. */
 export interface GatewayServices {
@@ -260,7 +260,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
   root.provideFactory(
     TEXTS,
     (get) =>
-      createTexts({
+      new TextService({
         ...options.text,
         registry: get(REGISTRY),
         host: get(PLUGIN_HOST),

@@ -25,6 +25,6 @@ export type {
   Texts,
   TokenDemand,
 } from './requests.js';
-export { createTexts, type TextService, type TextsOptions } from './text.js';
+export { TextService, type TextsOptions } from './text.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
 export { convertWhole } from './whole-converter.js';
