@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { readJson } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 describe('request bodies', () => {
@@ -174,7 +174,7 @@ describe('what makes a JSON body the same as another', () => {
     const server = createServer(async (request, response) => {
       const limits = {
         maxBytes: 1024,
-        budget: createBodyBudget(),
+        budget: new BodyBudget(),
         owner: 'one',
         fingerprinted: request.url === '/keyed',
       };
