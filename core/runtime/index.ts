@@ -68,6 +68,7 @@ export {
   tryParseJson,
 } from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
+export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,
   type DefinitiveCode,
