@@ -7,7 +7,7 @@
 import type { TextReply, WritingRoute } from '../contracts/index.js';
 import type { InstancePolicy } from '../plugins/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import { convertBody } from './chats/chat-answers.js';
+import { convertBody } from './chats/translation.js';
 import { createEventsToWhole } from './events-to-whole.js';
 import { createWholeToEvents } from './whole-to-events.js';
 

@@ -7,7 +7,7 @@
  */
 
 import type { Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
 import type { TextSample } from './counting/prompts.js';
 import { createWrittenText, sampleBytes } from './counting/tokens.js';
 import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
@@ -17,8 +17,7 @@ import { MAX_ITEMS, readItemId } from './usage-events.js';
 import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
 import { convertVectors } from './vectors.js';
 
-/** An SSE comment: event readers ignore it, and proxies see that the connection is alive. */
-const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
+const SILENCE = Buffer.from(KEEP_ALIVE);
 const NO_MORE = { done: true, value: undefined } as const;
 
 export interface AnswerStreamOptions {
@@ -82,7 +81,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
   }
 
   noticeSilence(): void {
-    this.#give(KEEP_ALIVE);
+    this.#give(SILENCE);
   }
 
   finish(): void {

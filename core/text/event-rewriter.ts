@@ -7,7 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import type { GatewayError } from '../runtime/index.js';
+import { DONE_EVENT, encodeEvent, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
 import { BYTE_ORDER_MARK, createEventSplitter, type EventReader, findData, joinData } from './events.js';
 import { isText, readValue, walkFields } from './json.js';
 import type { VectorForm } from './vectors.js';
@@ -185,8 +185,6 @@ function isWhole(data: string): boolean {
   }
 }
 
-export const DONE_EVENT = 'data: [DONE]\n\n';
-
 /** What a stream of the responses route reported about itself before it broke off. */
 export interface BrokenResponse {
   id?: string;
@@ -201,14 +199,14 @@ export interface BrokenResponse {
 export function chatFailure(error: GatewayError, requestId: string): string {
   const { message, ...codes } = wordsOf(error, error.code);
   const encoded = { message, type: typeOf(error), param: null, ...codes, request_id: requestId };
-  return `data: ${JSON.stringify({ error: encoded })}\n\n${DONE_EVENT}`;
+  return encodeEvent(JSON.stringify({ error: encoded })) + DONE_EVENT;
 }
 
 /** Ends a stream of the messages route that broke off. */
 export function messageFailure(error: GatewayError, requestId: string): string {
   const type = typeOf(error);
   const encoded = { type: type === 'server_error' ? 'api_error' : type, message: error.message };
-  return `event: error\ndata: ${JSON.stringify({ type: 'error', error: encoded, request_id: requestId })}\n\n`;
+  return encodeTypedEvent('error', { error: encoded, request_id: requestId });
 }
 
 /** Ends a stream of the responses route that broke off, with all required fields. */
@@ -235,8 +233,7 @@ export function responsesFailure(error: GatewayError, broken: BrokenResponse, no
     top_p: null,
     usage: null,
   };
-  const event = { type: 'response.failed', sequence_number: sequenceNumber + 1, response };
-  return `event: response.failed\ndata: ${JSON.stringify(event)}\n\n`;
+  return encodeTypedEvent('response.failed', { sequence_number: sequenceNumber + 1, response });
 }
 
 /** A model vendor's words take the place of the gateway's own, as in other errors. */

@@ -4,8 +4,8 @@
  */
 
 export { correctionOf } from './background.js';
-export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chats/chat-order.js';
-export { chatCallsIn } from './chats/chat-parts.js';
+export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chats/message-order.js';
+export { chatCallsIn } from './chats/parts.js';
 export { fitToolId, ToolNames } from './chats/tool-names.js';
 export { type PromptSample, samplePrompt } from './counting/prompts.js';
 export { createTokenCounter, type TokenCounter } from './counting/tokens.js';

@@ -24,7 +24,7 @@ import type {
 } from '../contracts/index.js';
 import { modelSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { PluginHost, RegisteredText, Registry } from '../plugins/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError, KEEP_ALIVE_MS } from '../runtime/index.js';
 import { bodyFailures, checkReply, inFormOf } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import { type AbortCharge, createEstimate, hidesThoughts } from './charges.js';
@@ -58,7 +58,7 @@ import { vectorFormOf } from './vectors.js';
 const MAX_TICK_MS = 250;
 /** The vectors of 2,048 texts, as many as a request may have: 3,072 numbers of 20 characters each. */
 const MAX_VECTOR_BYTES = 128 * 1024 * 1024;
-const TIMES: ExchangeTimes = { keepAliveMs: 15_000, idleMs: 300_000, totalMs: 3_600_000 };
+const TIMES: ExchangeTimes = { keepAliveMs: KEEP_ALIVE_MS, idleMs: 300_000, totalMs: 3_600_000 };
 
 export interface TextsOptions {
   /** Stores responses for later requests. Default: none, and no request can continue one. */

@@ -7,9 +7,9 @@
  */
 
 import type { Usage } from '../contracts/index.js';
-import type { GatewayError } from '../runtime/index.js';
+import { DONE_EVENT, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
 import { createWrittenText } from './counting/tokens.js';
-import { chatFailure, DONE_EVENT, messageFailure, responsesFailure } from './event-rewriter.js';
+import { chatFailure, messageFailure, responsesFailure } from './event-rewriter.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
 import {
@@ -160,7 +160,7 @@ function isDoneEvent(bytes: Buffer, start: number, end: number): boolean {
   return bytes[start] === OPEN_BRACKET && bytes.toString('latin1', start, end).trim() === '[DONE]';
 }
 
-const MESSAGE_STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+const MESSAGE_STOP = encodeTypedEvent('message_stop');
 /** Reads the events of `/v1/messages`. */
 export function createMessagesReader({ requestId }: Pick<ChatReaderOptions, 'requestId'>): EventReader {
   const modelName = { start: 0, end: 0 };

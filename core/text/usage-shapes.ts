@@ -8,7 +8,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../runtime/index.js';
-import { recordOf } from './chats/chat-values.js';
+import { recordOf } from './chats/values.js';
 import { isText, readValue, walkElements, walkFields } from './json.js';
 import { MAX_TOKENS } from './requests.js';
 

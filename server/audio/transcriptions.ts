@@ -15,7 +15,7 @@ import {
   type TranscriptSegment,
   Type,
 } from '../../core/contracts/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+import { encodeEvent, GatewayError } from '../../core/runtime/index.js';
 import {
   defineRoute,
   type FormFields,
@@ -282,11 +282,11 @@ function describeSegment({ start, end, text, details = {} }: TranscriptSegment, 
 /** The segments, then the whole text. */
 function* encodeEvents(transcript: TranscriptionResult, format: TranscriptionFormat): Generator<string> {
   if (format === 'diarized_json') {
-    for (const segment of transcript.segments.map(describeSpoken)) yield `data: ${JSON.stringify(segment)}\n\n`;
+    for (const segment of transcript.segments.map(describeSpoken)) yield encodeEvent(JSON.stringify(segment));
   }
-  for (const delta of deltasOf(transcript))
-    yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
-  yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: transcript.text, usage: usageOf(transcript) })}\n\n`;
+  for (const delta of deltasOf(transcript)) yield encodeEvent(JSON.stringify({ type: 'transcript.text.delta', delta }));
+  const done = { type: 'transcript.text.done', text: transcript.text, usage: usageOf(transcript) };
+  yield encodeEvent(JSON.stringify(done));
 }
 
 /** The segments if they add up to the text, with or without spaces between them; otherwise the text. */
