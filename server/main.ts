@@ -16,7 +16,7 @@ import { describeLinks, describeListening, drain, type HttpServer, localAddress,
 import { openServer } from './open-server.js';
 import { type Role, settingsOfWorker, storedInFolder } from './roles.js';
 import type { Settings } from './settings/index.js';
-import { countWorkers, placeOf, supervise, type WorkerPlace, WorkerSiblings } from './workers/index.js';
+import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
 
 const METRICS_CONNECTIONS = 100;
 /** Two signals within this time are one: a terminal and a parent process may both send Ctrl-C. */
@@ -35,7 +35,7 @@ export interface ServeOptions {
 }
 
 /** This process as one worker of several. */
-interface Worker {
+export interface Worker {
   place: WorkerPlace;
   siblings: WorkerSiblings;
 }
@@ -193,27 +193,8 @@ function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void
   print(`${lines.join('\n')}\n`);
 }
 
-/** Serves until a signal, with the number of workers of the settings. Resolves with the exit code. */
-export async function serve(options: ServeOptions): Promise<number> {
-  const { settings, environment, role } = options;
-  const place = placeOf(environment);
-  if (place) return serveHere(options, { place, siblings: new WorkerSiblings() });
-  // A process that only runs jobs has no requests to share.
-  const count = role === 'worker' ? 1 : countWorkers(settings.workers);
-  if (count === 1) return serveHere(options);
-  const { host, port, metricsHost, metricsPort } = settings;
-  const metrics = metricsPort === undefined ? undefined : { host: metricsHost, port: metricsPort };
-  const { addEndedSamples } = await import('./observability/ended-samples.js');
-  return supervise({
-    count,
-    environment,
-    addEnded: (_topic, before, last) => addEndedSamples(before, last),
-    ports: { product: { host, port }, ...(metrics && { metrics }) },
-  });
-}
-
-/** Serves in this process. */
-async function serveHere(options: ServeOptions, worker?: Worker): Promise<number> {
+/** Serves in this process until a signal. Resolves with the exit code. */
+export async function serveHere(options: ServeOptions, worker?: Worker): Promise<number> {
   const { settings, firstRun = false, print } = options;
   const announces = worker?.place.announces ?? true;
   const serving = await startServing(
