@@ -6,6 +6,10 @@
  * opened before is closed.
  */
 
+// Both declare their kinds of jobs, which this process reads and runs.
+import '../core/extraction/index.js';
+import '../core/images/index.js';
+
 import { createDatabaseClock, createInstances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';

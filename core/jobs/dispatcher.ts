@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery, type Listening, listenPostgres, type Script } from '../database/index.js';
 import { noSiblings, type Siblings } from '../runtime/index.js';
-import { JOB_KINDS, type JobKind } from './kinds.js';
+import { type JobKind, jobKinds } from './kinds.js';
 
 /** The workers of one kind, which the dispatcher wakes. */
 interface JobStarter {
@@ -125,7 +125,7 @@ function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
       notified(payload) {
         const [topic = '', sender] = payload.split(' ');
         if (sender === self) return;
-        const kind = JOB_KINDS.find((each) => each === topic);
+        const kind = jobKinds().find((each) => each === topic);
         if (kind) pumps.wake(kind);
         else watchers.ended(topic);
       },

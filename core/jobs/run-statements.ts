@@ -20,7 +20,7 @@ import {
 } from '../database/index.js';
 import type { JobsOfOwner } from './administration.js';
 import type { Charge, EndedJob } from './jobs.js';
-import type { JobKind } from './kinds.js';
+import { forEachKind, type JobKind } from './kinds.js';
 import { ACTIVE, type JobRow, type JobViewRow, ONE, ownedBy, QUEUED, RUNNING, VIEW_COLUMNS } from './statements.js';
 
 type Queries = Kysely<Tables>;
@@ -58,8 +58,8 @@ export function createJobRunTable(
 ) {
   const postgres = engine === 'postgres';
   const claims = new Map<string, CompiledQuery<JobRow>>();
-  const anyQueued = { extraction: compileAnyQueued('extraction'), image: compileAnyQueued('image') };
-  const holders = { extraction: compileHolders('extraction'), image: compileHolders('image') };
+  const anyQueued = forEachKind(compileAnyQueued);
+  const holders = forEachKind(compileHolders);
 
   function compileAnyQueued(kind: JobKind): CompiledQuery<{ priority: number }> {
     return compiler

@@ -224,12 +224,6 @@ export function createBackgroundResponses(options: BackgroundResponsesOptions): 
   };
 }
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    responses: Pick<ClosableStoredResponses, 'unknownItems'>;
-  }
-}
-
 declare module '../../core/database/tables.js' {
   interface Tables {
     stored_responses: StoredResponse;

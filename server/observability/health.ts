@@ -15,12 +15,6 @@ import { defineRoute, type Route, Text } from '../http/index.js';
 import { groupEntries } from '../plugin-groups.js';
 import { PACKAGE_VERSION } from '../version.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    health: Health;
-  }
-}
-
 const FRESH_MS = 1_000;
 const TIMEOUT_MS = 2_000;
 /** An event loop that was blocked this long has made callers wait; below it, it is ordinary work. */

@@ -18,13 +18,6 @@ import { createJobMetrics, createUpstreamMetrics, createWebhookMetrics, type Web
 
 export type { FinishedRequest, OpenRequest } from './metrics-requests.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    /** Counts requests. Default: no metrics. */
-    metrics?: Metrics;
-  }
-}
-
 const LOOP_RESOLUTION_MS = 100;
 
 /** Topic on which workers ask each other for their samples. */

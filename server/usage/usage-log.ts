@@ -187,12 +187,6 @@ export function createTotals() {
 
 export type Totals = ReturnType<typeof createTotals>;
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    usageLog: UsageLog;
-  }
-}
-
 export interface UsageQuery {
   keyId?: string;
   accountId?: string;

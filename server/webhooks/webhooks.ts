@@ -27,13 +27,6 @@ import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    /** Default: `webhook_url` is ignored. */
-    webhooks?: WebhookService;
-  }
-}
-
 const ROUTE = '/v1/webhooks/secret';
 
 const WebhookSecret = Type.Object(
@@ -52,8 +45,13 @@ const WebhookEvent = Type.Object(
   { description: 'A job that has ended.' },
 );
 
+interface WebhookRouteServices extends Pick<ServerContext, 'polls'> {
+  /** Default: webhooks are disabled. */
+  webhooks?: WebhookService;
+}
+
 /** The secret of an account, which its receivers verify events with. */
-export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
+export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[] {
   const secrets = webhooks?.secrets;
   const answer = (work: keyof Pick<WebhookSecrets, 'newest' | 'rotate'>) => async (context: RequestContext) => {
     if (!secrets)

@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../../core/database/database.js'
 import { createInstances } from '../../../core/database/heartbeat.js';
 import { sql } from '../../../core/database/kysely.js';
 import { createDatabaseClock } from '../../../core/database/statements.js';
+import '../../../core/extraction/index.js';
 import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { createJobs } from '../../../core/jobs/service.js';
