@@ -69,7 +69,6 @@ export {
   tryParseJson,
 } from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
-export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DONE_EVENT,
   encodeEvent,
@@ -79,6 +78,7 @@ export {
   KEEP_ALIVE_MS,
   withKeepAlive,
 } from './server-sent-events.js';
+export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,
   type DefinitiveCode,
