@@ -63,7 +63,7 @@ interface DispatcherOptions {
   databaseUrl?: string;
   /** Milliseconds between two polls of the workers. */
   pollMs?: number;
-  /** Told of queued jobs and ended work where the database tells nobody: on SQLite. */
+  /** Receive queued jobs and ended work on SQLite, which sends no notifications. */
   siblings?: Siblings;
 }
 

@@ -1,7 +1,6 @@
 /*
- * The other processes of this machine that serve the same port, as parts of the gateway see them: a way to tell them
- * something, and to ask them. What is told is a hint, which is lost if a process ends; what must be exact is in the
- * database. A gateway of one process has no siblings, and pays nothing.
+ * The other processes of this machine that serve the same port, as parts of the gateway see them: a way to send them
+ * hints, and to ask them. A hint is lost if a process ends; what must be exact is in the database. A gateway of one process has no siblings, and pays nothing.
  */
 
 /** The other processes of this machine that serve the same port. */

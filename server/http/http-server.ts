@@ -264,8 +264,8 @@ function refusal(error: GatewayError, status = ERRORS[error.code].status) {
 
 const POLL_MS = 50;
 const FAREWELL_MS = 300;
-/** Milliseconds for a first request in transit. */
-const FIRST_REQUEST_MS = 1_000;
+/** Milliseconds for a first request in transit; a busy machine takes more than one second. */
+const FIRST_REQUEST_MS = 3_000;
 /** Milliseconds for aborted requests to send their errors. */
 const LAST_WORDS_MS = 1_000;
 

@@ -1,7 +1,7 @@
 /*
  * What the supervisor and its workers tell each other over the channel that Node opens between them. Messages are
  * cloned by structure, so they may carry bytes. They arrive in the order in which they were sent, connections included,
- * which makes a hand-over exact: after `left`, no connection is on its way to that worker any more.
+ * so after `left` no connection is on its way to that worker.
  */
 
 import type { SiblingAnswers } from '../../core/runtime/index.js';

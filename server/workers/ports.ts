@@ -37,7 +37,7 @@ export class Ports {
     // A client may end its side after the request, and no small answer waits for an acknowledgement, as in Node's HTTP.
     const server = createServer({ pauseOnConnect: true, allowHalfOpen: true, noDelay: true });
     server.on('connection', (socket) => {
-      // A client that is gone already is nobody's failure.
+      // A client may be gone already, which is no failure.
       socket.on('error', () => {});
       this.#deal({ port, socket });
     });

@@ -1,7 +1,7 @@
 /*
  * Questions of one worker to all others, which the supervisor passes on. It remembers the last answer of each worker on
- * each topic. When a worker ends, that answer is added to those of the workers that ended before it: whoever adds up
- * what the workers have counted never sees the sum fall below what it has seen before.
+ * each topic. When a worker ends, that answer is added to those of the workers that ended before it: the sum over
+ * all workers that a reader has seen never falls.
  */
 
 import type { SiblingAnswers } from '../../core/runtime/index.js';

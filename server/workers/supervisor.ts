@@ -114,7 +114,7 @@ class Supervisor {
   async run(): Promise<number> {
     process.on('SIGINT', () => this.#stop('SIGINT'));
     process.on('SIGTERM', () => this.#stop('SIGTERM'));
-    // A terminal that is closed sends SIGHUP as well, and nobody is left then who could stop the gateway.
+    // A terminal that is closed sends SIGHUP as well, and then the gateway has no operator who could stop it.
     process.on('SIGHUP', () => (process.stdin.isTTY ? this.#stop('SIGTERM') : this.#reload()));
     const [first, ...others] = this.#places;
     if (!first) throw new RangeError('A supervisor needs at least one worker.');
