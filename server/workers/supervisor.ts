@@ -130,12 +130,12 @@ class Supervisor {
   #start(place: Place, announces = false): Worker {
     const { index } = place;
     const { length: count } = this.#places;
-    const told: WorkerPlace = { index, count, background: index === 1, announces, ports: this.#numbers };
+    const assigned: WorkerPlace = { index, count, background: index === 1, announces, ports: this.#numbers };
     // The output of a worker is a pipe, which does not tell who reads it.
     const LOG_FORMAT = this.#environment.LOG_FORMAT ?? (process.stderr.isTTY ? 'text' : 'json');
     const [, program = ''] = process.argv;
     const child = fork(program, process.argv.slice(2), {
-      env: { ...this.#environment, LOG_FORMAT, [PLACE_VARIABLE]: JSON.stringify(told) },
+      env: { ...this.#environment, LOG_FORMAT, [PLACE_VARIABLE]: JSON.stringify(assigned) },
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
@@ -162,7 +162,7 @@ class Supervisor {
       this.#ports.add(taker);
       if (place.worker === worker) place.state = 'ready';
       ready.resolve(undefined);
-      this.#tellStates();
+      this.#sendStates();
     });
     // A broken channel, or no process at all; what counts is that it ended.
     child.on('error', () => {});
@@ -201,7 +201,7 @@ class Supervisor {
     if (place.worker === worker) {
       place.worker = undefined;
       place.state = 'down';
-      this.#tellStates();
+      this.#sendStates();
       if (wasReady && this.#stoppedAt === undefined) void this.#beforeRestart(worker).then(() => this.#keep(place));
     }
     if (this.#stoppedAt === undefined) return;
@@ -264,7 +264,7 @@ class Supervisor {
     if (this.#running.has(old)) {
       place.worker = old;
       place.state = 'ready';
-      this.#tellStates();
+      this.#sendStates();
     } else void this.#keep(place);
     return false;
   }
@@ -290,7 +290,7 @@ class Supervisor {
     }
   }
 
-  #tellStates(): void {
+  #sendStates(): void {
     const states = this.#places.map(({ index, worker, state, restarts }) => ({
       index,
       pid: worker?.child.pid ?? 0,
