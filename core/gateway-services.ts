@@ -52,13 +52,11 @@ import {
   BROWSER,
   CACHE,
   CLOCK,
-  createPluginHost,
-  createRegistry,
   createToken,
   HTTP,
   LOGGER,
-  type PluginHost,
-  type Registry,
+  PluginHost,
+  Registry,
   type RootScope,
   registerInstanceServices,
   STORAGE,
@@ -168,12 +166,12 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     return ffmpeg ? createAudioFilters(ffmpeg) : absentAudioFilters;
   });
   registerInstanceServices(root);
-  root.provideFactory(REGISTRY, (get) => createRegistry(get(LOGGER)));
+  root.provideFactory(REGISTRY, (get) => new Registry(get(LOGGER)));
   root.provideFactory(
     PLUGIN_HOST,
     (get) => {
       const isMet = (need: Need) => (need === 'browser' ? get(BROWSER).available : get(MEDIA).ffmpeg !== undefined);
-      return createPluginHost({
+      return new PluginHost({
         root,
         registry: get(REGISTRY),
         logger: get(LOGGER),
