@@ -149,7 +149,15 @@ export const TEXTS = createToken<TextService>('texts');
  * configured. HTTP and the browser are registered already.
  */
 export function registerServices(root: RootScope, options: GatewayOptions): void {
-  const { services = {}, trustedOrigins = [], jobs } = options;
+  registerTools(root, options);
+  registerInstanceServices(root);
+  registerPlugins(root, options);
+  registerExtraction(root, options);
+  registerModels(root, options);
+}
+
+function registerTools(root: RootScope, options: GatewayOptions): void {
+  const { services = {} } = options;
   root.provide(CLOCK, services.clock ?? systemClock);
   root.provide(LOGGER, services.logger ?? silentLogger);
   root.provide(STORAGE, services.storage ? writeInSpans(services.storage) : absentStorage);
@@ -165,7 +173,9 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     const { ffmpeg } = get(MEDIA);
     return ffmpeg ? createAudioFilters(ffmpeg) : absentAudioFilters;
   });
-  registerInstanceServices(root);
+}
+
+function registerPlugins(root: RootScope, options: GatewayOptions): void {
   root.provideFactory(REGISTRY, (get) => new Registry(get(LOGGER)));
   root.provideFactory(
     PLUGIN_HOST,
@@ -175,9 +185,9 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
         root,
         registry: get(REGISTRY),
         logger: get(LOGGER),
-        trustedOrigins,
+        trustedOrigins: options.trustedOrigins ?? [],
         baseFolder: options.baseFolder ?? process.cwd(),
-        meter: services.meter,
+        meter: options.services?.meter,
         unmet: (need) => (isMet(need) ? undefined : 'none is configured or found'),
       });
     },
@@ -188,7 +198,10 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     () => new AbortController(),
     (lifetime) => lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.')),
   );
+}
 
+function registerExtraction(root: RootScope, options: GatewayOptions): void {
+  const { jobs } = options;
   root.provideFactory(AUDIO_LINKS, () => options.audioLinks && createAudioLinks(options.audioLinks));
   root.provideFactory(
     AUDIO_FILES,
@@ -220,7 +233,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
       cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
       ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
       audioExpected: links !== undefined,
-      meter: services.meter,
+      meter: options.services?.meter,
     });
   });
   root.provideFactory(
@@ -242,7 +255,10 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
       logger: get(LOGGER),
     }),
   );
+}
 
+function registerModels(root: RootScope, options: GatewayOptions): void {
+  const { services = {}, trustedOrigins = [], jobs } = options;
   root.provideFactory(AUDIO, (get) => createAudio({ registry: get(REGISTRY), host: get(PLUGIN_HOST), ...get(MEDIA) }));
   root.provideFactory(IMAGES, (get) => {
     if (!jobs || !services.storage) return undefined;
