@@ -23,17 +23,12 @@ import type {
   Storage,
 } from './contracts/index.js';
 import {
-  type AudioFiles,
-  type AudioLinks,
-  createAudioFiles,
-  createAudioLinks,
-  createExtractionJobs,
-  createExtractionService,
-  createSubmissions,
-  type ExtractionJobs,
-  type ExtractionService,
+  AudioFiles,
+  AudioLinks,
+  ExtractionJobs,
+  ExtractionService,
   type JobsOptions,
-  type Submissions,
+  Submissions,
 } from './extraction/index.js';
 import { createImages, createReferences, type ImageService, type ImagesOptions } from './images/index.js';
 import {
@@ -202,16 +197,16 @@ function registerPlugins(root: RootScope, options: GatewayOptions): void {
 
 function registerExtraction(root: RootScope, options: GatewayOptions): void {
   const { jobs } = options;
-  root.provideFactory(AUDIO_LINKS, () => options.audioLinks && createAudioLinks(options.audioLinks));
+  root.provideFactory(AUDIO_LINKS, () => options.audioLinks && new AudioLinks(options.audioLinks));
   root.provideFactory(
     AUDIO_FILES,
     (get) => {
       const links = get(AUDIO_LINKS);
       return (
         links &&
-        createAudioFiles({
+        new AudioFiles({
           links,
-          match: get(EXTRACTION).match,
+          extraction: get(EXTRACTION),
           host: get(PLUGIN_HOST),
           storage: get(STORAGE),
           http: get(HTTP),
@@ -225,7 +220,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
   );
   root.provideFactory(EXTRACTION, (get) => {
     const links = get(AUDIO_LINKS);
-    return createExtractionService({
+    return new ExtractionService({
       registry: get(REGISTRY),
       host: get(PLUGIN_HOST),
       cache: get(CACHE),
@@ -240,7 +235,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
     EXTRACTION_JOBS,
     (get) =>
       jobs &&
-      createExtractionJobs({
+      new ExtractionJobs({
         ...jobs,
         extraction: get(EXTRACTION),
         registry: get(REGISTRY),
@@ -248,12 +243,14 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
         logger: get(LOGGER),
       }),
   );
-  root.provideFactory(SUBMISSIONS, (get) =>
-    createSubmissions({
-      extraction: get(EXTRACTION),
-      jobs: get(EXTRACTION_JOBS),
-      logger: get(LOGGER),
-    }),
+  root.provideFactory(
+    SUBMISSIONS,
+    (get) =>
+      new Submissions({
+        extraction: get(EXTRACTION),
+        jobs: get(EXTRACTION_JOBS),
+        logger: get(LOGGER),
+      }),
   );
 }
 
