@@ -30,7 +30,7 @@ import {
   type JobsOptions,
   Submissions,
 } from './extraction/index.js';
-import { createImages, createReferences, type ImageService, type ImagesOptions } from './images/index.js';
+import { createReferences, ImageService, type ImagesOptions } from './images/index.js';
 import {
   absentAudioFilters,
   createAudioFilters,
@@ -262,7 +262,7 @@ function registerModels(root: RootScope, options: GatewayOptions): void {
     const { signal } = get(CLIENT_LIFETIME);
     const imageFiles = createImageFiles();
     const http = get(HTTP).scoped({ timeoutMs: REFERENCE_MS, trustedOrigins, signal });
-    return createImages({
+    return new ImageService({
       ...options.images,
       store: jobs.store,
       storage: get(STORAGE),

@@ -7,11 +7,10 @@ import './errors.js';
 
 export {
   absentImages,
-  createImages,
   filesOfImageJob,
   type ImageJob,
   type ImageRequest,
-  type ImageService,
+  ImageService,
   type ImageSubmission,
   type Images,
   type ImagesOptions,

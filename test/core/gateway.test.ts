@@ -396,7 +396,7 @@ describe('createGateway', () => {
           await chain.run(link.id, signal);
           return inventedExtraction(link.id);
         };
-        return { extractors: [inventedExtractor({ extract, methods: chain.methods })] };
+        return { extractors: [inventedExtractor({ extract, methods: () => chain.methods() })] };
       },
     });
     await using gateway = await createGateway({ plugins: [{ use: climbing, timeoutMs: 1000 }] });
