@@ -53,7 +53,7 @@ export function createProgram(): Command {
     .addHelpText('after', settingsHelp)
     .action(async ({ firstRun, role }: { firstRun?: boolean; role?: 'api' | 'worker' }) => {
       await runCommand(async (settings) => {
-        const { serve } = await import('../main.js');
+        const { serve } = await import('../serve.js');
         return serve({ settings, environment: process.env, firstRun, role, print });
       });
       // Everything was closed; a plugin's remaining handles must not keep the process alive.
