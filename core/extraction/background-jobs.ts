@@ -17,7 +17,7 @@ import type {
   Submission,
   SubmitRequest,
 } from '../contracts/index.js';
-import { type JobRecord, type JobRun, type Jobs, type JobWorkers, queueFull } from '../jobs/index.js';
+import { type JobRecord, type JobRun, type Jobs, type JobWorkers, kindOfJob, queueFull } from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Extracted, ExtractionJobSummary, ExtractionService, Item } from './extraction.js';
@@ -25,8 +25,6 @@ import type { CachedResult } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
-/** Unknown fields of a request never reach the database. */
-const JOB_ID = /^exjob_[A-Za-z0-9_-]{1,64}$/;
 
 /** Background extraction, if the platform's extractor allows it. */
 export interface ExtractionJobs {
@@ -159,10 +157,10 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
       return { rateLimited, ...answered };
     },
     async find(id, owner) {
-      return viewOf(JOB_ID.test(id) ? await store.find(id, owner) : undefined);
+      return viewOf(kindOfJob(id) === 'extraction' ? await store.find(id, owner) : undefined);
     },
     async cancel(id, owner) {
-      return viewOf(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
+      return viewOf(kindOfJob(id) === 'extraction' ? await store.cancel(id, owner) : undefined);
     },
     start() {
       const needed = registry.extractors.some(({ contribution }) => contribution.background);

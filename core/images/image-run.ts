@@ -17,11 +17,12 @@ import type {
   PartialImages,
   Usage,
 } from '../contracts/index.js';
-import type { Charge, JobRun } from '../jobs/index.js';
+import type { JobRun } from '../jobs/index.js';
 import type { ImageFiles, OutputFormat } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { ImageCharge } from './image-jobs.js';
 import { checkMask, type ReferenceFiles, type References, type StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
 
@@ -66,7 +67,7 @@ export type ImageRun = (
   task: ImageTask,
   job: Pick<JobRun, 'id' | 'attempts'>,
   signal: AbortSignal,
-  ask: (charge: Charge) => Promise<void>,
+  ask: (charge: ImageCharge) => Promise<void>,
 ) => Promise<ImageResult>;
 
 /** One run of a job: input images → the model → the exact canvas → files. */
@@ -182,14 +183,14 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
 
 interface Asking {
   signal: AbortSignal;
-  ask(charge: Charge): Promise<void>;
+  ask(charge: ImageCharge): Promise<void>;
 }
 
 /** Output tokens that a partial image costs at the vendors who bill tokens. */
 const PARTIAL_TOKENS = 100;
 
 /** What a task costs from the moment that its vendor is asked, if the image is never seen. */
-function chargeOf({ model, size, options }: ImageTask): Charge {
+function chargeOf({ model, size, options }: ImageTask): ImageCharge {
   const { quality } = options;
   const image = {
     ...(size !== 'auto' && { width: size.width, height: size.height }),

@@ -17,10 +17,20 @@ import type {
   Storage,
   StoredBody,
 } from '../contracts/index.js';
-import type { Accepted, Charge, JobFilter, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
+import {
+  type Accepted,
+  type JobFilter,
+  type JobRecord,
+  type JobRun,
+  type Jobs,
+  type JobWorkers,
+  kindOfJob,
+  type WaitOptions,
+} from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { ImageCharge } from './image-jobs.js';
 import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialListener } from './partial-images.js';
 import {
@@ -146,7 +156,6 @@ const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
 const DEFAULT_FILE_MS = 7 * 24 * 60 * 60 * 1000;
 /** Jobs of another kind are not handled here. */
-const JOB_ID = /^imgjob_/;
 /** Time for input images, the slowest model with its retries, decoding and storing. */
 const RUN_MS = 360_000;
 const QUEUED_MS = 60 * 60 * 1000;
@@ -245,7 +254,11 @@ export function createImages(options: ImageServiceOptions): ImageService {
     tidying.add(tidied);
   }
 
-  async function work(job: JobRun, signal: AbortSignal, ask: (charge: Charge) => Promise<void>): Promise<ImageResult> {
+  async function work(
+    job: JobRun,
+    signal: AbortSignal,
+    ask: (charge: ImageCharge) => Promise<void>,
+  ): Promise<ImageResult> {
     const task = job.input as ImageTask;
     try {
       return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal, ask);
@@ -259,7 +272,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
     tidyLater(job, namesOf(result as ImageResult));
   }
 
-  function charge({ summary }: JobRun, result: unknown): Charge {
+  function charge({ summary }: JobRun, result: unknown): ImageCharge {
     const { image, usage, quality } = result as ImageResult;
     const { width, height } = image;
     const made = { width, height, ...(quality !== undefined && { quality }) };
@@ -330,7 +343,7 @@ export function createImages(options: ImageServiceOptions): ImageService {
     list: async (owner, limit, filter) =>
       (await store.latest(owner, limit, { ...filter, kind: 'image', results: true })).map(view),
     async cancel(id, owner) {
-      const record = existing(JOB_ID.test(id) ? await store.cancel(id, owner) : undefined);
+      const record = existing(kindOfJob(id) === 'image' ? await store.cancel(id, owner) : undefined);
       tidyLater(record, []);
       return view(record);
     },

@@ -29,7 +29,6 @@ import {
   type Route,
   readJson,
   requiredField,
-  type ServerContext,
   streamed,
   toGatewayError,
 } from '../http/index.js';
@@ -39,6 +38,7 @@ import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,
   AudioFormat,
+  type AudioServices,
   AudioText,
   createFieldCheck,
   FORM_FIELDS,
@@ -57,7 +57,7 @@ const EFFECTS = '/v1/audio/sound-effects';
 const CHANGER = '/v1/audio/voice-changer';
 
 /** Audio made by models: speech, converted voices, sound effects. */
-export function speechRoutes(server: ServerContext): Route[] {
+export function speechRoutes(server: AudioServices): Route[] {
   const { gateway, bodies } = server;
   const readBody = (context: RequestContext, key: string | undefined, { properties }: { properties: object }) =>
     readJson(context.req, context.res, {

@@ -24,11 +24,18 @@ import {
   OneOf,
   type Route,
   requiredField,
-  type ServerContext,
   streamed,
   Text,
 } from '../http/index.js';
-import { AUDIO_ROUTE, FORM_FIELDS, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
+import {
+  AUDIO_ROUTE,
+  type AudioServices,
+  FORM_FIELDS,
+  MAX_NAME_LENGTH,
+  MAX_TEXT_LENGTH,
+  useUpload,
+  workOnAudio,
+} from './audio.js';
 
 const ROUTES = [
   {
@@ -100,7 +107,7 @@ const TranscriptSchema = Type.Object(
 );
 
 /** Transcriptions, in the language of the audio or in English. */
-export function transcriptionRoutes(server: ServerContext): Route[] {
+export function transcriptionRoutes(server: AudioServices): Route[] {
   const { gateway } = server;
   const body = {
     type: 'multipart/form-data',

@@ -20,7 +20,7 @@ export const serve = defineCommand({
   exits: true,
   run: async (settings, { firstRun, role }): Promise<number> => {
     const print = (text: string) => void process.stdout.write(text);
-    return (await import('../main.js')).serve({ settings, environment: process.env, firstRun, role, print });
+    return (await import('../serve.js')).serve({ settings, environment: process.env, firstRun, role, print });
   },
 });
 

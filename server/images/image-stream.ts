@@ -29,13 +29,15 @@ export interface ImageStream {
   wait(): Promise<ImageJob>;
 }
 
+type StreamServices = Pick<ServerContext, 'gateway' | 'clock' | 'baseUrl'>;
+
 /** Sends the events of a job until its end. */
-export async function sendImageStream(server: ServerContext, context: RequestContext, stream: ImageStream) {
+export async function sendImageStream(server: StreamServices, context: RequestContext, stream: ImageStream) {
   await sendEvents(context, { status: 200, headers: {} }, withKeepAlive(eventsOf(server, context, stream)));
 }
 
 async function* eventsOf(
-  server: ServerContext,
+  server: StreamServices,
   context: RequestContext,
   stream: ImageStream,
 ): AsyncGenerator<string | AsyncIterable<Uint8Array>> {

@@ -24,7 +24,6 @@ import {
   type RequestContext,
   type Route,
   readWait,
-  type ServerContext,
   sendBytes,
   sendEvents,
 } from '../http/index.js';
@@ -32,12 +31,19 @@ import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } f
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { JOB_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
-import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
+import {
+  IMAGE_EXAMPLE,
+  IMAGE_ROUTE,
+  ImageJobBodySchema,
+  type ImageServices,
+  SUBMISSION_ERRORS,
+  submitImage,
+} from './image-request.js';
 
 const ROUTE = '/v1/images/jobs';
 
 /** Image jobs: submit, poll, stream events, cancel. `core/images/images.ts` describes the way of a job. */
-export function imageRoutes(server: ServerContext): Route[] {
+export function imageRoutes(server: ImageServices): Route[] {
   const { gateway, polls, waiting, drain, clock, baseUrl, keys } = server;
 
   async function submitJob(context: RequestContext): Promise<void> {
