@@ -24,8 +24,8 @@ export {
   type UpstreamWords,
 } from './runtime/errors.js';
 export type { DefinitiveCode, TransientCode } from './runtime/source-errors.js';
-export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chats/chat-answers.js';
 export { fitToolId, type ToolName, ToolNames } from './text/chats/tool-names.js';
+export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chats/translation.js';
 export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';

@@ -7,7 +7,9 @@
 
 import type Router from '@koa/router';
 import type Koa from 'koa';
-import { GatewayError } from '../core/runtime/index.js';
+import type { Gateway } from 'mediagate';
+import type { Tracer } from '../core/contracts/index.js';
+import { type Clock, GatewayError, type Logger } from '../core/runtime/index.js';
 import {
   agentRoutes,
   createAccountView,
@@ -15,15 +17,15 @@ import {
   createSessionGuard,
   createSessionService,
   deviceApiRoutes,
+  type Identity,
   signInRoutes,
   signOutRoutes,
   userRoutes,
 } from './accounts/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
+import type { BudgetOwners, Budgets } from './budgets/index.js';
 import {
-  type AccountContext,
   App,
-  type AppDependencies,
   addField,
   addRoutes,
   allowOrigins,
@@ -46,13 +48,16 @@ import {
   type Route,
   type RoutedContext,
   requestIdOf,
-  type ServerContext,
+  type SiteAddress,
   setSecurityHeaders,
 } from './http/index.js';
+import type { IdempotencyService } from './idempotency/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
-import { createAuth } from './keys/index.js';
+import { createAuth, type KeyTable, type Pepper } from './keys/index.js';
+import type { RateLimits } from './limits/index.js';
 import { extractBatchRoutes, extractRoutes, oembedRoutes } from './links/index.js';
 import {
+  type ClosableStoredResponses,
   createModelPaths,
   embeddingRoutes,
   messageRoutes,
@@ -60,13 +65,106 @@ import {
   storedResponseRoutes,
   textRoutes,
 } from './models/index.js';
-import { endRequestSpan, handleInSpan, healthRoutes, metricsRoutes } from './observability/index.js';
+import {
+  endRequestSpan,
+  type Health,
+  handleInSpan,
+  healthRoutes,
+  type Metrics,
+  metricsRoutes,
+} from './observability/index.js';
 import { openApiRoutes } from './openapi/index.js';
-import { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payments/index.js';
+import {
+  type PaymentSecrets,
+  type PaymentService,
+  paymentRoutes,
+  paymentStatusRoutes,
+  paymentWebhookRoutes,
+} from './payments/index.js';
 import { personalDataRoutes } from './personal-data/index.js';
+import type { Catalogue, FreeTierPeriod } from './plans/index.js';
+import type { Prices } from './prices/index.js';
 import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
-import { usageRoutes } from './usage/index.js';
-import { IMAGE_WEBHOOK, webhookRoutes } from './webhooks/index.js';
+import type { AccountState, State } from './state.js';
+import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
+import { IMAGE_WEBHOOK, type WebhookService, webhookRoutes } from './webhooks/index.js';
+
+/** The dependencies of an app. */
+export interface AppDependencies {
+  gateway: Gateway;
+  logger: Logger;
+  clock: Clock;
+  keys: KeyTable;
+  rateLimits: RateLimits;
+  usage: UsageService;
+  answers: IdempotencyService;
+  budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
+  usageLog: UsageLog;
+  responses: Pick<ClosableStoredResponses, 'unknownItems'>;
+  health: Health;
+  /** Default: none. */
+  prices?: Prices;
+  /** Default: `webhook_url` is ignored. */
+  webhooks?: WebhookService;
+  /** Counts requests. Default: no metrics. */
+  metrics?: Metrics;
+  /** Default: no tracing. */
+  tracer?: Tracer;
+  /** User accounts. Default: none, and sign-in is disabled. */
+  account?: AccountDependencies;
+  /** Public address of this gateway, without a trailing slash. Called whenever a link is made. */
+  baseUrl(): string;
+  /** Whether other image sizes than the named ones are accepted. */
+  anyImageSize: boolean;
+  /** Images per account and UTC day, of operators' keys. Default: unlimited. */
+  imageDailyLimit?: number;
+  /** Images per site account and UTC day, if its plan names no limit. Default: as `imageDailyLimit`. */
+  accountImageDailyLimit?: number;
+  /** Share of a queue, above 0 to 1, that open jobs of a site account may take. Default 0.1. */
+  accountQueueShare?: number;
+  /** Maximum bytes of an uploaded audio file. Default 26,214,400. */
+  audioMaxBytes?: number;
+  /** Maximum bytes of a body on text routes. Default 33,554,432. */
+  textMaxBytes?: number;
+  /** Whether the routes of Anthropic's format are enabled. Default false. */
+  messagesEnabled?: boolean;
+  /** Whether the names of the service document are listed for models with names of their own. Default true. */
+  modelAliases?: boolean;
+  /** Origins of pages that may call the API; `*` is every origin. Default: none. */
+  corsOrigins?: readonly string[];
+  /** Addresses and networks of proxies with a trusted `X-Forwarded-For`. Default: none. */
+  trustedProxies?: readonly string[];
+  /** URL of the page where keys are made; named in errors about missing keys. Default: not named. */
+  siteUrl?: string;
+  /** Refused requests with a body above 64 KiB per account and minute, before more of them get 429. Default 60. */
+  refusedBodiesPerMinute?: number;
+  /** Whether metrics are also served here, publicly. Default false. */
+  publicMetrics?: boolean;
+}
+
+/** The dependencies of the account part of the server. */
+export interface AccountDependencies {
+  state: AccountStores;
+  identity: Identity;
+  catalogue: Catalogue;
+  freeTierPeriod: FreeTierPeriod;
+  payments: PaymentService;
+  /** Names of the configured webhook senders. */
+  paymentSecrets: PaymentSecrets;
+  /** The pepper for hashing new keys. */
+  pepper: Pepper;
+  /** The public address of the site. */
+  site(): SiteAddress;
+}
+
+/** The part of the state that accounts use. */
+type AccountStores = Omit<AccountState, 'audit'> &
+  Pick<State, 'keys' | 'jobs' | 'erasures' | 'personalExport' | 'files'>;
+
+/** What the routes of an app work with. */
+export type AppServices = ReturnType<typeof createServerContext>;
+/** What the routes of accounts work with. */
+type AppAccountServices = NonNullable<ReturnType<typeof createAccountContext>>;
 
 type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
   Partial<Pick<AppDependencies, 'baseUrl' | 'corsOrigins'>>;
@@ -80,7 +178,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const accounts = createAccountContext(server);
   const { keys, clock, addressOf, siteUrl } = server;
   const auth = createAuth({ keys, failures: createFixedWindowLimiter(clock), addressOf, siteUrl });
-  const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.account.site);
+  const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader, advice } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
@@ -142,7 +240,7 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
 }
 
 /** Every route, as it is declared. */
-export function createRoutes(server: ServerContext, accounts: AccountContext | undefined): Route[] {
+export function createRoutes(server: AppServices, accounts: AppAccountServices | undefined): Route[] {
   const { health, metrics, publicMetrics = false, routes } = server;
   routes.push(
     ...healthRoutes(health),
@@ -288,7 +386,7 @@ const TEXT_MAX_BYTES = 32 * 1024 * 1024;
 /** Bodies of callers without a key or a session: they are small, and have a budget of their own. */
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
-export function createServerContext(dependencies: AppDependencies): ServerContext {
+export function createServerContext(dependencies: AppDependencies) {
   const { clock, health, metrics, trustedProxies = [], refusedBodiesPerMinute } = dependencies;
   const refusals = createFixedWindow(clock, refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
   const bodies = createBodyBudget({ refusals });
@@ -307,23 +405,35 @@ export function createServerContext(dependencies: AppDependencies): ServerContex
     polls: createPollGuard(clock),
     waiting: createSemaphore(),
     drain: health.drain,
-    routes: [],
+    /** Every route, as it is declared. */
+    routes: [] as Route[],
   };
 }
 
 /** Undefined without accounts. */
-export function createAccountContext(server: ServerContext): AccountContext | undefined {
+export function createAccountContext(server: AppServices) {
   const { account, budgets, usageLog, rateLimits, accountImageDailyLimit: imageDailyLimit } = server;
   if (!account) return undefined;
   const { currency } = server.prices ?? {};
   const { clock } = server.keys;
-  const { state, site } = account;
-  const { accounts, keys, jobs } = state;
+  const { state, ...services } = account;
+  const { accounts, keys, jobs, sessions, users, signIns, deviceGrants, orders, erasures, personalExport, files } =
+    state;
   return {
     ...server,
+    ...services,
+    users,
+    signIns,
+    deviceGrants,
+    orders,
+    erasures,
+    personalExport,
+    files,
+    accounts,
+    jobs,
+    accountKeys: keys,
     clock,
-    account,
-    sessions: createSessionService(state.sessions, site),
+    sessions: createSessionService(sessions, account.site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
     publicBodies: createBodyBudget(PUBLIC_BODIES),
   };

@@ -6,6 +6,10 @@
  * opened before is closed.
  */
 
+// Both declare their kinds of jobs, which this process reads and runs.
+import '../core/extraction/index.js';
+import '../core/images/index.js';
+
 import { createDatabaseClock, createInstances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
@@ -73,7 +77,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const sharedClock = settings.rateLimitClock ?? (engine === 'sqlite' ? clock : undefined);
     const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
-    const dispatcher = openDispatcher({ databaseUrl, pollMs });
+    const dispatcher = openDispatcher({ databaseUrl, pollMs, siblings: settings.siblings });
     const alertTable = settings.budgetAlerts ? createAlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const admission = {

@@ -89,6 +89,7 @@ if (quick) {
     `This was a quick run: ${done} of ${found.length} files, on SQLite alone and without a browser. ${queue.left} more had no time.`,
   );
 }
+for (const title of ended.flatMap((totals) => totals.nearTimeout)) console.log(`near its timeout: ${title}`);
 const failures = ended.flatMap((totals) => totals.failures);
 for (const title of failures) console.log(`failed: ${title}`);
 const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + totals[of], 0);

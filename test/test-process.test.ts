@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,8 +16,9 @@ describe('a process of the tests', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  async function run(suites: readonly string[], order: { reverse?: boolean } = {}) {
-    const files = suites.map((_, index) => path.join(folder, `${index}.test.js`));
+  async function run(suites: readonly string[], order: { reverse?: boolean } = {}, where = '.') {
+    await mkdir(path.join(folder, where), { recursive: true });
+    const files = suites.map((_, index) => path.join(folder, where, `${index}.test.js`));
     await Promise.all(files.map((file, index) => writeFile(file, suites[index] ?? '')));
     return runTestFiles(files, order);
   }
@@ -28,7 +29,7 @@ describe('a process of the tests', () => {
       `describe('docks', () => { before(() => { throw new Error('shut'); }); it('open', () => {}); });`,
     ]);
     const failures = ['tugs sink (leak)', 'docks "before all" hook for "open" (shut)'];
-    expect(totals).to.deep.equal({ passed: 1, skipped: 1, failures });
+    expect(totals).to.deep.equal({ passed: 1, skipped: 1, failures, nearTimeout: [] });
     expect(Object.keys(seconds).map((file) => path.basename(file))).to.deep.equal(['0.test.js', '1.test.js']);
     for (const each of Object.values(seconds)) expect(each).to.be.at.least(0);
     expect(output).to.contain('Error: leak').and.to.contain('Error: shut');
@@ -39,10 +40,19 @@ describe('a process of the tests', () => {
       const test = (title: string) => `it('${name} ${title}', () => console.log('ran ${name} ${title}'));`;
       return `describe('${name}', () => { ${test('1')} ${test('2')} describe('in it', () => { ${test('3')} }); });`;
     });
-    const ran = async (order?: { reverse: boolean }) =>
-      [...(await run(suites, order)).output.matchAll(/ran (\w \d)/g)].map(([, title]) => title);
+    const ran = async (order?: { reverse: boolean }, where?: string) =>
+      [...(await run(suites, order, where)).output.matchAll(/ran (\w \d)/g)].map(([, title]) => title);
     expect(await ran()).to.deep.equal(['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'b 3']);
     expect(await ran({ reverse: true })).to.deep.equal(['b 2', 'b 1', 'b 3', 'a 2', 'a 1', 'a 3']);
+    const walks = path.join('test', 'e2e', 'tugs');
+    expect(await ran({ reverse: true }, walks)).to.deep.equal(['b 1', 'b 2', 'b 3', 'a 1', 'a 2', 'a 3']);
+  });
+
+  it('names tests that take more than a third of their time', async () => {
+    const wait = `() => new Promise((resolve) => setTimeout(resolve, 500))`;
+    const { passed, nearTimeout } = await run([`it('slow', ${wait}).timeout(1_400); it('quick', ${wait});`]);
+    expect(passed).to.equal(2);
+    expect(nearTimeout.join()).to.match(/^slow \(0\.\d of 1\.4 s\)$/);
   });
 
   for (const [death, code] of [
@@ -60,7 +70,7 @@ describe('a process of the tests', () => {
 
 describe('a process that starts others', () => {
   it('ends them however many signals it is sent', async () => {
-    const support = pathToFileURL(path.join(packageRoot, 'dist', 'test', 'support', 'command-line.js'));
+    const support = pathToFileURL(path.join(packageRoot, 'dist', 'test', 'support', 'processes', 'command-line.js'));
     // The second signal comes while the handlers of "exit" are at work, which take their time here.
     const program = `
       import { writeSync } from 'node:fs';

@@ -18,7 +18,7 @@ import type {
   Submission,
   SubmitRequest,
 } from '../contracts/index.js';
-import { type JobRecord, type JobRun, type Jobs, type JobWorkers, queueFull } from '../jobs/index.js';
+import { type JobRecord, type JobRun, type Jobs, type JobWorkers, kindOfJob, queueFull } from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Extracted, ExtractionJobSummary, ExtractionService, Item } from './extraction.js';
@@ -26,8 +26,6 @@ import type { CachedResult } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
-/** Unknown fields of a request never reach the database. */
-const JOB_ID = /^exjob_[A-Za-z0-9_-]{1,64}$/;
 
 /** The job store, and its limits. */
 export interface JobsOptions {
@@ -106,12 +104,12 @@ export class ExtractionJobs {
 
   /** @throws GatewayError `job_not_found`. */
   async find(id: string, owner: string): Promise<ExtractionJob> {
-    return this.#viewOf(JOB_ID.test(id) ? await this.#options.store.find(id, owner) : undefined);
+    return this.#viewOf(kindOfJob(id) === 'extraction' ? await this.#options.store.find(id, owner) : undefined);
   }
 
   /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
   async cancel(id: string, owner: string): Promise<ExtractionJob> {
-    return this.#viewOf(JOB_ID.test(id) ? await this.#options.store.cancel(id, owner) : undefined);
+    return this.#viewOf(kindOfJob(id) === 'extraction' ? await this.#options.store.cancel(id, owner) : undefined);
   }
 
   async #run(record: JobRun, signal: AbortSignal): Promise<JobResult> {

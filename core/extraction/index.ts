@@ -5,6 +5,8 @@
 
 // Declares its error codes.
 import './errors.js';
+// Declares its kind of jobs.
+import './extraction-jobs.js';
 
 export {
   ExtractionJobs,

@@ -18,7 +18,7 @@ import type {
   PartialImages,
   Usage,
 } from '../contracts/index.js';
-import type { Charge, JobRun } from '../jobs/index.js';
+import type { JobRun } from '../jobs/index.js';
 import type { ImageFiles, OutputFormat } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
 import {
@@ -29,6 +29,7 @@ import {
   readReportedUsage,
 } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { ImageCharge } from './image-jobs.js';
 import { checkMask, type ReferenceFiles, type References, type StoredReference } from './references.js';
 import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
 
@@ -73,7 +74,7 @@ interface ImageRunOptions {
 interface Asking {
   signal: AbortSignal;
   /** Stores what the vendor may bill, before it is asked. */
-  ask(charge: Charge): Promise<void>;
+  ask(charge: ImageCharge): Promise<void>;
 }
 
 /** One run of a job: input images → the model → the exact canvas → files. */
@@ -89,7 +90,7 @@ export class ImageRun {
     task: ImageTask,
     { id, attempts }: Pick<JobRun, 'id' | 'attempts'>,
     signal: AbortSignal,
-    ask: (charge: Charge) => Promise<void>,
+    ask: (charge: ImageCharge) => Promise<void>,
   ): Promise<ImageResult> {
     const { clock, logger } = this.#options;
     const startedAt = clock.monotonic();
@@ -201,7 +202,7 @@ export class ImageRun {
 const PARTIAL_TOKENS = 100;
 
 /** What a task costs from the moment that its vendor is asked, if the image is never seen. */
-function chargeOf({ model, size, options }: ImageTask): Charge {
+function chargeOf({ model, size, options }: ImageTask): ImageCharge {
   const { quality } = options;
   const image = {
     ...(size !== 'auto' && { width: size.width, height: size.height }),

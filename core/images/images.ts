@@ -17,10 +17,20 @@ import type {
   Storage,
   StoredBody,
 } from '../contracts/index.js';
-import type { Accepted, Charge, JobFilter, JobRecord, JobRun, Jobs, JobWorkers, WaitOptions } from '../jobs/index.js';
+import {
+  type Accepted,
+  type JobFilter,
+  type JobRecord,
+  type JobRun,
+  type Jobs,
+  type JobWorkers,
+  kindOfJob,
+  type WaitOptions,
+} from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
+import type { ImageCharge } from './image-jobs.js';
 import { type ImageResult, ImageRun, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
@@ -148,8 +158,6 @@ export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
 const DEFAULT_FILE_MS = 7 * 24 * 60 * 60 * 1000;
-/** Jobs of another kind are not handled here. */
-const JOB_ID = /^imgjob_/;
 /** Time for input images, the slowest model with its retries, decoding and storing. */
 const RUN_MS = 360_000;
 const QUEUED_MS = 60 * 60 * 1000;
@@ -311,7 +319,7 @@ export class ImageService implements Images {
   }
 
   async cancel(id: string, owner: string): Promise<ImageJob> {
-    const record = existing(JOB_ID.test(id) ? await this.#options.store.cancel(id, owner) : undefined);
+    const record = existing(kindOfJob(id) === 'image' ? await this.#options.store.cancel(id, owner) : undefined);
     this.#tidyLater(record, []);
     return this.#view(record);
   }
@@ -352,7 +360,7 @@ export class ImageService implements Images {
     return provider && host.policy(provider.entry).standIn;
   }
 
-  async #work(job: JobRun, signal: AbortSignal, ask: (charge: Charge) => Promise<void>): Promise<ImageResult> {
+  async #work(job: JobRun, signal: AbortSignal, ask: (charge: ImageCharge) => Promise<void>): Promise<ImageResult> {
     const task = job.input as ImageTask;
     const resultTarget = targetOfRun(task.resultTarget, job.attempts);
     try {
@@ -392,7 +400,7 @@ function existing(record: JobRecord | undefined): JobRecord {
   return record;
 }
 
-function chargeOfResult({ summary }: JobRun, result: unknown): Charge {
+function chargeOfResult({ summary }: JobRun, result: unknown): ImageCharge {
   const { image, usage, quality } = result as ImageResult;
   const { width, height } = image;
   const made = { width, height, ...(quality !== undefined && { quality }) };

@@ -4,7 +4,10 @@
 
 // Declares its error codes.
 import './errors.js';
+// Declares its kind of jobs.
+import './image-jobs.js';
 
+export { type ImageCharge, isImageCharge } from './image-jobs.js';
 export {
   absentImages,
   filesOfImageJob,

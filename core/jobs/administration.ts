@@ -19,13 +19,13 @@ import {
   type Transaction,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { JOB_KINDS, type JobKind, kindOfJob } from './kinds.js';
+import { forEachKind, type JobKind, jobKinds, kindOfJob } from './kinds.js';
 import type { JobRecord } from './records.js';
 import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './statements.js';
 
 /** Filters and pages the list of jobs. */
 export interface JobPage {
-  /** Default: both kinds. */
+  /** Default: all kinds. */
   kind?: JobKind;
   /** Default: `queued` and `running`. */
   state?: JobState;
@@ -211,10 +211,9 @@ export function createJobAdministration({
     recentEnds: () =>
       database.run(async (queries) => {
         const since = (await clock.read(queries)) - RECENT_MS;
-        return {
-          extraction: await countEnds(queries, 'extraction', since),
-          image: await countEnds(queries, 'image', since),
-        };
+        const counts = forEachKind((): RecentEnds => ({ completed: 0, failed: 0, cancelled: 0 }));
+        for (const kind of jobKinds()) counts[kind] = await countEnds(queries, kind, since);
+        return counts;
       }),
   };
 }
@@ -355,7 +354,7 @@ function isActive(state: JobState): boolean {
 }
 
 function kindsOf(kind: JobKind | undefined): readonly JobKind[] {
-  return kind === undefined ? JOB_KINDS : [kind];
+  return kind === undefined ? jobKinds() : [kind];
 }
 
 function toListed(row: ListedRow): ListedJob {

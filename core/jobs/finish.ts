@@ -22,7 +22,7 @@ import type { CancelledJob, JobAdministration, JobCancellation } from './adminis
 import type { JobClaims } from './claim.js';
 import type { Dispatcher, Serving } from './dispatcher.js';
 import type { AdmissionHooks, EndedJob } from './jobs.js';
-import { JOB_KINDS, type JobKind, kindOfJob } from './kinds.js';
+import { type JobKind, jobKinds, kindOfJob } from './kinds.js';
 import type { JobRecord } from './records.js';
 import {
   askedCharge,
@@ -162,8 +162,8 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
     },
 
     async cancelAll(transaction, jobs) {
-      // As `cancel`: no owner joins one of them meanwhile.
-      for (const kind of JOB_KINDS) await runScript(transaction, table.lockKind(kind));
+      // So that no owner joins one of them meanwhile.
+      for (const kind of jobKinds()) await runScript(transaction, table.lockKind(kind));
       const ids: string[] = [];
       for (const { id, joined } of await endTable.lockActive(transaction, jobs)) {
         const isLeft = joined && (await table.leave(transaction, id, jobs.owner));

@@ -21,7 +21,7 @@ export {
   tooManyOpenJobs,
   type WaitOptions,
 } from './jobs.js';
-export type { JobKind } from './kinds.js';
+export { declareJobKind, type JobKind, kindOfJob } from './kinds.js';
 export type { JobFilter, JobRecord, JobRun } from './records.js';
 export { createJobs } from './service.js';
 export { hashText, toFailure, toJson } from './statements.js';

@@ -1,8 +1,8 @@
 /*
  * The contract of durable background jobs: an accepted job survives `kill -9`, runs on one worker at a time, and ends
  * once. It defines what owners see of a job, what a worker gives back, and the admission hooks with which the server
- * decides about jobs and charges for them. Ids begin with the time, so jobs accepted together share index pages. Ended
- * images are kept for 7 days and extractions for 24 hours. A run's span continues the trace of the request that
+ * decides about jobs and charges for them. Ids begin with the time, so jobs accepted together share index pages. What
+ * kinds there are, and how long ended jobs are kept, is declared by the folders that run them. A run's span continues the trace of the request that
  * submitted the job, in any process.
  */
 
@@ -53,17 +53,12 @@ export interface Accepted {
   active: number;
 }
 
-/** What a completed job costs; written once, at its completion. */
+/** What a completed job costs; written once, at its completion. Kinds add what their price depends on. */
 export interface Charge {
   model: string;
   units: number;
   /** Usage that the upstream reported. Absent if it reported none. */
   usage?: Usage;
-  /**
-   * Of an image: its pixels, and the quality that was asked for, if any. Without pixels it was not seen, and may have any
-   * size.
-   */
-  image?: { width?: number; height?: number; quality?: string };
 }
 
 export interface WorkOptions {

@@ -1,22 +1,40 @@
 /*
- * The kinds of jobs: the prefix of their ids, and how long a finished one is kept. An id states its kind, so that a
- * read knows it without a query.
+ * Declares the kinds of jobs: the prefix of their ids, and how long an ended one is kept. The folder that runs the jobs
+ * of a kind declares it, which adds it to the type `JobKind`; the queue itself knows none. Every process that reads or
+ * runs jobs imports these folders. An id states its kind, so that a read knows it without a query.
  */
 
 import { drawRandomBytes } from '../runtime/index.js';
 
+/** The kinds of all declarations: name and `true`. */
+// biome-ignore lint/suspicious/noEmptyInterface: folders add to it
+export interface JobKinds {}
+
 /** What a job does. Each kind has its own limit and workers. */
-export type JobKind = 'extraction' | 'image';
+export type JobKind = keyof JobKinds;
 
-const HOUR_MS = 60 * 60 * 1000;
+export interface JobKindDeclaration {
+  /** Start of its ids: letters and an underscore. */
+  prefix: string;
+  /** Milliseconds that an ended job is kept. */
+  retentionMs: number;
+}
 
-/** How the kinds differ. */
-const KINDS: Readonly<Record<JobKind, { prefix: string; retentionMs: number }>> = {
-  extraction: { prefix: 'exjob_', retentionMs: 24 * HOUR_MS },
-  image: { prefix: 'imgjob_', retentionMs: 7 * 24 * HOUR_MS },
-};
+const declared = new Map<JobKind, JobKindDeclaration>();
 
-export const JOB_KINDS = Object.keys(KINDS) as readonly JobKind[];
+export function declareJobKind(kind: JobKind, declaration: JobKindDeclaration): void {
+  declared.set(kind, declaration);
+}
+
+/** In the order of their names, which is the same in all processes. */
+export function jobKinds(): JobKind[] {
+  return [...declared.keys()].sort();
+}
+
+/** An object with a value for each kind. */
+export function forEachKind<Value>(make: (kind: JobKind) => Value): Record<JobKind, Value> {
+  return Object.fromEntries(jobKinds().map((kind) => [kind, make(kind)])) as Record<JobKind, Value>;
+}
 
 /**
  * Starts with the low 32 bits of the time in milliseconds: ids of the same time are adjacent in the table's index, so
@@ -25,16 +43,23 @@ export const JOB_KINDS = Object.keys(KINDS) as readonly JobKind[];
  */
 export function newJobId(kind: JobKind, at: number): string {
   const time = (at % 2 ** 32).toString(16).padStart(8, '0');
-  return `${KINDS[kind].prefix}${time}${drawRandomBytes(12).toString('hex')}`;
+  return `${declarationOf(kind).prefix}${time}${drawRandomBytes(12).toString('hex')}`;
 }
 
 /** Undefined for a text that is no id: PostgreSQL rejects a text with U+0000. */
 export function kindOfJob(id: string): JobKind | undefined {
-  const kind = JOB_KINDS.find((each) => id.startsWith(KINDS[each].prefix));
-  return kind && /^[a-z]+_[0-9a-f]{32}$/.test(id) ? kind : undefined;
+  if (!/^[a-z]+_[0-9a-f]{32}$/.test(id)) return undefined;
+  for (const [kind, { prefix }] of declared) if (id.startsWith(prefix)) return kind;
+  return undefined;
 }
 
-/** Milliseconds that a finished job is kept. */
+/** Milliseconds that an ended job is kept. */
 export function retentionMs(kind: JobKind): number {
-  return KINDS[kind].retentionMs;
+  return declarationOf(kind).retentionMs;
+}
+
+function declarationOf(kind: JobKind): JobKindDeclaration {
+  const declaration = declared.get(kind);
+  if (!declaration) throw new Error(`No loaded folder declares the jobs of kind ${kind}.`);
+  return declaration;
 }

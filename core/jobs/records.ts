@@ -7,7 +7,7 @@ import type { JobKind } from './kinds.js';
 
 /** A job as its owners see it. Times are milliseconds since 1970. */
 export interface JobRecord {
-  /** `exjob_` or `imgjob_` by kind, 32 bits of the time and 96 random ones. */
+  /** The prefix of its kind, 32 bits of the time and 96 random ones. */
   id: string;
   kind: JobKind;
   state: JobState;
@@ -19,7 +19,7 @@ export interface JobRecord {
   /** When the latest run began. */
   startedAt: number | null;
   finishedAt: number | null;
-  /** When a finished job is deleted: images after 7 days, extractions after 24 hours. */
+  /** When a finished job is deleted. */
   expiresAt: number | null;
   /** What the run returned, once completed; JSON. */
   result: unknown;

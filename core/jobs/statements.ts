@@ -10,20 +10,21 @@ import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createRowInsertScript,
+  createStatement,
   type Database,
   type DatabaseClock,
-  filled,
   type Kysely,
   lockNamed,
   type RawBuilder,
   rowsOf,
+  runScript,
   type Script,
   type Selectable,
   sql,
   type Tables,
 } from '../database/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { JOB_KINDS, type JobKind, kindOfJob, retentionMs } from './kinds.js';
+import { forEachKind, type JobKind, jobKinds, kindOfJob, retentionMs } from './kinds.js';
 import type { JobCounts, JobFilter, JobRecord, JobRun } from './records.js';
 import type { JobOwnersTable, JobsTable } from './tables.js';
 
@@ -66,11 +67,6 @@ export type NewJobRow = JobRow & typeof NEW_JOB;
 /** Queries inside or outside of a transaction. */
 type Queries = Kysely<Tables>;
 
-/** Kinds are literals in statements; see `ACTIVE`. */
-function forEachKind<Made>(make: (kind: JobKind) => Made): Readonly<Record<JobKind, Made>> {
-  return { extraction: make('extraction'), image: make('image') };
-}
-
 /** Whether a row of `jobs` belongs to the owner. */
 export function ownedBy(owner: string): RawBuilder<boolean> {
   return sql`(owner = ${owner} or exists (
@@ -81,13 +77,18 @@ export type JobTable = ReturnType<typeof createJobTable>;
 
 /** The statements that insert and read jobs, the same on both engines. */
 export function createJobTable({ engine, queries: compiler, run }: Database, clock: DatabaseClock) {
+  // Kinds are literals in statements; see `ACTIVE`.
   const inserts = forEachKind(compileInsert);
   // Every poll reads and every acceptance counts.
   const views = forEachKind(compileView);
   const counts = forEachKind(compileCount);
 
   function compileInsert(kind: JobKind) {
-    return createRowInsertScript({ queries: compiler, table: 'jobs', sample: SAMPLE, alike: { kind, ...NEW_JOB } });
+    return createRowInsertScript({
+      queries: compiler,
+      table: 'jobs',
+      alike: { kind, ...NEW_JOB },
+    });
   }
 
   function compileCount(kind: JobKind): CompiledQuery<{ active: number }> {
@@ -99,14 +100,18 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       .compile();
   }
 
-  function compileView(kind: JobKind): CompiledQuery<JobViewRow> {
-    return compiler
-      .selectFrom('jobs')
-      .select(VIEW_COLUMNS)
-      .where('id', '=', '')
-      .where(ownedBy(''))
-      .where(sql<boolean>`("finishedAt" is null or "finishedAt" > ${clock.now} - ${sql.lit(retentionMs(kind))})`)
-      .compile();
+  function compileView(kind: JobKind) {
+    const isRetained = sql<boolean>`("finishedAt" is null
+      or "finishedAt" > ${clock.compiledNow} - ${sql.lit(retentionMs(kind))})`;
+    return createStatement(({ id, owner }: { id: string; owner: string }) =>
+      compiler
+        .selectFrom('jobs')
+        .select(VIEW_COLUMNS)
+        .where('id', '=', id)
+        .where(ownedBy(owner))
+        .where(isRetained)
+        .compile(),
+    );
   }
 
   return {
@@ -133,8 +138,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
         .where(ACTIVE)
         .groupBy(['kind', 'state'])
         .execute();
-      const none = { queued: 0, running: 0, oldestQueuedMs: 0 };
-      const counts = { extraction: { ...none }, image: { ...none } };
+      const counts = forEachKind((): JobCounts => ({ queued: 0, running: 0, oldestQueuedMs: 0 }));
       for (const { kind, state, count, oldest_ms } of rows) {
         if (state === 'queued' || state === 'running') counts[kind][state] = count;
         if (state === 'queued') counts[kind].oldestQueuedMs = Math.max(0, oldest_ms);
@@ -194,15 +198,14 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
     },
 
     async find(queries: Queries, id: string, owner: string): Promise<JobViewRow | undefined> {
-      const parameters = [id, owner, owner, ...clock.parameters()];
-      const { rows } = await queries.executeQuery(filled(views[kindOfJob(id) ?? 'extraction'], parameters));
-      return rows[0];
+      const kind = kindOfJob(id);
+      return kind && (await runScript(queries, views[kind]({ id, owner })))[0];
     },
 
     /** Newest first. Jobs whose retention is over are omitted, although the sweep may not have deleted them. */
     async latest(queries: Queries, owner: string, limit: number, filter: JobFilter): Promise<ListedRow[]> {
       const { kind, state, after, results = false } = filter;
-      const kinds = kind === undefined ? JOB_KINDS : [kind];
+      const kinds = kind === undefined ? jobKinds() : [kind];
       const mark = after === undefined ? undefined : await findMark(queries, after, owner);
       const own = queries
         .selectFrom('jobs')
@@ -300,25 +303,6 @@ async function findMark(queries: Queries, id: string, owner: string): Promise<Pi
   if (mark) return mark;
   throw new GatewayError('job_not_found', 'There is no job with the id after which the list continues.');
 }
-
-const SAMPLE: Required<JobRow> = {
-  id: '',
-  kind: 'image',
-  dedupeHash: '',
-  priority: 0,
-  rank: 0,
-  summary: '',
-  input: '',
-  keyId: '',
-  queueGroup: '',
-  owner: '',
-  admission: '',
-  createdAt: 0,
-  requestId: '',
-  traceparent: '',
-  webhookUrl: '',
-  ...NEW_JOB,
-};
 
 export type JobRow = Selectable<JobsTable>;
 

@@ -1,5 +1,6 @@
 /*
- * The base of all other folders: errors, deadlines, clocks, circuit breakers, validation and the interface of the log.
+ * The base of all other folders: errors, deadlines, clocks, circuit breakers, validation, server-sent events and the
+ * interface of the log.
  * It imports nothing of core.
  */
 
@@ -68,6 +69,16 @@ export {
   tryParseJson,
 } from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
+export {
+  DONE_EVENT,
+  encodeEvent,
+  encodeLongEvent,
+  encodeTypedEvent,
+  KEEP_ALIVE,
+  KEEP_ALIVE_MS,
+  withKeepAlive,
+} from './server-sent-events.js';
+export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,
   type DefinitiveCode,

@@ -7,7 +7,7 @@
 import type { TextReply, WritingRoute } from '../contracts/index.js';
 import type { InstancePolicy } from '../plugins/index.js';
 import { isGatewayError } from '../runtime/index.js';
-import { convertBody } from './chats/chat-answers.js';
+import { convertBody } from './chats/translation.js';
 import { createEventsToWhole } from './events-to-whole.js';
 import { createWholeToEvents } from './whole-to-events.js';
 
@@ -57,7 +57,6 @@ export function checkReply(reply: TextReply): TextReply {
 }
 
 /** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
-export function bodyFailures({ failureOf }: Pick<InstancePolicy, 'failureOf'>) {
-  return (thrown: unknown, signal: AbortSignal) =>
-    isGatewayError(thrown) ? failureOf('text', thrown, signal) : thrown;
+export function bodyFailure(terms: InstancePolicy, thrown: unknown, signal: AbortSignal): unknown {
+  return isGatewayError(thrown) ? terms.failureOf('text', thrown, signal) : thrown;
 }

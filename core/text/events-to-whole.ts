@@ -7,9 +7,9 @@
 
 import type { WritingRoute } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { BodyConverter } from './chats/chat-answers.js';
-import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/chat-values.js';
 import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
+import type { BodyConverter } from './chats/translation.js';
+import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/values.js';
 import { createEventTexts } from './events.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { laterUsage } from './usage-shapes.js';

@@ -3,8 +3,8 @@
  * thread: so how long the event loop is held does not grow with the answer.
  */
 
-import type { BodyConverter } from './chats/chat-answers.js';
 import { tooLong } from './chats/response-writer.js';
+import type { BodyConverter } from './chats/translation.js';
 import { AnswerBytes } from './large-answers.js';
 import { LARGE_TEXT, type Work, workInThread } from './large-work.js';
 

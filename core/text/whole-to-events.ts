@@ -7,11 +7,10 @@
  */
 
 import type { WritingRoute } from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
-import type { BodyConverter } from './chats/chat-answers.js';
-import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/chat-values.js';
+import { DONE_EVENT, encodeEvent, encodeTypedEvent, GatewayError } from '../runtime/index.js';
 import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
-import { DONE_EVENT } from './event-rewriter.js';
+import type { BodyConverter } from './chats/translation.js';
+import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/values.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { createWholeConverter } from './whole-converter.js';
 
@@ -66,7 +65,7 @@ const ENCODERS: Readonly<Record<WritingRoute, (answer: JsonRecord) => string>> =
 
 function chatEvents({ choices, usage, object: _, ...head }: JsonRecord): string {
   const chunk = (fields: JsonRecord) =>
-    `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields })}\n\n`;
+    encodeEvent(JSON.stringify({ ...head, object: 'chat.completion.chunk', ...fields }));
   const events = listOf(choices).flatMap(({ index = 0, message, logprobs = null, finish_reason: reason }) => {
     const {
       role = 'assistant',
@@ -116,21 +115,21 @@ function callDeltas(calls: readonly JsonRecord[]): JsonRecord[] {
 }
 
 function messageEvents(message: JsonRecord): string {
-  const event = (type: string, fields: JsonRecord = {}) =>
-    `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
   const { content, stop_reason, stop_sequence = null, usage } = message;
   const begun = { ...recordOf(usage), output_tokens: 0 };
   const start = { ...message, content: [], stop_reason: null, stop_sequence: null, usage: begun };
   const blocks = listOf(content).map((block, index) => {
     const { first, deltas } = partsOf(block);
     return [
-      event('content_block_start', { index, content_block: first }),
-      ...deltas.map((delta) => event('content_block_delta', { index, delta })),
-      event('content_block_stop', { index }),
+      encodeTypedEvent('content_block_start', { index, content_block: first }),
+      ...deltas.map((delta) => encodeTypedEvent('content_block_delta', { index, delta })),
+      encodeTypedEvent('content_block_stop', { index }),
     ].join('');
   });
-  const end = event('message_delta', { delta: { stop_reason, stop_sequence }, usage: recordOf(usage) });
-  return event('message_start', { message: start }) + blocks.join('') + end + event('message_stop');
+  const end = encodeTypedEvent('message_delta', { delta: { stop_reason, stop_sequence }, usage: recordOf(usage) });
+  return (
+    encodeTypedEvent('message_start', { message: start }) + blocks.join('') + end + encodeTypedEvent('message_stop')
+  );
 }
 
 /** A block as it begins, and its changes. A block of another type begins as it is. */
@@ -166,7 +165,7 @@ function responseEvents(response: JsonRecord): string {
   let events = '';
   let sequence = 0;
   const emit = (type: string, fields: JsonRecord) => {
-    events += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`;
+    events += encodeTypedEvent(type, { sequence_number: sequence++, ...fields });
   };
   const begun = { ...response, status: 'in_progress', output: [], usage: null };
   emit('response.created', { response: begun });

@@ -20,12 +20,6 @@ import {
   toAccountRecord,
 } from './account-plans.js';
 
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly accounts: Accounts;
-  }
-}
-
 export interface PlanGrant {
   accountId: string;
   terms: PlanTerms;

@@ -19,7 +19,6 @@ import {
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
-  type AccountContext,
   type BodyBudget,
   type BodyReaderOptions,
   createAddressLimit,
@@ -34,14 +33,9 @@ import {
 } from '../http/index.js';
 import { hashToken, newToken } from '../keys/index.js';
 import { locked } from './account-plans.js';
+import type { AccountServices } from './sessions.js';
 import { asItStands } from './setup.js';
 import type { DeviceGrantsTable } from './tables.js';
-
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly deviceGrants: DeviceGrants;
-  }
-}
 
 /** Grant type of RFC 8628. */
 const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -59,14 +53,16 @@ const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string
   invalid_grant: 'The device code is unknown or was used before.',
 };
 
+interface DeviceServices extends AccountServices {
+  deviceGrants: DeviceGrants;
+}
+
 /**
  * The device flow for programs (RFC 8628): request a code, display it, poll until a user approves the program. Accepts
  * forms, as OAuth clients send them, and JSON.
  */
-export function deviceApiRoutes(server: AccountContext): Route[] {
-  const { account, sessions, publicBodies, clock, addressOf } = server;
-  const { state, site } = account;
-  const { deviceGrants } = state;
+export function deviceApiRoutes(services: DeviceServices): Route[] {
+  const { deviceGrants, site, sessions, publicBodies, clock, addressOf } = services;
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many device codes' });
   const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many polls' });
 

@@ -34,6 +34,7 @@ export { type AccountKeys, createKeyIssue } from './key-issue.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
 export {
+  type AccountServices,
   createPlay,
   createSessionGuard,
   createSessionService,

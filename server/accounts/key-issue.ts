@@ -30,12 +30,6 @@ import type { PlanTerms } from '../plans/index.js';
 import { ENTRIES_RETENTION_MS } from '../usage/index.js';
 import { type AccountRow, grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
 
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly keys: AccountKeys;
-  }
-}
-
 export interface KeyIssue {
   accountId: string;
   key: NewKeyRecord;

@@ -11,7 +11,6 @@ import { field, optional, Type } from '../../core/contracts/index.js';
 import { MAX_REFERENCES } from '../../core/images/index.js';
 import { isoTime } from '../format/index.js';
 import {
-  type AccountContext,
   AnyObject,
   defineRoute,
   Nullable,
@@ -29,9 +28,9 @@ import { isWritingModel } from '../models/index.js';
 import { type Catalogue, FREE_TIER_SCHEMA, MODEL_NOTES, PLAN_FIELDS } from '../plans/index.js';
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './account-plans.js';
-import { type AccountAnswer, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
-import type { SignInStatus } from './oidc.js';
-import type { SignedIn } from './sessions.js';
+import { type AccountAnswer, type AccountView, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
+import type { Identity, SignInStatus } from './oidc.js';
+import type { AccountServices, SignedIn } from './sessions.js';
 import {
   asItStands,
   encodeSetup,
@@ -335,10 +334,17 @@ const ManifestSchema = Type.Object({
 
 const MARKDOWN = 'text/markdown';
 
+interface AgentServices extends AccountServices {
+  /** Every route, as it is declared. */
+  routes: readonly Route[];
+  identity: Identity;
+  catalogue: Catalogue;
+  view: AccountView;
+}
+
 /** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
-export function agentRoutes(server: AccountContext): Route[] {
-  const { routes, account, gateway, sessions, view, clock, baseUrl } = server;
-  const { identity, catalogue, site } = account;
+export function agentRoutes(services: AgentServices): Route[] {
+  const { routes, identity, catalogue, site, gateway, sessions, view, clock, baseUrl } = services;
 
   function sendManifest(context: RequestContext): void {
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(undefined) });

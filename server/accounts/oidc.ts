@@ -14,12 +14,6 @@ import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/ind
 import { createFixedWindowLimiter, type SiteAddress } from '../http/index.js';
 import type { Identity as Person } from './users.js';
 
-declare module '../http/server-context.js' {
-  interface AccountDependencies {
-    identity: Identity;
-  }
-}
-
 /** Tolerated clock difference. */
 const TOLERANCE_SECONDS = 30;
 const SCOPE = 'openid email profile';

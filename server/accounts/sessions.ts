@@ -17,13 +17,14 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import {
-  type AccountContext,
+  type BodyBudget,
   type Middleware,
   type Next,
   type RequestContext,
   type Route,
   readCookie,
   removeCookie,
+  type ServerContext,
   type SiteAddress,
   setCookie,
 } from '../http/index.js';
@@ -32,22 +33,15 @@ import {
   hashToken,
   isBrowserToken,
   isDeviceToken,
+  type KeyTable,
   newDeviceToken,
   newestKey,
   newToken,
 } from '../keys/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
+import type { AccountKeys } from './key-issue.js';
 import type { SessionKind, SessionsTable, UserRecord } from './tables.js';
 import { selectUsers, type UserChange } from './users.js';
-
-declare module '../http/server-context.js' {
-  interface AccountContext {
-    sessions: SessionService;
-  }
-  interface AccountStores {
-    readonly sessions: Sessions;
-  }
-}
 
 declare module '../http/koa-app.js' {
   interface RequestState {
@@ -64,6 +58,15 @@ export interface NewDeviceSession {
   token: string;
   /** Lifetime in seconds. */
   expiresIn: number;
+}
+
+/** What routes of signed-in users work with. */
+export interface AccountServices extends ServerContext {
+  sessions: SessionService;
+  /** The public address of the site. */
+  site(): SiteAddress;
+  /** Budget of bodies of callers without a key or a session. */
+  publicBodies: BodyBudget;
 }
 
 /** The session of a request: of a browser by its cookie, of a program by a bearer token of the device flow. */
@@ -186,18 +189,20 @@ function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAdd
 
 const PREFIX = '/api/play';
 
+interface PlayServices extends AccountServices {
+  accountKeys: Pick<AccountKeys, 'listOf'>;
+  keys: KeyTable;
+}
+
 /**
  * Serves everything under `/v1` also under `/api/play/v1`, for the site's own pages: a signed-in user acts with the
  * newest valid key of the account, and its limits apply. So no page ever contains a key. It runs after the routes, so
  * that only requests without a route pass it.
  * @param route Finds the route under `/v1`.
  */
-export function createPlay(
-  { account: { state, site }, sessions, keys, clock }: AccountContext,
-  route: Middleware,
-): Middleware {
+export function createPlay({ accountKeys, site, sessions, keys, clock }: PlayServices, route: Middleware): Middleware {
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
-    const newest = await newestKey(state.keys, accountId, clock.now());
+    const newest = await newestKey(accountKeys, accountId, clock.now());
     if (newest) return keys.admit(newest);
     const message = `You need an API key. Create one at ${site().url}/dashboard.`;
     throw new GatewayError('no_active_key', message);

@@ -17,7 +17,6 @@ import {
 import { isLoopbackHost } from '../../core/net/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
-  type AccountContext,
   createAddressLimit,
   defineRoute,
   networkOwner,
@@ -32,24 +31,25 @@ import {
   setCookie,
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
-import { createOidcClient } from './oidc.js';
+import { createOidcClient, type Identity } from './oidc.js';
+import type { AccountServices } from './sessions.js';
 import { asItStands, SessionSchema } from './setup.js';
-
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly signIns: SignIns;
-  }
-}
+import type { Users } from './users.js';
 
 /** Seconds that an attempt is kept. */
 const ATTEMPT_SECONDS = 600;
 const STARTS_PER_MINUTE = 120;
 const RETURNS_PER_MINUTE = 120;
 
+interface SignInServices extends AccountServices {
+  users: Users;
+  signIns: SignIns;
+  identity: Identity;
+}
+
 /** The redirect to the identity provider, and the callback. */
-export function signInRoutes({ account, sessions, gateway, clock, logger, addressOf }: AccountContext): Route[] {
-  const { state, identity, site } = account;
-  const { users, signIns } = state;
+export function signInRoutes(services: SignInServices): Route[] {
+  const { users, signIns, identity, site, sessions, gateway, clock, logger, addressOf } = services;
   const oidc = createOidcClient({ identity, gateway, clock });
   const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many sign-ins' });
   const returns = createAddressLimit({ clock, perMinute: RETURNS_PER_MINUTE, what: 'Too many sign-ins' });
@@ -135,8 +135,7 @@ function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: 
 const MAX_BODY_BYTES = 1_024;
 
 /** Ends the session of a request, or all sessions of its user. No error without a session. */
-export function signOutRoutes({ account, sessions, publicBodies, addressOf }: AccountContext): Route[] {
-  const { site } = account;
+export function signOutRoutes({ site, sessions, publicBodies, addressOf }: AccountServices): Route[] {
   const signedOut = () => ({ authenticated: false, loginUrl: `${site().url}/signin` });
 
   const form = {

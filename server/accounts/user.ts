@@ -9,7 +9,6 @@ import { field, optional, Type } from '../../core/contracts/index.js';
 import { createValidator, GatewayError, type Validator } from '../../core/runtime/index.js';
 import { isVisible } from '../format/index.js';
 import {
-  type AccountContext,
   Count,
   createAddressLimit,
   defineRoute,
@@ -24,18 +23,13 @@ import {
   Time,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
+import type { ApiKeyRecord, KeyTable } from '../keys/index.js';
 import { readRangeQuery } from '../usage/index.js';
 import { type AccountView, encodeAccountKey, encodeOverview } from './account-view.js';
-import { createKeyService, type MadeKey, type Repeat } from './key-service.js';
-import { tokenOf } from './sessions.js';
+import type { AccountKeys } from './key-issue.js';
+import { createKeyService, type KeyServiceOptions, type MadeKey, type Repeat } from './key-service.js';
+import { type AccountServices, tokenOf } from './sessions.js';
 import { AccountPlanSchema, asItStands, KeySchema, UserSchema } from './setup.js';
-
-declare module '../http/server-context.js' {
-  interface AccountContext {
-    view: AccountView;
-  }
-}
 
 /** Limit per user: each new key, including rotated ones, starts with a fresh rate limit. */
 const KEYS_PER_MINUTE = 20;
@@ -143,11 +137,17 @@ const MAKES_KEY = {
   answers: { 201: { description: 'The new key. It is shown only once.', schema: MadeKeySchema } },
 } as const;
 
+interface UserServices extends AccountServices, Omit<KeyServiceOptions, 'keys' | 'table'> {
+  accountKeys: AccountKeys;
+  keys: KeyTable;
+  view: AccountView;
+}
+
 /** The account of the signed-in user, and its API keys. */
-export function userRoutes(server: AccountContext): Route[] {
-  const { account, keys: table, sessions, view, bodies, polls, clock } = server;
-  const { state, catalogue, freeTierPeriod, pepper, site } = account;
-  const keyService = createKeyService({ keys: state.keys, table, pepper, clock, catalogue, freeTierPeriod });
+export function userRoutes(services: UserServices): Route[] {
+  const { accountKeys, keys: table, catalogue, freeTierPeriod, pepper, site } = services;
+  const { sessions, view, bodies, polls, clock } = services;
+  const keyService = createKeyService({ keys: accountKeys, table, pepper, clock, catalogue, freeTierPeriod });
   const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
 
   async function beginKey(context: RequestContext) {

@@ -24,12 +24,6 @@ import type { AccountsOptions } from './accounts.js';
 import { hashIdentity, type IdentitySecrets, restoreAllowance } from './erased-allowances.js';
 import type { UserRecord } from './tables.js';
 
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly users: Users;
-  }
-}
-
 export interface Identity {
   /** At most 2,048 characters; `subject` 255. */
   issuer: string;

@@ -18,6 +18,7 @@ import {
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import {
   type AudioForm,
+  type BodyBudget,
   clientSignal,
   defineRoute,
   fieldError,
@@ -34,23 +35,38 @@ import {
 import {
   IDEMPOTENCY_ERRORS,
   IDEMPOTENCY_HEADER,
+  type IdempotencyService,
   type KeyedRequest,
   type OutgoingAnswer,
   readIdempotencyKey,
 } from '../idempotency/index.js';
-import { type ApiKeyRecord, followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { type ApiKeyRecord, followKey, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
 import type { Prices } from '../prices/index.js';
+import type { UsageService } from '../usage/index.js';
 
 /** The first request of players, which asks for the whole file. */
 const WHOLE = 'bytes=0-';
 const AUDIO_TYPE = 'audio/mpeg';
 
+/** What the audio routes work with. */
+export interface AudioServices extends ServerContext {
+  keys: KeyTable;
+  usage: UsageService;
+  answers: IdempotencyService;
+  /** Default: none. */
+  prices?: Prices;
+  /** Budget of forms; their audio files are on disk. */
+  uploads: BodyBudget;
+  /** Maximum bytes of an uploaded audio file. */
+  audioMaxBytes: number;
+}
+
 /**
  * Hosted MP3 files: public by their unguessable names, and free. The first GET makes the file and streams it meanwhile;
  * a range request waits for the complete file; HEAD makes nothing.
  */
-export function audioFileRoutes({ gateway, clock }: ServerContext): Route[] {
+export function audioFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway' | 'clock'>): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -130,7 +146,7 @@ const MIN_TOKENS = 1;
 /** Admits a valid request, records its usage, and sends its answer; or repeats the stored answer. */
 export async function workOnAudio<Answer>(
   context: RequestContext,
-  { gateway, usage, answers, keys, prices }: ServerContext,
+  { gateway, usage, answers, keys, prices }: AudioServices,
   {
     route,
     key,
@@ -220,7 +236,7 @@ interface UploadFields {
  */
 export async function useUpload(
   context: RequestContext,
-  { gateway, uploads, audioMaxBytes }: ServerContext,
+  { gateway, uploads, audioMaxBytes }: AudioServices,
   { audioFields, ...names }: UploadFields,
   use: (upload: AudioUpload) => Promise<void>,
 ): Promise<void> {

@@ -17,7 +17,7 @@ import {
   Type,
   type Usage,
 } from '../../core/contracts/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+import { encodeEvent, GatewayError } from '../../core/runtime/index.js';
 import {
   defineRoute,
   type ErrorContext,
@@ -29,7 +29,6 @@ import {
   type Route,
   readJson,
   requiredField,
-  type ServerContext,
   streamed,
   toGatewayError,
 } from '../http/index.js';
@@ -39,6 +38,7 @@ import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,
   AudioFormat,
+  type AudioServices,
   AudioText,
   createFieldCheck,
   FORM_FIELDS,
@@ -57,7 +57,7 @@ const EFFECTS = '/v1/audio/sound-effects';
 const CHANGER = '/v1/audio/voice-changer';
 
 /** Audio made by models: speech, converted voices, sound effects. */
-export function speechRoutes(server: ServerContext): Route[] {
+export function speechRoutes(server: AudioServices): Route[] {
   const { gateway, bodies } = server;
   const readBody = (context: RequestContext, key: string | undefined, { properties }: { properties: object }) =>
     readJson(context.req, context.res, {
@@ -236,14 +236,14 @@ export async function* encodeSpeechEvents(audio: AudioResponse, request: ErrorCo
   try {
     for await (const chunk of audio.body) {
       const audio = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('base64');
-      yield event(`{"type":"speech.audio.delta","audio":"${audio}"}`);
+      yield Buffer.from(encodeEvent(`{"type":"speech.audio.delta","audio":"${audio}"}`));
     }
   } catch (error) {
     const encoded = JSON.parse(encodeError(toGatewayError(error), request));
-    yield event(JSON.stringify({ type: 'error', ...encoded }));
+    yield Buffer.from(encodeEvent(JSON.stringify({ type: 'error', ...encoded })));
     return;
   }
-  yield event(encodeDone(await audio.ended));
+  yield Buffer.from(encodeEvent(encodeDone(await audio.ended)));
 }
 
 function encodeDone({ usage }: AudioResponseEnd): string {
@@ -252,10 +252,6 @@ function encodeDone({ usage }: AudioResponseEnd): string {
 
 function describeUsage({ inputTokens, outputTokens, totalTokens, characters }: Usage) {
   return { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: totalTokens, characters };
-}
-
-function event(data: string): Uint8Array {
-  return Buffer.from(`data: ${data}\n\n`);
 }
 
 const Seconds = Type.Number({ minimum: 0.5, maximum: 30 });

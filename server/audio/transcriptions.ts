@@ -15,7 +15,7 @@ import {
   type TranscriptSegment,
   Type,
 } from '../../core/contracts/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+import { encodeEvent, GatewayError } from '../../core/runtime/index.js';
 import {
   defineRoute,
   type FormFields,
@@ -24,11 +24,18 @@ import {
   OneOf,
   type Route,
   requiredField,
-  type ServerContext,
   streamed,
   Text,
 } from '../http/index.js';
-import { AUDIO_ROUTE, FORM_FIELDS, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, useUpload, workOnAudio } from './audio.js';
+import {
+  AUDIO_ROUTE,
+  type AudioServices,
+  FORM_FIELDS,
+  MAX_NAME_LENGTH,
+  MAX_TEXT_LENGTH,
+  useUpload,
+  workOnAudio,
+} from './audio.js';
 
 const ROUTES = [
   {
@@ -100,7 +107,7 @@ const TranscriptSchema = Type.Object(
 );
 
 /** Transcriptions, in the language of the audio or in English. */
-export function transcriptionRoutes(server: ServerContext): Route[] {
+export function transcriptionRoutes(server: AudioServices): Route[] {
   const { gateway } = server;
   const body = {
     type: 'multipart/form-data',
@@ -282,11 +289,11 @@ function describeSegment({ start, end, text, details = {} }: TranscriptSegment, 
 /** The segments, then the whole text. */
 function* encodeEvents(transcript: TranscriptionResult, format: TranscriptionFormat): Generator<string> {
   if (format === 'diarized_json') {
-    for (const segment of transcript.segments.map(describeSpoken)) yield `data: ${JSON.stringify(segment)}\n\n`;
+    for (const segment of transcript.segments.map(describeSpoken)) yield encodeEvent(JSON.stringify(segment));
   }
-  for (const delta of deltasOf(transcript))
-    yield `data: ${JSON.stringify({ type: 'transcript.text.delta', delta })}\n\n`;
-  yield `data: ${JSON.stringify({ type: 'transcript.text.done', text: transcript.text, usage: usageOf(transcript) })}\n\n`;
+  for (const delta of deltasOf(transcript)) yield encodeEvent(JSON.stringify({ type: 'transcript.text.delta', delta }));
+  const done = { type: 'transcript.text.done', text: transcript.text, usage: usageOf(transcript) };
+  yield encodeEvent(JSON.stringify(done));
 }
 
 /** The segments if they add up to the text, with or without spaces between them; otherwise the text. */

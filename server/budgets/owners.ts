@@ -33,14 +33,8 @@ import {
   toKeyRecord,
 } from '../keys/index.js';
 import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
-import { amountOf, atTime, type Budgets, toBudgetRow, toBudgetState } from './budgets.js';
+import { amountOf, atTime, toBudgetRow, toBudgetState } from './budgets.js';
 import type { Budget, BudgetRow, BudgetState, KeyGroupsTable } from './tables.js';
-
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
-  }
-}
 
 /** Held while budgets of owners change, and shared while keys are made, so that a new key has the budgets of its owners. */
 const OWNERS_LOCK = 'budget-owners';

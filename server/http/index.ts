@@ -108,10 +108,4 @@ export {
   Time,
   Url,
 } from './route.js';
-export type {
-  AccountContext,
-  AccountDependencies,
-  AccountStores,
-  AppDependencies,
-  ServerContext,
-} from './server-context.js';
+export type { ServerContext } from './server-context.js';

@@ -30,12 +30,6 @@ import {
   type IdempotentResponses,
 } from './idempotent-responses.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    answers: IdempotencyService;
-  }
-}
-
 /** Longest wait for the first request, in milliseconds. */
 const JOIN_MS = 300_000;
 const UNREADABLE_SECONDS = 5;

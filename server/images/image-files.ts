@@ -8,7 +8,7 @@ import { IMAGE_ROUTE } from './image-request.js';
 import { nameMock } from './images.js';
 
 /** Finished images: public by their unguessable names, and free. */
-export function imageFileRoutes({ gateway, clock }: ServerContext): Route[] {
+export function imageFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway' | 'clock'>): Route[] {
   return [
     defineRoute({
       ...IMAGE_ROUTE,

@@ -15,7 +15,6 @@ import {
   type RequestContext,
   type Route,
   readPreferences,
-  type ServerContext,
   sendBytes,
 } from '../http/index.js';
 import {
@@ -35,6 +34,7 @@ import {
   IMAGE_EXAMPLE,
   IMAGE_ROUTE,
   ImageBodySchema,
+  type ImageServices,
   SUBMISSION_ERRORS,
   submitImage,
   type UseImageBody,
@@ -66,7 +66,7 @@ const MAX_WAIT_MS = 300_000;
 const RETRY_MS = 600_000;
 
 /** The synchronous routes: each submits a job and waits for it. */
-export function imageGenerationRoutes(server: ServerContext): Route[] {
+export function imageGenerationRoutes(server: ImageServices): Route[] {
   const { gateway, waiting, drain, clock, baseUrl, keys, prices } = server;
   const waiters = new Map<string, number>();
 

@@ -47,7 +47,12 @@ const ListSchema = Type.Object(
 );
 
 /** The image jobs of the account of a key, in pages. */
-export function imageListRoutes({ gateway, polls, clock, baseUrl }: ServerContext): Route[] {
+export function imageListRoutes({
+  gateway,
+  polls,
+  clock,
+  baseUrl,
+}: Pick<ServerContext, 'gateway' | 'polls' | 'clock' | 'baseUrl'>): Route[] {
   async function list(context: ParamsContext): Promise<void> {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);

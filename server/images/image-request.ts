@@ -22,13 +22,14 @@ import {
   knownFields,
   nameIgnored,
   type RequestContext,
+  type Semaphore,
   type ServerContext,
   useJsonBody,
 } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
-import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
+import { type KeyTable, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import type { HighestUse } from '../prices/index.js';
+import type { HighestUse, Prices } from '../prices/index.js';
 import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
 
 export const MAX_WEBHOOK_URL_LENGTH = 2048;
@@ -372,6 +373,25 @@ export interface SubmitTerms {
   use?: UseImageBody;
 }
 
+/** What the image routes work with. */
+export interface ImageServices extends ServerContext {
+  keys: KeyTable;
+  /** Default: none. */
+  prices?: Prices;
+  /** Default: `webhook_url` is ignored. */
+  webhooks?: { targets: { check(url: unknown): string } };
+  /** Permits of requests that wait for an image. */
+  waiting: Semaphore;
+  /** Whether other image sizes than the named ones are accepted. */
+  anyImageSize: boolean;
+  /** Images per account and UTC day, of operators' keys. Default: unlimited. */
+  imageDailyLimit?: number;
+  /** Images per site account and UTC day, if its plan names no limit. Default: unlimited. */
+  accountImageDailyLimit?: number;
+  /** Share of a queue, above 0 to 1, that open jobs of a site account may take. */
+  accountQueueShare: number;
+}
+
 /** An image request as a client sent it. */
 export interface SentImage {
   image: ImageRequest;
@@ -385,7 +405,7 @@ export interface SentImage {
 
 /** Reads an image request, and holds the memory of its body until `submit` has ended. */
 export type UseImageBody = (
-  server: ServerContext,
+  server: ImageServices,
   context: RequestContext,
   submit: (sent: SentImage) => Promise<ImageSubmission>,
 ) => Promise<ImageSubmission>;
@@ -412,7 +432,11 @@ export function decodeStreamed(value: Readonly<Record<string, unknown>>, rule: S
 }
 
 /** @param fields The fields that are read of a large body. */
-export function imageBodyLimits({ bodies }: ServerContext, context: RequestContext, fields: readonly string[]) {
+export function imageBodyLimits(
+  { bodies }: Pick<ServerContext, 'bodies'>,
+  context: RequestContext,
+  fields: readonly string[],
+) {
   return { maxBytes: MAX_IMAGE_BODY_BYTES, budget: bodies, owner: quotaSubject(keyOf(context)), fields, exact: fields };
 }
 
@@ -421,7 +445,7 @@ export function imageBodyLimits({ bodies }: ServerContext, context: RequestConte
  * @throws GatewayError of body, fields, input images, idempotency, quota, rate limit and queue.
  */
 export async function submitImage(
-  server: ServerContext,
+  server: ImageServices,
   context: RequestContext,
   { rememberAs, renewsCancelled, takesWebhook, use = useImageBody }: SubmitTerms,
 ): Promise<Submitted> {

@@ -1,21 +1,23 @@
 /*
  * A streamed answer of a route that waits for its image, in the vendor's events: partial images as the model shows
  * them, and then the image or an error. The stream only follows the job: if the client leaves, the job does what it
- * does for a client that waited for a whole answer. After 15 s without an event, a comment shows that the connection is
- * alive. The finished image is encoded to base64 piece by piece while it is sent, so it is never in memory as one text.
+ * does for a client that waited for a whole answer. The finished image is encoded to base64 piece by piece while it is sent, so it is never in memory as one text.
  */
 
 import type { Media } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageJob, ImageRequest } from '../../core/images/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import {
+  encodeEvent,
+  encodeLongEvent,
+  encodeTypedEvent,
+  GatewayError,
+  isGatewayError,
+  KEEP_ALIVE,
+  withKeepAlive,
+} from '../../core/runtime/index.js';
 import { encodeError, type RequestContext, type ServerContext, sendEvents } from '../http/index.js';
 import { encodeAround } from '../idempotency/index.js';
 import { encodeImageEntry, encodeUsage, failureOf, isOpen } from './images.js';
-
-/** Milliseconds without an event after which a comment shows that the connection is alive. */
-const QUIET_MS = 15_000;
-const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
-const END = Buffer.from('\n\n');
 
 export interface ImageStream {
   job: ImageJob;
@@ -27,12 +29,18 @@ export interface ImageStream {
   wait(): Promise<ImageJob>;
 }
 
+type StreamServices = Pick<ServerContext, 'gateway' | 'clock' | 'baseUrl'>;
+
 /** Sends the events of a job until its end. */
-export async function sendImageStream(server: ServerContext, context: RequestContext, stream: ImageStream) {
-  await sendEvents(context, { status: 200, headers: {} }, eventsOf(server, context, stream));
+export async function sendImageStream(server: StreamServices, context: RequestContext, stream: ImageStream) {
+  await sendEvents(context, { status: 200, headers: {} }, withKeepAlive(eventsOf(server, context, stream)));
 }
 
-async function* eventsOf(server: ServerContext, context: RequestContext, stream: ImageStream) {
+async function* eventsOf(
+  server: StreamServices,
+  context: RequestContext,
+  stream: ImageStream,
+): AsyncGenerator<string | AsyncIterable<Uint8Array>> {
   const { gateway, clock, baseUrl } = server;
   const { job, image, events, wait } = stream;
   const settings = settingsOf(image);
@@ -58,7 +66,7 @@ async function* eventsOf(server: ServerContext, context: RequestContext, stream:
     for (;;) {
       for (let partial = waiting.shift(); partial; partial = waiting.shift()) {
         const { bytes, contentType } = partial.image;
-        yield encodeEvent(`${events}.partial_image`, {
+        yield encodeTypedEvent(`${events}.partial_image`, {
           b64_json: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
           partial_image_index: partial.index,
           created_at: Math.floor(clock.now() / 1000),
@@ -67,19 +75,21 @@ async function* eventsOf(server: ServerContext, context: RequestContext, stream:
         });
       }
       if (ended) break;
-      if (!(await changed((notify) => (wake = notify)))) yield KEEP_ALIVE;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
     }
     if ('error' in ended) throw ended.error;
-    yield* completed(ended.job);
+    yield await completed(ended.job);
   } catch (error) {
     if (!isGatewayError(error)) throw error;
     const { requestId, imageJob } = context.state;
-    yield Buffer.from(`event: error\ndata: ${encodeError(error, { requestId, ...(imageJob && { imageJob }) })}\n\n`);
+    yield encodeEvent(encodeError(error, { requestId, ...(imageJob && { imageJob }) }), 'error');
   } finally {
     stop();
   }
 
-  async function* completed(latest: ImageJob) {
+  async function completed(latest: ImageJob) {
     const { id, state, image: finished } = latest;
     context.state.imageJob = { id, failed: state === 'failed' };
     if (isOpen(latest)) throw new GatewayError('upstream_timeout', 'The image is not ready in time; poll its job.');
@@ -87,33 +97,16 @@ async function* eventsOf(server: ServerContext, context: RequestContext, stream:
     const file = await gateway.images.content(finished);
     if (!file) throw new GatewayError('file_expired', 'This image has expired.');
     const type = `${events}.completed`;
-    yield Buffer.from(`event: ${type}\ndata: `);
-    yield* encodeAround(file, (base64) => ({
+    const { bytes } = encodeAround(file, (base64) => ({
       type,
       b64_json: base64,
       created_at: Math.floor((latest.finishedAt ?? clock.now()) / 1000),
       ...settings,
       ...describeFinished(finished),
       ...(latest.delivery === 'both' && encodeImageEntry(finished, { delivery: 'url', baseUrl: baseUrl() })),
-    })).bytes;
-    yield END;
+    }));
+    return encodeLongEvent(`event: ${type}`, bytes);
   }
-}
-
-/** Resolves with true at the next change, or with false after a time without one. */
-async function changed(listen: (notify: () => void) => void): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, QUIET_MS, false);
-  listen(() => resolve(true));
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function encodeEvent(type: string, fields: object): Buffer {
-  return Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
 }
 
 /** What the vendor's events repeat of the request. */

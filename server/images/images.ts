@@ -9,7 +9,7 @@
 import { hash } from 'node:crypto';
 import { type JobState, Type, type Usage } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageDelivery, ImageJob } from '../../core/images/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { encodeEvent, encodeLongEvent, GatewayError, isGatewayError, withKeepAlive } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
 import {
   clientSignal,
@@ -24,7 +24,6 @@ import {
   type RequestContext,
   type Route,
   readWait,
-  type ServerContext,
   sendBytes,
   sendEvents,
 } from '../http/index.js';
@@ -32,12 +31,19 @@ import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } f
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { JOB_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
-import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS, submitImage } from './image-request.js';
+import {
+  IMAGE_EXAMPLE,
+  IMAGE_ROUTE,
+  ImageJobBodySchema,
+  type ImageServices,
+  SUBMISSION_ERRORS,
+  submitImage,
+} from './image-request.js';
 
 const ROUTE = '/v1/images/jobs';
 
 /** Image jobs: submit, poll, stream events, cancel. `core/images/images.ts` describes the way of a job. */
-export function imageRoutes(server: ServerContext): Route[] {
+export function imageRoutes(server: ImageServices): Route[] {
   const { gateway, polls, waiting, drain, clock, baseUrl, keys } = server;
 
   async function submitJob(context: RequestContext): Promise<void> {
@@ -81,7 +87,7 @@ export function imageRoutes(server: ServerContext): Route[] {
         signal,
         request: { requestId: context.state.requestId },
       });
-      await sendEvents(context, { status: 200, headers: {} }, events);
+      await sendEvents(context, { status: 200, headers: {} }, withKeepAlive(events));
     } finally {
       key.leave();
       leave();
@@ -451,12 +457,8 @@ function fileUrl(baseUrl: string, name: string): string {
 
 /** Milliseconds between two polls of an open job; its end is notified at once. */
 const POLL_MS = 2_000;
-/** Milliseconds without an event after which a comment shows that the connection is alive. */
-const QUIET_MS = 15_000;
 /** For reconnecting readers: https://html.spec.whatwg.org/multipage/server-sent-events.html */
-const RETRY = Buffer.from('retry: 2000\n\n');
-const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
-const END = Buffer.from('\n\n');
+const RETRY = 'retry: 2000\n\n';
 
 export interface JobEventsOptions {
   /** The job when the events begin. */
@@ -473,26 +475,19 @@ export interface JobEventsOptions {
 }
 
 /**
- * Sends the state of a job now, after each change, and at its end; the id of each event is the tag of its content. An
- * event `error` ends the stream if the job can no longer be read. Throws what `encode` throws.
+ * The state of a job now, after each change, and at its end; the id of each event is the tag of its content. An event
+ * `error` ends them if the job can no longer be read. Throws what `encode` throws.
  */
-export async function* imageJobEvents(options: JobEventsOptions): AsyncGenerator<Uint8Array> {
+async function* imageJobEvents(options: JobEventsOptions): AsyncGenerator<string | AsyncIterable<Uint8Array>> {
   const { wait, tagOf, encode, signal, request } = options;
   let { job } = options;
   let sent: string | undefined;
-  let sentAt = performance.now();
   yield RETRY;
   for (;;) {
     const tag = tagOf(job);
     if (tag !== sent) {
-      yield Buffer.from(`id: ${tag}\ndata: `);
-      yield* encode(job);
-      yield END;
+      yield encodeLongEvent(`id: ${tag}`, encode(job));
       sent = tag;
-      sentAt = performance.now();
-    } else if (performance.now() - sentAt >= QUIET_MS) {
-      yield KEEP_ALIVE;
-      sentAt = performance.now();
     }
     if (!isOpen(job) || signal.aborted) return;
     try {
@@ -500,7 +495,7 @@ export async function* imageJobEvents(options: JobEventsOptions): AsyncGenerator
     } catch (error) {
       if (signal.aborted) return;
       if (!isGatewayError(error)) throw error;
-      yield Buffer.from(`event: error\ndata: ${encodeError(error, request)}\n\n`);
+      yield encodeEvent(encodeError(error, request), 'error');
       return;
     }
   }

@@ -127,12 +127,6 @@ function sentKey(request: IncomingMessage, allowApiKeyHeader: boolean): string |
   return bearer;
 }
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    keys: KeyTable;
-  }
-}
-
 const REFRESH_MS = 2_000;
 /** Read again at each refresh, so that a slow commit hides no change. */
 const OVERLAP_MS = 60_000;

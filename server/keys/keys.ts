@@ -21,13 +21,6 @@ import type { QueueShare } from '../../core/contracts/index.js';
 import { isSiteAccount } from '../format/index.js';
 import type { ApiKeyRecord, ApiKeys, Grant, KeyGrant } from './api-keys.js';
 
-declare module '../http/server-context.js' {
-  interface AccountDependencies {
-    /** The pepper for hashing new keys. */
-    pepper: Pepper;
-  }
-}
-
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'sk-mg-';
 const ID_LENGTH = 8;

@@ -19,12 +19,6 @@ import {
   type RateLimitTable,
 } from './windows.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    rateLimits: RateLimits;
-  }
-}
-
 /**
  * Rolling 60 s rate limits in SQL: exact over restarts and several nodes. Both methods throw GatewayError
  * `upstream_unavailable` within 2.5 s if the database does not answer or is overloaded.

@@ -6,12 +6,12 @@
 
 import { Readable } from 'node:stream';
 import type { BatchItem } from '../../core/contracts/index.js';
-import { defineRoute, describeFailure, type Route, readJson, type ServerContext } from '../http/index.js';
+import { defineRoute, describeFailure, type Route, readJson } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import { encodeExtraction, encodeJob } from './answers.js';
-import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE } from './extract.js';
+import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE, type LinkServices } from './extract.js';
 import { MAX_BATCH_BYTES } from './extract-fields.js';
 
 const ROUTE = '/v1/extract/batch';
@@ -21,7 +21,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * Several links at once. An invalid link gets its error at its position, and counts against the rate limit like any
  * other.
  */
-export function extractBatchRoutes(server: ServerContext): Route[] {
+export function extractBatchRoutes(server: LinkServices): Route[] {
   const { gateway, answers, bodies, accountQueueShare } = server;
   const requests = createExtractRequests(gateway);
   const usage = createLinkUsage(server, ROUTE);

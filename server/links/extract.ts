@@ -34,10 +34,17 @@ import {
   readJsonBody,
   type ServerContext,
 } from '../http/index.js';
+import type { IdempotencyService } from '../idempotency/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import {
+  consumeRateLimit,
+  consumeRequest,
+  type RateLimitResult,
+  type RateLimits,
+  sendRateLimit,
+} from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
-import { type SettleLinks, toJobTerms } from '../usage/index.js';
+import { type SettleLinks, toJobTerms, type UsageLog, type UsageService } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
 import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS } from './answers.js';
@@ -80,8 +87,20 @@ export const REFUSALS = [
 export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link', tag: 'Link data' } as const;
 export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
+/** What the routes of links work with. */
+export interface LinkServices extends ServerContext {
+  answers: IdempotencyService;
+  rateLimits: RateLimits;
+  usage: UsageService;
+  usageLog: UsageLog;
+  /** Default: none. */
+  prices?: Prices;
+  /** Share of a queue, above 0 to 1, that open jobs of a site account may take. */
+  accountQueueShare: number;
+}
+
 /** Link data: supported platforms, extraction, and background jobs. */
-export function extractRoutes(server: ServerContext): Route[] {
+export function extractRoutes(server: LinkServices): Route[] {
   const { gateway, rateLimits, bodies, polls, accountQueueShare } = server;
   const requests = createExtractRequests(gateway);
   const usage = createLinkUsage(server, '/v1/extract');
@@ -349,7 +368,7 @@ export function createLinkUsage({ usage, usageLog, rateLimits, clock, prices }: 
   };
 }
 
-type LinkUsageParts = Pick<ServerContext, 'usage' | 'usageLog' | 'rateLimits' | 'clock' | 'prices'>;
+type LinkUsageParts = Pick<LinkServices, 'usage' | 'usageLog' | 'rateLimits' | 'clock' | 'prices'>;
 
 /** Of several links, in millionths of the currency: how many have a known price, and the sum of theirs. */
 interface Costs {

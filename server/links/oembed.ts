@@ -16,17 +16,8 @@ import {
   Type,
 } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import {
-  Count,
-  clientSignal,
-  defineRoute,
-  OneOf,
-  type RequestContext,
-  type Route,
-  type ServerContext,
-  Text,
-} from '../http/index.js';
-import { createLinkUsage, LINK_ROUTE, REFUSALS } from './extract.js';
+import { Count, clientSignal, defineRoute, OneOf, type RequestContext, type Route, Text } from '../http/index.js';
+import { createLinkUsage, LINK_ROUTE, type LinkServices, REFUSALS } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
 
 const ROUTE = '/v1/oembed';
@@ -56,7 +47,7 @@ const Oembed = Type.Object(
 
 const Size = Type.Integer({ minimum: 1 });
 
-export function oembedRoutes(server: ServerContext): Route[] {
+export function oembedRoutes(server: LinkServices): Route[] {
   const { gateway, clock } = server;
   const usage = createLinkUsage(server, ROUTE);
   const names = new Map(gateway.platforms().map(({ key, name }) => [key, name]));

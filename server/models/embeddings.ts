@@ -7,16 +7,8 @@
 
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import {
-  AnyObject,
-  Count,
-  defineRoute,
-  type RequestContext,
-  type Route,
-  type ServerContext,
-  Text,
-} from '../http/index.js';
-import { MODEL_ERRORS, ModelId, PASSED_ON, TEXT_ROUTE, textHandler } from './text.js';
+import { AnyObject, Count, defineRoute, type RequestContext, type Route, Text } from '../http/index.js';
+import { MODEL_ERRORS, ModelId, PASSED_ON, TEXT_ROUTE, type TextServices, textHandler } from './text.js';
 
 const Vector = Type.Union([Type.Array(Type.Number()), Type.String()]);
 
@@ -87,7 +79,7 @@ const Moderations = Type.Object(
 );
 
 /** Embeddings and moderations: passed to the upstream, and counted as chats are. */
-export function embeddingRoutes(server: ServerContext): Route[] {
+export function embeddingRoutes(server: TextServices): Route[] {
   const { gateway } = server;
   const handle = textHandler(server);
 

@@ -30,7 +30,6 @@ import {
   nameIgnored,
   type RequestContext,
   type Route,
-  type ServerContext,
   sendText,
   streamed,
   Text,
@@ -42,7 +41,16 @@ import { readInputTokens } from './messages/request.js';
 import { ignoredEffort } from './messages/upstream-requests.js';
 import { encodeMessage, type HowToEncode, LARGE_MESSAGE, type LargeRequest } from './messages/whole-request.js';
 import { paidExtrasOf } from './paid-extras.js';
-import { allowedModels, checkFurtherModels, endWithCaller, MODEL_ERRORS, ModelId, PASSED_ON, Stream } from './text.js';
+import {
+  allowedModels,
+  checkFurtherModels,
+  endWithCaller,
+  MODEL_ERRORS,
+  ModelId,
+  PASSED_ON,
+  Stream,
+  type TextServices,
+} from './text.js';
 import { allowedVendorUse } from './vendor-use.js';
 
 const MESSAGES = '/v1/messages';
@@ -100,11 +108,16 @@ const MESSAGE_EVENTS = streamed(
 );
 const EXAMPLE = [{ role: 'user', content: 'Name three harbours.' }];
 
+interface MessageServices extends TextServices {
+  /** Whether the routes are enabled. */
+  messagesEnabled: boolean;
+}
+
 /**
  * The text models for clients of Anthropic's format. A model whose upstream has the format gets each request as it came,
  * and its answer is passed on. For other models, the request is converted to their format, and its answer back.
  */
-export function messageRoutes(server: ServerContext): Route[] {
+export function messageRoutes(server: MessageServices): Route[] {
   const { bodies, messagesEnabled, textMaxBytes: maxBytes } = server;
 
   const handle = (ready: typeof readyToAnswer) => async (context: RequestContext) => {
@@ -191,7 +204,7 @@ interface Sent {
   parsed: JsonRecord;
 }
 
-async function readyToAnswer(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
+async function readyToAnswer(context: RequestContext, server: MessageServices, sent: Sent): Promise<Work> {
   const isNative = formatOf(server.gateway, sent.parsed.model).route === 'messages';
   const message = isNative
     ? await prepareNative(context, server, sent)
@@ -201,7 +214,7 @@ async function readyToAnswer(context: RequestContext, server: ServerContext, sen
 
 async function answerMessage(
   context: RequestContext,
-  { usage, clock, keys }: ServerContext,
+  { usage, clock, keys }: MessageServices,
   { prepared, uses, converted }: PreparedMessage,
   release: () => void,
 ): Promise<void> {
@@ -243,7 +256,7 @@ interface PreparedMessage {
 /** A request for an upstream of this format. Keys of a plan may use as little of the vendor's account as in the others. */
 async function prepareNative(
   context: RequestContext,
-  { gateway, responses }: Pick<ServerContext, 'gateway' | 'responses'>,
+  { gateway, responses }: Pick<MessageServices, 'gateway' | 'responses'>,
   { bytes: body, parsed }: Pick<Sent, 'bytes' | 'parsed'>,
   task?: 'input_tokens',
 ): Promise<PreparedMessage> {
@@ -328,7 +341,7 @@ function inJson(answer: TextAnswer): Omit<TextAnswer, 'body'> {
 }
 
 /** Uses the upstream's count if it supports counting; otherwise the gateway estimates. It counts as one request. */
-async function readyToCount(context: RequestContext, server: ServerContext, sent: Sent): Promise<Work> {
+async function readyToCount(context: RequestContext, server: MessageServices, sent: Sent): Promise<Work> {
   const { gateway } = server;
   const { isThere, route, efforts } = formatOf(gateway, sent.parsed.model);
   if (route === 'messages') {
@@ -355,7 +368,7 @@ interface Counted {
 
 function count(
   context: RequestContext,
-  { gateway, usage, keys }: ServerContext,
+  { gateway, usage, keys }: MessageServices,
   { prepared, parsed, prompt, isNative }: Counted,
 ): Promise<void> {
   const model = String(parsed.model);

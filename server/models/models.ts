@@ -35,7 +35,7 @@ import {
   orderModels,
   withoutAliases,
 } from './model-list.js';
-import { endWithCaller, PASSED_ON, RESPONSE, RESPONSE_EVENTS, TEXT_ROUTE } from './text.js';
+import { endWithCaller, PASSED_ON, RESPONSE, RESPONSE_EVENTS, TEXT_ROUTE, type TextServices } from './text.js';
 
 const Model = Type.Object(
   {
@@ -103,11 +103,18 @@ const FOR_ANTHROPIC = {
     "With any version, the answer has Anthropic's format and only text models, if the operator has enabled messages. The key may then be in X-API-Key.",
 } as const;
 
+interface ModelListServices extends Pick<ServerContext, 'gateway'> {
+  /** Whether the routes of Anthropic's format are enabled. */
+  messagesEnabled: boolean;
+  /** Whether the names of the service document are listed for models with names of their own. */
+  modelAliases: boolean;
+}
+
 /**
  * Lists the models of all kinds that are ready and allowed by the key's plan, regardless of the key's grants. Clients
  * of Anthropic's format, identified by its version header, get the models of that format, in that format.
  */
-export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ServerContext): Route[] {
+export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ModelListServices): Route[] {
   const common = {
     method: 'GET',
     grant: ['text', 'audio'],
@@ -190,7 +197,7 @@ export function createModelPaths(route: Middleware): Middleware {
 const ROUTE = '/v1/responses/:id';
 
 /** Stored responses: fetched from their upstream. Costs no request of the rate limit and no tokens. */
-export function storedResponseRoutes({ gateway, polls, keys }: ServerContext): Route[] {
+export function storedResponseRoutes({ gateway, polls, keys }: TextServices): Route[] {
   const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
     const { id: keyId, accountId } = keyOf(context);
     polls.admit(keyId);

@@ -24,8 +24,9 @@ import {
   takeJsonBody,
 } from '../http/index.js';
 import { type ApiKeyRecord, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
-import { type AdmittedWork, isModelAllowed } from '../usage/index.js';
+import { type AdmittedWork, isModelAllowed, type UsageService } from '../usage/index.js';
 import { paidExtrasOf } from './paid-extras.js';
+import type { ClosableStoredResponses } from './response-store.js';
 import { allowedVendorUse } from './vendor-use.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
@@ -126,8 +127,17 @@ export const RESPONSE = {
 
 const INPUT_EXAMPLE = { model: 'm-5.5', input: 'Name three harbours.' };
 
+/** What the routes of text models work with. */
+export interface TextServices extends ServerContext {
+  keys: KeyTable;
+  usage: UsageService;
+  responses: Pick<ClosableStoredResponses, 'unknownItems'>;
+  /** Maximum bytes of a body. */
+  textMaxBytes: number;
+}
+
 /** Handles requests of a text route: reads the body, admits it and passes the answer on. */
-export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, responses, keys }: ServerContext) {
+export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, responses, keys }: TextServices) {
   return (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
     const key = keyOf(context);
     const { accountId } = key;
@@ -159,7 +169,7 @@ export function allowedModels(key: ApiKeyRecord, { resolveModel }: Pick<Gateway,
 }
 
 /** Chats and responses, complete or streamed, and the tasks of the responses route. */
-export function textRoutes(server: ServerContext): Route[] {
+export function textRoutes(server: TextServices): Route[] {
   const handle = textHandler(server);
 
   return [

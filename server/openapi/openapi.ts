@@ -18,8 +18,13 @@ import {
 import { API_VERSION } from '../version.js';
 import { type Access, accessOf, describeErrors, errorSchemas } from './errors.js';
 
+interface OpenApiServices extends Pick<ServerContext, 'baseUrl'> {
+  /** Every route, as it is declared. */
+  routes: readonly Route[];
+}
+
 /** The API reference for programs. */
-export function openApiRoutes({ routes, baseUrl }: ServerContext, webhooks: readonly SentWebhook[]): Route[] {
+export function openApiRoutes({ routes, baseUrl }: OpenApiServices, webhooks: readonly SentWebhook[]): Route[] {
   let known: { for: string; text: string } | undefined;
 
   return [

@@ -25,12 +25,6 @@ import { createOrderChanges, createOrderSweep, newOrderCode, type OrderRow, toOr
 import type { NewOrder, OrderPage, Orders, OrdersTable, RecordedTransaction } from './order-records.js';
 import { checkMoney, createOrderTransactions } from './order-transactions.js';
 
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly orders: Orders;
-  }
-}
-
 const MAX_OPEN = 5;
 
 /** Payment orders in SQL. */

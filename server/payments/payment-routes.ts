@@ -8,9 +8,8 @@
 
 import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { asItStands } from '../accounts/index.js';
+import { type AccountServices, asItStands } from '../accounts/index.js';
 import {
-  type AccountContext,
   clientSignal,
   createAddressLimit,
   createFixedWindowLimiter,
@@ -33,6 +32,7 @@ import {
   useJsonBody,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
+import type { KeyTable } from '../keys/index.js';
 import {
   type NoticedTransfer,
   type NoticeReader,
@@ -41,7 +41,7 @@ import {
   readPayosNotice,
   readSepayNotice,
 } from './bank-webhooks.js';
-import type { OrderRecord } from './order-records.js';
+import type { OrderRecord, Orders } from './order-records.js';
 import {
   decodePaymentBody,
   encodePayment,
@@ -50,7 +50,7 @@ import {
   MAX_PAYMENT_BODY_BYTES,
   PaymentBodySchema,
 } from './payment.js';
-import { isOpen, type PaymentProvider } from './payment-service.js';
+import { isOpen, type PaymentProvider, type PaymentSecrets, type PaymentService } from './payment-service.js';
 import { drawPng, drawSvg } from './transfer-qr.js';
 
 /** Limit per user: orders are kept for months, also cancelled ones. */
@@ -118,9 +118,12 @@ const OneOwn = Type.Object({ payment: field(OwnPayment, 'The order.') });
 
 const CODE = { code: 'Code of the order.' };
 
+interface PaymentServices extends AccountServices {
+  payments: PaymentService;
+}
+
 /** Orders of the signed-in user. */
-export function paymentRoutes({ account, sessions, bodies, polls, clock }: AccountContext): Route[] {
-  const { payments, site } = account;
+export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }: PaymentServices): Route[] {
   const { support } = payments;
   const made = createAddressLimit({ clock, perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' });
 
@@ -277,8 +280,7 @@ const WAITING = { permits: 500, permitsEach: 100 };
 const RETRY_SECONDS = 5;
 
 /** The public status of an order, for clients with its code. */
-export function paymentStatusRoutes({ account, clock, addressOf, drain }: AccountContext): Route[] {
-  const { payments } = account;
+export function paymentStatusRoutes({ payments, clock, addressOf, drain }: PaymentServices): Route[] {
   const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many order status requests' });
   const waiting = createSemaphore(WAITING);
 
@@ -356,14 +358,19 @@ const READERS: Readonly<Record<PaymentProvider, NoticeReader>> = {
   sepay: readSepayNotice,
 };
 
+interface BankWebhookServices extends AccountServices {
+  orders: Pick<Orders, 'record'>;
+  keys: Pick<KeyTable, 'refresh'>;
+  /** Names of the configured webhook senders. */
+  paymentSecrets: PaymentSecrets;
+}
+
 /**
  * Webhooks of banks and payment services. A 2xx means that the transfer is stored, for any purpose: one without a
  * matching order waits for an operator. Any other status means that it must be sent again.
  */
-export function paymentWebhookRoutes(server: AccountContext): Route[] {
-  const { account, keys, publicBodies, clock, logger, addressOf } = server;
-  const { paymentSecrets: secrets, state } = account;
-  const { orders } = state;
+export function paymentWebhookRoutes(services: BankWebhookServices): Route[] {
+  const { orders, paymentSecrets: secrets, keys, publicBodies, clock, logger, addressOf } = services;
   const failures = createFixedWindowLimiter(clock, WRONG_SIGNATURES);
 
   async function takeNotice(context: ParamsContext): Promise<void> {

@@ -12,14 +12,6 @@ import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, 
 import type { NewOrder, OrderRecord, Orders } from './order-records.js';
 import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './transfer-qr.js';
 
-declare module '../http/server-context.js' {
-  interface AccountDependencies {
-    payments: PaymentService;
-    /** Names of the configured webhook senders. */
-    paymentSecrets: PaymentSecrets;
-  }
-}
-
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
 const LISTED = 100;
 

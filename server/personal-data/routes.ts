@@ -9,26 +9,12 @@
 import type { Gateway } from 'mediagate';
 import { field, type Storage, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
+import type { AccountServices } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
-import {
-  type AccountContext,
-  createAddressLimit,
-  defineRoute,
-  type Route,
-  sendBytes,
-  Text,
-  Time,
-} from '../http/index.js';
+import { createAddressLimit, defineRoute, type Route, sendBytes, Text, Time } from '../http/index.js';
+import type { KeyTable } from '../keys/index.js';
 import type { Erasures, ErasureWork } from './erasure.js';
 import type { PersonalExport } from './export.js';
-
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly erasures: Erasures;
-    readonly personalExport: PersonalExport;
-    readonly files: Storage;
-  }
-}
 
 /** An export reads everything that an account has. */
 const EXPORTS_PER_MINUTE = 4;
@@ -36,10 +22,16 @@ const EXPORTS_PER_MINUTE = 4;
 const ANSWER_MS = 10_000;
 const SWEEP_MS = 60_000;
 
+interface PersonalDataServices extends AccountServices {
+  erasures: Erasures;
+  personalExport: PersonalExport;
+  files: Storage;
+  keys: KeyTable;
+}
+
 /** Erasure of the signed-in user, and a copy of their data. */
-export function personalDataRoutes(server: AccountContext): Route[] {
-  const { account, sessions, keys, clock, polls, gateway, logger } = server;
-  const { erasures, personalExport, files } = account.state;
+export function personalDataRoutes(services: PersonalDataServices): Route[] {
+  const { erasures, personalExport, files, sessions, keys, clock, polls, gateway, logger } = services;
   const exports = createAddressLimit({ clock, perMinute: EXPORTS_PER_MINUTE, what: 'Too many exports' });
   const common = { grant: 'session', tag: 'Account' } as const;
 

@@ -9,12 +9,6 @@
 import type { BudgetAmount } from '../budgets/index.js';
 import type { KeyGrant } from '../keys/index.js';
 
-declare module '../http/server-context.js' {
-  interface AccountDependencies {
-    catalogue: Catalogue;
-  }
-}
-
 /** The default plan of an account. */
 export const FREE_PLAN_ID = 'free';
 

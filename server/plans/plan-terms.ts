@@ -11,12 +11,6 @@ import { type Budget, limitsOfAmount } from '../budgets/index.js';
 import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';
 import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan } from './catalogue.js';
 
-declare module '../http/server-context.js' {
-  interface AccountDependencies {
-    freeTierPeriod: FreeTierPeriod;
-  }
-}
-
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What a plan costs. */

@@ -26,13 +26,6 @@ import {
   whole,
 } from './token-prices.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    /** Default: none. */
-    prices?: Prices;
-  }
-}
-
 const strict = { additionalProperties: false } as const;
 
 const LinkPriceSchema = Type.Object(

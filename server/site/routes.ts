@@ -9,15 +9,20 @@ import type { Gateway } from 'mediagate';
 import { Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
+  type AccountServices,
+  type Accounts,
+  type AccountView,
   type DeviceGrant,
+  type DeviceGrants,
+  type Identity,
   modelsForSetup,
   type SignedIn,
   setupClients,
   showUserCode,
   type UserRecord,
+  type Users,
 } from '../accounts/index.js';
 import {
-  type AccountContext,
   createAddressLimit,
   defineRoute,
   type ParamsContext,
@@ -27,7 +32,8 @@ import {
   readReturnPath,
   seeOther,
 } from '../http/index.js';
-import { type PlanTerms, planTerms } from '../plans/index.js';
+import type { PaymentService } from '../payments/index.js';
+import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
 import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
@@ -36,7 +42,16 @@ import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { referencePage, setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
-import { describeOutcome, labelOf, loadDashboard, loadPlayground, planName, planViews } from './views.js';
+import {
+  type DashboardSources,
+  describeOutcome,
+  labelOf,
+  loadDashboard,
+  loadPlayground,
+  type PlaygroundSources,
+  planName,
+  planViews,
+} from './views.js';
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
 
@@ -50,11 +65,22 @@ const OWN_PAGE_ROUTE = {
   answers: { ...PAGE, 303: { description: 'To the sign-in page, where nobody is signed in.' } },
 } as const;
 
+interface SiteServices extends AccountServices, Pick<PlaygroundSources, 'accountKeys'> {
+  users: Pick<Users, 'list'>;
+  accounts: Pick<Accounts, 'preview'>;
+  jobs: DashboardSources['jobs'];
+  orders: DashboardSources['orders'];
+  identity: Identity;
+  catalogue: Catalogue;
+  freeTierPeriod: FreeTierPeriod;
+  payments: PaymentService;
+  view: AccountView;
+}
+
 /** The pages of the site. */
-export function siteRoutes(server: AccountContext): Route[] {
-  const { account, sessions, view, gateway, clock, baseUrl } = server;
-  const { identity, catalogue, payments, site, state } = account;
-  const { jobs, orders } = state;
+export function siteRoutes(services: SiteServices): Route[] {
+  const { users, accounts, jobs, orders, identity, catalogue, payments, site } = services;
+  const { sessions, view, gateway, clock, baseUrl } = services;
   const { support } = catalogue;
 
   const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
@@ -74,14 +100,14 @@ export function siteRoutes(server: AccountContext): Route[] {
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
     if (signedIn) return seeOther(context, returnTo);
     const status = identity.status();
-    const isFirst = status.standIn && (await state.users.list({ limit: 1 })).length === 0;
+    const isFirst = status.standIn && (await users.list({ limit: 1 })).length === 0;
     send(context, signInPage({ status, returnTo, isFirst }), undefined);
   }
 
   async function sendPlans(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     const current = signedIn && (await view.account(signedIn.user));
-    const previews = signedIn ? await state.accounts.preview(signedIn.user.accountId, orderableTerms(account)) : [];
+    const previews = signedIn ? await accounts.preview(signedIn.user.accountId, orderableTerms(services)) : [];
     const plans = planViews(catalogue).map((plan) => {
       const preview = previews.find(({ planId }) => planId === plan.id);
       return preview ? { ...plan, outcome: describeOutcome(preview, catalogue) } : plan;
@@ -113,7 +139,7 @@ export function siteRoutes(server: AccountContext): Route[] {
   async function sendPlayground(context: RequestContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    send(context, playgroundPage(await loadPlayground({ ...server, state }, signedIn.user)), signedIn);
+    send(context, playgroundPage(await loadPlayground(services, signedIn.user)), signedIn);
   }
 
   async function sendPayment(context: ParamsContext): Promise<void> {
@@ -184,7 +210,7 @@ export function siteRoutes(server: AccountContext): Route[] {
 }
 
 /** The effects of priced plans. */
-function orderableTerms({ catalogue, freeTierPeriod }: AccountContext['account']): PlanTerms[] {
+function orderableTerms({ catalogue, freeTierPeriod }: SiteServices): PlanTerms[] {
   const terms = catalogue.prices.map(({ planId }) => planTerms(planId, { catalogue, freeTierPeriod }));
   return terms.filter((each) => each !== undefined);
 }
@@ -249,10 +275,13 @@ const MAX_FORM_BYTES = 1_024;
 /** Limits of code attempts per address and user: far more than people need, far fewer than guessing needs. */
 const CODES_PER_MINUTE = 30;
 
+interface DevicePageServices extends AccountServices {
+  deviceGrants: DeviceGrants;
+}
+
 /** The page where a signed-in user sees which program requests access, and answers. */
-export function devicePageRoutes({ account, sessions, bodies, clock, addressOf }: AccountContext): Route[] {
-  const { state, site } = account;
-  const { deviceGrants } = state;
+export function devicePageRoutes(services: DevicePageServices): Route[] {
+  const { deviceGrants, site, sessions, bodies, clock, addressOf } = services;
   const codes = createAddressLimit({ clock, perMinute: CODES_PER_MINUTE, what: 'Too many codes' });
 
   async function findGrant(context: RequestContext, user: UserRecord, code: string): Promise<DeviceGrant | undefined> {

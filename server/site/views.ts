@@ -296,8 +296,8 @@ export interface PlaygroundView {
 }
 
 export interface PlaygroundSources {
-  account: { catalogue: Catalogue };
-  state: { keys: Pick<ApiKeys, 'listOf'> };
+  catalogue: Catalogue;
+  accountKeys: Pick<ApiKeys, 'listOf'>;
   gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider' | 'resolveModel'>;
   clock: Clock;
   baseUrl(): string;
@@ -305,14 +305,14 @@ export interface PlaygroundSources {
 
 /** @throws GatewayError `upstream_unavailable`. */
 export async function loadPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
-  const { state, gateway, clock, baseUrl } = sources;
-  const key = await newestKey(state.keys, user.accountId, clock.now());
+  const { accountKeys, catalogue, gateway, clock, baseUrl } = sources;
+  const key = await newestKey(accountKeys, user.accountId, clock.now());
   const audio = (operation: 'speak' | 'transcribe') =>
     idsOf(gateway, 'audio', key).filter((id) => gateway.audioProvider(id, operation));
   return {
     baseUrl: baseUrl(),
     key,
-    withheld: key ? withheldOf(key, sources.account.catalogue) : {},
+    withheld: key ? withheldOf(key, catalogue) : {},
     platforms: gateway.platforms(),
     models: {
       image: idsOf(gateway, 'image'),

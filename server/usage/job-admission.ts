@@ -18,6 +18,7 @@ import {
   type Selectable,
   type Tables,
 } from '../../core/database/index.js';
+import { isImageCharge } from '../../core/images/index.js';
 import {
   type AdmissionCandidate,
   type AdmissionHooks,
@@ -74,12 +75,6 @@ import {
   knownCounts,
   pricedPartsOf,
 } from './usage-log.js';
-
-declare module '../http/server-context.js' {
-  interface AccountStores {
-    readonly jobs: ProductJobs;
-  }
-}
 
 /** The admission input of a job request. */
 export interface JobRequestTerms {
@@ -160,7 +155,7 @@ export function createJobAdmission(options: JobAdmissionOptions): AdmissionHooks
   const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
-  const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
+  const insertCharges = createRowInsertScript({ queries, table: 'job_charges' });
 
   return {
     *open(candidates, at) {
@@ -311,24 +306,12 @@ function quotaUsedUp(limit: number): GatewayError {
   return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
 }
 
-const CHARGE: JobChargesTable = {
-  jobId: '',
-  kind: 'image',
-  accountId: '',
-  keyId: '',
-  model: '',
-  units: 0,
-  usage: null,
-  cost: 0,
-  at: 0,
-};
-
 /** Millionths of the currency; null without a known price. */
 function costOfCharge(prices: Prices | undefined, charge: Charge | undefined): number | null {
   if (!prices || !charge) return null;
-  const { model, usage, image } = charge;
-  if (!image) return costOfUsage(prices, model, usage);
-  const { width, height, quality } = image;
+  const { model, usage } = charge;
+  if (!isImageCharge(charge)) return costOfUsage(prices, model, usage);
+  const { width, height, quality } = charge.image;
   if (width !== undefined && height !== undefined) return costOfImage(prices, model, { width, height, quality, usage });
   // Of an image that was not seen, the size may be any.
   const { outputTokens } = countsOf(usage);

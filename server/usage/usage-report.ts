@@ -8,6 +8,7 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
+  type BudgetOwners,
   type BudgetState,
   type Budgets,
   encodeSharedBudget,
@@ -18,8 +19,8 @@ import {
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
-import type { RateLimitResult } from '../limits/index.js';
-import { decimalOf } from '../prices/index.js';
+import type { RateLimitResult, RateLimits } from '../limits/index.js';
+import { decimalOf, type Prices } from '../prices/index.js';
 import type { UsageTotal } from './tables.js';
 import type { UsageLog, UsageQuery } from './usage-log.js';
 
@@ -330,8 +331,16 @@ const Usage = Type.Object(
   { description: 'What an API key used, and what it has left.' },
 );
 
+interface UsageRouteServices extends Pick<ServerContext, 'polls' | 'clock'> {
+  rateLimits: RateLimits;
+  budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
+  usageLog: UsageLog;
+  /** Default: none. */
+  prices?: Prices;
+}
+
 /** Usage and remaining budget of the key itself. Not rate limited. */
-export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock, prices }: ServerContext): Route[] {
+export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock, prices }: UsageRouteServices): Route[] {
   const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({

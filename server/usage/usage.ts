@@ -38,12 +38,6 @@ import {
   type Totals,
 } from './usage-log.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    usage: UsageService;
-  }
-}
-
 /** Status of a request if its client disconnected before the answer. */
 const HUNG_UP = 499;
 

@@ -27,13 +27,6 @@ import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
 
-declare module '../http/server-context.js' {
-  interface AppDependencies {
-    /** Default: `webhook_url` is ignored. */
-    webhooks?: WebhookService;
-  }
-}
-
 const ROUTE = '/v1/webhooks/secret';
 
 const WebhookSecret = Type.Object(
@@ -52,8 +45,13 @@ const WebhookEvent = Type.Object(
   { description: 'A job that has ended.' },
 );
 
+interface WebhookRouteServices extends Pick<ServerContext, 'polls'> {
+  /** Default: webhooks are disabled. */
+  webhooks?: WebhookService;
+}
+
 /** The secret of an account, which its receivers verify events with. */
-export function webhookRoutes({ polls, webhooks }: ServerContext): Route[] {
+export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[] {
   const secrets = webhooks?.secrets;
   const answer = (work: keyof Pick<WebhookSecrets, 'newest' | 'rotate'>) => async (context: RequestContext) => {
     if (!secrets)
@@ -138,21 +136,25 @@ export interface OpenWebhooksOptions {
   baseUrl(): string;
   /** Default: no metrics. */
   tried?(outcome: WebhookOutcome): void;
+  /** Whether this process sends the events, and not another worker of this machine. */
+  delivers: boolean;
   /** Registers what must be closed with the process. */
   opened: CloseList;
 }
 
 /** Opens webhooks as configured; undefined if they are disabled. */
 export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookService | undefined> {
-  const { settings, webhooks, gateway, opened, ...rest } = options;
+  const { settings, webhooks, gateway, opened, delivers, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;
   const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
-  // Its own HTTP client: clients must not reach the private origins of plugins.
-  const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
-  opened.add(() => http.close());
-  const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
-  opened.add(() => delivery.close());
+  if (delivers) {
+    // Its own HTTP client: clients must not reach the private origins of plugins.
+    const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
+    opened.add(() => http.close());
+    const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
+    opened.add(() => delivery.close());
+  }
   return { targets: createWebhookTargets(trustedOrigins), secrets };
 }
 

@@ -5,11 +5,11 @@
  * `annotations`. It costs one pass over each event.
  */
 
-import { drawRandomBytes, GatewayError } from '../../runtime/index.js';
+import { drawRandomBytes, encodeTypedEvent, GatewayError } from '../../runtime/index.js';
 import { readUsage } from '../usage-shapes.js';
-import { chatCallsIn, chatTextIn } from './chat-parts.js';
-import { type ChatFromResponses, THOUGHT_ID } from './chat-requests.js';
-import { given, isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
+import { chatCallsIn, chatTextIn } from './parts.js';
+import { type ChatFromResponses, THOUGHT_ID } from './requests.js';
+import { given, isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
 
 /** As an answer that is no stream has at most. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
@@ -71,8 +71,7 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
 
   function emit(type: string, fields: JsonRecord): void {
     if (!isStream) return;
-    const event = JSON.stringify({ type, sequence_number: sequence++, ...fields });
-    events += `event: ${type}\ndata: ${event}\n\n`;
+    events += encodeTypedEvent(type, { sequence_number: sequence++, ...fields });
   }
 
   function response(status: string, more: JsonRecord = {}): JsonRecord {

@@ -7,7 +7,7 @@
  */
 
 import type { Usage } from '../../../core/contracts/index.js';
-import { drawRandomBytes, isRecord } from '../../../core/runtime/index.js';
+import { drawRandomBytes, encodeTypedEvent, isRecord } from '../../../core/runtime/index.js';
 import { fitToolId, markNumbers, type ToolNames } from '../../../core/text/index.js';
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
@@ -102,7 +102,7 @@ const DELTAS = {
 
 /** An event of the format, in bytes. */
 export function encodeEvent(type: string, fields: object = {}): Buffer {
-  return Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
+  return Buffer.from(encodeTypedEvent(type, fields));
 }
 
 /** Writes blocks as events. */

@@ -80,7 +80,7 @@ for (const engine of engines) {
           () => false,
         ),
       );
-    }).timeout(60_000);
+    });
   });
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { TextReply } from '../../../core/contracts/index.js';
 import { inFormOf } from '../../../core/text/answer-form.js';
-import { translateToChat } from '../../../core/text/chats/chat-answers.js';
+import { translateToChat } from '../../../core/text/chats/translation.js';
 import { workInThread, workOn } from '../../../core/text/large-work.js';
 import { echo, fail, fill, hang } from '../../support/models/thread-work.js';
 import { rejection } from '../../support/rejection.js';
@@ -13,9 +13,7 @@ const bytes = () => [new Uint8Array(Buffer.from('tug boat'))];
 const echoed = async (how: string, signal?: AbortSignal) =>
   (await workInThread(ECHO, bytes(), how, signal)).body.toString();
 
-describe('work on large texts', function () {
-  this.timeout(60_000);
-
+describe('work on large texts', () => {
   it('is the same as on short ones, which is done at once', async () => {
     const short = workOn(ECHO, Buffer.from('tug boat'), 'a ');
     expect(short).to.not.be.instanceOf(Promise);

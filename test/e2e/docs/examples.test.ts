@@ -58,8 +58,7 @@ describe('the examples', () => {
     expect(new Set(linked)).to.deep.equal(new Set(folders));
   });
 
-  it('curl: makes all its requests', async function () {
-    this.timeout(120_000);
+  it('curl: makes all its requests', async () => {
     const printed = await outputOf('bash', 'curl/first-requests.sh');
     expect(printed)
       .to.contain('"id":"m-5.5"')
@@ -80,8 +79,7 @@ describe('the examples', () => {
     expect(reason).to.match(/401 invalid_api_key: .+ \(request \S+\)/);
   });
 
-  it('Node: makes images as jobs', async function () {
-    this.timeout(60_000);
+  it('Node: makes images as jobs', async () => {
     const printed = await outputOf(process.execPath, 'node/image-jobs.mjs');
     expect(printed.match(/tug-\w+\.png: 1536 x 1024/g)).to.have.length(3);
     for (const time of ['dawn', 'noon', 'night']) await expectImage(`tug-${time}.png`);
@@ -89,7 +87,6 @@ describe('the examples', () => {
 
   it('Python: makes all its requests', async function () {
     if (spawnSync('python3', ['--version']).error) this.skip();
-    this.timeout(120_000);
     const printed = await outputOf('python3', 'python/first_requests.py');
     expect(printed)
       .to.contain(ECHO)
@@ -98,7 +95,6 @@ describe('the examples', () => {
   });
 
   it('browser: its page chats, and never has the key', async function () {
-    this.timeout(120_000);
     const executable = await chromiumFor(this);
     const server = spawn(process.execPath, [fileOf('browser/server.mjs')], { env: { ...environment, PORT: '0' } });
     let printed = '';
@@ -119,8 +115,7 @@ describe('the examples', () => {
     }
   });
 
-  it('embedding: makes an image without a server', async function () {
-    this.timeout(60_000);
+  it('embedding: makes an image without a server', async () => {
     expect(await outputOf(process.execPath, 'embedding/image.mjs')).to.match(/^imgjob_\w+: tug\.png$/m);
     await expectImage('tug.png');
   });

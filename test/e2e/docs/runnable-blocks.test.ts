@@ -53,7 +53,6 @@ describe('code blocks that a page marks as runnable', () => {
       const title = block.code.split('\n').find((line) => /^(curl|const|import|for)\b/.test(line)) ?? block.language;
       it(`${page}: block ${index + 1}, ${title.slice(0, 60)}`, async function () {
         // Engines of speech on a busy machine take their time.
-        this.timeout(120_000);
         if (block.language === 'python' && spawnSync('python3', ['--version']).error) this.skip();
         await mkdir(place(), { recursive: true });
         const printed = await outputOf(block, place(), index + 1);

@@ -69,8 +69,7 @@ describe('a plugin that does not wait for its own work, in a real process', () =
   let gateway: GatewayProcess;
   let key: MadeKey;
 
-  beforeEach(async function () {
-    this.timeout(120_000);
+  beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-careless-'));
     await writeFile(path.join(folder, 'careless.mjs'), CARELESS);
     const plugins = [{ use: './careless.mjs', id: ENTRY, timeoutMs: 1_000 }];
@@ -102,8 +101,7 @@ describe('a plugin that does not wait for its own work, in a real process', () =
     ['an extraction', extract],
     ['a chat', chat],
   ] as const) {
-    it(`is named in the log: ${way}`, async function () {
-      this.timeout(60_000);
+    it(`is named in the log: ${way}`, async () => {
       for (const [what, words] of [
         ['forgotten', 'forgotten in a call'],
         ['late', 'forgotten after a call'],

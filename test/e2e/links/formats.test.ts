@@ -92,7 +92,7 @@ describe('a link in the formats of other programs', () => {
       );
       expect(await readFile(path.join(folder, '7.mp4'))).to.deep.equal(VIDEO);
       expect(await readFile(path.join(folder, '7.en.vtt'), 'utf8')).to.equal(SUBTITLES);
-    })?.timeout(60_000);
+    });
 
     it('gets formats with what is known of them, and none that it could not download', async () => {
       const { json } = await infoOf(LINK);

@@ -57,9 +57,8 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(whole.output[0].content[0].text).to.match(ECHO);
   });
 
-  it('curl: sounds, and a sentence that comes back as it was said', async function () {
+  it('curl: sounds, and a sentence that comes back as it was said', async () => {
     // Engines on a busy machine take their time.
-    this.timeout(120_000);
     const subtitles = await inShell('/v1/audio/voice-changer');
     const [, times = '', heard = ''] = subtitles.trim().split('\n');
     expect(times).to.match(/^00:00:00,\d{3} --> 00:00:0\d,\d{3}$/);
@@ -177,8 +176,7 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(chunks.at(-1)?.usage.completion_tokens).to.be.greaterThan(0);
   });
 
-  it('curl: a speech that is asked for twice, and made once', async function () {
-    this.timeout(120_000);
+  it('curl: a speech that is asked for twice, and made once', async () => {
     expect((await inShell('Idempotency-Key: dog-1')).trim()).to.equal('Idempotency-Replayed: true');
   });
 

@@ -15,7 +15,7 @@ describe('nodes under load', () => {
     const reports = await tortureSharedLimits({ databaseUrl: place.databaseUrl ?? '', rounds: 1 });
     for (const report of reports) expect(report).to.include({ exact: 1, fewest: 15, most: 15 });
     expect(reports).to.have.length(6);
-  }).timeout(120_000);
+  });
 
   it('are restarted one after the other without a failed request, a cut stream or a lost job', async () => {
     const report = await restartUnderLoad({

@@ -1,8 +1,8 @@
 import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
 import { createIdentity, type Identity } from '../../../server/accounts/index.js';
+import type { AccountDependencies } from '../../../server/app.js';
 import { createSiteAddress } from '../../../server/http/index.js';
-import type { AccountDependencies } from '../../../server/http/server-context.js';
 import { createPaymentService, type PaymentReceiver } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';

@@ -58,8 +58,7 @@ const LIARS: Readonly<Record<string, (bytes: Buffer) => void>> = {
   },
 };
 
-describe('the length of audio that is paid for', function () {
-  this.timeout(60_000);
+describe('the length of audio that is paid for', () => {
   let app: AudioApp;
   const files = new Map<string, Buffer>();
 
@@ -158,7 +157,9 @@ describe('the length of audio that is paid for', function () {
 
   it('is at most three hours', async () => {
     const file = path.join(app.folder, 'long.flac');
-    await runFfmpeg('-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono:d=11000', file);
+    // In the largest frames that there are: hundreds of thousands of small ones take ten times as long.
+    const silence = 'anullsrc=r=8000:cl=mono:d=11000:n=65535';
+    await runFfmpeg('-f', 'lavfi', '-i', silence, '-compression_level', '0', '-frame_size', '65535', file);
     const bytes = await readFile(file);
     LIARS.flac?.(bytes);
     const { status, json } = await send(await makeKey('1000 USD/month'), TRANSCRIPTIONS, bytes);

@@ -36,7 +36,6 @@ describe('checkRoom', () => {
 describe('a data folder that cannot be made', () => {
   it('is refused at once, with the name of its setting', async function () {
     if (process.platform !== 'linux') return this.skip();
-    this.timeout(60_000);
     expect(await rejection(makeFolder('/proc/1/x'))).to.include({ code: 'invalid_value', param: 'DATA_DIR' });
     for (const command of [['serve'], ['keys', 'create']]) {
       const { code, stderr } = await runCommand(command, { DATA_DIR: '/proc/1/x', PORT: '0' });

@@ -9,8 +9,7 @@ const usage = '"usage":{"prompt_tokens":5,"total_tokens":5}';
 /** As an upstream has it: `[-0.0123456,-0.0123456,…]`. */
 const numbers = (megabytes: number) => `[${'-0.0123456,'.repeat((megabytes * MB) / 11)}0]`;
 
-describe('large answers over HTTP', function () {
-  this.timeout(60_000);
+describe('large answers over HTTP', () => {
   let app: ListeningApp;
   let key: string;
   let answer = '';

@@ -18,9 +18,9 @@ import {
 } from 'mediagate';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from 'mediagate/server';
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
+import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
-import type { AccountDependencies } from '../../../server/http/server-context.js';
 import { createIdempotencyService } from '../../../server/idempotency/index.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import {

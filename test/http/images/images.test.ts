@@ -344,7 +344,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
       await darkroom.develop();
       await darkroom.asked(2);
       expect(darkroom.calls[1]?.prompt).to.equal('Of another account');
-    }).timeout(120_000);
+    });
   }
 
   it('refuses what the queue has no room for, at no cost', async () => {

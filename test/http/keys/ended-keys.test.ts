@@ -122,7 +122,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     await until(async () => (await stateOf(strange, 'acct_other')) === 'completed');
     expect(darkroom.calls).to.have.length(2);
     expect(await suspend()).to.equal(false);
-  }).timeout(60_000);
+  });
 
   it('end what was queued with a revoked key, and nothing else of its account', async () => {
     const other = await makeKey();
@@ -202,7 +202,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
         const entries = await app.state.usage.entries({ from: day, to: day }, 100);
         return entries.length === 4 && entries.every(({ inputTokens }) => (inputTokens ?? 0) > 0);
       });
-    }).timeout(60_000);
+    });
   }
 
   it('end the events of a job and the requests that wait for it', async () => {
@@ -226,5 +226,5 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
       expect([status, json.error.code]).to.deep.equal([401, 'revoked_api_key']);
     }
     expect(await stateOf(id)).to.equal('running');
-  }).timeout(60_000);
+  });
 });

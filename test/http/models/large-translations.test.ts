@@ -98,8 +98,7 @@ const plain = (text: string) =>
     .replace(/"created(_at)?":\d+/g, '"created":1')
     .replace(/^: .*\n\n/gm, '');
 
-describe('large translations', function () {
-  this.timeout(60_000);
+describe('large translations', () => {
   let vendor: ScriptedVendor;
   let app: ListeningApp;
   let key: string;

@@ -98,8 +98,7 @@ async function generate(call: ImageCall) {
   throw new GatewayError('moderation_blocked', 'The model refused the prompt.', { reason: 'No wrecks.' });
 }
 
-describe('the answers of every route', function () {
-  this.timeout(60_000);
+describe('the answers of every route', () => {
   let app: SignInApp;
   let browser: BrowserSession;
   let document: Document;

@@ -86,8 +86,7 @@ export async function use(baseUrl: string, key: string, link: string, model: str
 }
 `;
 
-describe('a client that is generated from the API reference', function () {
-  this.timeout(60_000);
+describe('a client that is generated from the API reference', () => {
   let app: SignInApp;
   let folder: string;
   let schema: string;

@@ -35,8 +35,7 @@ describe('models and how they are billed', () => {
   let app: ListeningApp;
   let sound: Buffer;
 
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     const { plugin: hearing, audio } = inventedAudio();
     audio.hear = async (): Promise<Transcript> => ({ ...HEARD, durationSeconds: 12, usage: TOKENS });
     app = await startApp({
@@ -147,5 +146,5 @@ describe('models and how they are billed', () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  }).timeout(60_000);
+  });
 });

@@ -180,7 +180,7 @@ describeOnStacks('requests that end early', (stack) => {
           const entry = await spend(CHATS, 'budget', chat({ stream: true }));
           expect(entry?.outputTokens, ends).to.be.within(5, 12);
         }
-      }).timeout(20_000);
+      });
 
       it('cost their time where nobody sees the output, within the reservation', async () => {
         vendor.answer({ type: 'application/json', pieces: [], ends: 'silent' });

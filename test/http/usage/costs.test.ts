@@ -181,8 +181,7 @@ describeOnStacks('costs of requests', (stack) => {
   let sound: Buffer;
 
   beforeEach(untilDayHasRoom);
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     const { plugin: hearing, audio } = inventedAudio();
     audio.hear = async (): Promise<Transcript> => ({ ...HEARD, durationSeconds: asked.seconds });
     const plugins = [
@@ -247,8 +246,7 @@ describeOnStacks('costs of requests', (stack) => {
   /** In the usage log by day alone. */
   const OF_LINKS: ReadonlySet<string> = new Set(['link', 'brokenlink', 'batch']);
 
-  it('are those of a spreadsheet: in the header, in each row and in the totals', async function () {
-    this.timeout(60_000);
+  it('are those of a spreadsheet: in the header, in each row and in the totals', async () => {
     const rows = readTable();
     expect(rows.length).to.be.at.least(40);
     const sent: { row: Row; id: string }[] = [];

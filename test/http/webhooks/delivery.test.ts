@@ -224,7 +224,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     expect(outcomes).to.deep.equal(['delivered']);
     expect(receiver.of('job')).to.have.length(1);
     expect(logger.lines.map(({ message }) => message)).to.include('webhooks wait for the database');
-  }).timeout(120_000);
+  });
 
   it('do not count a try that could not read the secret', async () => {
     const secrets = createWebhookSecrets([Buffer.from('s'.repeat(32))], app.state.webhooks);
@@ -235,7 +235,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     await until(() => outcomes.length > 0);
     expect(outcomes).to.deep.equal(['delivered']);
     new Webhook(await secrets.newest('local')).verify(event!.body, event!.headers);
-  }).timeout(120_000);
+  });
 
   it('send the same event again where a delivery could not be recorded', async () => {
     const { webhooks } = app.state;
@@ -246,7 +246,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     await until(() => outcomes.length > 0);
     expect(new Set(tries.map(({ headers }) => headers['webhook-id'])).size).to.equal(1);
     expect(outcomes).to.deep.equal(['delivered']);
-  }).timeout(120_000);
+  });
 
   it('count a try that failed for a reason of this process', async () => {
     let failures = 0;
@@ -262,5 +262,5 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     await until(() => outcomes.length > 1);
     expect(outcomes).to.deep.equal(['postponed', 'delivered']);
     expect(logger.lines.map(({ message }) => message)).to.include('a webhook could not be sent');
-  }).timeout(60_000);
+  });
 });

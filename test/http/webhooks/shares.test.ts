@@ -63,5 +63,5 @@ describeOnStacks('webhooks of accounts whose receivers hang', (stack) => {
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
     for (const name of names) expect(receiver.of(name).length).to.be.lessThan(EVENTS);
-  }).timeout(90_000);
+  });
 });

@@ -32,7 +32,6 @@ for (const engine of engines) {
     let used: UsedAccount;
 
     beforeEach(async function () {
-      this.timeout(60_000);
       place = await engine.reusedPlace(this);
       state = await place.open();
       user = await state.users.signIn(PERSON);
@@ -196,8 +195,7 @@ for (const engine of engines) {
       }
     }
 
-    it('leaves nothing of the person in any table or file, and the bookkeeping as it was', async function () {
-      this.timeout(60_000);
+    it('leaves nothing of the person in any table or file, and the bookkeeping as it was', async () => {
       await fill();
       const before = await sums();
       const text = JSON.stringify([...(await tables())]);
@@ -251,8 +249,7 @@ for (const engine of engines) {
       expect(await state.keys.listOf(returned.accountId)).to.deep.equal([]);
     });
 
-    it('is continued by the next sweep where it was interrupted, and until nothing comes any more', async function () {
-      this.timeout(60_000);
+    it('is continued by the next sweep where it was interrupted, and until nothing comes any more', async () => {
       await fill();
       const { accountId } = await state.erasures.begin({ userId: user.id, actor: 'operator:ann' });
       let left = 2;
@@ -296,8 +293,7 @@ for (const engine of engines) {
       expect(asked).to.deep.equal(Array(2).fill({ id: 'resp_zq', owner: accountId, isOpen: false }));
     });
 
-    it('has a copy of everything before it, without a secret', async function () {
-      this.timeout(60_000);
+    it('has a copy of everything before it, without a secret', async () => {
       await fill();
       const chunks: Uint8Array[] = [];
       for await (const bytes of state.personalExport.read(user)) chunks.push(bytes);

@@ -83,7 +83,7 @@ for (const engine of engines) {
         queries.selectFrom('jobs').select('id').where('webhookUrl', 'is not', null).execute(),
       );
       expect(left).to.deep.equal([]);
-    }).timeout(60_000);
+    });
 
     it('are made by one process at a time, of each account one at once, and again when a lease is over', async () => {
       const other = await jobs.open();

@@ -10,6 +10,8 @@ export interface TestTotals {
   skipped: number;
   /** What failed, and why. */
   failures: readonly string[];
+  /** Tests that passed, but took more than a third of the time that they may take. */
+  nearTimeout: readonly string[];
   /** Seconds of each file, by its path in `dist`. */
   seconds: Readonly<Record<string, number>>;
 }
@@ -52,8 +54,8 @@ export async function runTestFiles(
       failures.push(`a process of the tests ended with ${signal ?? code}: ${files.join(' ')}`);
     }
     const output = await readFile(outputFile, 'utf8');
-    const { passed = 0, skipped = 0, seconds = {} } = totals ?? {};
-    return { passed, skipped, failures, seconds, output };
+    const { passed = 0, skipped = 0, nearTimeout = [], seconds = {} } = totals ?? {};
+    return { passed, skipped, failures, nearTimeout, seconds, output };
   } finally {
     process.off('exit', kill);
     await written.close();

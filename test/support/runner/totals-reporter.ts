@@ -8,6 +8,8 @@ import type { TestTotals } from './test-process.js';
 process.on('SIGTERM', () => process.exit(1));
 
 const MAX_REASON = 300;
+/** A test that takes a larger part of its time would fail on a machine that is three times as busy. */
+const NEAR_TIMEOUT = 1 / 3;
 
 /** The usual reporter, which also leaves the totals in the file that `output` names. */
 export default class TotalsReporter extends Mocha.reporters.Spec {
@@ -16,6 +18,11 @@ export default class TotalsReporter extends Mocha.reporters.Spec {
     if (options.reporterOptions.reverse) reverse(runner.suite);
     const failures: string[] = [];
     runner.on('fail', (test, error: unknown) => failures.push(`${test.fullTitle()} (${reasonOf(error)})`));
+    const nearTimeout: string[] = [];
+    runner.on('pass', (test) => {
+      const [taken, limit] = [(test.duration ?? 0) / 1_000, test.timeout() / 1_000];
+      if (taken > limit * NEAR_TIMEOUT) nearTimeout.push(`${test.fullTitle()} (${taken.toFixed(1)} of ${limit} s)`);
+    });
     const seconds: Record<string, number> = {};
     let begun = 0;
     // With the hooks of the file; what its modules take to load is not in it.
@@ -29,18 +36,18 @@ export default class TotalsReporter extends Mocha.reporters.Spec {
     });
     runner.once('end', () => {
       const { passes, pending } = this.stats;
-      const totals: TestTotals = { passed: passes, skipped: pending, failures, seconds };
+      const totals: TestTotals = { passed: passes, skipped: pending, failures, nearTimeout, seconds };
       writeFileSync(options.reporterOptions.output, JSON.stringify(totals));
     });
   }
 }
 
 /** A suite there walks through one running process, test by test. */
-const WALKS = path.join('test', 'e2e');
+const WALKS = `${path.sep}${path.join('test', 'e2e')}${path.sep}`;
 
 /** No suite may depend on those before it, and no test but those of a walk. */
 function reverse({ tests, suites, file }: Mocha.Suite): void {
-  if (file !== undefined && path.dirname(file).endsWith(WALKS)) return;
+  if (file?.includes(WALKS)) return;
   tests.reverse();
   for (const suite of suites.reverse()) reverse(suite);
 }

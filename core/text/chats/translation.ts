@@ -1,20 +1,20 @@
 /*
  * Answers requests of the responses route through upstreams that only have chats. The request becomes a chat
- * (`chat-requests.ts`), and the chat's answer becomes a response (`response-writer.ts`), event by event or as a whole.
+ * (`requests.ts`), and the chat's answer becomes a response (`response-writer.ts`), event by event or as a whole.
  * An answer in one piece is collected first, at most 16 MiB. A large request or answer is converted in a worker thread
  * (`large-work.ts`), by the same function as a small one. A chat stream that ends without a finish reason yields no terminal event, so the exchange
  * treats it as broken.
  */
 
 import type { TextCall, TextReply } from '../../contracts/index.js';
-import { GatewayError } from '../../runtime/index.js';
+import { GatewayError, KEEP_ALIVE } from '../../runtime/index.js';
 import { createEventTexts } from '../events.js';
 import { LARGE_TEXT, workOn } from '../large-work.js';
 import { createWholeConverter } from '../whole-converter.js';
-import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './chat-requests.js';
-import { isGiven, type JsonRecord, parseRounded, recordOf } from './chat-values.js';
+import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './requests.js';
 import { createResponseWriter, type ResponseWriter, type WriterOptions } from './response-writer.js';
 import { ToolNames } from './tool-names.js';
+import { isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
 
 /** A call of the responses route as a chat, and the way back. */
 export interface ChatTranslation {
@@ -23,8 +23,6 @@ export interface ChatTranslation {
   /** The reply to that call as one of the responses route. It is read once. */
   replyOf<Reply extends Pick<TextReply, 'headers' | 'body' | 'ignored'>>(reply: Reply): Reply;
 }
-
-const KEEP_ALIVE = ': keep-alive\n\n';
 
 /**
  * Translates a call of the responses route for an upstream that only has chats; a large one in a thread.

@@ -6,8 +6,8 @@
  */
 
 import { GatewayError } from '../../runtime/index.js';
-import { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chat-order.js';
-import { type ChatTools, chatTools, encodedName } from './chat-tools.js';
+import { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './message-order.js';
+import { type ChatTools, chatTools, encodedName } from './tools.js';
 import {
   given,
   invalid,
@@ -19,7 +19,7 @@ import {
   textOf,
   unable,
   unsupported,
-} from './chat-values.js';
+} from './values.js';
 
 /** How an upstream's chats differ from the usual ones. */
 export interface ChatFormat {

@@ -3,7 +3,7 @@
  * `tool_calls`, `function_call` or `tool_use` blocks; the callers see one form of each.
  */
 
-import { type JsonRecord, recordOf } from './chat-values.js';
+import { type JsonRecord, recordOf } from './values.js';
 
 /** The text of a content: some servers send a list of parts. Anything else is returned as it is. */
 export function chatTextIn(content: unknown): unknown {

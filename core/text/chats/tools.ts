@@ -5,8 +5,8 @@
  * names fit all vendors; `names` has the way back for the calls of the answer.
  */
 
-import { given, invalid, isGiven, type JsonRecord, nameOf, recordAt, recordOf } from './chat-values.js';
 import { ToolNames } from './tool-names.js';
+import { given, invalid, isGiven, type JsonRecord, nameOf, recordAt, recordOf } from './values.js';
 
 export interface ChatTools {
   tools: JsonRecord[];

@@ -7,7 +7,7 @@
  * it; others refuse thoughts elsewhere. So they are sent in turns with tool calls alone.
  */
 
-import type { JsonRecord } from './chat-values.js';
+import type { JsonRecord } from './values.js';
 
 /** Field of an assistant's message that has its thoughts; `none` if the upstream takes no thoughts. */
 export type ReasoningField = 'reasoning_content' | 'reasoning' | 'none';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { type ChatTranslation, translateToChat } from '../../../core/text/chats/chat-answers.js';
+import { type ChatTranslation, translateToChat } from '../../../core/text/chats/translation.js';
 import { rejection } from '../../support/rejection.js';
 
 type Fields = Record<string, unknown>;

@@ -1,0 +1,15 @@
+/*
+ * Declares the jobs that read links.
+ */
+
+import { declareJobKind } from '../jobs/index.js';
+
+declare module '../jobs/kinds.js' {
+  interface JobKinds {
+    extraction: true;
+  }
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+declareJobKind('extraction', { prefix: 'exjob_', retentionMs: DAY_MS });
