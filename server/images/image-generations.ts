@@ -28,28 +28,20 @@ import {
 import { followKey, keyOf, quotaSubject } from '../keys/index.js';
 import { sendCost } from '../prices/index.js';
 import { costOfImage } from '../usage/index.js';
-import { IMAGE_ANSWER, SUBMITTED_ANSWER } from './image-answers.js';
-import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
-import {
-  IMAGE_EXAMPLE,
-  IMAGE_ROUTE,
-  ImageBodySchema,
-  type ImageServices,
-  SUBMISSION_ERRORS,
-  submitImage,
-  type UseImageBody,
-  useWaitingBody,
-} from './image-request.js';
-import { sendImageStream } from './image-stream.js';
 import {
   encodeFirstSubmitted,
   encodeImageResult,
   encodeSubmitted,
   failureOf,
+  IMAGE_ANSWER,
   isOpen,
-  nameMock,
-  sendSubmitted,
-} from './images.js';
+  SUBMITTED_ANSWER,
+} from './image-answers.js';
+import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
+import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageBodySchema, SUBMISSION_ERRORS } from './image-request.js';
+import { sendImageStream } from './image-stream.js';
+import { type ImageServices, submitImage, type UseImageBody, useWaitingBody } from './image-submission.js';
+import { nameMock, sendSubmitted } from './images.js';
 
 /** A route that waits for its image. */
 interface WaitingRoute {

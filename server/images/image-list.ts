@@ -16,9 +16,8 @@ import {
   Text,
 } from '../http/index.js';
 import { keyOf } from '../keys/index.js';
-import { ImageJobSchema } from './image-answers.js';
+import { encodeImageJob, ImageJobSchema, STATUS } from './image-answers.js';
 import { IMAGE_ROUTE } from './image-request.js';
-import { encodeImageJob, STATUS } from './images.js';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
