@@ -10,21 +10,23 @@ import type { ImageJob } from '../../core/images/index.js';
 import { encodeEvent, encodeLongEvent, isGatewayError, withKeepAlive } from '../../core/runtime/index.js';
 import {
   clientSignal,
-  defineRoute,
   type ErrorContext,
   EVENTS,
   encodeError,
   hasCurrentCopy,
+  JSON_TYPE,
   MAX_WAIT_SECONDS,
   type ParamsContext,
+  paramOf,
   type RequestContext,
   type Route,
+  type RouteDeclaration,
   readWait,
   sendBytes,
   sendEvents,
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
-import { followKey, keyOf, quotaSubject } from '../keys/index.js';
+import { type ApiKeyRecord, followKey, keyOf, pollingKeyOf, quotaSubject } from '../keys/index.js';
 import {
   encodeFirstSubmitted,
   encodeImageJob,
@@ -41,31 +43,145 @@ import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS } fro
 import { type ImageServices, submitImage } from './image-submission.js';
 
 const ROUTE = '/v1/images/jobs';
+/** Milliseconds between two polls of an open job; its end is notified at once. */
+const POLL_MS = 2_000;
+/** For reconnecting readers: https://html.spec.whatwg.org/multipage/server-sent-events.html */
+const RETRY = 'retry: 2000\n\n';
+
+const SUBMIT: RouteDeclaration = {
+  ...IMAGE_ROUTE,
+  method: 'POST',
+  path: ROUTE,
+  endpoint: 'imageJobs',
+  summary: 'Submit an image job',
+  description:
+    'Creates one image in a background job. Answers 202 at once; poll `status_url` at the pace of `Retry-After`.',
+  headers: IDEMPOTENCY_HEADER,
+  body: { schema: ImageJobBodySchema, example: IMAGE_EXAMPLE },
+  answers: { 202: SUBMITTED_ANSWER },
+  errors: SUBMISSION_ERRORS,
+};
+
+/** Declarations that the routes of one job share. */
+const ONE_JOB = {
+  ...IMAGE_ROUTE,
+  path: `${ROUTE}/:id`,
+  endpoint: 'imageJob',
+  parameter: 'job_id',
+  params: { id: 'Id of the job.' },
+} as const;
+
+const GET: RouteDeclaration = {
+  ...ONE_JOB,
+  method: 'GET',
+  summary: 'Get an image job',
+  description: 'Returns the status of an image job, and its image when it has completed. `?wait=` waits for its end.',
+  query: {
+    wait: {
+      schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
+      description: 'Seconds to wait for the end of the job.',
+    },
+  },
+  headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where nothing changed.' },
+  answers: { 200: JOB_ANSWER, 304: { description: 'Nothing changed.' } },
+  errors: ['job_not_found', 'rate_limit_exceeded', 'invalid_value'],
+};
+
+const FOLLOW: RouteDeclaration = {
+  ...ONE_JOB,
+  method: 'GET',
+  path: `${ROUTE}/:id/events`,
+  endpoint: 'imageJobEvents',
+  summary: 'Follow an image job',
+  description: 'Sends the status of an image job as server-sent events, until it has ended.',
+  headers: { 'Last-Event-ID': 'Id of the last event that was received. 204 if it was the final one.' },
+  answers: {
+    200: {
+      description: 'Server-sent events. The data of each is the job in its current state.',
+      type: 'text/event-stream',
+    },
+    204: { description: 'The job has ended, and its last event was received.' },
+  },
+  errors: ['job_not_found', 'queue_full'],
+};
+
+const CANCEL: RouteDeclaration = {
+  ...ONE_JOB,
+  method: 'DELETE',
+  summary: 'Cancel an image job',
+  description: 'Cancels an image job that has not ended.',
+  answers: { 200: JOB_ANSWER },
+  errors: ['job_not_found', 'job_already_terminal'],
+};
+
+const CANCEL_BY_POST: RouteDeclaration = {
+  ...CANCEL,
+  method: 'POST',
+  path: `${ROUTE}/:id/cancel`,
+  endpoint: 'imageJobCancel',
+  summary: 'Cancel an image job (POST)',
+  description: 'Cancels an image job that has not ended, for clients that cannot send DELETE.',
+};
 
 /** Image jobs: submit, poll, stream events, cancel. `core/images/images.ts` describes the way of a job. */
-export function imageRoutes(server: ImageServices): Route[] {
-  const { gateway, polls, waiting, drain, clock, baseUrl, keys } = server;
+export function imageRoutes(services: ImageServices): Route[] {
+  const jobs = new ImageJobs(services);
+  return [
+    { ...SUBMIT, handler: (context) => jobs.submit(context) },
+    { ...GET, handler: (context) => jobs.get(context) },
+    { ...FOLLOW, handler: (context) => jobs.follow(context) },
+    { ...CANCEL_BY_POST, handler: (context) => jobs.cancel(context) },
+    { ...CANCEL, handler: (context) => jobs.cancel(context) },
+  ];
+}
 
-  async function submitJob(context: RequestContext): Promise<void> {
+interface JobEventsOptions {
+  /** Resolves when the job has ended, or after {@link POLL_MS}. */
+  wait(): Promise<ImageJob>;
+  /** Ends the stream without a final event: the reader has disconnected or should reconnect. */
+  signal: AbortSignal;
+  request: ErrorContext;
+}
+
+class ImageJobs {
+  readonly #services: ImageServices;
+
+  constructor(services: ImageServices) {
+    this.#services = services;
+  }
+
+  async submit(context: RequestContext): Promise<void> {
     const { id } = keyOf(context);
     const key = readIdempotencyKey(context.req.headers);
-    const { job, replayed } = await submitImage(server, context, {
+    const { job, replayed } = await submitImage(this.#services, context, {
       rememberAs: (fingerprint) => (key === undefined ? undefined : { scope: `${id} POST ${ROUTE}`, key, fingerprint }),
       renewsCancelled: false,
       takesWebhook: true,
     });
     nameMock(context, job);
-    sendSubmitted(context, job.id, replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, clock.now()));
+    const submitted = replayed ? encodeFirstSubmitted(job) : encodeSubmitted(job, this.#services.clock.now());
+    sendSubmitted(context, job.id, submitted);
   }
 
-  async function sendJobEvents(context: ParamsContext): Promise<void> {
-    const { id: keyId, accountId } = keyOf(context);
-    polls.admit(keyId);
-    const { images } = gateway;
-    const job = await images.find(context.params.id ?? '', accountId);
+  async get(context: ParamsContext): Promise<void> {
+    const key = pollingKeyOf(context, this.#services.polls);
+    await this.#send(context, await this.#find(context, key, readWait(context) * 1000));
+  }
+
+  async cancel(context: ParamsContext): Promise<void> {
+    const { gateway, polls } = this.#services;
+    const { accountId } = pollingKeyOf(context, polls);
+    await this.#send(context, await gateway.images.cancel(paramOf(context, 'id'), accountId));
+  }
+
+  async follow(context: ParamsContext): Promise<void> {
+    const { gateway, polls, waiting, drain, keys } = this.#services;
+    const caller = pollingKeyOf(context, polls);
+    const { accountId } = caller;
+    const job = await gateway.images.find(paramOf(context, 'id'), accountId);
     nameMock(context, job);
     // A reconnecting reader must stop after the last event.
-    if (!isOpen(job) && context.req.headers['last-event-id'] === tagOf(job)) {
+    if (!isOpen(job) && context.req.headers['last-event-id'] === this.#tagOf(job)) {
       context.status = 204;
       return;
     }
@@ -74,19 +190,13 @@ export function imageRoutes(server: ImageServices): Route[] {
       context.type = EVENTS;
       return;
     }
-    const leave = waiting.acquire(quotaSubject(keyOf(context)));
-    const key = followKey(keys, keyId);
+    const leave = waiting.acquire(quotaSubject(caller));
+    const key = followKey(keys, caller.id);
     try {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
       const untilEnded = AbortSignal.any([signal, key.ended]);
-      const events = imageJobEvents({
-        job,
-        wait: (timeoutMs) => images.wait(job.id, accountId, { timeoutMs, signal: untilEnded }),
-        tagOf,
-        encode: formOf,
-        signal,
-        request: { requestId: context.state.requestId },
-      });
+      const wait = () => gateway.images.wait(job.id, accountId, { timeoutMs: POLL_MS, signal: untilEnded });
+      const events = this.#events(job, { wait, signal, request: { requestId: context.state.requestId } });
       await sendEvents(context, { status: 200, headers: {} }, withKeepAlive(events));
     } finally {
       key.leave();
@@ -94,18 +204,41 @@ export function imageRoutes(server: ImageServices): Route[] {
     }
   }
 
-  async function cancel(context: ParamsContext): Promise<void> {
-    const { id, accountId } = keyOf(context);
-    polls.admit(id);
-    await sendJob(context, await gateway.images.cancel(context.params.id ?? '', accountId));
+  /**
+   * The state of a job now, after each change, and at its end; the id of each event is the tag of its content. An event
+   * `error` ends them if the job can no longer be read.
+   */
+  async *#events(
+    first: ImageJob,
+    { wait, signal, request }: JobEventsOptions,
+  ): AsyncGenerator<string | AsyncIterable<Uint8Array>> {
+    let job = first;
+    let sent: string | undefined;
+    yield RETRY;
+    for (;;) {
+      const tag = this.#tagOf(job);
+      if (tag !== sent) {
+        yield encodeLongEvent(`id: ${tag}`, this.#bytesOf(job));
+        sent = tag;
+      }
+      if (!isOpen(job) || signal.aborted) return;
+      try {
+        job = await wait();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isGatewayError(error)) throw error;
+        yield encodeEvent(encodeError(error, request), 'error');
+        return;
+      }
+    }
   }
 
   /** Answers at once if there is no permit to wait, or the gateway is shutting down. */
-  async function find(context: ParamsContext, timeoutMs: number): Promise<ImageJob> {
+  async #find(context: ParamsContext, key: ApiKeyRecord, timeoutMs: number): Promise<ImageJob> {
+    const { gateway, waiting, drain, keys } = this.#services;
     const { images } = gateway;
-    const key = keyOf(context);
     const { accountId } = key;
-    const id = context.params.id ?? '';
+    const id = paramOf(context, 'id');
     const leave = timeoutMs > 0 && !drain.aborted ? waiting.tryAcquire(quotaSubject(key)) : undefined;
     if (!leave) return images.find(id, accountId);
     const { ended, leave: unfollow } = followKey(keys, key.id);
@@ -121,35 +254,13 @@ export function imageRoutes(server: ImageServices): Route[] {
     }
   }
 
-  function answerNow() {
-    return { baseUrl: baseUrl(), now: clock.now() };
-  }
-
-  function tagOf(job: ImageJob): string {
-    return imageJobTag(job, answerNow());
-  }
-
-  /** Includes the image, if the job delivers it inline. */
-  async function encode(job: ImageJob, answer = answerNow()): Promise<string | LongBody> {
-    const { image } = job;
-    const file = image && job.delivery !== 'url' ? await gateway.images.content(image) : undefined;
-    if (!file) return JSON.stringify(encodeImageJob(job, answer));
-    return encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
-  }
-
-  async function* formOf(job: ImageJob): AsyncGenerator<Uint8Array> {
-    const form = await encode(job);
-    if (typeof form === 'string') yield Buffer.from(form);
-    else yield* form.bytes;
-  }
-
-  async function sendJob(context: RequestContext, job: ImageJob): Promise<void> {
+  async #send(context: RequestContext, job: ImageJob): Promise<void> {
     const { res: response } = context;
     nameMock(context, job);
-    const answer = answerNow();
+    const answer = this.#answerNow();
     const etag = `"${imageJobTag(job, answer)}"`;
     // Before the head is written, so that an unreadable image becomes an error.
-    const form = hasCurrentCopy(context, etag) ? undefined : await encode(job, answer);
+    const form = hasCurrentCopy(context, etag) ? undefined : await this.#encode(job, answer);
     response.setHeader('ETag', etag);
     response.setHeader('Cache-Control', 'private, no-cache');
     if (isOpen(job)) response.setHeader('Retry-After', pollAfterSeconds(job, answer.now));
@@ -157,7 +268,7 @@ export function imageRoutes(server: ImageServices): Route[] {
       context.status = 304;
       return;
     }
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Type', JSON_TYPE);
     if (typeof form === 'string') {
       context.body = form;
       return;
@@ -166,92 +277,28 @@ export function imageRoutes(server: ImageServices): Route[] {
     sendBytes(context, form.bytes);
   }
 
-  return [
-    defineRoute({
-      ...IMAGE_ROUTE,
-      method: 'POST',
-      path: ROUTE,
-      endpoint: 'imageJobs',
-      summary: 'Submit an image job',
-      description:
-        'Creates one image in a background job. Answers 202 at once; poll `status_url` at the pace of `Retry-After`.',
-      headers: IDEMPOTENCY_HEADER,
-      body: { schema: ImageJobBodySchema, example: IMAGE_EXAMPLE },
-      answers: { 202: SUBMITTED_ANSWER },
-      errors: SUBMISSION_ERRORS,
-      handler: submitJob,
-    }),
-    defineRoute({
-      ...IMAGE_ROUTE,
-      method: 'GET',
-      path: `${ROUTE}/:id`,
-      endpoint: 'imageJob',
-      parameter: 'job_id',
-      params: { id: 'Id of the job.' },
-      summary: 'Get an image job',
-      description:
-        'Returns the status of an image job, and its image when it has completed. `?wait=` waits for its end.',
-      query: {
-        wait: {
-          schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
-          description: 'Seconds to wait for the end of the job.',
-        },
-      },
-      headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 where nothing changed.' },
-      answers: { 200: JOB_ANSWER, 304: { description: 'Nothing changed.' } },
-      errors: ['job_not_found', 'rate_limit_exceeded', 'invalid_value'],
-      async handler(context) {
-        polls.admit(keyOf(context).id);
-        await sendJob(context, await find(context, readWait(context) * 1000));
-      },
-    }),
-    defineRoute({
-      ...IMAGE_ROUTE,
-      method: 'GET',
-      path: `${ROUTE}/:id/events`,
-      endpoint: 'imageJobEvents',
-      parameter: 'job_id',
-      params: { id: 'Id of the job.' },
-      summary: 'Follow an image job',
-      description: 'Sends the status of an image job as server-sent events, until it has ended.',
-      headers: { 'Last-Event-ID': 'Id of the last event that was received. 204 if it was the final one.' },
-      answers: {
-        200: {
-          description: 'Server-sent events. The data of each is the job in its current state.',
-          type: 'text/event-stream',
-        },
-        204: { description: 'The job has ended, and its last event was received.' },
-      },
-      errors: ['job_not_found', 'queue_full'],
-      handler: sendJobEvents,
-    }),
-    defineRoute({
-      ...IMAGE_ROUTE,
-      method: 'POST',
-      path: `${ROUTE}/:id/cancel`,
-      endpoint: 'imageJobCancel',
-      parameter: 'job_id',
-      params: { id: 'Id of the job.' },
-      summary: 'Cancel an image job (POST)',
-      description: 'Cancels an image job that has not ended, for clients that cannot send DELETE.',
-      answers: { 200: JOB_ANSWER },
-      errors: ['job_not_found', 'job_already_terminal'],
-      handler: cancel,
-    }),
-    defineRoute({
-      ...IMAGE_ROUTE,
-      method: 'DELETE',
-      path: `${ROUTE}/:id`,
-      endpoint: 'imageJob',
-      parameter: 'job_id',
-      params: { id: 'Id of the job.' },
-      summary: 'Cancel an image job',
-      description: 'Cancels an image job that has not ended.',
-      answers: { 200: JOB_ANSWER },
-      errors: ['job_not_found', 'job_already_terminal'],
-      handler: cancel,
-    }),
-  ];
+  #answerNow() {
+    const { baseUrl, clock } = this.#services;
+    return { baseUrl: baseUrl(), now: clock.now() };
+  }
+
+  #tagOf(job: ImageJob): string {
+    return imageJobTag(job, this.#answerNow());
+  }
+
+  /** Includes the image, if the job delivers it inline. */
+  async #encode(job: ImageJob, answer = this.#answerNow()): Promise<string | LongBody> {
+    const { image } = job;
+    const file = image && job.delivery !== 'url' ? await this.#services.gateway.images.content(image) : undefined;
+    if (!file) return JSON.stringify(encodeImageJob(job, answer));
+    return encodeAround(file, (base64) => encodeImageJob(job, { ...answer, base64 }));
+  }
+
+  async *#bytesOf(job: ImageJob): AsyncGenerator<Uint8Array> {
+    const form = await this.#encode(job);
+    if (typeof form === 'string') yield Buffer.from(form);
+    else yield* form.bytes;
+  }
 }
 
 /** Names the plugin that makes or made an image, if it is a mock. */
@@ -264,52 +311,6 @@ export function sendSubmitted(context: RequestContext, id: string, body: object)
   context.status = 202;
   context.res.setHeader('Location', statusUrlOf(id));
   context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
-  context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  context.res.setHeader('Content-Type', JSON_TYPE);
   context.body = JSON.stringify(body);
-}
-
-/** Milliseconds between two polls of an open job; its end is notified at once. */
-const POLL_MS = 2_000;
-/** For reconnecting readers: https://html.spec.whatwg.org/multipage/server-sent-events.html */
-const RETRY = 'retry: 2000\n\n';
-
-interface JobEventsOptions {
-  /** The job when the events begin. */
-  job: ImageJob;
-  /** Resolves when the job has ended, or after so many milliseconds. */
-  wait(timeoutMs: number): Promise<ImageJob>;
-  /** Changes with the form of the job. One line. */
-  tagOf(job: ImageJob): string;
-  /** The form of the job, JSON in one line. */
-  encode(job: ImageJob): AsyncIterable<Uint8Array>;
-  /** Ends the stream without a final event: the reader has disconnected or should reconnect. */
-  signal: AbortSignal;
-  request: ErrorContext;
-}
-
-/**
- * The state of a job now, after each change, and at its end; the id of each event is the tag of its content. An event
- * `error` ends them if the job can no longer be read. Throws what `encode` throws.
- */
-async function* imageJobEvents(options: JobEventsOptions): AsyncGenerator<string | AsyncIterable<Uint8Array>> {
-  const { wait, tagOf, encode, signal, request } = options;
-  let { job } = options;
-  let sent: string | undefined;
-  yield RETRY;
-  for (;;) {
-    const tag = tagOf(job);
-    if (tag !== sent) {
-      yield encodeLongEvent(`id: ${tag}`, encode(job));
-      sent = tag;
-    }
-    if (!isOpen(job) || signal.aborted) return;
-    try {
-      job = await wait(POLL_MS);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!isGatewayError(error)) throw error;
-      yield encodeEvent(encodeError(error, request), 'error');
-      return;
-    }
-  }
 }
