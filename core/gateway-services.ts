@@ -65,13 +65,7 @@ import {
 } from './plugins/index.js';
 import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
 import { createMemoryCache } from './storage/index.js';
-import {
-  createTexts,
-  createTokenCounter,
-  type TextService,
-  type TextsOptions,
-  type TokenCounter,
-} from './text/index.js';
+import { TextService, type TextsOptions, TokenCounter } from './text/index.js';
 
 /** Replacements for the gateway's own services. */
 export interface GatewayServices {
@@ -156,7 +150,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
   root.provide(LOGGER, services.logger ?? silentLogger);
   root.provide(STORAGE, services.storage ? writeInSpans(services.storage) : absentStorage);
   // Answers that end with the plugins are still counted, so it is closed after them.
-  const tokens = createTokenCounter();
+  const tokens = new TokenCounter();
   root.provide(TOKEN_COUNTER, tokens, () => tokens.close());
   root.provideFactory(CACHE, (get) => services.cache ?? createMemoryCache(get(CLOCK)));
   root.provideFactory(MEDIA, () => ({
@@ -266,7 +260,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
   root.provideFactory(
     TEXTS,
     (get) =>
-      createTexts({
+      new TextService({
         ...options.text,
         registry: get(REGISTRY),
         host: get(PLUGIN_HOST),

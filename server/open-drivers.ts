@@ -77,7 +77,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const sharedClock = settings.rateLimitClock ?? (engine === 'sqlite' ? clock : undefined);
     const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
-    const dispatcher = openDispatcher({ databaseUrl, pollMs });
+    const dispatcher = openDispatcher({ databaseUrl, pollMs, siblings: settings.siblings });
     const alertTable = settings.budgetAlerts ? createAlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const admission = {

@@ -46,7 +46,6 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     insert: createRowInsertScript({
       queries,
       table: 'stored_responses',
-      sample: { id: '', owner: '', model: '', upstream: '', createdAt: 0 },
       finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
     }),
   });
@@ -57,7 +56,6 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     insert: createRowInsertScript({
       queries,
       table: 'response_items',
-      sample: { id: '', owner: '', createdAt: 0 },
       finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
     }),
   });

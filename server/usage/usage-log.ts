@@ -320,14 +320,12 @@ export function createUsageTable(queries: Kysely<Tables>) {
   const insertEntries = createRowInsertScript({
     queries,
     table: 'usage_entries',
-    sample: ENTRY,
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning(['keyId', 'at', 'requestId']),
   });
 
   const addTotals = createRowInsertScript({
     queries,
     table: 'usage_totals',
-    sample: TOTAL,
     finish: (insert) =>
       insert.onConflict((conflict) =>
         conflict
@@ -339,23 +337,15 @@ export function createUsageTable(queries: Kysely<Tables>) {
   const insertSums = createRowInsertScript({
     queries,
     table: 'usage_overflow',
-    sample: { id: '', at: 0 },
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning('id'),
   });
 
-  const insertReservations = createRowInsertScript({ queries, table: 'reservations', sample: RESERVATION });
+  const insertReservations = createRowInsertScript({ queries, table: 'reservations' });
 
-  const deleteReservations = createListScript((length) =>
-    queries
-      .deleteFrom('reservations')
-      .where(
-        'id',
-        'in',
-        Array.from({ length }, () => ''),
-      )
-      .returningAll()
-      .compile(),
-  );
+  const deleteReservations = createListScript((reservations: readonly Pick<ReservationsTable, 'id'>[]) => {
+    const ids = reservations.map(({ id }) => id);
+    return queries.deleteFrom('reservations').where('id', 'in', ids).returningAll().compile();
+  });
 
   return {
     /** Returns the new ones: an entry that exists, also earlier in the list, is omitted. */
@@ -372,7 +362,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
 
     /** Returns the new ones. */
     *insertSums<Sum extends UsageOverflowTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
-      const inserted = yield* insertSums(sums);
+      const inserted = yield* insertSums(sums.map(({ id, at }) => ({ id, at })));
       return sums.filter(({ id }) => inserted.some((row) => row.id === id));
     },
 
@@ -382,7 +372,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
 
     /** Returns those that still existed, by id: the caller that receives one settles it. */
     *takeReservations(ids: readonly string[]): Script<Map<string, ReservationsTable>> {
-      const rows = yield* deleteReservations(ids.map((id) => [id]));
+      const rows = yield* deleteReservations(ids.map((id) => ({ id })));
       return new Map(rows.map((row) => [row.id, row]));
     },
   };
@@ -397,44 +387,6 @@ function nameOf({ keyId, at, requestId }: Pick<UsageEntriesTable, 'keyId' | 'at'
 function sum(count: (typeof TOTAL_COUNTS)[number]) {
   return sql<number>`${sql.ref(`usage_totals.${count}`)} + ${sql.ref(`excluded.${count}`)}`;
 }
-
-const ENTRY: UsageEntriesTable = {
-  keyId: '',
-  at: 0,
-  requestId: '',
-  accountId: '',
-  route: '',
-  model: '',
-  status: 0,
-  latencyMs: 0,
-  ...NO_COUNTS,
-  estimated: 0,
-  cost: 0,
-};
-
-const TOTAL: UsageTotal = {
-  keyId: '',
-  day: '',
-  accountId: '',
-  route: '',
-  model: '',
-  ...NO_TOTAL_COUNTS,
-};
-
-const RESERVATION: ReservationsTable = {
-  id: '',
-  budgets: '',
-  keyId: '',
-  accountId: '',
-  route: '',
-  model: '',
-  tokens: 0,
-  cost: 0,
-  inputTokens: 0,
-  inputCost: 0,
-  processId: '',
-  at: 0,
-};
 
 /** The end of an admitted request: a row of the usage log. */
 export interface Settlement {

@@ -135,21 +135,25 @@ export interface OpenWebhooksOptions {
   baseUrl(): string;
   /** Default: no metrics. */
   tried?(outcome: WebhookOutcome): void;
+  /** Whether this process sends the events, and not another worker of this machine. */
+  delivers: boolean;
   /** Registers what must be closed with the process. */
   opened: CloseList;
 }
 
 /** Opens webhooks as configured; undefined if they are disabled. */
 export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookService | undefined> {
-  const { settings, webhooks, gateway, opened, ...rest } = options;
+  const { settings, webhooks, gateway, opened, delivers, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;
   const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
-  // Its own HTTP client: clients must not reach the private origins of plugins.
-  const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
-  opened.add(() => http.close());
-  const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
-  opened.add(() => delivery.close());
+  if (delivers) {
+    // Its own HTTP client: clients must not reach the private origins of plugins.
+    const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
+    opened.add(() => http.close());
+    const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
+    opened.add(() => delivery.close());
+  }
   return { targets: createWebhookTargets(trustedOrigins), secrets };
 }
 

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { createEventRewriter } from '../../../core/text/event-rewriter.js';
-import { createChatReader } from '../../../core/text/usage-events.js';
+import { EventRewriter } from '../../../core/text/event-rewriter.js';
+import { ChatEvents } from '../../../core/text/usage-events.js';
 
 const MEGABYTE = 1024 * 1024;
 
 function rewriter() {
-  const reader = createChatReader({ requestId: 'r', dropUsage: false });
-  return createEventRewriter(reader, { modelText: Buffer.from('"m"'), plainWords: (words) => words });
+  const reader = new ChatEvents({ requestId: 'r', dropUsage: false });
+  return new EventRewriter(reader, { modelText: Buffer.from('"m"'), plainWords: (words) => words });
 }
 
 describe('incomplete events of all streams together', () => {

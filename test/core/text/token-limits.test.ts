@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { samplePrompt } from '../../../core/text/counting/prompts.js';
-import { createTokenCounter } from '../../../core/text/counting/tokens.js';
+import { TokenCounter } from '../../../core/text/counting/tokens.js';
 import { demandOf, limitOutput } from '../../../core/text/requests.js';
 
 const MODEL = { id: 'm-5.5', routes: ['chat_completions', 'responses'], efforts: [] } as const;
@@ -40,7 +40,7 @@ describe('what a token budget reserves for a request', () => {
   });
 
   it('counts messages, names and images of the input', async () => {
-    const counter = createTokenCounter();
+    const counter = new TokenCounter();
     const count = (content: unknown) => counter.countInput(samplePrompt({ messages: [{ role: 'user', content }] }));
     try {
       const text = await count('Hello world, this is a tug.');

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { samplePrompt } from '../../../core/text/counting/prompts.js';
-import { createTokenCounter, type TokenCounter } from '../../../core/text/counting/tokens.js';
+import { TokenCounter } from '../../../core/text/counting/tokens.js';
 
 describe('tokens that nobody reported', () => {
   let counter: TokenCounter;
   beforeEach(() => {
-    counter = createTokenCounter();
+    counter = new TokenCounter();
   });
   afterEach(() => counter.close());
 
