@@ -99,7 +99,7 @@ export class FallbackChain<Found, Call> {
     signal.throwIfAborted();
     const { methods, isWorthwhile, isEnough, platform } = this.#options;
     const run = new ChainRun(this.#options, this.#coolDown, call, signal);
-    await run.tryInOrder(only === undefined ? methods : methods.filter(({ name }) => name === only));
+    await run.tryEach(only === undefined ? methods : methods.filter(({ name }) => name === only));
     await run.probe();
     const { tried } = run;
     const { parts, restriction, refused, limitations } = summarize(tried);
@@ -150,7 +150,7 @@ class ChainRun<Found, Call> {
     return this.#options.methods.flatMap(({ name }) => this.#tried.get(name) ?? []);
   }
 
-  async tryInOrder(methods: readonly Method<Found, Call>[]): Promise<void> {
+  async tryEach(methods: readonly Method<Found, Call>[]): Promise<void> {
     for (const group of groupNeighbours(methods)) {
       const ready = group.filter((method) => this.#begin(method));
       await Promise.all(ready.map((method) => this.#attempt(method)));
