@@ -9,7 +9,7 @@ import { createLogger, systemClock } from 'mediagate';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../../server/settings/index.js';
 import { openState } from '../../../server/state.js';
 import { sharedPostgres } from '../../support/databases/postgres.js';
-import { type Environment, runCommand, startCommand } from '../../support/processes/command-line.js';
+import { type Environment, runAlone, runCommand, startCommand } from '../../support/processes/command-line.js';
 import { until } from '../../support/until.js';
 
 /** A plugin as a file of its own, found by a path relative to the configuration. */
@@ -66,6 +66,36 @@ describe('the command line', () => {
   });
 
   const run = (...args: string[]) => runCommand(args, environment);
+
+  it('says the same where it runs one command after the other as where it runs one', async () => {
+    const own = { ...environment, DATA_DIR: path.join(folder, 'own') };
+    for (const args of [
+      ['keys', 'create'],
+      ['keys', 'list', '--json'],
+      ['keys', 'list', '--nothing'],
+      ['keys', 'revoke', 'nobody00'],
+      ['keys', '--help'],
+      ['--version'],
+      [],
+    ]) {
+      const [here, alone] = [await runCommand(args, own), await runAlone(args, own)];
+      const secretless = (text: string) => text.replaceAll(/sk-mg-\S+|Key \w{8}/g, '');
+      expect({ ...here, stdout: secretless(here.stdout), stderr: secretless(here.stderr) }).to.deep.equal({
+        ...alone,
+        stdout: secretless(alone.stdout),
+        stderr: secretless(alone.stderr),
+      });
+    }
+    await mkdir(path.join(folder, 'elsewhere'));
+    await writeFile(path.join(folder, 'elsewhere', '.env'), '');
+    const settingsIn = async (run: typeof runCommand) => {
+      const { stdout } = await run(['doctor', '--json'], own, path.join(folder, 'elsewhere'));
+      return JSON.parse(stdout).find(({ name }: { name: string }) => name === 'settings');
+    };
+    expect(await settingsIn(runCommand))
+      .to.include({ level: 'warn' })
+      .and.to.deep.equal(await settingsIn(runAlone));
+  });
 
   it('begins nothing where a mistyped DATA_DIR points, unless it is there to begin something', async () => {
     const nowhere = path.join(folder, 'nowhere');
@@ -340,14 +370,12 @@ describe('the command line', () => {
       [['doctor', '--image-upstream-url=x'], '(IMAGE_UPSTREAM_URL=… in the environment sets it)'],
       [['keys', 'mend'], '(see mediagate keys --help)'],
     ];
-    await Promise.all(
-      cases.map(async ([args, said]) => {
-        const { code, stdout, stderr } = await run(...args);
-        expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
-        expect(stderr).to.contain(said).and.not.to.contain('    at ');
-        expect(stderr).to.match(/\(see mediagate( [a-z]+)* --help\)\n$/);
-      }),
-    );
+    for (const [args, said] of cases) {
+      const { code, stdout, stderr } = await run(...args);
+      expect([code, stdout], args.join(' ')).to.deep.equal([2, '']);
+      expect(stderr).to.contain(said).and.not.to.contain('    at ');
+      expect(stderr).to.match(/\(see mediagate( [a-z]+)* --help\)\n$/);
+    }
   });
 
   it('extracts a link without a server, as the route would answer', async () => {
