@@ -31,7 +31,7 @@ import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
-import { createUsageService } from '../server/usage/index.js';
+import { UsageService } from '../server/usage/index.js';
 import {
   anchorsOf,
   documentPages,
@@ -127,7 +127,7 @@ describe('the tables of the pages equal the code', () => {
     const { rateLimits, budgets, admissions, usage: usageLog } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
-    const usage = createUsageService({ admissions, clock });
+    const usage = new UsageService({ admissions, clock });
     const metrics = await createMetrics({ clock });
     const site = createSiteAddress(links.baseUrl);
     const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });

@@ -10,7 +10,6 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { ERRORS, endsWithin, GatewayError } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
 import { encodeError, errorHeaders } from './error-response.js';
@@ -55,6 +54,12 @@ interface Connection {
 }
 
 export interface HttpServer extends Server {
+  /** Serves a connection that another process accepted and read nothing from. */
+  take(socket: Socket): void;
+  /** Open connections, however they came. */
+  countConnections(): number;
+  /** Resolves when there are no connections. */
+  untilEmpty(): Promise<void>;
   /** Closes connections without a request: nothing was sent yet, or only a part of a header. */
   closeUnasked(): void;
   /** Sends this answer to all requests without one, and closes their connections. */
@@ -87,7 +92,22 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.on('connect', (_request, socket) => connections.refuseTunnel(socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => connections.refuseBroken(socket, error.code));
   server.on('connection', (socket) => connections.open(socket));
+  let isTracking = false;
   return Object.assign(server, {
+    take(socket: Socket) {
+      // Node tracks connections, and their time limits, from the event on which a server begins to listen.
+      if (!isTracking) server.emit('listening');
+      isTracking = true;
+      if (connections.size >= maxConnections) {
+        socket.destroy();
+        return;
+      }
+      socket.allowHalfOpen = true;
+      server.emit('connection', socket);
+      socket.resume();
+    },
+    countConnections: () => connections.size,
+    untilEmpty: () => connections.untilEmpty(),
     closeUnasked: () => connections.closeUnasked(),
     refuseUnanswered: (error: GatewayError) => connections.refuseUnanswered(error),
   });
@@ -98,11 +118,21 @@ class Connections {
   readonly #options: HttpServerOptions;
   readonly #known = new WeakMap<Duplex, Connection>();
   readonly #sockets = new Set<Socket>();
+  /** Who waits until there are no sockets. */
+  readonly #waiting: (() => void)[] = [];
   /** Address → its sockets, oldest first. */
   readonly #socketsOf = new Map<string, Set<Socket>>();
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  untilEmpty(): Promise<void> {
+    return new Promise((resolve) => (this.size === 0 ? resolve() : this.#waiting.push(resolve)));
   }
 
   open(socket: Socket): void {
@@ -121,6 +151,7 @@ class Connections {
     }
     socket.once('close', () => {
       this.#sockets.delete(socket);
+      if (this.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
       own.delete(socket);
       if (own.size === 0 && this.#socketsOf.get(name) === own) this.#socketsOf.delete(name);
     });
@@ -265,14 +296,21 @@ function refusal(error: GatewayError, status = ERRORS[error.code].status) {
 
 const POLL_MS = 50;
 const FAREWELL_MS = 300;
-/** Milliseconds for a first request in transit. */
-const FIRST_REQUEST_MS = 1_000;
+/** Milliseconds for a first request in transit; a busy machine takes more than one second. */
+const FIRST_REQUEST_MS = 3_000;
 /** Milliseconds for aborted requests to send their errors. */
 const LAST_WORDS_MS = 1_000;
 
 export interface DrainOptions {
   /** Milliseconds in which new connections are still accepted, so that balancers notice the shutdown. */
   acceptMs: number;
+  /**
+   * Milliseconds that idle connections stay open after that, so that their next request is answered here and announces
+   * the end of the connection. Default 0.
+   */
+  idleMs?: number;
+  /** Stops to accept connections; those that are open stay. Default: closes the server's port. */
+  stopAccepting?(): Promise<void>;
   /** Milliseconds for requests in flight to finish after that. */
   timeoutMs: number;
   /** Called when the time is over, so that requests can send an error. */
@@ -286,14 +324,14 @@ export interface DrainOptions {
  * @returns True if all of them finished in time. Of the others, those without an answer receive one that asks for a
  *   retry, and the rest is closed.
  */
-export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }: DrainOptions): Promise<boolean> {
-  const farewellMs = (await countConnections(server)) > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
+export async function drain(server: HttpServer, options: DrainOptions): Promise<boolean> {
+  const { acceptMs, idleMs = 0, timeoutMs, cutOff, stopAccepting = () => closePort(server) } = options;
+  const farewellMs = server.countConnections() > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
   await sleep(Math.max(acceptMs, farewellMs));
-  // Connections in the accept queue are accepted before this continues; closing would reset them.
-  await eventsOfThisTurn();
-  // Not the method of HTTP servers, which also closes connections that are about to send their first request.
-  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  if ((await countConnections(server)) > 0) await endsWithin(Math.min(FAREWELL_MS, timeoutMs), () => closed);
+  await stopAccepting();
+  const closed = server.untilEmpty();
+  if (idleMs > 0) await endsWithin(idleMs, () => closed);
+  if (server.countConnections() > 0) await endsWithin(Math.min(FAREWELL_MS, timeoutMs), () => closed);
   // A connection that was busy when the server closed becomes idle after its answer, and then nothing else closes it.
   const closedAt = performance.now();
   const poll = setInterval(() => {
@@ -313,6 +351,9 @@ export async function drain(server: HttpServer, { acceptMs, timeoutMs, cutOff }:
   return drained;
 }
 
-function countConnections(server: HttpServer): Promise<number> {
-  return promisify(server.getConnections.bind(server))();
+async function closePort(server: HttpServer): Promise<void> {
+  // Connections in the accept queue are accepted before this continues; closing would reset them.
+  await eventsOfThisTurn();
+  // Not the method of HTTP servers, which also closes connections that are about to send their first request.
+  NetServer.prototype.close.call(server);
 }

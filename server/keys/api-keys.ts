@@ -8,12 +8,13 @@
 
 import type { JobPriority } from '../../core/contracts/index.js';
 import {
-  createListStatement,
+  createListScript,
   type Database,
   type DatabaseClock,
   isStorable,
   type Kysely,
   type Migrations,
+  runScript,
   type Selectable,
   sql,
   sqlMigration,
@@ -210,10 +211,8 @@ export function createApiKeys(
     async touch(uses) {
       if (uses.size === 0) return;
       // All nodes lock the rows in one order, so that two writers do not deadlock.
-      const ordered = [...uses].sort(([left], [right]) => (left < right ? -1 : 1));
-      await database.transaction(async (transaction) => {
-        await writeUses(transaction, ordered);
-      });
+      const ordered = Array.from(uses, ([id, at]) => ({ id, at })).sort((left, right) => (left.id < right.id ? -1 : 1));
+      await database.transaction((transaction) => runScript(transaction, writeUses(ordered)));
     },
   };
 }
@@ -297,11 +296,17 @@ export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiK
     .execute();
 }
 
-/** The statement that writes when keys were last used, for any number of them: id and time of each, in one order. */
-export function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {
+interface KeyUse {
+  id: string;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+/** The statement that writes when keys were last used, for any number of them, in one order. */
+function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {
   const lock = engine === 'postgres' ? sql`order by api_keys.id for no key update of api_keys` : sql``;
-  return createListStatement((length) => {
-    const uses = sql.join(Array.from({ length }, () => sql`(${''}, cast(${0} as bigint))`));
+  return createListScript((keys: readonly KeyUse[]) => {
+    const uses = sql.join(keys.map(({ id, at }) => sql`(${id}, cast(${at} as bigint))`));
     return sql`with
       used (id, at) as (values ${uses}),
       later as (

@@ -13,7 +13,7 @@ import {
   type PluginEntry,
 } from 'mediagate';
 import Type from 'typebox';
-import { createFallbackChain } from '../../core/extraction/fallback-chain.js';
+import { FallbackChain } from '../../core/extraction/fallback-chain.js';
 import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/links/invented-plugin.js';
 
@@ -384,7 +384,7 @@ describe('createGateway', () => {
       summary: 'Asks one source that never answers.',
       provides: ['extractor'],
       setup({ clock, logger }) {
-        const chain = createFallbackChain<{ title: string }, string>({
+        const chain = new FallbackChain<{ title: string }, string>({
           platform: 'invented',
           clock,
           logger,
@@ -396,7 +396,7 @@ describe('createGateway', () => {
           await chain.run(link.id, signal);
           return inventedExtraction(link.id);
         };
-        return { extractors: [inventedExtractor({ extract, methods: chain.methods })] };
+        return { extractors: [inventedExtractor({ extract, methods: () => chain.methods() })] };
       },
     });
     await using gateway = await createGateway({ plugins: [{ use: climbing, timeoutMs: 1000 }] });

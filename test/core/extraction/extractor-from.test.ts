@@ -9,8 +9,8 @@ import {
   type ItemMethod,
   limitationNotes,
 } from '../../../core/extraction/extractor-from.js';
-import type { Outcome } from '../../../core/extraction/fallback-chain.js';
 import { mergePosts, type PartialPost } from '../../../core/extraction/merge.js';
+import type { Outcome } from '../../../core/extraction/method-run.js';
 import { GatewayError } from '../../../core/runtime/index.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
 

@@ -1,11 +1,6 @@
 import { expect } from 'chai';
-import {
-  type ChainResult,
-  createFallbackChain,
-  type FallbackChainOptions,
-  type Method,
-  type Outcome,
-} from '../../../core/extraction/fallback-chain.js';
+import { type ChainResult, FallbackChain, type FallbackChainOptions } from '../../../core/extraction/fallback-chain.js';
+import { type Method, type Outcome } from '../../../core/extraction/method-run.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
 import { until } from '../../support/until.js';
@@ -57,7 +52,7 @@ function method(
 function chainOf(methods: readonly Method<Facts, string>[], more: Partial<FallbackChainOptions<Facts, string>> = {}) {
   const clock = createManualClock();
   const logger = createRecordingLogger();
-  const chain = createFallbackChain<Facts, string>({
+  const chain = new FallbackChain<Facts, string>({
     methods,
     clock,
     logger,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createGateway, type ExtractCall, type Gateway, type PostData, systemClock } from 'mediagate';
 import { mergePosts, type PartialPost } from 'mediagate/plugin';
-import { createFallbackChain } from '../../../core/extraction/fallback-chain.js';
+import { FallbackChain } from '../../../core/extraction/fallback-chain.js';
 import { silentLogger } from '../../../core/runtime/logger.js';
 import { invented } from '../../support/links/invented-plugin.js';
 
@@ -13,7 +13,7 @@ describe('what several methods give of one item', () => {
   let item = 0;
 
   const names = ['first', 'second', 'third'] as const;
-  const chain = createFallbackChain<PartialPost, ExtractCall>({
+  const chain = new FallbackChain<PartialPost, ExtractCall>({
     methods: names.map((name, index) => ({
       name,
       cost: 1,

@@ -13,7 +13,7 @@ const MEGABYTE = 1024 * 1024;
 const PACE_MS = 400;
 const SOUND = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n';
 
-describe('the pace of forms with a sound', () => {
+describe('pace of audio forms', () => {
   let folder: string;
   let gateway: Gateway;
   let server: Server;
@@ -49,7 +49,7 @@ describe('the pace of forms with a sound', () => {
   const head = (framing: string) =>
     `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nConnection: close\r\n${framing}\r\n\r\n`;
 
-  it('is asked of those that stall or drip, which leave neither a file nor a place behind', async () => {
+  it('ends uploads that stall or drip, and frees their file and place', async () => {
     for (const drips of [false, true]) {
       const client = await openPacedSocket(server, PACE_MS);
       socket = client;

@@ -8,8 +8,8 @@ const noEnd = (error: GatewayError) => {
   throw error;
 };
 
-describe('the room of request bodies', () => {
-  it('gives each owner three eighths of the small and of the large, and takes back what is released', () => {
+describe('memory of request bodies', () => {
+  it('gives each owner three eighths of the small and the large memory, and takes it back', () => {
     const room = new BodyBudget({ smallBytes: 8_000, bigBodies: 8 });
     for (const [bytes, places] of [
       [1_000, 3],
@@ -41,7 +41,7 @@ describe('the room of request bodies', () => {
     }
   });
 
-  it('is taken by what has arrived, whatever is to come', () => {
+  it('counts received bytes, not announced ones', () => {
     const room = new BodyBudget({ smallBytes: 8_000, bigBodies: 1 });
     const places = Array.from({ length: 1_000 }, () => room.open('one', noEnd));
     for (const place of places) place.add(1);
@@ -61,7 +61,7 @@ describe('the room of request bodies', () => {
     expect(room.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('ends bodies of the owner who holds the most, also where they are replaced before they count as slow', async () => {
+  it('ends bodies of the largest owner, also if they are replaced before they count as slow', async () => {
     const room = new BodyBudget({ smallBytes: 80_000 });
     const open = (owner: string, bytes: number, end: (error: GatewayError) => void) => {
       const place = room.open(owner, end);

@@ -5,7 +5,7 @@ import { StopCutter } from '../../../server/models/messages/sinks.js';
 const LETTERS = 'ab';
 
 describe('stop sequences', () => {
-  it('end a text where the first of them is whole, the longest of several, however it comes in pieces', () => {
+  it('end a text at the first complete one, the longest of several, across pieces', () => {
     const chance = seededRandom(7);
     const random = (below: number) => Math.floor(chance() * below);
     const wordOf = (most: number) =>
@@ -34,7 +34,7 @@ describe('stop sequences', () => {
     expect(cutter.stop).to.equal(undefined);
   });
 
-  it('take no longer where a long text nearly is each of them all the time', () => {
+  it('cost no more for a long text that nearly matches all of them', () => {
     const letters = 3_000_000;
     const sequences = Array.from({ length: 16 }, (_, index) => `${'a'.repeat(255 - index)}b`);
     const cutter = new StopCutter(sequences);
