@@ -8,19 +8,21 @@
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { promisify } from 'node:util';
 import type { Gateway } from 'mediagate';
 import { type Logger, systemClock } from '../core/runtime/index.js';
 import { type Banner, renderBanner, samplesOf, startNotices } from './cli/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import { describeLinks, describeListening, drain, localAddress, matcherOf } from './http/index.js';
+import { describeLinks, describeListening, drain, type HttpServer, localAddress, matcherOf } from './http/index.js';
 import { openServer } from './open-server.js';
-import { type Role, storedInFolder } from './roles.js';
+import { type Role, settingsOfWorker, storedInFolder } from './roles.js';
 import type { Settings } from './settings/index.js';
+import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
 
 const METRICS_CONNECTIONS = 100;
 /** Two signals within this time are one: a terminal and a parent process may both send Ctrl-C. */
 const SAME_SIGNAL_MS = 500;
+/** Milliseconds that idle connections stay open when another worker takes over; Node's keep-alive ends them before. */
+const RETIRED_IDLE_MS = 70_000;
 
 export interface ServeOptions {
   settings: Settings;
@@ -32,36 +34,49 @@ export interface ServeOptions {
   print(text: string): void;
 }
 
+/** This process as one worker of several. */
+export interface Worker {
+  place: WorkerPlace;
+  siblings: WorkerSiblings;
+}
+
 /** A running gateway. */
 export interface Serving {
   readonly logger: Logger;
   /** Notices for its log. */
   readonly banner: Banner;
-  /** Finishes requests in flight and closes everything. True if nothing had to be aborted. */
-  stop(): Promise<boolean>;
+  /** Takes connections from the supervisor, if there is one. */
+  takeConnections(): void;
+  /**
+   * Finishes requests in flight and closes everything. True if nothing had to be aborted.
+   * @param retires Whether other workers serve on: the gateway stays ready, and idle connections get time to be used.
+   */
+  stop(retires?: boolean): Promise<boolean>;
 }
 
 /** Opens everything, then listens. If it fails, what was opened before is closed. */
-function startServing(options: ServeOptions): Promise<Serving> {
-  return openOrClose((opened) => open(options, opened));
+function startServing(options: ServeOptions, worker: Worker | undefined): Promise<Serving> {
+  return openOrClose((opened) => open(options, worker, opened));
 }
 
-async function open(options: ServeOptions, opened: CloseList): Promise<Serving> {
+async function open(options: ServeOptions, worker: Worker | undefined, opened: CloseList): Promise<Serving> {
   const { environment, role = 'all' } = options;
   const listeners = import('./http/http-server.js');
   let address = '';
-  let server: Server | undefined;
-  const connections = async () => (server ? promisify(server.getConnections.bind(server))() : 0);
-  const scoped = await openServer({ ...options, address: () => address, connections });
+  let server: HttpServer | undefined;
+  const connections = async () => server?.countConnections() ?? 0;
+  const scoped = await openServer({ ...options, ...worker, address: () => address, connections });
   opened.add(() => scoped.close());
   const { settings, logger, gateway, health, metricsHandler } = scoped;
   const { metricsHost, metricsPort, maxConnections, maxConnectionsPerAddress, trustedProxies } = settings;
   const { createHttpServer } = await listeners;
   let metricsAddress: string | undefined;
+  let metricsListening: HttpServer | undefined;
   if (metricsHandler && metricsPort !== undefined) {
     const metricsServer = createHttpServer({ handler: metricsHandler, maxConnections: METRICS_CONNECTIONS });
     opened.add(() => closeAtOnce(metricsServer));
-    metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort });
+    metricsListening = metricsServer;
+    metricsAddress = await listen(metricsServer, { host: metricsHost, port: metricsPort }, worker?.place.ports.metrics);
   }
   const listening = createHttpServer({
     handler: scoped.handler,
@@ -70,7 +85,7 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
     isProxy: matcherOf(trustedProxies),
   });
   server = listening;
-  address = await listen(listening, settings);
+  address = await listen(listening, settings, worker?.place.ports.product);
   const leaving = new AbortController();
   const checked = checkUpstreams(gateway, logger, leaving.signal);
   opened.add(() => {
@@ -96,16 +111,24 @@ async function open(options: ServeOptions, opened: CloseList): Promise<Serving> 
       signIn: scoped.signIn?.(),
       newKey: scoped.newKey,
     },
-    async stop() {
-      health.startDraining();
+    takeConnections() {
+      worker?.siblings.takeConnections((port, socket) =>
+        port === 'metrics' ? metricsListening?.take(socket) : listening.take(socket),
+      );
+    },
+    async stop(retires = false) {
+      health.startDraining({ staysReady: retires });
       const [drained] = await Promise.all([
         drain(listening, {
-          acceptMs: settings.drainSeconds * 1000,
+          ...(worker && { stopAccepting: () => worker.siblings.leave() }),
+          acceptMs: retires ? 0 : settings.drainSeconds * 1000,
+          idleMs: retires ? RETIRED_IDLE_MS : 0,
           timeoutMs: settings.shutdownSeconds * 1000,
           cutOff: () => gateway.text.cutOff(),
         }),
         gateway.stopJobs(),
       ]);
+      await worker?.siblings.bequeath();
       await opened.close();
       return drained;
     },
@@ -137,7 +160,16 @@ function closeAtOnce(server: Server): void {
   server.closeAllConnections();
 }
 
-async function listen(server: Server, { host, port }: Pick<Settings, 'host' | 'port'>): Promise<string> {
+/**
+ * Listens. @returns The address on this machine.
+ * @param taken The port on which a supervisor listens instead.
+ */
+async function listen(
+  server: Server,
+  { host, port }: Pick<Settings, 'host' | 'port'>,
+  taken: number | undefined,
+): Promise<string> {
+  if (taken !== undefined) return localAddress({ host, port: taken });
   server.listen(port, host);
   await once(server, 'listening');
   const bound = server.address();
@@ -161,30 +193,51 @@ function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void
   print(`${lines.join('\n')}\n`);
 }
 
-/** Serves until a signal. Resolves with the exit code. */
-export async function serve(options: ServeOptions): Promise<number> {
-  const serving = await startServing(options);
-  const ended = untilItEnds(serving);
+/** Serves in this process until a signal. Resolves with the exit code. */
+export async function serveHere(options: ServeOptions, worker?: Worker): Promise<number> {
+  const { settings, firstRun = false, print } = options;
+  const announces = worker?.place.announces ?? true;
+  const serving = await startServing(
+    {
+      ...options,
+      settings: worker ? settingsOfWorker(settings, worker.place) : settings,
+      firstRun: firstRun && announces,
+    },
+    worker,
+  );
+  const ended = untilItEnds(serving, worker);
+  serving.takeConnections();
   // Last: a reader of this line may send a signal at once, which must already be handled.
-  announce(options, serving.banner);
-  const exitCode = await ended;
-  if (exitCode === 0) options.print('\nFinishing running requests. Press Ctrl-C again to stop at once.\n');
-  await serving.stop();
+  if (announces) announce(options, serving.banner);
+  const { exitCode, retires } = await ended;
+  if (exitCode === 0 && announces && !retires)
+    print('\nFinishing running requests. Press Ctrl-C again to stop at once.\n');
+  await serving.stop(retires);
   return exitCode;
 }
 
-/** 0 for a signal; 1 for an error outside of any request, after which the state of the process is unknown. */
-function untilItEnds({ logger }: Serving): Promise<number> {
+interface Ending {
+  /** 0 for a signal; 1 for an error outside of any request, after which the state of the process is unknown. */
+  exitCode: number;
+  /** Whether another worker takes over. */
+  retires?: boolean;
+}
+
+function untilItEnds({ logger }: Serving, worker: Worker | undefined): Promise<Ending> {
   return new Promise((resolve) => {
     let stoppedAt: number | undefined;
     const stop = () => {
       const now = systemClock.monotonic();
       if (stoppedAt === undefined) {
         stoppedAt = now;
-        resolve(0);
+        resolve({ exitCode: 0 });
       } else if (now - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
     };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+    // Of several workers, the supervisor decides what it means.
+    process.on('SIGHUP', worker ? () => {} : stop);
+    worker?.siblings.onRetire(() => resolve({ exitCode: 0, retires: true }));
+    worker?.siblings.onOrphaned(stop);
     // An unhandled rejection of a plugin is that plugin's failure; others continue.
     process.on('unhandledRejection', (error) => logger.error('unhandled promise rejection', { error }));
     process.on('uncaughtException', (error) => {
@@ -193,7 +246,7 @@ function untilItEnds({ logger }: Serving): Promise<number> {
         return;
       }
       logger.error('uncaught error outside of a request; the process ends', { error });
-      resolve(1);
+      resolve({ exitCode: 1 });
     });
   });
 }

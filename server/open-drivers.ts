@@ -38,9 +38,9 @@ import {
   createAdmissions,
   createJobAdmission,
   createJobCosts,
-  createRequestCounts,
   createUsageLog,
   ENTRIES_RETENTION_MS,
+  RequestCounts,
 } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
@@ -78,7 +78,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const sharedClock = settings.rateLimitClock ?? (engine === 'sqlite' ? clock : undefined);
     const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
-    const dispatcher = openDispatcher({ databaseUrl, pollMs });
+    const dispatcher = openDispatcher({ databaseUrl, pollMs, siblings: settings.siblings });
     const alertTable = settings.budgetAlerts ? createAlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const admission = {
@@ -99,7 +99,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       alertTable,
       logger,
     });
-    const requestCounts = createRequestCounts(database, logger);
+    const requestCounts = new RequestCounts({ database, logger });
     const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = createIdempotentResponses({
       database,
@@ -124,7 +124,11 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       admissions,
       budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
       budgetAlerts: createBudgetAlerts(database, times),
-      usage: { ...createUsageLog(database), ...requestCounts },
+      usage: {
+        ...createUsageLog(database),
+        count: (requests) => requestCounts.count(requests),
+        flushCounts: () => requestCounts.flushCounts(),
+      },
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,

@@ -11,7 +11,7 @@ import type { RequestListener } from 'node:http';
 import type { Gateway, GatewayServices } from 'mediagate';
 import type { Need, PluginEntry, Tracer } from '../core/contracts/index.js';
 import { createLogger } from '../core/observability/index.js';
-import { GatewayError, type Logger, systemClock } from '../core/runtime/index.js';
+import { GatewayError, type Logger, noSiblings, type Siblings, systemClock } from '../core/runtime/index.js';
 import { mendSecrets } from '../core/storage/index.js';
 import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
 import type { AppDependencies } from './app.js';
@@ -28,8 +28,9 @@ import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
-import { createUsageService } from './usage/index.js';
+import { UsageService } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
+import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
 
 const FIRST_KEY_RPM = 30;
 
@@ -53,6 +54,9 @@ export interface OpenServerOptions {
   plugins?: readonly PluginEntry[];
   /** Replacements for its HTTP client and logger. */
   services?: Pick<GatewayServices, 'http' | 'logger'>;
+  /** Its place among several workers of this machine, and the way to the others. Default: it serves alone. */
+  place?: WorkerPlace;
+  siblings?: WorkerSiblings;
 }
 
 /** Everything that `mediagate serve` opens except its listeners. */
@@ -85,7 +89,7 @@ export function openServer(options: OpenServerOptions): Promise<OpenServer> {
 }
 
 async function open(options: OpenServerOptions, opened: CloseList): Promise<OpenServer> {
-  const { environment, firstRun = false, role = 'all', connections } = options;
+  const { environment, firstRun = false, role = 'all', connections, place, siblings = noSiblings } = options;
   const settings = settingsOfRole(options.settings, role);
   const logger = options.services?.logger ?? openLogger(settings, opened);
   // Koa takes longest to load, so it loads while the database opens.
@@ -94,11 +98,11 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   opened.add(() => tracing?.close());
   const isWorker = role === 'worker';
   const { metricsPort, metricsPublic } = settings;
-  const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics() : undefined;
+  const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics(siblings) : undefined;
   const tracer = tracing?.tracer;
   const meter = metrics?.meter;
   const prices = await readPricesOf(settings, environment, options.plugins);
-  const state = await openStateOf(settings, logger, { tracer, meter, prices });
+  const state = await openStateOf(settings, logger, { tracer, meter, prices, siblings });
   opened.add(() => state.close());
   if (prices) await checkCurrency(state, prices);
   const mended = await mendSecrets(settings.dataDir);
@@ -142,6 +146,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     files: () => state.pingFiles(),
     cache: () => state.pingCache(),
     settings_agree: () => agree(state),
+    ...(options.siblings && { workers: () => allWork(options.siblings) }),
   };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const signIn = identity && (() => identity.status());
@@ -162,6 +167,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     site,
     baseUrl,
     opened,
+    isBackground: place?.background ?? true,
   };
   const product = isWorker ? undefined : await openProduct(parts, firstRun);
   const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...metricsSources });
@@ -214,6 +220,8 @@ interface OpenParts {
   site: ReturnType<typeof createSiteAddress>;
   baseUrl(): string;
   opened: CloseList;
+  /** Whether this process does what no request waits for: of several workers, one does. */
+  isBackground: boolean;
 }
 
 /** What a node that serves clients has in addition. */
@@ -227,7 +235,7 @@ interface Product {
 async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product> {
   const { settings, state, gateway, logger, tracer, metrics, health, catalogue, identity, site, baseUrl, opened } =
     parts;
-  const { prices } = parts;
+  const { prices, isBackground } = parts;
   const clock = systemClock;
   const peppers = await loadPeppers(settings);
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
@@ -243,7 +251,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     files,
     webhooks: events,
   } = state;
-  const usage = createUsageService({
+  const usage = new UsageService({
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,
@@ -255,16 +263,28 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });
   const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
   const account = identity && { state, identity, ...plans, site };
-  if (account) {
+  if (account && isBackground) {
     const sweep = startPaymentSweep({ orders, clock, logger });
     opened.add(() => sweep.close());
     const erasing = startErasureSweep({ erasures: state.erasures, files, gateway, logger });
     opened.add(() => erasing.close());
   }
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
-  const webhooks = await openWebhooks({ settings, webhooks: events, gateway, clock, logger, baseUrl, tried, opened });
+  const delivers = isBackground;
+  const webhooks = await openWebhooks({
+    settings,
+    webhooks: events,
+    gateway,
+    clock,
+    logger,
+    baseUrl,
+    tried,
+    delivers,
+    opened,
+  });
   if (webhooks) metrics?.watch({ webhooks: events });
-  await openBudgetAlerts({ settings, webhooks: events, alerts: state.budgetAlerts, clock, logger, opened });
+  if (isBackground)
+    await openBudgetAlerts({ settings, webhooks: events, alerts: state.budgetAlerts, clock, logger, opened });
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = createIdempotencyService({
     answers: idempotentResponses,
@@ -337,9 +357,9 @@ async function makeFirstKey(state: State, pepper: Pepper): Promise<string | unde
   return key;
 }
 
-async function openMetrics(): Promise<Metrics> {
+async function openMetrics(siblings: Siblings): Promise<Metrics> {
   const { createMetrics } = await import('./observability/metrics.js');
-  return createMetrics({ clock: systemClock });
+  return createMetrics({ clock: systemClock, siblings });
 }
 
 /** @throws GatewayError `invalid_value` if another process on the same database has different settings. */
@@ -347,4 +367,12 @@ async function agree({ instances }: State): Promise<void> {
   const settings = await instances.differing();
   if (settings.length === 0) return;
   throw new GatewayError('invalid_value', `Another gateway process has another ${settings.join(', ')}.`);
+}
+
+/** @throws GatewayError `invalid_value` if a worker of this machine is down or not ready yet. */
+async function allWork(siblings?: WorkerSiblings): Promise<void> {
+  const missing = siblings?.states().filter(({ state }) => state === 'down' || state === 'starting') ?? [];
+  if (missing.length === 0) return;
+  const list = missing.map(({ index, state }) => `${index} (${state})`).join(', ');
+  throw new GatewayError('invalid_value', `These workers do not answer requests: ${list}.`);
 }

@@ -4,6 +4,7 @@
  */
 
 import { type Settings, SettingsError } from './settings/index.js';
+import type { WorkerPlace } from './workers/index.js';
 
 /** The role of a process: `api` answers requests, `worker` runs background jobs, `all` does both. */
 export type Role = 'all' | 'api' | 'worker';
@@ -25,6 +26,21 @@ export function settingsOfRole(settings: Settings, role: Role): Settings {
     throw new SettingsError('EXTRACT_WORKERS or IMAGE_WORKERS must be above 0 for "--role worker".');
   }
   return settings;
+}
+
+/**
+ * The settings of one worker of several on this machine. What one process may have of the machine is shared out: the
+ * connections to the database, and those of clients, which reach the workers in turn.
+ */
+export function settingsOfWorker(settings: Settings, { count, background }: WorkerPlace): Settings {
+  const share = (total: number, minimum = 1) => Math.max(minimum, Math.ceil(total / count));
+  return {
+    ...settings,
+    databasePool: share(settings.databasePool, 2),
+    maxConnections: share(settings.maxConnections),
+    maxConnectionsPerAddress: share(settings.maxConnectionsPerAddress),
+    ...(!background && { extractWorkers: 0, imageWorkers: 0 }),
+  };
 }
 
 /** Names what is stored in the data folder although all nodes need the same. */

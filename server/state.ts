@@ -7,7 +7,7 @@
 
 import type { BackgroundResponses, Cache, Clock, Logger, Meter, Storage, Tracer } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
-import { systemClock } from '../core/runtime/index.js';
+import { type Siblings, systemClock } from '../core/runtime/index.js';
 import type { Accounts, DeviceGrants, IdentitySecrets, Sessions, SignIns, Users } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
 import type { BudgetAlerts, BudgetOwners, Budgets } from './budgets/index.js';
@@ -64,6 +64,8 @@ export interface StateSettings {
   /** Whether alerts of budgets are written, for a process that delivers them. Default false. */
   budgetAlerts?: boolean;
   logger: Logger;
+  /** Other processes of this machine on the same state. Default: none that can be told anything. */
+  siblings?: Siblings;
   /** Default: no tracing. */
   tracer?: Tracer;
   /** Default: no metrics. */
@@ -137,7 +139,7 @@ export async function openRecords(settings: Omit<StateSettings, 'filesUrl'>): Pr
 }
 
 /** Receivers of the state's events, and prices. Default: none. */
-export type Watching = Pick<StateSettings, 'tracer' | 'meter' | 'prices'>;
+export type Watching = Pick<StateSettings, 'tracer' | 'meter' | 'prices' | 'siblings'>;
 
 /** Opens the state by the settings. @throws what {@link openState} throws. */
 export function openStateOf(settings: Settings, logger: Logger, watching: Watching = {}): Promise<State> {

@@ -3,6 +3,7 @@
  * heartbeats and migrations.
  */
 
+export { createListScript, createRowInsertScript, createStatement } from './compiled-statements.js';
 export {
   DATABASE_FILE,
   DATABASE_TIMEOUT_MS,
@@ -12,10 +13,11 @@ export {
   openDatabase,
   withSchema,
 } from './database.js';
+export { createDatabaseClock, DATABASE_NOW, type DatabaseClock } from './database-clock.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
 export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
-export { createGroupCommit, createShards, createWriteBehind, type GroupCommit } from './group-commit.js';
+export { GroupCommit, Shards } from './group-commit.js';
 export {
   createInstances,
   createSilenceWatch,
@@ -50,16 +52,9 @@ export {
 } from './schema-migration.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';
 export {
-  createDatabaseClock,
-  createListScript,
-  createListStatement,
-  createRowInsertScript,
-  DATABASE_NOW,
-  type DatabaseClock,
   deleteBeyond,
   deleteExpired,
   type ExpiringTable,
-  filled,
   isStorable,
   lockNamed,
   rowsOf,
@@ -69,3 +64,4 @@ export {
   storable,
 } from './statements.js';
 export type { Tables } from './tables.js';
+export { Doubts, WriteBehind } from './write-behind.js';

@@ -1,31 +1,12 @@
 /*
- * Statements of the hot path are compiled once; each run uses their text with other parameters, in the order of the
- * text, because compiling costs more than running. Lists run in chunks whose lengths are powers of two, so a statement
- * has few forms. A `Script` is a generator of statements that runs asynchronously or, on SQLite, synchronously.
- * PostgreSQL prepares a statement after five uses, at most 256 of them per process. The file also has named locks,
- * deletion of expired rows in batches, the clock of the database, and the cleaning of text for storage.
+ * A `Script` is a generator of statements that runs asynchronously or, on SQLite, synchronously. PostgreSQL prepares a
+ * statement after five uses, at most 256 of them per process. The file also has named locks, deletion of expired rows
+ * in batches, and the cleaning of text for storage.
  */
 
-import type { Clock } from '../contracts/index.js';
 import type { Engine } from './database.js';
-import {
-  type Compilable,
-  CompiledQuery,
-  type Insertable,
-  type InsertQueryBuilder,
-  type InsertResult,
-  type Kysely,
-  type RawBuilder,
-  sql,
-} from './kysely.js';
+import { CompiledQuery, type Kysely, sql } from './kysely.js';
 import type { Tables } from './tables.js';
-
-/** Maximum rows or values per statement. */
-const MAX_PIECE = 256;
-
-export function filled<Row>(query: CompiledQuery<Row>, parameters: readonly unknown[]): CompiledQuery<Row> {
-  return { ...query, parameters };
-}
 
 /** PostgreSQL: acquires the lock of this name until the transaction ends. */
 export function lockNamed(name: string): CompiledQuery {
@@ -35,82 +16,6 @@ export function lockNamed(name: string): CompiledQuery {
 /** PostgreSQL: acquires the lock of this name beside other sharers, but not beside {@link lockNamed}. */
 export function shareNamed(name: string): CompiledQuery {
   return CompiledQuery.raw('select pg_advisory_xact_lock_shared(hashtext($1))', [name]);
-}
-
-/** Runs a {@link createListScript}. */
-export function createListStatement<Row>(compile: (length: number) => CompiledQuery<Row>) {
-  const script = createListScript(compile);
-  return (queries: Kysely<Tables>, items: readonly (readonly unknown[])[]): Promise<readonly Row[]> =>
-    runScript(queries, script(items));
-}
-
-/**
- * A statement with a list of any length: it runs in chunks with powers of two as lengths, so that it is compiled in few
- * forms.
- * @param compile Compiles it for a list of that length, with no parameters but those of the list.
- * @param add Adds the parameters of one item. Default: an item is the list of its parameters.
- */
-export function createListScript<Row, Item = readonly unknown[]>(
-  compile: (length: number) => CompiledQuery<Row>,
-  add: (item: Item, parameters: unknown[]) => void = addAll,
-) {
-  const compiled = new Map<number, CompiledQuery<Row>>();
-
-  function compiledFor(length: number): CompiledQuery<Row> {
-    const known = compiled.get(length);
-    if (known) return known;
-    const made = compile(length);
-    compiled.set(length, made);
-    return made;
-  }
-
-  /** The rows that all chunks return. */
-  return function* (items: readonly Item[]): Script<readonly Row[]> {
-    let found: readonly Row[] = [];
-    for (let begun = 0; begun < items.length; ) {
-      const length = Math.min(MAX_PIECE, 2 ** Math.floor(Math.log2(items.length - begun)));
-      const parameters: unknown[] = [];
-      for (let index = begun; index < begun + length; index += 1) add(items[index] as Item, parameters);
-      const rows = yield* rowsOf(filled(compiledFor(length), parameters));
-      found = begun === 0 ? rows : [...found, ...rows];
-      begun += length;
-    }
-    return found;
-  };
-}
-
-function addAll(item: unknown, parameters: unknown[]): void {
-  for (const parameter of item as readonly unknown[]) parameters.push(parameter);
-}
-
-type Insert<Name extends keyof Tables> = InsertQueryBuilder<Tables, Name, InsertResult>;
-
-export interface RowInsertOptions<Name extends keyof Tables, Row> {
-  /** Only compiles queries. */
-  queries: Kysely<Tables>;
-  table: Name;
-  /** Any row; all have the same columns. */
-  sample: Required<Insertable<Tables[Name]>>;
-  /** Values that all rows share: written as literals, since a parameter costs as much as a column. Default: none. */
-  alike?: Partial<Insertable<Tables[Name]>>;
-  /** SQL after the rows. Default: none. */
-  finish?(insert: Insert<Name>): Compilable<Row>;
-}
-
-/** Inserts several rows at once, with statements that are compiled once; returns what they return. */
-export function createRowInsertScript<Name extends keyof Tables, Row = InsertResult>(
-  options: RowInsertOptions<Name, Row>,
-) {
-  const { queries, table, sample, alike = {}, finish = (insert) => insert as Compilable<Row> } = options;
-  const columns = (Object.keys(sample) as (keyof typeof sample)[]).filter((column) => !(column in alike));
-  const literals = Object.fromEntries(Object.entries(alike).map(([column, value]) => [column, sql.lit(value)]));
-  const row = { ...sample, ...literals } as Insertable<Tables[Name]>;
-  return createListScript<Row, Required<Insertable<Tables[Name]>>>(
-    (length) => finish(queries.insertInto(table).values(Array.from({ length }, () => row))).compile(),
-    (inserted, parameters) => {
-      for (const column of columns) parameters.push(inserted[column]);
-    },
-  );
 }
 
 /**
@@ -225,41 +130,4 @@ async function deleteSome(
   const [name, id] = [sql.table(table), sql.ref(key)];
   const lock = engine === 'postgres' ? sql`for update skip locked` : sql``;
   await sql`delete from ${name} where ${id} in (select ${id} from ${name} ${which} ${lock})`.execute(queries);
-}
-
-const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
-/**
- * PostgreSQL's clock at the execution of the statement, not at the start of its transaction; milliseconds since 1970.
- */
-export const DATABASE_NOW = sql.raw<number>(NOW);
-const READ_NOW = CompiledQuery.raw(`select ${NOW} as now`) as CompiledQuery<{ now: number }>;
-
-/** The clock of all jobs. */
-export interface DatabaseClock {
-  /** The time of the statement's execution, in milliseconds since 1970. */
-  readonly now: RawBuilder<number>;
-  /** Parameters of `now` in a precompiled statement. */
-  parameters(): readonly number[];
-  read(queries: Kysely<Tables>): Promise<number>;
-  /** Reads the time within a script. */
-  readScript(): Script<number>;
-}
-
-/** @param clock Default: the database's own. */
-export function createDatabaseClock(clock?: Clock): DatabaseClock {
-  function* readScript(): Script<number> {
-    if (clock) return Math.floor(clock.now());
-    const [row] = yield* rowsOf(READ_NOW);
-    return (row as { now: number }).now;
-  }
-
-  const now = () => (clock ? sql<number>`cast(${Math.floor(clock.now())} as bigint)` : DATABASE_NOW);
-  return {
-    get now() {
-      return now();
-    },
-    parameters: () => (clock ? [Math.floor(clock.now())] : []),
-    read: (queries) => runScript(queries, readScript()),
-    readScript,
-  };
 }

@@ -87,7 +87,7 @@ export function* acceptGroup(
     fresh.map(({ job }) => turnOf(job)),
   );
   const bounded = fresh.filter(({ job }) => job.groupShare !== undefined).map(({ job }) => turnOf(job).queueGroup);
-  const counted = yield* turnStatements.countOpen([...new Set(bounded)].map((group) => [group]));
+  const counted = yield* turnStatements.countOpen([...new Set(bounded)].map((queueGroup) => ({ queueGroup })));
   const openOf = new Map(counted.map(({ queueGroup, open }) => [queueGroup, open]));
 
   const rows: NewJobRow[] = [];
@@ -186,7 +186,9 @@ export interface FairQueue {
 }
 
 /** The group of a job, and its key within it. */
-function turnOf({ keyId = '', group = keyId }: QueueShare): Pick<QueuedJob, 'queueGroup' | 'keyId'> {
+type Turn = Pick<QueuedJob, 'queueGroup' | 'keyId'>;
+
+function turnOf({ keyId = '', group = keyId }: QueueShare): Turn {
   return { queueGroup: group, keyId };
 }
 
@@ -202,7 +204,7 @@ const MAX_LATEST = 10_000;
 
 export type FairQueueStatements = ReturnType<typeof compileFairQueueStatements>;
 
-/** Runs for each group of accepted jobs, so it is compiled once; see statements.ts. */
+/** Run for each group of accepted jobs, so they are compiled once. */
 export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKind) {
   const ofKind = () => queries.selectFrom('jobs').where('kind', '=', sql.lit(kind));
   const ofGroup = sql`from jobs where kind = ${sql.lit(kind)} and ${ACTIVE} and jobs."queueGroup" = wanted."queueGroup"`;
@@ -216,8 +218,8 @@ export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKin
     firstQueued: ofKind().select('priority').where(ACTIVE).where(QUEUED).orderBy('priority').limit(ONE).compile(),
     lastRunning: ofKind().select('priority').where(RUNNING).orderBy('priority', 'desc').limit(ONE).compile(),
     // Lookups at the ends of index ranges, since a key may have many jobs.
-    lastOfKeys: createListScript((length) => {
-      const wanted = sql.join(Array.from({ length }, () => sql`(${''}, ${''})`));
+    lastOfKeys: createListScript((turns: readonly Turn[]) => {
+      const wanted = sql.join(turns.map(({ queueGroup, keyId }) => sql`(${queueGroup}, ${keyId})`));
       return sql<Pick<QueuedJob, 'queueGroup'> & { priority: number | null; others: number }>`
         with wanted ("queueGroup", "keyId") as (values ${wanted})
         select "queueGroup",
@@ -240,13 +242,13 @@ export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKin
           .compile(),
       );
     },
-    countOpen: createListScript((length) => {
-      const wanted = sql.join(Array.from({ length }, () => sql`(${''})`));
+    countOpen: createListScript((groups: readonly Pick<QueuedJob, 'queueGroup'>[]) => {
+      const wanted = sql.join(groups.map(({ queueGroup }) => sql`(${queueGroup})`));
       return sql<Pick<QueuedJob, 'queueGroup'> & { open: number }>`with wanted ("queueGroup") as (values ${wanted})
         select "queueGroup", (select count(*) ${ofGroup}) as open from wanted`.compile(queries);
     }),
-    move: createListScript((length) => {
-      const moved = sql.join(Array.from({ length }, () => sql`(${''}, cast(${0} as bigint))`));
+    move: createListScript((jobs: readonly Pick<QueuedJob, 'id' | 'priority'>[]) => {
+      const moved = sql.join(jobs.map(({ id, priority }) => sql`(${id}, cast(${priority} as bigint))`));
       return sql`with moved (id, priority) as (values ${moved})
         update jobs set priority = moved.priority from moved where jobs.id = moved.id and ${QUEUED}`.compile(queries);
     }),
@@ -254,10 +256,7 @@ export function compileFairQueueStatements(queries: Kysely<Tables>, kind: JobKin
 }
 
 /** Reads the head of the queue, and what is queued of these groups and keys. */
-export function* openFairQueue(
-  statements: FairQueueStatements,
-  wanted: readonly Pick<QueuedJob, 'queueGroup' | 'keyId'>[],
-): Script<FairQueue> {
+export function* openFairQueue(statements: FairQueueStatements, wanted: readonly Turn[]): Script<FairQueue> {
   function* readPriority(query: CompiledQuery<{ priority: number }>): Script<number> {
     return (yield* rowsOf(query))[0]?.priority ?? Number.POSITIVE_INFINITY;
   }
@@ -269,7 +268,7 @@ export function* openFairQueue(
   if (latest.size > MAX_LATEST) for (const [group, number] of latest) if (number < head) latest.delete(group);
 
   const turns = new Map(wanted.map((turn) => [JSON.stringify([turn.queueGroup, turn.keyId]), turn]));
-  const rows = yield* statements.lastOfKeys([...turns.values()].map(({ queueGroup, keyId }) => [queueGroup, keyId]));
+  const rows = yield* statements.lastOfKeys([...turns.values()]);
   const last = new Map<string, number>();
   const shared = new Set<string>();
   for (const { queueGroup, priority, others } of rows) {
@@ -317,7 +316,7 @@ export function* openFairQueue(
           if (before.has(job.id) && before.get(job.id) !== job.priority) moved.push(job);
         }
       }
-      yield* statements.move(moved.map(({ id, priority }) => [id, priority]));
+      yield* statements.move(moved);
     },
   };
 }

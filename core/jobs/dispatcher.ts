@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery, type Listening, listenPostgres, type Script } from '../database/index.js';
+import { noSiblings, type Siblings } from '../runtime/index.js';
 import { type JobKind, jobKinds } from './kinds.js';
 
 /** The workers of one kind, which the dispatcher wakes. */
@@ -62,25 +63,42 @@ interface DispatcherOptions {
   databaseUrl?: string;
   /** Milliseconds between two polls of the workers. */
   pollMs?: number;
+  /** Receive queued jobs and ended work on SQLite, which sends no notifications. */
+  siblings?: Siblings;
 }
 
 /** Creates the dispatcher for the database in use. */
-export function openDispatcher({ databaseUrl, pollMs }: DispatcherOptions): Dispatcher {
-  return databaseUrl === undefined ? createEmbeddedDispatcher(pollMs) : createPostgresDispatcher(databaseUrl, pollMs);
+export function openDispatcher({ databaseUrl, pollMs, siblings }: DispatcherOptions): Dispatcher {
+  return databaseUrl === undefined
+    ? createEmbeddedDispatcher(pollMs, siblings)
+    : createPostgresDispatcher(databaseUrl, pollMs);
 }
 
 /** Other processes that use the same file also queue jobs: the command line, or a second server during an upgrade. */
 const EMBEDDED_POLL_MS = 1_000;
+/** Topics of siblings: a kind of which there is a job, and the id of work that has ended. */
+const QUEUED = 'job_queued';
+const ENDED = 'job_ended';
 
-/** Wakes workers of this process at once. Work of other processes is found by polling every second. */
-export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS): Dispatcher {
-  const { add, ended } = createCompletionWatchers();
+/** Wakes workers of this process and its siblings at once. Work of other processes is found by polling every second. */
+export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS, siblings: Siblings = noSiblings): Dispatcher {
+  const watchers = createCompletionWatchers();
+  const pumps = createPumps(pollMs);
+  siblings.on(QUEUED, (kind) => pumps.wake(kind as JobKind));
+  siblings.on(ENDED, (id) => watchers.ended(id as string));
   return {
     *announce() {},
     *announceEnds() {},
-    ...createPumps(pollMs),
-    ended,
-    watchEnds: add,
+    ...pumps,
+    wake(kind) {
+      pumps.wake(kind);
+      siblings.post(QUEUED, kind);
+    },
+    ended(id) {
+      watchers.ended(id);
+      siblings.post(ENDED, id);
+    },
+    watchEnds: watchers.add,
   };
 }
 

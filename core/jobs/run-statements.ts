@@ -5,11 +5,12 @@
  * the webhook due. Frequent statements are compiled once and only get new parameters.
  */
 
+import type { JobState } from '../contracts/index.js';
 import {
   type CompiledQuery,
+  createStatement,
   type Database,
   type DatabaseClock,
-  filled,
   type Kysely,
   lockNamed,
   rowsOf,
@@ -57,7 +58,7 @@ export function createJobRunTable(
   clock: DatabaseClock,
 ) {
   const postgres = engine === 'postgres';
-  const claims = new Map<string, CompiledQuery<JobRow>>();
+  const claims = new Map<string, ReturnType<typeof createClaim>>();
   const anyQueued = forEachKind(compileAnyQueued);
   const holders = forEachKind(compileHolders);
 
@@ -82,48 +83,56 @@ export function createJobRunTable(
       .compile();
   }
 
-  /** Compiled once per form; see statements.ts. */
-  function compileClaim({ kind, processId, crashCountBelow, maxPerKey }: ClaimInput): CompiledQuery<JobRow> {
-    const form = `${kind} ${crashCountBelow === undefined} ${maxPerKey === undefined}`;
+  /** The statement for claims with the same bounds. */
+  function claimLike(input: ClaimInput) {
+    const form = `${input.kind} ${input.crashCountBelow === undefined} ${input.maxPerKey === undefined}`;
     const known = claims.get(form);
     if (known) return known;
-    const next = compiler
-      .selectFrom('jobs')
-      .select('id')
-      .where('kind', '=', sql.lit(kind))
-      .where(ACTIVE)
-      .where(QUEUED)
-      .$if(crashCountBelow !== undefined, (query) => query.where('crashCount', '<', crashCountBelow as number))
-      .$if(maxPerKey !== undefined, (query) =>
-        query.where('keyId', 'not in', (busy) =>
-          busy
-            .selectFrom('jobs as other')
-            .select('other.keyId')
-            .where('other.kind', '=', sql.lit(kind))
-            .where(sql<boolean>`other.state = 'running'`)
-            .groupBy('other.keyId')
-            .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', maxPerKey as number)),
-        ),
-      )
-      .orderBy('priority')
-      .orderBy('createdAt')
-      .orderBy('id')
-      .limit(ONE);
-    const claim = compiler
-      .updateTable('jobs')
-      .set({
-        state: 'running',
-        processId,
-        startedAt: clock.now,
-        attempts: sql<number>`attempts + 1`,
-      })
-      // Not `for update`: it would skip a job that is being joined at this moment.
-      .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
-      .where(QUEUED)
-      .returningAll()
-      .compile();
-    claims.set(form, claim);
-    return claim;
+    const made = createClaim(input);
+    claims.set(form, made);
+    return made;
+  }
+
+  function createClaim({ kind, crashCountBelow, maxPerKey }: ClaimInput) {
+    return createStatement((parameters: Omit<Required<ClaimInput>, 'kind'>): CompiledQuery<JobRow> => {
+      const next = compiler
+        .selectFrom('jobs')
+        .select('id')
+        .where('kind', '=', sql.lit(kind))
+        .where(ACTIVE)
+        .where(QUEUED)
+        .$if(crashCountBelow !== undefined, (query) => query.where('crashCount', '<', parameters.crashCountBelow))
+        .$if(maxPerKey !== undefined, (query) =>
+          query.where('keyId', 'not in', (busy) =>
+            busy
+              .selectFrom('jobs as other')
+              .select('other.keyId')
+              .where('other.kind', '=', sql.lit(kind))
+              .where(sql<boolean>`other.state = 'running'`)
+              .groupBy('other.keyId')
+              .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', parameters.maxPerKey)),
+          ),
+        )
+        .orderBy('priority')
+        .orderBy('createdAt')
+        .orderBy('id')
+        .limit(ONE);
+      return (
+        compiler
+          .updateTable('jobs')
+          .set({
+            state: 'running',
+            processId: parameters.processId,
+            startedAt: clock.compiledNow,
+            attempts: sql<number>`attempts + 1`,
+          })
+          // Not `for update`: it would skip a job that is being joined at this moment.
+          .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
+          .where(QUEUED)
+          .returningAll()
+          .compile()
+      );
+    });
   }
 
   /**
@@ -150,10 +159,8 @@ export function createJobRunTable(
     *claim(input: ClaimInput): Script<JobRow | undefined> {
       // If it saves no round trip, a read costs a fraction of an update that changes nothing.
       if (!postgres && !(yield* mayClaim(input.kind))) return undefined;
-      const { processId, crashCountBelow, maxPerKey } = input;
-      const bounds = [crashCountBelow, maxPerKey].filter((bound) => bound !== undefined);
-      const parameters = ['running', processId, ...clock.parameters(), ...bounds];
-      const [row] = yield* rowsOf(filled(compileClaim(input), parameters));
+      const { processId, crashCountBelow = 0, maxPerKey = 0 } = input;
+      const [row] = yield* claimLike(input)({ processId, crashCountBelow, maxPerKey });
       return row;
     },
 
@@ -284,31 +291,31 @@ export function createJobEndTable(
   { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
   clock: DatabaseClock,
 ) {
-  const complete = compileFinish('result');
-  const fail = compileFinish('error');
+  const complete = createFinish('result');
+  const fail = createFinish('error');
 
   /** Every run ends by one of these. */
-  function compileFinish(outcome: 'result' | 'error'): CompiledQuery<Ended> {
-    return compiler
-      .updateTable('jobs')
-      .set({
-        [outcome]: '',
-        state: sql.lit(outcome === 'result' ? 'completed' : 'failed'),
-        ...ENDED,
-        finishedAt: clock.now,
-      })
-      .where('id', '=', '')
-      .where('attempts', '=', 0)
-      .where(RUNNING)
-      .returning(RETURNED)
-      .compile();
+  function createFinish(outcome: 'result' | 'error') {
+    const state = sql.lit<JobState>(outcome === 'result' ? 'completed' : 'failed');
+    return createStatement(({ id, attempts, json }: RunKey & { json: string }) =>
+      compiler
+        .updateTable('jobs')
+        .set({ [outcome]: json, state, ...ENDED, finishedAt: clock.compiledNow })
+        .where('id', '=', id)
+        .where('attempts', '=', attempts)
+        .where(RUNNING)
+        .returning(RETURNED)
+        .compile(),
+    );
   }
 
   return {
     /** Undefined if the run no longer owned the job. */
     *finish({ id, attempts }: RunKey, outcome: Outcome): Script<Ended | undefined> {
-      const [statement, json] = 'result' in outcome ? [complete, outcome.result] : [fail, outcome.error];
-      const [ended] = yield* rowsOf(filled(statement, [json, ...clock.parameters(), id, attempts]));
+      const run = { id, attempts };
+      const [ended] = yield* 'result' in outcome
+        ? complete({ ...run, json: outcome.result })
+        : fail({ ...run, json: outcome.error });
       return ended;
     },
 

@@ -10,13 +10,14 @@ import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createRowInsertScript,
+  createStatement,
   type Database,
   type DatabaseClock,
-  filled,
   type Kysely,
   lockNamed,
   type RawBuilder,
   rowsOf,
+  runScript,
   type Script,
   type Selectable,
   sql,
@@ -86,7 +87,6 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
     return createRowInsertScript({
       queries: compiler,
       table: 'jobs',
-      sample: { ...SAMPLE, kind },
       alike: { kind, ...NEW_JOB },
     });
   }
@@ -100,14 +100,18 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
       .compile();
   }
 
-  function compileView(kind: JobKind): CompiledQuery<JobViewRow> {
-    return compiler
-      .selectFrom('jobs')
-      .select(VIEW_COLUMNS)
-      .where('id', '=', '')
-      .where(ownedBy(''))
-      .where(sql<boolean>`("finishedAt" is null or "finishedAt" > ${clock.now} - ${sql.lit(retentionMs(kind))})`)
-      .compile();
+  function compileView(kind: JobKind) {
+    const isRetained = sql<boolean>`("finishedAt" is null
+      or "finishedAt" > ${clock.compiledNow} - ${sql.lit(retentionMs(kind))})`;
+    return createStatement(({ id, owner }: { id: string; owner: string }) =>
+      compiler
+        .selectFrom('jobs')
+        .select(VIEW_COLUMNS)
+        .where('id', '=', id)
+        .where(ownedBy(owner))
+        .where(isRetained)
+        .compile(),
+    );
   }
 
   return {
@@ -195,10 +199,7 @@ export function createJobTable({ engine, queries: compiler, run }: Database, clo
 
     async find(queries: Queries, id: string, owner: string): Promise<JobViewRow | undefined> {
       const kind = kindOfJob(id);
-      if (!kind) return undefined;
-      const parameters = [id, owner, owner, ...clock.parameters()];
-      const { rows } = await queries.executeQuery(filled(views[kind], parameters));
-      return rows[0];
+      return kind && (await runScript(queries, views[kind]({ id, owner })))[0];
     },
 
     /** Newest first. Jobs whose retention is over are omitted, although the sweep may not have deleted them. */
@@ -302,24 +303,6 @@ async function findMark(queries: Queries, id: string, owner: string): Promise<Pi
   if (mark) return mark;
   throw new GatewayError('job_not_found', 'There is no job with the id after which the list continues.');
 }
-
-const SAMPLE: Required<Omit<JobRow, 'kind'>> = {
-  id: '',
-  dedupeHash: '',
-  priority: 0,
-  rank: 0,
-  summary: '',
-  input: '',
-  keyId: '',
-  queueGroup: '',
-  owner: '',
-  admission: '',
-  createdAt: 0,
-  requestId: '',
-  traceparent: '',
-  webhookUrl: '',
-  ...NEW_JOB,
-};
 
 export type JobRow = Selectable<JobsTable>;
 

@@ -11,6 +11,7 @@ export {
   leaveScope,
   measureHttp,
   modelSpan,
+  type OpenSpan,
   openSpan,
   runAsEntry,
   runInScope,

@@ -4,7 +4,7 @@
  * It imports nothing of core.
  */
 
-export { type CircuitBreaker, type Cooling, createCircuitBreaker, createCoolDown } from './circuit-breaker.js';
+export { type CircuitBreaker, CoolDown, type Cooling, createCircuitBreaker } from './circuit-breaker.js';
 export {
   ASK_AGAIN,
   BAD_REQUEST,
@@ -78,6 +78,7 @@ export {
   KEEP_ALIVE_MS,
   withKeepAlive,
 } from './server-sent-events.js';
+export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,
   type DefinitiveCode,

@@ -57,7 +57,6 @@ export function checkReply(reply: TextReply): TextReply {
 }
 
 /** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
-export function bodyFailures({ failureOf }: Pick<InstancePolicy, 'failureOf'>) {
-  return (thrown: unknown, signal: AbortSignal) =>
-    isGatewayError(thrown) ? failureOf('text', thrown, signal) : thrown;
+export function bodyFailure(terms: InstancePolicy, thrown: unknown, signal: AbortSignal): unknown {
+  return isGatewayError(thrown) ? terms.failureOf('text', thrown, signal) : thrown;
 }

@@ -9,11 +9,11 @@
 import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
 import type { TextSample } from './counting/prompts.js';
-import { createWrittenText, sampleBytes } from './counting/tokens.js';
-import { createEventRewriter, type EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
+import { sampleBytes, WrittenText } from './counting/written-text.js';
+import { EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
-import { isText, readValue, walkElements, walkFields } from './json.js';
-import { MAX_ITEMS, readItemId } from './usage-events.js';
+import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
+import { MAX_ITEMS, readItemId } from './response-events.js';
 import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
 import { convertVectors } from './vectors.js';
 
@@ -44,7 +44,7 @@ export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
 
   constructor(options: AnswerStreamOptions) {
     this.#options = options;
-    this.#rewriter = createEventRewriter(options.reader, options.wording);
+    this.#rewriter = new EventRewriter(options.reader, options.wording);
   }
 
   next(): Promise<IteratorResult<Buffer>> {
@@ -135,10 +135,6 @@ function failureOf(error: unknown): GatewayError {
 
 /** An answer with more values than this was written by the model, even if no text is found in it. */
 const MAX_VALUES = 100_000;
-const COMMA = 0x2c;
-const QUOTE = 0x22;
-const OPEN_BRACE = 0x7b;
-const OPEN_BRACKET = 0x5b;
 /** States of a response that is still in progress. */
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
@@ -252,7 +248,7 @@ function itemIdsOf(bytes: Buffer, start: number): string[] {
 
 /** What the model wrote in an answer, which may be cut off. */
 export function sampleAnswer(bytes: Buffer, isResponse: boolean): TextSample {
-  const written = createWrittenText(isResponse);
+  const written = new WrittenText(isResponse);
   written.addAnswer(bytes);
   return written.isEmpty && hasManyValues(bytes) ? sampleBytes([bytes]) : written.take();
 }

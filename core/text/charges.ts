@@ -20,6 +20,8 @@ export type AbortCharge = 'used' | 'reserved';
 const OUTPUT_TOKENS_PER_SECOND = 100;
 
 export interface ChargedRequest {
+  /** The texts of the request, or a sample of them. */
+  prompt: { sample: PromptSample } | { parsed: TextCall['parsed'] };
   model: Pick<TextModel, 'outputTokensPerSecond'>;
   /** Whether its tokens are only counted, which uses none. */
   countsOnly: boolean;
@@ -37,31 +39,33 @@ export interface ChargedRequest {
   abortCharge: AbortCharge;
 }
 
-/** The request's texts, or a sample of them. */
-export type Prompt = { sample: PromptSample } | { parsed: TextCall['parsed'] };
+/** Never rejects. @returns Undefined if nothing was used. */
+export async function estimateUsage(
+  tokens: Pick<TokenCounter, 'count'>,
+  request: ChargedRequest,
+  sample: TextSample,
+  answer: EstimatedAnswer,
+): Promise<Usage | undefined> {
+  const { reserved, isWriting, stream, maxOutput, abortCharge } = request;
+  const { continues, complete = false, reported, hasAnswered } = answer;
+  if (request.countsOnly) return undefined;
+  if (!complete && reserved && (continues || abortCharge === 'reserved')) return allOf(reserved);
+  if (!complete && !continues && stream && !hasAnswered) return undefined;
+  const input = reported?.inputTokens ?? (await inputTokens(tokens, request));
+  const seen = isWriting ? await tokens.count(sample) : 0;
+  const written = isWriting ? writtenTokens(request, { ...answer, seen, isBlank: sample.text === '' }) : 0;
+  const output = Math.min(Math.max(continues ? maxOutput : 0, written), reserved?.output ?? Number.MAX_SAFE_INTEGER);
+  const { outputTokens: counted = 0, ...details } = reported ?? {};
+  return { ...details, ...allOf({ input, output: Math.max(counted, output) }) };
+}
 
-/** @returns A function that never rejects; undefined if nothing was used. */
-export function createEstimate(tokens: Pick<TokenCounter, 'count'>, prompt: Prompt, request: ChargedRequest) {
-  const { reserved, isWriting, stream, maxOutput, abortCharge, countsOnly, fileTokens = 0 } = request;
-
-  async function countInput(): Promise<number> {
-    const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
-    const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens) + fileTokens;
-    return Math.min(counted, reserved?.input ?? counted);
-  }
-
-  return async (sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined> => {
-    const { continues, complete = false, reported, hasAnswered } = answer;
-    if (countsOnly) return undefined;
-    if (!complete && reserved && (continues || abortCharge === 'reserved')) return allOf(reserved);
-    if (!complete && !continues && stream && !hasAnswered) return undefined;
-    const input = reported?.inputTokens ?? (await countInput());
-    const seen = isWriting ? await tokens.count(sample) : 0;
-    const written = isWriting ? writtenTokens(request, { ...answer, seen, isBlank: sample.text === '' }) : 0;
-    const output = Math.min(Math.max(continues ? maxOutput : 0, written), reserved?.output ?? Number.MAX_SAFE_INTEGER);
-    const { outputTokens: counted = 0, ...details } = reported ?? {};
-    return { ...details, ...allOf({ input, output: Math.max(counted, output) }) };
-  };
+async function inputTokens(
+  tokens: Pick<TokenCounter, 'count'>,
+  { prompt, isWriting, fileTokens = 0, reserved }: ChargedRequest,
+): Promise<number> {
+  const read = 'sample' in prompt ? prompt.sample : samplePrompt(prompt.parsed);
+  const counted = (await tokens.count(read)) + (isWriting ? 0 : read.listedTokens) + fileTokens;
+  return Math.min(counted, reserved?.input ?? counted);
 }
 
 function writtenTokens(

@@ -8,8 +8,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { DONE_EVENT, encodeEvent, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
-import { BYTE_ORDER_MARK, createEventSplitter, type EventReader, findData, joinData } from './events.js';
-import { isText, readValue, walkFields } from './json.js';
+import { BYTE_ORDER_MARK, type EventAction, type EventReader, EventSplitter, findData, joinData } from './events.js';
+import { isText, OPEN_BRACE, QUOTE, readValue, walkFields } from './json.js';
 import type { VectorForm } from './vectors.js';
 
 const LF = 0x0a;
@@ -26,148 +26,146 @@ let heldByAll = 0;
 /** Maximum events of one stream. The longest answers have an event for each token. */
 const MAX_EVENTS = 1_000_000;
 
-/**
- * Passes whole events on as they arrive, unchanged except for the model name, dropped events, and names in error
- * messages.
- */
-export interface EventRewriter {
+/** Passes the events of one stream on. */
+export class EventRewriter {
+  readonly #reader: EventReader;
+  readonly #wording: Wording;
+  readonly #splitter = new EventSplitter();
+  #pieces: Buffer[] = [];
+  /** Unchanged bytes that are not among the pieces yet. */
+  #run: { bytes: Buffer; start: number; end: number } | undefined;
+  #isFirst = true;
+  #silentBytes = 0;
+  #events = 0;
+  /** Bytes of this stream, as counted. */
+  #held = 0;
+
+  constructor(reader: EventReader, wording: Wording) {
+    this.#reader = reader;
+    this.#wording = wording;
+  }
+
   /**
    * @returns The bytes that can be sent now; undefined if there are none.
    * @throws RangeError if an event is longer than 32 MiB, all streams hold too much, or the upstream keeps sending
    *   without content.
    */
-  push(chunk: Uint8Array): Buffer | undefined;
-  /** The same for a final event that lacks its blank line; undefined if it is incomplete. */
-  finish(): Buffer | undefined;
-  /** Nothing is pushed any more. */
-  close(): void;
-}
+  push(chunk: Uint8Array): Buffer | undefined {
+    this.#splitter.push(asBuffer(chunk), this.#visit);
+    const output = this.#collect();
+    this.#hold(this.#splitter.restBytes, output?.length ?? 0);
+    return output;
+  }
 
-export function createEventRewriter(reader: EventReader, wording: Wording): EventRewriter {
-  const { modelText } = wording;
-  const splitter = createEventSplitter();
-  let pieces: Buffer[] = [];
-  /** Unchanged bytes that are not among the pieces yet. */
-  let run: { bytes: Buffer; start: number; end: number } | undefined;
-  let first = true;
-  let silentBytes = 0;
-  let events = 0;
-  /** Bytes of this stream, as counted. */
-  let held = 0;
+  /** The same for a final event that lacks its blank line; undefined if it is incomplete. */
+  finish(): Buffer | undefined {
+    const rest = this.#splitter.rest();
+    // The second half of a line end; its first half ended an event.
+    if (rest.length === 1 && rest[0] === LF) return rest;
+    const data = findData(rest, 0, rest.length, true);
+    if (data.lines === 0 || !isWhole(rest.toString('utf8', data.start, data.end))) return undefined;
+    const event = Buffer.concat([rest, Buffer.from('\n\n')]);
+    this.#visit(event, 0, event.length);
+    return this.#collect();
+  }
+
+  /** Nothing is pushed any more. */
+  close(): void {
+    heldByAll -= this.#held;
+    this.#held = 0;
+  }
 
   /** Counts the bytes of the incomplete event, and those that are on their way to the client until the next push. */
-  function hold(rest: number, output: number): void {
-    heldByAll += rest + output - held;
-    held = rest + output;
+  #hold(rest: number, output: number): void {
+    heldByAll += rest + output - this.#held;
+    this.#held = rest + output;
     if (rest <= SHARE_BYTES || heldByAll <= MAX_HELD_BYTES) return;
     throw new RangeError('the events of all streams are too long');
   }
 
-  function endRun(): void {
-    if (run) pieces.push(run.bytes.subarray(run.start, run.end));
-    run = undefined;
-  }
-
-  function pass(bytes: Buffer, start: number, end: number): void {
-    if (run?.bytes === bytes && run.end === start) run.end = end;
-    else {
-      endRun();
-      run = { bytes, start, end };
-    }
-  }
-
-  function visit(bytes: Buffer, start: number, end: number): void {
+  readonly #visit = (bytes: Buffer, start: number, end: number): void => {
     let from = start;
-    if (first) {
-      first = false;
+    if (this.#isFirst) {
+      this.#isFirst = false;
       if (bytes.subarray(start, start + 3).equals(BYTE_ORDER_MARK)) from += 3;
     }
-    const data = findData(bytes, from, end, splitter.sawCarriageReturn);
-    countSilence(data.lines > 0 && data.end > data.start ? 0 : end - start);
+    const data = findData(bytes, from, end, this.#splitter.sawCarriageReturn);
+    this.#countSilence(data.lines > 0 && data.end > data.start ? 0 : end - start);
     if (data.lines > 1) {
-      visitLines(bytes, from, end);
+      this.#visitLines(bytes, from, end);
       return;
     }
     const { start: dataStart, end: dataEnd } = data;
-    const action = data.lines === 0 ? 'pass' : judge(bytes, dataStart, dataEnd);
-    if (action === 'pass') pass(bytes, start, end);
-    else if (action === 'rename') passBut(bytes, start, end, reader.modelName, modelText);
+    const action = data.lines === 0 ? 'pass' : this.#judge(bytes, dataStart, dataEnd);
+    if (action === 'pass') this.#pass(bytes, start, end);
+    else if (action === 'rename') this.#passBut(bytes, start, end, this.#reader.modelName, this.#wording.modelText);
     else if (action === 'reword') {
-      const reworded = rewordFailure(bytes.subarray(dataStart, dataEnd), wording);
-      passBut(bytes, start, end, { start: dataStart, end: dataEnd }, reworded);
+      const reworded = rewordFailure(bytes.subarray(dataStart, dataEnd), this.#wording);
+      this.#passBut(bytes, start, end, { start: dataStart, end: dataEnd }, reworded);
     }
-  }
+  };
 
-  function countSilence(bytes: number): void {
-    silentBytes = bytes === 0 ? 0 : silentBytes + bytes;
-    events += 1;
-    if (silentBytes > MAX_SILENT_BYTES) throw new RangeError('the stream continues without an event');
-    if (events > MAX_EVENTS) throw new RangeError(`the stream has more than ${MAX_EVENTS} events`);
-  }
-
-  /** Passes the event with some bytes replaced. */
-  function passBut(bytes: Buffer, start: number, end: number, position: typeof reader.modelName, others: Buffer): void {
-    pass(bytes, start, position.start);
-    endRun();
-    pieces.push(others);
-    pass(bytes, position.end, end);
+  #countSilence(bytes: number): void {
+    this.#silentBytes = bytes === 0 ? 0 : this.#silentBytes + bytes;
+    this.#events += 1;
+    if (this.#silentBytes > MAX_SILENT_BYTES) throw new RangeError('the stream continues without an event');
+    if (this.#events > MAX_EVENTS) throw new RangeError(`the stream has more than ${MAX_EVENTS} events`);
   }
 
   /** If something changed, the data is sent in one line: its line ends can only be white space. */
-  function visitLines(bytes: Buffer, start: number, end: number): void {
+  #visitLines(bytes: Buffer, start: number, end: number): void {
     const { data, others } = joinData(bytes, start, end);
-    const action = judge(data, 0, data.length);
-    if (action === 'pass') pass(bytes, start, end);
+    const action = this.#judge(data, 0, data.length);
+    if (action === 'pass') this.#pass(bytes, start, end);
     if (action === 'pass' || action === 'drop') return;
-    const changed = action === 'reword' ? rewordFailure(data, wording) : renamed(data);
-    endRun();
-    pieces.push(Buffer.from(`${others}data: ${changed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
+    const changed = action === 'reword' ? rewordFailure(data, this.#wording) : this.#renamed(data);
+    this.#endRun();
+    this.#pieces.push(Buffer.from(`${others}data: ${changed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
   }
 
-  function renamed(data: Buffer): Buffer {
-    const { modelName } = reader;
-    return Buffer.concat([data.subarray(0, modelName.start), modelText, data.subarray(modelName.end)]);
-  }
-
-  function judge(bytes: Buffer, start: number, end: number) {
+  #judge(bytes: Buffer, start: number, end: number): EventAction {
     try {
-      return reader.read(bytes, start, end);
+      return this.#reader.read(bytes, start, end);
     } catch (error) {
       if (error instanceof SyntaxError) return 'pass';
       throw error;
     }
   }
 
-  function collect(): Buffer | undefined {
-    endRun();
-    const [only] = pieces;
-    const output = pieces.length > 1 ? Buffer.concat(pieces) : only;
-    pieces = [];
-    return output;
+  #renamed(data: Buffer): Buffer {
+    const { modelName } = this.#reader;
+    return Buffer.concat([data.subarray(0, modelName.start), this.#wording.modelText, data.subarray(modelName.end)]);
   }
 
-  return {
-    push(chunk) {
-      splitter.push(asBuffer(chunk), visit);
-      const output = collect();
-      hold(splitter.restBytes, output?.length ?? 0);
-      return output;
-    },
-    close() {
-      heldByAll -= held;
-      held = 0;
-    },
-    finish() {
-      const rest = splitter.rest();
-      // The second half of a line end; its first half ended an event.
-      if (rest.length === 1 && rest[0] === LF) return rest;
-      const data = findData(rest, 0, rest.length, true);
-      if (data.lines === 0 || !isWhole(rest.toString('utf8', data.start, data.end))) return undefined;
-      const event = Buffer.concat([rest, Buffer.from('\n\n')]);
-      visit(event, 0, event.length);
-      return collect();
-    },
-  };
+  #pass(bytes: Buffer, start: number, end: number): void {
+    if (this.#run?.bytes === bytes && this.#run.end === start) this.#run.end = end;
+    else {
+      this.#endRun();
+      this.#run = { bytes, start, end };
+    }
+  }
+
+  /** Passes the event with some bytes replaced. */
+  #passBut(bytes: Buffer, start: number, end: number, range: EventReader['modelName'], others: Buffer): void {
+    this.#pass(bytes, start, range.start);
+    this.#endRun();
+    this.#pieces.push(others);
+    this.#pass(bytes, range.end, end);
+  }
+
+  #endRun(): void {
+    const run = this.#run;
+    if (run) this.#pieces.push(run.bytes.subarray(run.start, run.end));
+    this.#run = undefined;
+  }
+
+  #collect(): Buffer | undefined {
+    this.#endRun();
+    const pieces = this.#pieces;
+    const output = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0];
+    this.#pieces = [];
+    return output;
+  }
 }
 
 function asBuffer(chunk: Uint8Array): Buffer {
@@ -254,9 +252,6 @@ function typeOf({ code }: GatewayError): string {
   if (code === 'upstream_timeout') return 'timeout_error';
   return code === 'shutting_down' ? 'overloaded_error' : 'server_error';
 }
-
-const QUOTE = 0x22;
-const OPEN_BRACE = 0x7b;
 
 export interface Wording {
   /** Public model id as JSON text. */

@@ -9,6 +9,7 @@
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
 import type { TextSample } from './counting/prompts.js';
+import { COLON } from './json.js';
 
 /** What to do with an event: pass it, drop it, replace its model name, or rewrite its error message. */
 export type EventAction = 'pass' | 'drop' | 'rename' | 'reword';
@@ -50,99 +51,97 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /** Finds the ends of the events of a `text/event-stream`, for any division into chunks. */
-export interface EventSplitter {
+export class EventSplitter {
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+  #pendingLines = 0;
+  #sawCarriageReturn = false;
+  /** Whether nothing has arrived since the last line end. */
+  #lineIsEmpty = true;
+  /** Whether a following line feed belongs to the line end that was read. */
+  #endedInCr = false;
+
+  /** The number of bytes of an incomplete event. */
+  get restBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /** Whether lines may end other than with a bare line feed. */
+  get sawCarriageReturn(): boolean {
+    return this.#sawCarriageReturn;
+  }
+
+  /** The bytes of an incomplete event. */
+  rest(): Buffer {
+    return Buffer.concat(this.#pending);
+  }
+
   /**
    * @param visit Called for each complete event, from `start` to `end` including its blank line.
    * @throws RangeError if an event is longer than 32 MiB, or has more than 10,000 lines.
    */
-  push(chunk: Buffer, visit: (bytes: Buffer, start: number, end: number) => void): void;
-  /** The bytes of an incomplete event. */
-  rest(): Buffer;
-  /** Their number. */
-  readonly restBytes: number;
-  /** Whether lines may end other than with a bare line feed. */
-  readonly sawCarriageReturn: boolean;
-}
+  push(chunk: Buffer, visit: (bytes: Buffer, start: number, end: number) => void): void {
+    if (!this.#sawCarriageReturn) this.#sawCarriageReturn = chunk.includes(CR);
+    let start = 0;
+    while (start < chunk.length) {
+      const end = this.#findEnd(chunk, start);
+      if (end === -1) break;
+      if (this.#pending.length === 0) visit(chunk, start, end);
+      else {
+        this.#pending.push(chunk.subarray(start, end));
+        const whole = Buffer.concat(this.#pending);
+        this.#pending = [];
+        this.#pendingBytes = 0;
+        this.#pendingLines = 0;
+        visit(whole, 0, whole.length);
+      }
+      start = end;
+    }
+    if (start < chunk.length) this.#keep(chunk, start);
+  }
 
-export function createEventSplitter(): EventSplitter {
-  let pending: Buffer[] = [];
-  let pendingBytes = 0;
-  let pendingLines = 0;
-  let sawCarriageReturn = false;
-  /** Whether nothing has arrived since the last line end. */
-  let lineIsEmpty = true;
-  /** Whether a following line feed belongs to the line end that was read. */
-  let endedInCr = false;
+  #keep(chunk: Buffer, start: number): void {
+    this.#pendingBytes += chunk.length - start;
+    if (this.#pendingBytes > MAX_EVENT_BYTES) throw new RangeError(`an event is longer than ${MAX_EVENT_BYTES} bytes`);
+    for (let at = chunk.indexOf(LF, start); at !== -1; at = chunk.indexOf(LF, at + 1)) this.#pendingLines += 1;
+    if (this.#pendingLines > MAX_EVENT_LINES) throw new RangeError(`an event has more than ${MAX_EVENT_LINES} lines`);
+    this.#pending.push(chunk.subarray(start));
+  }
 
   /** Index after the blank line that ends the event at `from`; -1 if it is not in the chunk. */
-  function findEnd(chunk: Buffer, from: number): number {
-    if (sawCarriageReturn) return findAnyEnd(chunk, from);
-    if (lineIsEmpty && chunk[from] === LF) {
+  #findEnd(chunk: Buffer, from: number): number {
+    if (this.#sawCarriageReturn) return this.#findAnyEnd(chunk, from);
+    if (this.#lineIsEmpty && chunk[from] === LF) {
       // Blank lines without an event between them are skipped at once.
       let end = from + 1;
       while (chunk[end] === LF) end += 1;
       return end;
     }
     const found = chunk.indexOf('\n\n', from, 'latin1');
-    lineIsEmpty = found !== -1 || chunk[chunk.length - 1] === LF;
+    this.#lineIsEmpty = found !== -1 || chunk[chunk.length - 1] === LF;
     return found === -1 ? -1 : found + 2;
   }
 
-  function findAnyEnd(chunk: Buffer, from: number): number {
+  #findAnyEnd(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at];
-      const continues = endedInCr && byte === LF;
-      endedInCr = byte === CR;
+      const continues = this.#endedInCr && byte === LF;
+      this.#endedInCr = byte === CR;
       if (continues) continue;
-      if (byte !== LF && byte !== CR) lineIsEmpty = false;
-      else if (!lineIsEmpty) lineIsEmpty = true;
+      if (byte !== LF && byte !== CR) this.#lineIsEmpty = false;
+      else if (!this.#lineIsEmpty) this.#lineIsEmpty = true;
       // The line feed after a carriage return is included if it is in this chunk.
       else if (byte === CR && chunk[at + 1] === LF) {
-        endedInCr = false;
+        this.#endedInCr = false;
         return at + 2;
       } else return at + 1;
     }
     return -1;
   }
-
-  return {
-    push(chunk, visit) {
-      if (!sawCarriageReturn) sawCarriageReturn = chunk.includes(CR);
-      let start = 0;
-      while (start < chunk.length) {
-        const end = findEnd(chunk, start);
-        if (end === -1) break;
-        if (pending.length === 0) visit(chunk, start, end);
-        else {
-          pending.push(chunk.subarray(start, end));
-          const whole = Buffer.concat(pending);
-          pending = [];
-          pendingBytes = 0;
-          pendingLines = 0;
-          visit(whole, 0, whole.length);
-        }
-        start = end;
-      }
-      if (start === chunk.length) return;
-      pendingBytes += chunk.length - start;
-      if (pendingBytes > MAX_EVENT_BYTES) throw new RangeError(`an event is longer than ${MAX_EVENT_BYTES} bytes`);
-      for (let at = chunk.indexOf(LF, start); at !== -1; at = chunk.indexOf(LF, at + 1)) pendingLines += 1;
-      if (pendingLines > MAX_EVENT_LINES) throw new RangeError(`an event has more than ${MAX_EVENT_LINES} lines`);
-      pending.push(chunk.subarray(start));
-    },
-    rest: () => Buffer.concat(pending),
-    get restBytes() {
-      return pendingBytes;
-    },
-    get sawCarriageReturn() {
-      return sawCarriageReturn;
-    },
-  };
 }
 
 /** A stream may begin with a blank line that belongs to no event. */
 export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-const COLON = 0x3a;
 const SPACE = 0x20;
 const LETTER_D = 0x64;
 
@@ -214,7 +213,7 @@ export interface EventTexts {
 }
 
 export function createEventTexts(): EventTexts {
-  const splitter = createEventSplitter();
+  const splitter = new EventSplitter();
   let first = true;
 
   function textOf(bytes: Buffer, start: number, end: number): string | undefined {

@@ -8,7 +8,7 @@
  * while the parsed names are counted. Cost: one set operation for each field of the value, without an allocation.
  */
 
-import { endOfText, isCloser, isOpener, QUOTE, readValue } from './json.js';
+import { COMMA, endOfText, isCloser, isOpener, OPEN_BRACE, QUOTE, readValue } from './json.js';
 
 /** Fields that state the maximum output: the names that the formats have, and those that some servers read instead. */
 export const LIMIT_NAMES: readonly string[] = [
@@ -189,9 +189,6 @@ function locate(bytes: Uint8Array, known: ReadonlySet<string>, maxDepth: number)
   }
   return undefined;
 }
-
-const OPEN_BRACE = 0x7b;
-const COMMA = 0x2c;
 
 function openIn(outer: Open | undefined, isObject: boolean, maxDepth: number): Open {
   const names = isObject ? new Set<string>() : undefined;

@@ -7,6 +7,7 @@
  */
 
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
+import { BACKSLASH, QUOTE } from './json.js';
 
 /** Does not occur in bodies by accident; a client that inserts it only gets a number. */
 const MARK = drawRandomBytes(18).toString('base64url');
@@ -17,13 +18,11 @@ const INTEGER = /^-?\d+$/;
 const EXACT_LENGTH = 15;
 /** Each takes longer to process than other JSON of its size. */
 const MAX_MARKED = 10_000;
-const QUOTE = 0x22;
 const PLUS = 0x2b;
 const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-const BACKSLASH = 0x5c;
 /** Converts `E` to `e`. */
 const TO_SMALL = 0x20;
 const SMALL_E = 0x65;

@@ -42,44 +42,55 @@ export interface ExchangeTimes {
   totalMs: number;
 }
 
-export interface ExchangeOptions {
+/** An exchange with deadlines. */
+export interface Watched extends Ticking {
+  /** Stops it. */
+  giveUp(error: GatewayError): void;
+}
+
+/** What all exchanges share. */
+export interface Clockwork {
   times: ExchangeTimes;
-  /** Milliseconds until the upstream must have answered. */
-  askMs: number;
-  watch: Watch;
+  watch: SharedTimer<Watched>;
   monotonic(): number;
-  /** Public model id as JSON text. */
-  modelText: Buffer;
-  standIn?: string;
+}
+
+/** What an exchange is about: a request to a model, or a response that an upstream stores. */
+export interface ExchangeSubject {
+  /** Milliseconds until the upstream must have answered. */
+  readonly askMs: number;
+  /** Id of the model; the caller may have asked for it by another name. */
+  readonly model: string;
+  /** The name of the model that the caller has asked for, as JSON text. */
+  readonly modelText: Buffer;
+  readonly standIn?: string | undefined;
   /** Whether a stream was requested. */
-  stream: boolean;
+  readonly stream: boolean;
+  /** Whether it belongs to the responses route. */
+  readonly isResponse: boolean;
+  /** Form of the vectors in a whole answer. Default: as the upstream sends them. */
+  readonly vectors?: VectorForm | undefined;
+  /** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. Default 32 MiB. */
+  readonly maxWholeBytes?: number | undefined;
+  readonly background?: TextExchange['background'];
+  /** Whether the upstream completes the answer without a listener: it can be fetched later. */
+  readonly continuesAlone: boolean;
   /** Calls the upstream; the signal also aborts while the body streams. Throws errors that callers may read. */
   ask(signal: AbortSignal): Promise<TextReply>;
+  /** Id of the model that answered in place of the one that was asked for. */
+  answeredBy(): string | undefined;
   /** Converts an error of a reply's body to one that callers may read. */
   failureOf(thrown: unknown, signal: AbortSignal): unknown;
   /** Removes from a text of the upstream what callers must not read. */
   hideOptions(text: string): string;
   /** Creates the event reader of a reply. */
   readerOf(reply: TextReply): EventReader;
-  /** Form of the vectors in a whole answer. Default: as the upstream sends them. */
-  vectors?: VectorForm;
-  /** Id of the model; the caller may have asked for it by another name. */
-  model: string;
-  /** Id of the model that answered in place of the one that was asked for. Default: none can. */
-  answeredBy?: () => string | undefined;
-  /** Whether it belongs to the responses route. */
-  isResponse: boolean;
-  /** An answer that is no stream is sent when it is complete, so that a broken one is a clean error. Default 32 MiB. */
-  maxWholeBytes?: number;
   /** Called with a response that is no stream. */
   onWhole(response: WholeResponse, reply: TextReply): void;
-  background?: TextExchange['background'];
   /** Called if a stream did not complete although its caller is still connected. */
   onCut(failure: GatewayError, upstreamRequestId: string | undefined): void;
   /** Called with a call whose signal aborted, which must end soon. */
   watchAborted(work: Promise<unknown>): void;
-  /** Whether the upstream completes the answer without a listener: it can be fetched later. */
-  continuesAlone: boolean;
   /** Estimates the usage if the upstream reports none, from the model's text. Never rejects. */
   estimate(sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined>;
 }
@@ -102,19 +113,15 @@ export interface EstimatedAnswer {
 }
 
 /** Sends one request and follows its answer to the end. */
-export function startExchange(options: ExchangeOptions): TextExchange {
-  return new Exchange(options);
-}
-
-/** Every request has one, so it uses methods rather than closures, and callbacks rather than promises. */
-class Exchange implements TextExchange, Watched, BodyReader {
+export class Exchange implements TextExchange, Watched, BodyReader {
   listIndex = 0;
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
   readonly background: TextExchange['background'];
   failure: GatewayError | undefined;
   isBroken = false;
-  readonly #options: ExchangeOptions;
+  readonly #subject: ExchangeSubject;
+  readonly #clockwork: Clockwork;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
   readonly #received = new AnswerBytes();
@@ -137,22 +144,26 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #receivedAt: number;
   #spokeAt: number;
 
-  constructor(options: ExchangeOptions) {
-    this.#options = options;
-    this.background = options.background;
-    this.#startedAt = options.monotonic();
+  constructor(subject: ExchangeSubject, clockwork: Clockwork) {
+    this.#subject = subject;
+    this.#clockwork = clockwork;
+    this.background = subject.background;
+    this.#startedAt = clockwork.monotonic();
     this.#receivedAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;
-    const { answeredBy } = options;
     this.ended = new Promise((resolve) => {
-      this.#end = answeredBy ? (outcome) => resolve({ ...outcome, ...modelOf(answeredBy()) }) : resolve;
+      this.#end = (outcome) => {
+        const model = subject.answeredBy();
+        resolve(model === undefined ? outcome : { ...outcome, model });
+      };
     });
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    options.watch.add(this);
-    this.#asking = options.ask(this.#flow.signal);
+    clockwork.watch.add(this);
+    clockwork.watch.start();
+    this.#asking = subject.ask(this.#flow.signal);
     this.#asking.then(
       (reply) => this.#open(reply),
       (error: unknown) => this.fail(error),
@@ -160,7 +171,8 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   tick(now: number): void {
-    const { times, askMs } = this.#options;
+    const { times } = this.#clockwork;
+    const { askMs } = this.#subject;
     const body = this.#body;
     if (now - this.#startedAt >= times.totalMs) {
       this.giveUp(late(`The answer did not end within ${times.totalMs / 1000} s.`));
@@ -181,7 +193,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     this.#flow.abort(error);
     if (this.#body) this.#body.fail(error);
     else {
-      this.#options.watchAborted(this.#asking);
+      this.#subject.watchAborted(this.#asking);
       this.fail(error);
     }
   }
@@ -199,12 +211,11 @@ class Exchange implements TextExchange, Watched, BodyReader {
   #open(reply: TextReply): void {
     // The exchange was abandoned meanwhile and its upstream request aborted.
     if (this.#isOver) return;
-    const { failureOf } = this.#options;
-    const body = new PullStream(reply.body, (thrown) => failureOf(thrown, this.#flow.signal));
+    const body = new PullStream(reply.body, (thrown) => this.#subject.failureOf(thrown, this.#flow.signal));
     this.#reply = reply;
     this.#body = body;
     this.#receive();
-    if (!isStream(reply, this.#options.stream)) body.ask(this);
+    if (!isStream(reply, this.#subject.stream)) body.ask(this);
     else {
       try {
         this.#openStream(reply, body);
@@ -217,7 +228,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   /** Bytes of an answer that is no stream. */
   take(chunk: Uint8Array): void {
     this.#receive();
-    if (this.#received.length + chunk.length > (this.#options.maxWholeBytes ?? MAX_WHOLE_BYTES)) {
+    if (this.#received.length + chunk.length > (this.#subject.maxWholeBytes ?? MAX_WHOLE_BYTES)) {
       this.fail(new GatewayError('upstream_error', 'The answer of the model is too long.'));
       return;
     }
@@ -232,7 +243,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
   finish(): void {
     if (this.#isOver || !this.#reply) return;
     const reply = this.#reply;
-    const { isResponse } = this.#options;
+    const { isResponse } = this.#subject;
     const wording = this.#wordingOf(reply);
     this.#isRead = true;
     if (this.#received.isLarge) {
@@ -261,7 +272,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#isAborted || GIVEN_UP.has(failure.code))
-      this.#endEstimated(this.#received.sample(this.#options.isResponse), this.#options.continuesAlone, outcome);
+      this.#endEstimated(this.#received.sample(this.#subject.isResponse), this.#subject.continuesAlone, outcome);
     else this.#end(outcome);
     this.#reject(failure);
   }
@@ -277,7 +288,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
 
   #openStream(reply: TextReply, body: PullStream): void {
     this.#isStreaming = true;
-    const reader = this.#options.readerOf(reply);
+    const reader = this.#subject.readerOf(reply);
     const events = new AnswerStream({
       body,
       reader,
@@ -288,7 +299,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
         this.#stop();
         this.failure = failure;
         this.isBroken = reader.failed || (failure !== undefined && !this.#hasLeft);
-        if (failure && !this.#hasLeft) this.#options.onCut(failure, this.#upstreamIdOf(reply));
+        if (failure && !this.#hasLeft) this.#subject.onCut(failure, this.#upstreamIdOf(reply));
         if (failure && !this.#flow.signal.aborted) this.#flow.abort(failure);
         this.#endStream(reader, failure);
       },
@@ -308,7 +319,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     const reported = usage ?? reader.firstUsage?.();
     // An upstream that only answered with an error has used nothing.
     if (reader.failed && sample.text === '' && !reported) this.#end(rest);
-    else this.#endEstimated(sample, failure !== undefined && this.#options.continuesAlone, rest, reported);
+    else this.#endEstimated(sample, failure !== undefined && this.#subject.continuesAlone, rest, reported);
   }
 
   #endWhole(reply: TextReply, whole: WholeAnswer): void {
@@ -320,7 +331,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
       throw refusal;
     }
     this.#stop();
-    if (id !== undefined) this.#options.onWhole({ id, itemIds, open }, reply);
+    if (id !== undefined) this.#subject.onWhole({ id, itemIds, open }, reply);
     const rest: TextOutcome = id === undefined ? { complete: true } : { complete: true, responseId: id };
     if (whole.ended) rest.final = true;
     if (usage) {
@@ -332,31 +343,31 @@ class Exchange implements TextExchange, Watched, BodyReader {
 
   #endEstimated(sample: TextSample, continues: boolean, rest: TextOutcome, reported?: Usage): void {
     const { complete } = rest;
-    this.#options
+    this.#subject
       .estimate(sample, {
         continues,
         complete,
         reported,
         hasAnswered: this.#reply !== undefined,
-        seconds: (this.#options.monotonic() - this.#startedAt) / 1000,
+        seconds: (this.#clockwork.monotonic() - this.#startedAt) / 1000,
       })
       .then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
 
   #wordingOf({ plainWords = (words) => words }: TextReply): Wording {
-    const { modelText, vectors } = this.#options;
+    const { modelText, vectors } = this.#subject;
     return { modelText, plainWords: (words) => this.#renamed(plainWords(words)), ...(vectors && { vectors }) };
   }
 
   /** Words of a failure, with the name of the model that the caller has asked for. */
   #renamed(words: string): string {
-    const { model, answeredBy, modelText, hideOptions } = this.#options;
-    const asked = String(JSON.parse(modelText.toString()));
-    return hideOptions(words.replaceAll(answeredBy?.() ?? model, () => asked));
+    const subject = this.#subject;
+    const asked = String(JSON.parse(subject.modelText.toString()));
+    return subject.hideOptions(words.replaceAll(subject.answeredBy() ?? subject.model, () => asked));
   }
 
   #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
-    return cleanRequestId(id, this.#options.hideOptions);
+    return cleanRequestId(id, (text) => this.#subject.hideOptions(text));
   }
 
   #answerOf(reply: TextReply, body: TextAnswer['body']): TextAnswer {
@@ -369,7 +380,7 @@ class Exchange implements TextExchange, Watched, BodyReader {
     return {
       status,
       headers: passed,
-      standIn: this.#options.standIn,
+      standIn: this.#subject.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
       ...(reply.ignored && { ignored: reply.ignored }),
       vendorHeaders: reply.vendorHeaders,
@@ -380,13 +391,13 @@ class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #receive(): void {
-    this.#receivedAt = this.#options.monotonic();
+    this.#receivedAt = this.#clockwork.monotonic();
     this.#spokeAt = this.#receivedAt;
   }
 
   #stop(): void {
     this.#isOver = true;
-    this.#options.watch.delete(this);
+    this.#clockwork.watch.delete(this);
   }
 }
 
@@ -395,10 +406,6 @@ function isStream({ headers }: TextReply, asked: boolean): boolean {
   const type = headers['content-type'] ?? '';
   if (type.startsWith('text/event-stream')) return true;
   return asked && !WHOLE_TYPES.test(type);
-}
-
-function modelOf(model: string | undefined): Pick<TextOutcome, 'model'> {
-  return model === undefined ? {} : { model };
 }
 
 function withUpstreamWords(error: GatewayError, message: string | undefined): GatewayError {
@@ -412,31 +419,4 @@ function late(message: string): GatewayError {
 
 function brokenOff(cause: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model was interrupted.', { cause });
-}
-
-/** An exchange with deadlines. */
-export interface Watched extends Ticking {
-  /** Stops it. */
-  giveUp(error: GatewayError): void;
-}
-
-export interface Watch {
-  /** Calls `tick` until it is deleted. */
-  add(watched: Watched): void;
-  /** No effect if it was deleted before. */
-  delete(watched: Watched): void;
-  giveUpAll(error: GatewayError): void;
-}
-
-/** @param tickMs Milliseconds between ticks, which is also the maximum delay. */
-export function createWatch(tickMs: number, monotonic: () => number): Watch {
-  const all = new SharedTimer<Watched>(tickMs, monotonic);
-  return {
-    add(watched) {
-      all.add(watched);
-      all.start();
-    },
-    delete: (watched) => all.delete(watched),
-    giveUpAll: (error) => all.visit((watched) => watched.giveUp(error)),
-  };
 }

@@ -4,11 +4,11 @@
  */
 
 export { correctionOf } from './background.js';
-export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chats/message-order.js';
+export { arrangeChat, type DraftMessage, DraftWriter, type ReasoningField } from './chats/message-order.js';
 export { chatCallsIn } from './chats/parts.js';
 export { fitToolId, ToolNames } from './chats/tool-names.js';
 export { type PromptSample, samplePrompt } from './counting/prompts.js';
-export { createTokenCounter, type TokenCounter } from './counting/tokens.js';
+export { TokenCounter } from './counting/tokens.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
@@ -25,6 +25,6 @@ export type {
   Texts,
   TokenDemand,
 } from './requests.js';
-export { createTexts, type TextService, type TextsOptions } from './text.js';
+export { TextService, type TextsOptions } from './text.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
 export { convertWhole } from './whole-converter.js';

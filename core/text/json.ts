@@ -82,13 +82,13 @@ export function replaceRanges(bytes: Buffer, changes: readonly { start: number; 
 }
 
 export const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
+export const BACKSLASH = 0x5c;
+export const COLON = 0x3a;
+export const COMMA = 0x2c;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
 /** Converts `[` to `{` and `]` to `}`. */
 const BRACKET_TO_BRACE = 0x20;
 /** Longer texts are searched for their end by native code, which costs a call. */

@@ -9,7 +9,7 @@
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { hasManyValues, readWholeAnswer, sampleAnswer, type WholeAnswer } from './answers.js';
 import type { TextSample } from './counting/prompts.js';
-import { NO_TEXT, sampleBytes } from './counting/tokens.js';
+import { NO_TEXT, sampleBytes } from './counting/written-text.js';
 import { LARGE_TEXT, workInThread } from './large-work.js';
 import type { VectorForm } from './vectors.js';
 

@@ -9,7 +9,7 @@
 import type { Usage } from '../contracts/index.js';
 import { isRecord, type JsonRecord } from '../runtime/index.js';
 import { recordOf } from './chats/values.js';
-import { isText, readValue, walkElements, walkFields } from './json.js';
+import { isText, OPEN_BRACE, readValue, walkElements, walkFields } from './json.js';
 import { MAX_TOKENS } from './requests.js';
 
 /** Names of the input, of the output and of their sum. */
@@ -129,6 +129,11 @@ export function withTier(usage: Usage, tier: unknown): Usage {
   return usage;
 }
 
+export function tieredUsage(bytes: Buffer | undefined, tier: string | undefined): Usage | undefined {
+  const usage = bytes && readUsageBytes(bytes);
+  return usage && tier !== undefined ? withTier(usage, tier) : usage;
+}
+
 export function withSearches(usage: Usage, searches: number): Usage {
   if (searches > 0) usage.webSearches = Math.max(usage.webSearches ?? 0, searches);
   return usage;
@@ -177,9 +182,13 @@ export function hasCounts(bytes: Uint8Array, start: number, end: number): boolea
   return false;
 }
 
+/** Copies a reported usage, unless it has only zeros and follows another. */
+export function latestUsage(before: Buffer | undefined, bytes: Buffer, start: number, end: number): Buffer {
+  return !before || hasCounts(bytes, start, end) ? Buffer.from(bytes.subarray(start, end)) : before;
+}
+
 const DIGIT_1 = 0x31;
 const DIGIT_9 = 0x39;
-const OPEN_BRACE = 0x7b;
 
 /**
  * The usage of a later event of a message over that of an earlier one. Both count from the beginning; a zero or null of

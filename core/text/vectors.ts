@@ -4,13 +4,11 @@
  * broken vector without an error. An answer in the right form is not changed; only its beginning is read to see that.
  */
 
-import { QUOTE, readValue, replaceRanges, walkElements, walkFields } from './json.js';
+import { COLON, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, replaceRanges, walkElements, walkFields } from './json.js';
 
 export type VectorForm = 'float' | 'base64';
 
 const FLOAT_BYTES = 4;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
 const NAME = '"embedding"';
 
 /** The form that a request asks for; undefined if it asks for one that only its upstream knows. */
@@ -40,8 +38,6 @@ export function convertVectors(bytes: Buffer, form: VectorForm): Buffer {
   });
   return replaceRanges(bytes, changes);
 }
-
-const OPEN_BRACE = 0x7b;
 
 /** The first byte of the first vector. */
 function firstOfVector(bytes: Buffer): number | undefined {

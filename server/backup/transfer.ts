@@ -11,7 +11,7 @@ import { type FileHandle, mkdir, mkdtemp, open, realpath, rm, stat } from 'node:
 import path from 'node:path';
 import type { Clock, Logger } from '../../core/contracts/index.js';
 import {
-  createListStatement,
+  createListScript,
   DATABASE_FILE,
   type Database,
   examineSqlite,
@@ -19,6 +19,7 @@ import {
   MIGRATION_STATEMENT_MS,
   openDatabase,
   openSqliteSource,
+  runScript,
   type SqliteContents,
   sql,
   type Tables,
@@ -342,18 +343,11 @@ async function readRows(
 }
 
 function createInsert(transaction: Transaction<Tables>, table: string, columns: readonly string[]) {
-  const sample = Object.fromEntries(columns.map((column) => [column, null]));
-  const statement = createListStatement((length) =>
-    (transaction as unknown as Kysely<AnyTables>)
-      .insertInto(table)
-      .values(Array.from({ length }, () => sample))
-      .compile(),
-  );
-  return (rows: readonly Row[]) =>
-    statement(
-      transaction,
-      rows.map((row) => columns.map((column) => row[column])),
-    );
+  const insert = createListScript((rows: readonly Row[]) => {
+    const copies = rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])));
+    return (transaction as unknown as Kysely<AnyTables>).insertInto(table).values(copies).compile();
+  });
+  return (rows: readonly Row[]) => runScript(transaction, insert(rows));
 }
 
 function describeFailure(error: unknown, table: string, done: number): unknown {

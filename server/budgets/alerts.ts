@@ -34,7 +34,6 @@ export function createAlertTable(queries: Kysely<Tables>): AlertTable {
   const insert = createRowInsertScript({
     queries,
     table: 'budget_alerts',
-    sample: { budgetId: '', period: '', percent: 0, limit: 0, data: '', at: 0, dueAt: 0, tries: 0 },
     finish: (rows) =>
       rows.onConflict((conflict) => conflict.doNothing()).returning(['budgetId', 'period', 'percent', 'limit']),
   });

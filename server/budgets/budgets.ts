@@ -9,13 +9,12 @@
 import type { Clock } from '../../core/contracts/index.js';
 import {
   createListScript,
+  createStatement,
   DATABASE_NOW,
   type Database,
   type DatabaseClock,
   type Engine,
-  filled,
   type Kysely,
-  rowsOf,
   type Script,
   sql,
   type Tables,
@@ -398,36 +397,41 @@ export interface BudgetTableOptions {
   alertTable?: AlertTable;
 }
 
+/** The columns that requests change. */
+const SPENT = [
+  'period',
+  'tokensUsed',
+  'tokensReserved',
+  'requestsUsed',
+  'day',
+  'tokensUsedToday',
+  'costUsed',
+  'costReserved',
+] as const;
+
 export function createBudgetTable({ engine, queries, clock, alertTable }: BudgetTableOptions): BudgetTable {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
-  const select = createListScript((length) => {
-    const ids = Array.from({ length }, () => '');
+  const select = createListScript((names: readonly Pick<BudgetRow, 'id'>[]) => {
+    const ids = names.map(({ id }) => id);
     const rows = queries.selectFrom('budgets').selectAll().select(databaseNow.as('databaseNow')).where('id', 'in', ids);
     return (postgres ? rows.orderBy('id').forUpdate() : rows).compile();
   });
 
-  const update = queries
-    .updateTable('budgets')
-    .set({
-      period: '',
-      tokensUsed: 0,
-      tokensReserved: 0,
-      requestsUsed: 0,
-      day: '',
-      tokensUsedToday: 0,
-      costUsed: 0,
-      costReserved: 0,
-    })
-    .where('id', '=', '')
-    .compile();
+  const update = createStatement((row: BudgetRow) =>
+    queries
+      .updateTable('budgets')
+      .set(Object.fromEntries(SPENT.map((column) => [column, row[column]])))
+      .where('id', '=', row.id)
+      .compile(),
+  );
 
   return {
     *lock(ids) {
       // A fixed order, so that two transactions do not deadlock.
       const ordered = [...new Set(ids)].sort();
-      const found = yield* select(ordered.map((id) => [id]));
+      const found = yield* select(ordered.map((id) => ({ id })));
       const at = clock ? Math.floor(clock.now()) : (found[0]?.databaseNow ?? 0);
       const rows = new Map<string, BudgetRow>();
       for (const { databaseNow, ...row } of found) rows.set(row.id, atTime(row, at));
@@ -440,12 +444,7 @@ export function createBudgetTable({ engine, queries, clock, alertTable }: Budget
           changed.add(row.id);
         },
         *save() {
-          for (const id of changed) {
-            const row = rows.get(id) as BudgetRow;
-            const { period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday } = row;
-            const counts = [period, tokensUsed, tokensReserved, requestsUsed, day, tokensUsedToday];
-            yield* rowsOf(filled(update, [...counts, row.costUsed, row.costReserved, id]));
-          }
+          for (const id of changed) yield* update(rows.get(id) as BudgetRow);
           if (alertTable)
             yield* alertTable.write(
               [...changed].map((id) => rows.get(id) as BudgetRow),

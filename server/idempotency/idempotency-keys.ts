@@ -64,7 +64,6 @@ export function createIdempotencyKeys(queries: Kysely<Tables>) {
   const insert = createRowInsertScript({
     queries,
     table: 'idempotency_keys',
-    sample: { hash: '', fingerprint: '', jobId: '', expiresAt: 0, ...NO_ANSWER },
     alike: NO_ANSWER,
     finish: (rows) =>
       rows.onConflict((conflict) =>

@@ -5,11 +5,12 @@
  */
 
 import {
-  createListStatement,
+  createListScript,
   type Database,
   type DatabaseClock,
   isStorable,
   type Kysely,
+  runScript,
   sql,
   type Tables,
 } from '../../core/database/index.js';
@@ -184,10 +185,8 @@ export class ApiKeys<Terms = unknown> {
   async touch(uses: ReadonlyMap<string, number>): Promise<void> {
     if (uses.size === 0) return;
     // All nodes lock the rows in one order, so that two writers do not deadlock.
-    const ordered = [...uses].sort(([left], [right]) => (left < right ? -1 : 1));
-    await this.#database.transaction(async (transaction) => {
-      await this.#writeUses(transaction, ordered);
-    });
+    const ordered = Array.from(uses, ([id, at]) => ({ id, at })).sort((left, right) => (left.id < right.id ? -1 : 1));
+    await this.#database.transaction((transaction) => runScript(transaction, this.#writeUses(ordered)));
   }
 
   /** With the current plan of its account. The time is read only for a key with a following plan. */
@@ -197,11 +196,17 @@ export class ApiKeys<Terms = unknown> {
   }
 }
 
-/** The statement that writes when keys were last used, for any number of them: id and time of each, in one order. */
-export function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {
+interface KeyUse {
+  id: string;
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+/** The statement that writes when keys were last used, for any number of them, in one order. */
+function createUseStatement({ engine, queries }: Pick<Database, 'engine' | 'queries'>) {
   const lock = engine === 'postgres' ? sql`order by api_keys.id for no key update of api_keys` : sql``;
-  return createListStatement((length) => {
-    const uses = sql.join(Array.from({ length }, () => sql`(${''}, cast(${0} as bigint))`));
+  return createListScript((keys: readonly KeyUse[]) => {
+    const uses = sql.join(keys.map(({ id, at }) => sql`(${id}, cast(${at} as bigint))`));
     return sql`with
       used (id, at) as (values ${uses}),
       later as (

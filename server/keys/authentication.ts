@@ -7,7 +7,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
+import type { AddressOf, FixedWindowLimiter, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import type { ApiKeyRecord, Grant } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
@@ -109,6 +109,13 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 /** The key that {@link createAuth} verified. */
 export function keyOf({ state: { key } }: RequestContext): ApiKeyRecord {
   if (!key) throw new Error('a route asked for the key before it was checked');
+  return key;
+}
+
+/** The key of a request that polls. @throws GatewayError `rate_limit_exceeded` if it polls without a pause. */
+export function pollingKeyOf(context: RequestContext, polls: PollGuard): ApiKeyRecord {
+  const key = keyOf(context);
+  polls.admit(key.id);
   return key;
 }
 

@@ -6,7 +6,7 @@
 import './errors.js';
 
 export { ApiKeys } from './api-keys.js';
-export { createAuth, type KeyRateLimits, keyOf, readRateLimits } from './authentication.js';
+export { createAuth, type KeyRateLimits, keyOf, pollingKeyOf, readRateLimits } from './authentication.js';
 export type { KeyOwners } from './key-issue.js';
 export {
   type ApiKeyRecord,

@@ -8,13 +8,12 @@
 import {
   createListScript,
   createRowInsertScript,
+  createStatement,
   DATABASE_NOW,
   type Engine,
-  filled,
   type Kysely,
   type Migrations,
   type RawBuilder,
-  rowsOf,
   type Script,
   type Selectable,
   SqliteAdapter,
@@ -35,10 +34,10 @@ export type WindowRow = Selectable<RateWindowsTable> & { databaseNow: number };
 
 export interface WindowChange extends ClockReading {
   keyId: string;
-  family: string;
+  family: RateLimitKey['family'];
   time: number;
-  next: number;
-  tail: number;
+  nextSeq: number;
+  tailSeq: number;
   tailAt: number;
   lastAt: number;
   recent: string;
@@ -46,6 +45,13 @@ export interface WindowChange extends ClockReading {
   written: readonly RequestRun[];
   /** Whether the rows of expired requests are deleted. */
   cleared: boolean;
+}
+
+/** A window whose oldest request may have expired. */
+interface PassedWindow extends RateLimitKey {
+  number: number;
+  tail: number;
+  passedAt: number;
 }
 
 /** By index of the window; null if all requests with rows have expired. */
@@ -72,25 +78,26 @@ const EMPTY_WINDOW = {
 };
 
 /** A parameter of a type that PostgreSQL cannot infer. */
-const WHOLE = sql`cast(${0} as bigint)`;
+const whole = (value: number) => sql`cast(${value} as bigint)`;
 const WINDOW_COLUMNS = ['keyId', 'family', ...Object.keys(EMPTY_WINDOW)];
 const TEXTS = ['clockSource', 'recent'] as const;
 const COUNTED = ['time', 'wallTime', 'monotonicTime', 'nextSeq', 'tailSeq', 'tailAt', 'lastAt'] as const;
 
-/** Every statement is compiled once; see statements.ts. */
+/** Every statement is compiled once. */
 export function compileRateLimitStatements(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
 
   // Reads the clock outside of the locking part: after the row lock was acquired, not before the wait for it.
-  const lockWindows = createListScript<WindowRow>((length) => {
+  const lockWindows = createListScript((keys: readonly RateLimitKey[]) => {
     const order = postgres ? sql`order by "keyId" collate "C", family collate "C" for update` : sql``;
     const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
     // Usually there is one window, for which a list takes twice as long.
+    const [{ keyId, family }] = keys as [RateLimitKey];
     const wanted =
-      length === 1
-        ? sql`"keyId" = ${''} and family = ${''}`
-        : sql`("keyId", family) in (values ${listOf(length, sql`(${''}, ${''})`)})`;
+      keys.length === 1
+        ? sql`"keyId" = ${keyId} and family = ${family}`
+        : sql`("keyId", family) in (values ${listOf(keys, (key) => sql`(${key.keyId}, ${key.family})`)})`;
     return sql<WindowRow>`with locked as (
         select ${columns} from rate_windows where ${wanted} ${order})
       select ${columns}, ${databaseNow} as "databaseNow" from locked`.compile(queries);
@@ -99,62 +106,60 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
   const createWindows = createRowInsertScript({
     queries,
     table: 'rate_windows',
-    sample: { keyId: '', family: '', ...EMPTY_WINDOW },
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
   });
 
   // For each window, the oldest request from its tail on that has not expired.
-  const firstLive = createListScript<LiveRun>((length) => {
+  const firstLive = createListScript((windows: readonly PassedWindow[]) => {
     const of = (column: keyof RequestRun) => sql`(
       select ${sql.ref(column)} from rate_slots
       where rate_slots."keyId" = passed."keyId" and rate_slots.family = passed.family
         and rate_slots.seq >= passed.tail and rate_slots.at > passed."passedAt"
       order by rate_slots.seq limit 1)`;
     return sql<LiveRun>`with passed (number, "keyId", family, tail, "passedAt") as (
-        values ${listOf(length, sql`(${WHOLE}, ${''}, ${''}, ${WHOLE}, ${WHOLE})`)})
+        values ${listOf(windows, (window) => {
+          const { number, keyId, family, tail, passedAt } = window;
+          return sql`(${whole(number)}, ${keyId}, ${family}, ${whole(tail)}, ${whole(passedAt)})`;
+        })})
       select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
   });
 
-  const takenAt = queries
-    .selectFrom('rate_slots')
-    .select('at')
-    .where('keyId', '=', '')
-    .where('family', '=', '')
-    .where('seq', '<=', 0)
-    .orderBy('seq', 'desc')
-    .limit(ONE_ROW)
-    .compile();
+  const takenAt = createStatement(({ keyId, family, seq }: RateLimitKey & { seq: number }) =>
+    queries
+      .selectFrom('rate_slots')
+      .select('at')
+      .where('keyId', '=', keyId)
+      .where('family', '=', family)
+      .where('seq', '<=', seq)
+      .orderBy('seq', 'desc')
+      .limit(ONE_ROW)
+      .compile(),
+  );
 
-  const compileSave = (length: number) => {
-    if (length === 1) {
-      const values = sql.join([
-        ...TEXTS.map((name) => sql`${sql.ref(name)} = ${''}`),
-        ...COUNTED.map((name) => sql`${sql.ref(name)} = ${0}`),
-      ]);
-      return sql`update rate_windows set ${values} where "keyId" = ${''} and family = ${''}`.compile(queries);
+  const saveWindows = createListScript((changes: readonly WindowChange[]) => {
+    const names = [...TEXTS, ...COUNTED];
+    if (changes.length === 1) {
+      const [change] = changes as [WindowChange];
+      const values = sql.join(names.map((name) => sql`${sql.ref(name)} = ${change[name]}`));
+      return sql`update rate_windows set ${values}
+        where "keyId" = ${change.keyId} and family = ${change.family}`.compile(queries);
     }
-    const numbers = sql.join(Array.from({ length: COUNTED.length }, () => WHOLE));
-    const changed = [...TEXTS, ...COUNTED];
-    const names = sql.join(changed.map((name) => sql.ref(name)));
-    const set = sql.join(changed.map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
-    return sql`with changed (${names}, "keyId", family) as (
-        values ${listOf(length, sql`(${''}, ${''}, ${numbers}, ${''}, ${''})`)})
+    const rows = listOf(changes, (change) => {
+      const values = [...TEXTS.map((name) => sql`${change[name]}`), ...COUNTED.map((name) => whole(change[name]))];
+      return sql`(${sql.join(values)}, ${change.keyId}, ${change.family})`;
+    });
+    const columns = sql.join(names.map((name) => sql.ref(name)));
+    const set = sql.join(names.map((name) => sql`${sql.ref(name)} = ${sql.ref(`changed.${name}`)}`));
+    return sql`with changed (${columns}, "keyId", family) as (values ${rows})
       update rate_windows set ${set} from changed
       where rate_windows."keyId" = changed."keyId" and rate_windows.family = changed.family`.compile(queries);
-  };
-  const saveWindows = createListScript<unknown, WindowChange>(compileSave, (change, parameters) => {
-    const { clockSource, recent, time, wallTime, monotonicTime, next, tail, tailAt, lastAt, keyId, family } = change;
-    parameters.push(clockSource, recent, time, wallTime, monotonicTime, next, tail, tailAt, lastAt, keyId, family);
   });
 
-  const insertRequests = createRowInsertScript({
-    queries,
-    table: 'rate_slots',
-    sample: { keyId: '', family: '', seq: 0, at: 0 },
-  });
+  const insertRequests = createRowInsertScript({ queries, table: 'rate_slots' });
 
-  const deletePassed = createListScript((length) =>
-    sql`with passed ("keyId", family, tail) as (values ${listOf(length, sql`(${''}, ${''}, ${WHOLE})`)})
+  const deletePassed = createListScript((windows: readonly Pick<WindowChange, 'keyId' | 'family' | 'tailSeq'>[]) =>
+    sql`with passed ("keyId", family, tail) as (
+        values ${listOf(windows, ({ keyId, family, tailSeq }) => sql`(${keyId}, ${family}, ${whole(tailSeq)})`)})
       delete from rate_slots where ("keyId", family, seq) in (
         select slot."keyId", slot.family, slot.seq from passed join rate_slots as slot
           on slot."keyId" = passed."keyId" and slot.family = passed.family and slot.seq < passed.tail)`.compile(
@@ -168,27 +173,23 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
       yield* createWindows(keys.map(({ keyId, family }) => ({ keyId, family, ...EMPTY_WINDOW })));
     },
     /** Locks existing windows in the given order. */
-    lockWindows: (keys: readonly RateLimitKey[]): Script<readonly WindowRow[]> =>
-      lockWindows(keys.map(({ keyId, family }) => [keyId, family])),
+    lockWindows: (keys: readonly RateLimitKey[]): Script<readonly WindowRow[]> => lockWindows(keys),
     /** The oldest live requests that have rows, by window. */
     *firstLive(rateLimits: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, RequestRun>> {
       if (rateLimits.length === 0) return new Map();
-      const asked = rateLimits.map(({ row, passedAt }, number) => [
-        number,
-        row.keyId,
-        row.family,
-        row.tailSeq,
-        passedAt,
-      ]);
-      const found = yield* firstLive(asked);
+      const found = yield* firstLive(
+        rateLimits.map(({ row: { keyId, family, tailSeq: tail }, passedAt }, number) => {
+          return { number, keyId, family, tail, passedAt };
+        }),
+      );
       return new Map(
         found.flatMap(({ number, seq, at }) =>
           seq === null || at === null ? [] : [[(rateLimits[number] as { row: WindowRow }).row, { seq, at }]],
         ),
       );
     },
-    *takenAt(keyId: string, family: string, seq: number): Script<number> {
-      const [row] = yield* rowsOf(filled(takenAt, [keyId, family, seq]));
+    *takenAt(request: RateLimitKey & { seq: number }): Script<number> {
+      const [row] = yield* takenAt(request);
       if (!row) throw new Error('A live slot has no row.');
       return row.at;
     },
@@ -198,14 +199,13 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
       yield* insertRequests(
         changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ keyId, family, ...run }))),
       );
-      const clearing = changes.filter(({ cleared }) => cleared);
-      yield* deletePassed(clearing.map(({ keyId, family, tail }) => [keyId, family, tail]));
+      yield* deletePassed(changes.filter(({ cleared }) => cleared));
     },
   };
 }
 
-function listOf(length: number, row: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql.join(Array.from({ length }, () => row));
+function listOf<Item>(items: readonly Item[], row: (item: Item) => RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql.join(items.map(row));
 }
 
 declare module '../../core/database/tables.js' {
@@ -220,7 +220,7 @@ declare module '../../core/database/tables.js' {
 export interface RateWindowsTable {
   /** Id of the key or site account. */
   keyId: string;
-  family: string;
+  family: RateLimitKey['family'];
   /** The window's own time when this row was written. */
   time: number;
   /** The clock that `wallTime` and `monotonicTime` were read from. */
@@ -244,7 +244,7 @@ export interface RateWindowsTable {
  */
 export interface RateSlotsTable {
   keyId: string;
-  family: string;
+  family: RateLimitKey['family'];
   seq: number;
   at: number;
 }

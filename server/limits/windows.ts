@@ -147,7 +147,7 @@ export function createRateLimitTable({ engine, queries, clock }: RateLimitTableO
     yield* statements.createWindows(unknown);
     const rows = yield* statements.lockWindows(wanted);
     if (known.size + rows.length > MAX_KNOWN) known.clear();
-    const found = new Set(rows.map(nameOf));
+    const found = new Set(rows.map(windowName));
     for (const name of found) known.add(name);
     if (found.size === wanted.length) return rows;
     // The transaction that created them was rolled back, or their key has been deleted since.
@@ -194,7 +194,7 @@ export function createRateLimitTable({ engine, queries, clock }: RateLimitTableO
     function* whenTaken(seq: number): Script<number> {
       if (seq >= head) return now;
       const run = recentRuns().findLast((recentRun) => recentRun.seq <= seq);
-      const known = run?.at ?? takenAt.get(seq) ?? (yield* statements.takenAt(keyId, family, seq));
+      const known = run?.at ?? takenAt.get(seq) ?? (yield* statements.takenAt({ keyId, family, seq }));
       takenAt.set(seq, known);
       return known;
     }
@@ -236,7 +236,19 @@ export function createRateLimitTable({ engine, queries, clock }: RateLimitTableO
         const isNewRun = next !== head && now !== row.lastAt;
         const { recent, written } = isNewRun ? keep({ seq: head, at: now }) : { recent: row.recent, written: NO_RUNS };
         const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
-        return { ...reading, keyId, family, time: now, next, tail, tailAt, lastAt, recent, written, cleared };
+        return {
+          ...reading,
+          keyId,
+          family,
+          time: now,
+          nextSeq: next,
+          tailSeq: tail,
+          tailAt,
+          lastAt,
+          recent,
+          written,
+          cleared,
+        };
       },
     };
   }
@@ -251,7 +263,7 @@ export function createRateLimitTable({ engine, queries, clock }: RateLimitTableO
       const firstLive = yield* statements.firstLive(
         passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
       );
-      return new Map(rows.map(({ row, time }) => [nameOf(row), readWindow(row, time, firstLive.get(row))]));
+      return new Map(rows.map(({ row, time }) => [windowName(row), readWindow(row, time, firstLive.get(row))]));
     },
     *save(rateLimits) {
       const changes = Array.from(rateLimits, (window) => window.change()).filter((change) => change !== undefined);
@@ -277,10 +289,6 @@ function hasPassed({ tailSeq, nextSeq, tailAt }: WindowRow, now: number): boolea
 /** Whether the row itself contains the oldest request, so that no other row does. */
 function hasTail({ recent, tailSeq }: WindowRow): boolean {
   return recent !== '' && Number.parseInt(recent, 10) <= tailSeq;
-}
-
-function nameOf({ keyId, family }: WindowRow): string {
-  return windowName({ keyId, family: family as RateLimitKey['family'] });
 }
 
 /** Requests counted at the same time: from number `seq` up to the start of the next run. */

@@ -15,7 +15,6 @@ import type {
 } from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
-  createWriteBehind,
   type Database,
   type DatabaseClock,
   dueRows,
@@ -24,6 +23,7 @@ import {
   type Script,
   sql,
   sqlMigration,
+  WriteBehind,
 } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
@@ -46,7 +46,6 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     insert: createRowInsertScript({
       queries,
       table: 'stored_responses',
-      sample: { id: '', owner: '', model: '', upstream: '', createdAt: 0 },
       finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
     }),
   });
@@ -57,7 +56,6 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
     insert: createRowInsertScript({
       queries,
       table: 'response_items',
-      sample: { id: '', owner: '', createdAt: 0 },
       finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
     }),
   });
@@ -128,7 +126,7 @@ function createLateRows<Row extends StoredItem>({ database, name, logger, insert
     if (fresh.get(known) === row) fresh.delete(known);
   }
 
-  const writing = createWriteBehind<Row>({
+  const writing = new WriteBehind<Row>({
     database,
     name,
     capacity: CAPACITY,

@@ -51,8 +51,11 @@ export interface Health {
   report(): Promise<object>;
   /** Body of `/health/ready`; `ok` is false if requests should go to other nodes. */
   readiness(): Promise<{ ok: boolean; status: string }>;
-  /** From now on the gateway is not ready: it is shutting down. */
-  startDraining(): void;
+  /**
+   * This process is shutting down: pure waits end, and each answer is the last of its connection.
+   * @param options `staysReady`: other workers serve on, so the gateway is still ready. Default false.
+   */
+  startDraining(options?: { staysReady?: boolean }): void;
   /** Whether the gateway's dependencies answer, by name; at most a second old. */
   checks(): Promise<Readonly<Record<string, CheckResult>>>;
   /** Aborts when the shutdown begins: pure waits end then. */
@@ -65,6 +68,7 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
   const loop = monitorEventLoopDelay({ resolution: 100 });
   loop.enable();
   const draining = new AbortController();
+  let staysReady = false;
   let asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
 
   async function check(run: () => Promise<unknown>): Promise<CheckResult> {
@@ -122,12 +126,13 @@ export function createHealth({ gateway, wants, clock, checks, softChecks = {}, s
       };
     },
     async readiness() {
-      if (draining.signal.aborted) return { ok: false, status: 'shutting_down' };
+      if (draining.signal.aborted && !staysReady) return { ok: false, status: 'shutting_down' };
       const failed = Object.entries(await runChecks()).find(([name, { ok }]) => name in checks && !ok);
       return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
     },
     checks: runChecks,
-    startDraining() {
+    startDraining(options) {
+      staysReady = options?.staysReady === true;
       draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
     },
     drain: draining.signal,

@@ -39,6 +39,8 @@ export interface PolledMetric {
   labelNames?: readonly string[];
   /** A counter that only grows; otherwise a gauge. Default: a gauge. */
   total?: boolean;
+  /** The value of several workers of a machine. Default: the sum of counters, and the highest of gauges, most of which all read alike. */
+  merge?: 'sum' | 'max' | 'min';
   /** Undefined or a rejection omits the metric, so that the others are still available. */
   read(): Promise<readonly Sample[] | undefined> | readonly Sample[] | undefined;
 }

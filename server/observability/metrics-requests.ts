@@ -128,6 +128,7 @@ export function createRequestMetrics(
   add({
     name: 'mediagate_open_connections',
     help: 'Open client connections, idle ones included.',
+    merge: 'sum',
     read: async () => sources.connections && [[{}, await sources.connections()]],
   });
   add({

@@ -8,7 +8,7 @@
 
 import type { Registry } from 'prom-client';
 import type { Meter } from '../../core/contracts/index.js';
-import type { Clock } from '../../core/runtime/index.js';
+import { type Clock, noSiblings, type Siblings } from '../../core/runtime/index.js';
 import { defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
@@ -20,8 +20,13 @@ export type { FinishedRequest, OpenRequest } from './metrics-requests.js';
 
 const LOOP_RESOLUTION_MS = 100;
 
+/** Topic on which workers ask each other for their samples. */
+const SAMPLES = 'metrics';
+
 export interface MetricsOptions {
   clock: Clock;
+  /** Other workers of this machine, whose samples belong to the same metrics. Default: none. */
+  siblings?: Siblings;
 }
 
 /** Prometheus metrics: some are counted as events happen, others are read at each scrape. */
@@ -36,7 +41,7 @@ export interface Metrics extends Omit<RequestMetrics, 'count'>, WebhookMetrics {
 }
 
 /** Each app has its own registry. Loads prom-client, which is not needed without metrics. */
-export async function createMetrics({ clock }: MetricsOptions): Promise<Metrics> {
+export async function createMetrics({ clock, siblings = noSiblings }: MetricsOptions): Promise<Metrics> {
   const prometheus = await import('prom-client');
   const registry = new prometheus.Registry();
   prometheus.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS });
@@ -47,24 +52,35 @@ export async function createMetrics({ clock }: MetricsOptions): Promise<Metrics>
   const webhooks = createWebhookMetrics(prometheus, registry, add, sources);
   const { count: countAnswers, ...upstreams } = createUpstreamMetrics(prometheus, registry, add, sources);
   addNodeMetrics(add, sources);
+  const samples = () => {
+    count();
+    countAnswers();
+    return registry.getMetricsAsJSON();
+  };
+  siblings.answer(SAMPLES, samples);
   return {
     ...requests,
     ...webhooks,
     meter: { ...jobs, ...upstreams },
     watch: (more) => void Object.assign(sources, more),
     contentType: registry.contentType,
-    render() {
-      count();
-      countAnswers();
-      return registry.metrics();
+    async render() {
+      if (siblings === noSiblings) {
+        count();
+        countAnswers();
+        return registry.metrics();
+      }
+      const own = await samples();
+      const { running, ended = [] } = await siblings.ask(SAMPLES, own);
+      return prometheus.AggregatorRegistry.aggregate([own, ...running, ended] as object[]).metrics();
     },
   };
 }
 
 /** @param prometheus prom-client, loaded. */
 export function createPolledMetrics(prometheus: typeof import('prom-client'), registry: Registry): AddPolledMetric {
-  return ({ name, help, labelNames = [], total = false, read }) => {
-    const options = { name, help, labelNames, registers: [registry] };
+  return ({ name, help, labelNames = [], total = false, merge = total ? 'sum' : 'max', read }) => {
+    const options = { name, help, labelNames, aggregator: merge, registers: [registry] };
     const collect = async () => {
       const samples = await readOrSkip(read);
       // Synchronous from here on: two concurrent scrapes would add up.
@@ -106,6 +122,7 @@ export function addNodeMetrics(add: AddPolledMetric, sources: MetricSources): vo
     name: 'mediagate_check_up',
     help: '1 if a dependency answers (database, data_folder, files, cache), otherwise 0.',
     labelNames: ['check'],
+    merge: 'min',
     read: () => perCheck(({ ok }) => (ok ? 1 : 0)),
   });
   add({

@@ -147,6 +147,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
     names: [
       'HOST',
       'PORT',
+      'WORKERS',
       'BASE_URL',
       'TRUSTED_PROXIES',
       'CORS_ORIGINS',

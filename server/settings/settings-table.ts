@@ -49,6 +49,13 @@ export const SETTINGS: readonly Setting[] = [
     read: (text) => ({ port: wholeNumber(text, 0, 65_535) }),
   },
   {
+    name: 'WORKERS',
+    default: '1',
+    description:
+      'Processes that answer requests on this machine. `auto`: one for each core, at most four, and at most one for each 512 MB of memory. See docs/operate/workers.md.',
+    read: (text) => ({ workers: text === 'auto' ? text : wholeNumber(text, 1, 64) }),
+  },
+  {
     name: 'BASE_URL',
     default: 'http://HOST:PORT, with 127.0.0.1 where HOST is all addresses',
     description: 'Public address of this gateway, used in links.',

@@ -21,6 +21,8 @@ export interface Settings extends ReceiverSettings, TracingSettings {
   host: string;
   /** 0 uses any free port. */
   port: number;
+  /** Processes that answer requests; `auto` depends on the machine. */
+  workers: number | 'auto';
   /** Without a trailing slash. Default: from host and port once the server listens. */
   baseUrl?: string;
   siteUrl?: string;
@@ -134,6 +136,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const settings: Settings = {
     host: '127.0.0.1',
     port: 8787,
+    workers: 1,
     site: true,
     dataDir: path.resolve('data'),
     databasePool: 10,

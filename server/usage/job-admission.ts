@@ -155,7 +155,7 @@ export function createJobAdmission(options: JobAdmissionOptions): AdmissionHooks
   const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
   const idempotencyKeys = createIdempotencyKeys(queries);
   const usageTable = createUsageTable(queries);
-  const insertCharges = createRowInsertScript({ queries, table: 'job_charges', sample: CHARGE });
+  const insertCharges = createRowInsertScript({ queries, table: 'job_charges' });
 
   return {
     *open(candidates, at) {
@@ -305,18 +305,6 @@ function quotaToGiveBack({ owner, kind, outcome, charge, admission }: EndedJob) 
 function quotaUsedUp(limit: number): GatewayError {
   return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
 }
-
-const CHARGE: JobChargesTable = {
-  jobId: '',
-  kind: 'image',
-  accountId: '',
-  keyId: '',
-  model: '',
-  units: 0,
-  usage: null,
-  cost: 0,
-  at: 0,
-};
 
 /** Millionths of the currency; null without a known price. */
 function costOfCharge(prices: Prices | undefined, charge: Charge | undefined): number | null {

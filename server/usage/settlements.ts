@@ -10,10 +10,9 @@ import { randomUUID } from 'node:crypto';
 import type { BackgroundCorrection } from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
-  filled,
+  createStatement,
   isStorable,
   type Kysely,
-  rowsOf,
   type Script,
   type Tables,
 } from '../../core/database/index.js';
@@ -22,10 +21,10 @@ import type { Prices } from '../prices/index.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
 import {
   COUNTS,
+  type CountedTogether,
   costOfUsage,
   countsOf,
   createTotals,
-  NO_COUNTS,
   pricedPartsOf,
   type Settlement,
   type Totals,
@@ -38,15 +37,6 @@ import {
 const HUNG_UP = 499;
 /** HTTP status of requests of a dead process: what the client received is unknown, but it was incomplete. */
 const CUT_OFF = 500;
-
-/** Aggregated requests without entries of their own. */
-export interface CountedTogether {
-  /** Id that prevents counting it twice. */
-  id: string;
-  /** When the first of them ended, in milliseconds since 1970. */
-  at: number;
-  totals: Totals;
-}
 
 /** The end of a reservation without an entry of its own: its usage is counted elsewhere. */
 export interface EndedReservation {
@@ -157,9 +147,7 @@ export function* writeSettlements(
     if (corrected) corrections.push(corrected);
   }
   yield* changeBudgets({ ends, corrections }, budgetTable);
-  for (const sum of yield* usageTable.insertSums(items.filter(isCountedTogether))) {
-    for (const row of sum.totals.rows()) totals.addTotal(row);
-  }
+  yield* usageTable.insertSums(items.filter(isCountedTogether), totals);
   yield* usageTable.addTotals(totals);
 }
 
@@ -290,48 +278,60 @@ export interface BudgetCorrection extends Correction {
   budgetIds: readonly string[];
 }
 
+type ResponseName = Pick<BackgroundCorrection, 'responseId' | 'owner' | 'upstream'>;
+type EntryName = Pick<UsageEntriesTable, 'keyId' | 'at' | 'requestId'>;
+/** The columns of an entry that a correction changes. */
+const CORRECTED = [...COUNTS, 'estimated', 'cost'] as const;
+
 /** The statements that store which log entries are estimates of background work, and correct them. */
 export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) {
   const insert = createRowInsertScript({
     queries,
     table: 'background_responses',
-    sample: ROW,
     finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
   });
 
   // With a lock: of two corrections of the same entry, the second sees the result of the first.
-  const touch = queries
-    .updateTable('background_responses')
-    .set(({ ref }) => ({ waitMs: ref('waitMs') }))
-    .where('id', '=', '')
-    .where('accountId', '=', '')
-    .where('upstream', '=', '')
-    .returningAll()
-    .compile();
+  const touch = createStatement(({ responseId, owner, upstream }: ResponseName) =>
+    queries
+      .updateTable('background_responses')
+      .set(({ ref }) => ({ waitMs: ref('waitMs') }))
+      .where('id', '=', responseId)
+      .where('accountId', '=', owner)
+      .where('upstream', '=', upstream)
+      .returningAll()
+      .compile(),
+  );
 
-  const remove = queries
-    .deleteFrom('background_responses')
-    .where('id', '=', '')
-    .where('accountId', '=', '')
-    .where('upstream', '=', '')
-    .returningAll()
-    .compile();
+  const remove = createStatement(({ responseId, owner, upstream }: ResponseName) =>
+    queries
+      .deleteFrom('background_responses')
+      .where('id', '=', responseId)
+      .where('accountId', '=', owner)
+      .where('upstream', '=', upstream)
+      .returningAll()
+      .compile(),
+  );
 
-  const select = queries
-    .selectFrom('usage_entries')
-    .selectAll()
-    .where('keyId', '=', '')
-    .where('at', '=', 0)
-    .where('requestId', '=', '')
-    .compile();
+  const select = createStatement(({ keyId, at, requestId }: EntryName) =>
+    queries
+      .selectFrom('usage_entries')
+      .selectAll()
+      .where('keyId', '=', keyId)
+      .where('at', '=', at)
+      .where('requestId', '=', requestId)
+      .compile(),
+  );
 
-  const update = queries
-    .updateTable('usage_entries')
-    .set({ ...NO_COUNTS, estimated: 0, cost: 0 })
-    .where('keyId', '=', '')
-    .where('at', '=', 0)
-    .where('requestId', '=', '')
-    .compile();
+  const update = createStatement((entry: UsageEntriesTable) =>
+    queries
+      .updateTable('usage_entries')
+      .set(Object.fromEntries(CORRECTED.map((column) => [column, entry[column]])))
+      .where('keyId', '=', entry.keyId)
+      .where('at', '=', entry.at)
+      .where('requestId', '=', entry.requestId)
+      .compile(),
+  );
 
   return {
     /** @param settlements Settlements with entries that are written in the same transaction. */
@@ -344,19 +344,18 @@ export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) 
      * entry's day.
      */
     *correct(correction: BackgroundCorrection, totals: Totals): Script<BudgetCorrection | undefined> {
-      const { responseId, owner, upstream, usage } = correction;
+      const { usage } = correction;
       const isReported = usage !== undefined && !usage.estimated;
       const take = correction.final || isReported ? remove : touch;
-      const [row] = yield* rowsOf(filled(take, [responseId, owner, upstream]));
+      const [row] = yield* take(correction);
       if (!row || !usage) return undefined;
-      const name = [row.keyId, row.at, row.requestId];
-      const [entry] = yield* rowsOf(filled(select, name));
+      const [entry] = yield* select(row);
       if (!entry) return undefined;
       const counts = isReported ? countsOf(usage) : raised(entry, countsOf(usage));
       const estimated = isReported ? 0 : 1;
       const cost = prices ? prices.costOf({ model: entry.model, ...counts, ...pricedPartsOf(usage) }) : entry.cost;
       const corrected = { ...entry, ...counts, estimated, cost };
-      yield* rowsOf(filled(update, [...COUNTS.map((count) => counts[count]), estimated, cost, ...name]));
+      yield* update(corrected);
       totals.addDifference(entry, corrected);
       const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
       const moreCost = (cost ?? 0) - (entry.cost ?? 0);
@@ -392,16 +391,3 @@ function toRow(settlement: Settlement): BackgroundResponsesTable[] {
   const names = { id, accountId, model, upstream, keyId, at, requestId, budgetIds };
   return [{ ...names, dueAt: at, waitMs: 0 }];
 }
-
-const ROW: BackgroundResponsesTable = {
-  id: '',
-  accountId: '',
-  model: '',
-  upstream: '',
-  keyId: '',
-  at: 0,
-  requestId: '',
-  budgetIds: '[]',
-  dueAt: 0,
-  waitMs: 0,
-};

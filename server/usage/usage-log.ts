@@ -18,7 +18,8 @@ import {
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
-import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
+import type { RequestCounts } from './request-counts.js';
+import type { ReservationsTable, UsageEntriesTable, UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   const { keyId, at, requestId, accountId, route, model, status, latencyMs, usage } = settlement;
@@ -187,6 +188,15 @@ export function createTotals() {
 
 export type Totals = ReturnType<typeof createTotals>;
 
+/** Requests without entries of their own, added up. */
+export interface CountedTogether {
+  /** Id that prevents counting them twice. */
+  id: string;
+  /** When the first of them ended, in milliseconds since 1970. */
+  at: number;
+  totals: Totals;
+}
+
 export interface UsageQuery {
   keyId?: string;
   accountId?: string;
@@ -230,16 +240,8 @@ export interface CountedRequests
   at: number;
 }
 
-/** Counts requests without entries of their own. */
-export interface RequestCounts {
-  /** In memory; written within 2 s, and again if the database did not answer. */
-  count(requests: CountedRequests): void;
-  /** Writes what is counted; never rejects. */
-  flushCounts(): Promise<void>;
-}
-
 /** Reads the usage log. Throws GatewayError `upstream_unavailable` if the database does not answer. */
-export interface UsageLog extends RequestCounts {
+export interface UsageLog extends Pick<RequestCounts, 'count' | 'flushCounts'> {
   /** Currency of the costs; undefined if there never were prices. */
   currency(): Promise<string | undefined>;
   /**
@@ -256,7 +258,7 @@ export interface UsageLog extends RequestCounts {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Reads the usage log in SQL. Admissions, jobs and request counts write it. */
-export function createUsageLog(database: Database): Omit<UsageLog, keyof RequestCounts> {
+export function createUsageLog(database: Database): Omit<UsageLog, 'count' | 'flushCounts'> {
   return {
     async currency() {
       const row = await database.run((queries) => queries.selectFrom('usage_currency').selectAll().executeTakeFirst());
@@ -320,14 +322,12 @@ export function createUsageTable(queries: Kysely<Tables>) {
   const insertEntries = createRowInsertScript({
     queries,
     table: 'usage_entries',
-    sample: ENTRY,
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning(['keyId', 'at', 'requestId']),
   });
 
   const addTotals = createRowInsertScript({
     queries,
     table: 'usage_totals',
-    sample: TOTAL,
     finish: (insert) =>
       insert.onConflict((conflict) =>
         conflict
@@ -339,23 +339,15 @@ export function createUsageTable(queries: Kysely<Tables>) {
   const insertSums = createRowInsertScript({
     queries,
     table: 'usage_overflow',
-    sample: { id: '', at: 0 },
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning('id'),
   });
 
-  const insertReservations = createRowInsertScript({ queries, table: 'reservations', sample: RESERVATION });
+  const insertReservations = createRowInsertScript({ queries, table: 'reservations' });
 
-  const deleteReservations = createListScript((length) =>
-    queries
-      .deleteFrom('reservations')
-      .where(
-        'id',
-        'in',
-        Array.from({ length }, () => ''),
-      )
-      .returningAll()
-      .compile(),
-  );
+  const deleteReservations = createListScript((reservations: readonly Pick<ReservationsTable, 'id'>[]) => {
+    const ids = reservations.map(({ id }) => id);
+    return queries.deleteFrom('reservations').where('id', 'in', ids).returningAll().compile();
+  });
 
   return {
     /** Returns the new ones: an entry that exists, also earlier in the list, is omitted. */
@@ -370,10 +362,13 @@ export function createUsageTable(queries: Kysely<Tables>) {
       yield* addTotals(totals.rows());
     },
 
-    /** Returns the new ones. */
-    *insertSums<Sum extends UsageOverflowTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
-      const inserted = yield* insertSums(sums);
-      return sums.filter(({ id }) => inserted.some((row) => row.id === id));
+    /** Adds the new ones to the totals. */
+    *insertSums(sums: readonly CountedTogether[], totals: Totals): Script<void> {
+      const inserted = yield* insertSums(sums.map(({ id, at }) => ({ id, at })));
+      for (const sum of sums) {
+        if (!inserted.some(({ id }) => id === sum.id)) continue;
+        for (const row of sum.totals.rows()) totals.addTotal(row);
+      }
     },
 
     *insertReservations(rows: readonly ReservationsTable[]): Script<void> {
@@ -382,7 +377,7 @@ export function createUsageTable(queries: Kysely<Tables>) {
 
     /** Returns those that still existed, by id: the caller that receives one settles it. */
     *takeReservations(ids: readonly string[]): Script<Map<string, ReservationsTable>> {
-      const rows = yield* deleteReservations(ids.map((id) => [id]));
+      const rows = yield* deleteReservations(ids.map((id) => ({ id })));
       return new Map(rows.map((row) => [row.id, row]));
     },
   };
@@ -397,44 +392,6 @@ function nameOf({ keyId, at, requestId }: Pick<UsageEntriesTable, 'keyId' | 'at'
 function sum(count: (typeof TOTAL_COUNTS)[number]) {
   return sql<number>`${sql.ref(`usage_totals.${count}`)} + ${sql.ref(`excluded.${count}`)}`;
 }
-
-const ENTRY: UsageEntriesTable = {
-  keyId: '',
-  at: 0,
-  requestId: '',
-  accountId: '',
-  route: '',
-  model: '',
-  status: 0,
-  latencyMs: 0,
-  ...NO_COUNTS,
-  estimated: 0,
-  cost: 0,
-};
-
-const TOTAL: UsageTotal = {
-  keyId: '',
-  day: '',
-  accountId: '',
-  route: '',
-  model: '',
-  ...NO_TOTAL_COUNTS,
-};
-
-const RESERVATION: ReservationsTable = {
-  id: '',
-  budgets: '',
-  keyId: '',
-  accountId: '',
-  route: '',
-  model: '',
-  tokens: 0,
-  cost: 0,
-  inputTokens: 0,
-  inputCost: 0,
-  processId: '',
-  at: 0,
-};
 
 /** The end of an admitted request: a row of the usage log. */
 export interface Settlement {

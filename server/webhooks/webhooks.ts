@@ -22,7 +22,7 @@ import {
   Time,
 } from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
-import { keyOf } from '../keys/index.js';
+import { pollingKeyOf } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
@@ -59,8 +59,7 @@ export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[
         'route_not_allowed',
         'Webhooks are disabled on this gateway. The operator enables them with IMAGE_WEBHOOKS.',
       );
-    const { id, accountId } = keyOf(context);
-    polls.admit(id);
+    const { accountId } = pollingKeyOf(context, polls);
     const secret = await secrets[work](accountId);
     context.res.setHeader('Cache-Control', 'no-store');
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
@@ -136,21 +135,25 @@ export interface OpenWebhooksOptions {
   baseUrl(): string;
   /** Default: no metrics. */
   tried?(outcome: WebhookOutcome): void;
+  /** Whether this process sends the events, and not another worker of this machine. */
+  delivers: boolean;
   /** Registers what must be closed with the process. */
   opened: CloseList;
 }
 
 /** Opens webhooks as configured; undefined if they are disabled. */
 export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookService | undefined> {
-  const { settings, webhooks, gateway, opened, ...rest } = options;
+  const { settings, webhooks, gateway, opened, delivers, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;
   const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
-  // Its own HTTP client: clients must not reach the private origins of plugins.
-  const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
-  opened.add(() => http.close());
-  const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
-  opened.add(() => delivery.close());
+  if (delivers) {
+    // Its own HTTP client: clients must not reach the private origins of plugins.
+    const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
+    opened.add(() => http.close());
+    const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
+    opened.add(() => delivery.close());
+  }
   return { targets: createWebhookTargets(trustedOrigins), secrets };
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
-import { createDatabaseClock } from '../../core/database/statements.js';
+import { createDatabaseClock } from '../../core/database/database-clock.js';
 import { createSweeper } from '../../core/jobs/claim.js';
 import { createJobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';

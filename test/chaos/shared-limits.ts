@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createTokenCounter, samplePrompt } from '../../core/text/index.js';
+import { samplePrompt, TokenCounter } from '../../core/text/index.js';
 import type { ApiKeyRecord } from '../../server/keys/key-rows.js';
 import { startReplayingProxy } from '../support/links/replaying-proxy.js';
 import { budget } from '../support/models/model-requests.js';
@@ -31,7 +31,7 @@ interface Limit {
 const byWindow = { refusal: 'rate_limit_exceeded', limited: async () => ({ rpm: LIMIT }) };
 /** What a chat reserves: the upper estimate of its input, and its own maximum. */
 async function chatTokens(): Promise<number> {
-  const counter = createTokenCounter();
+  const counter = new TokenCounter();
   const input = await counter.countInput(samplePrompt(CHAT));
   await counter.close();
   return input + CHAT.max_tokens;

@@ -48,54 +48,75 @@ export type FileAnswer =
   | { files: ReadFile[] }
   | { unread: { path: string; why: string; accepted: string } };
 
-export interface FileCounter {
-  /**
-   * Upper estimate of the tokens of the files in a JSON body. Owners take turns.
-   * @throws GatewayError `unsupported_value` naming the field of a file that cannot be read; `queue_full`.
-   */
-  count(body: Uint8Array, owner: string): Promise<number>;
-  close(): Promise<void>;
-}
-
 interface WaitingBody {
   body: Uint8Array;
   owner: string;
   answer: (answer: FileAnswer) => void;
 }
 
-/** @param countText Upper estimate of the tokens of a text; never rejects. */
-export function createFileCounter(countText: (sample: TextSample) => Promise<number>): FileCounter {
-  let thread: Worker | undefined;
-  let idle: NodeJS.Timeout | undefined;
-  let waiting: WaitingBody[] = [];
+/** Counts the files of one body after the other in a thread. */
+export class FileCounter {
+  readonly #countText: (sample: TextSample) => Promise<number>;
+  #thread: Worker | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #waiting: WaitingBody[] = [];
   /** Whose body is read, or was read last. */
-  let served = '';
-  let isBusy = false;
-  let closed = false;
+  #served = '';
+  #isBusy = false;
+  #isClosed = false;
 
-  function start(): Worker {
-    const started = new Worker(new URL('./file-thread.js', import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    });
-    // An error is also followed by the exit, which is listened to.
-    started.on('error', () => {}).unref();
-    return started;
+  /** @param countText Upper estimate of the tokens of a text; never rejects. */
+  constructor(countText: (sample: TextSample) => Promise<number>) {
+    this.#countText = countText;
   }
 
-  function end(): Promise<unknown> | undefined {
-    clearTimeout(idle);
-    const ending = thread;
-    thread = undefined;
-    return ending?.terminate();
+  /**
+   * Upper estimate of the tokens of the files in a JSON body. Owners take turns.
+   * @throws GatewayError `unsupported_value` naming the field of a file that cannot be read; `queue_full`.
+   */
+  async count(body: Uint8Array, owner: string): Promise<number> {
+    const answer = await this.#ask(body, owner);
+    if ('unread' in answer) throw unreadable(answer.unread);
+    let tokens = 0;
+    if ('files' in answer) for (const file of answer.files) tokens += await tokensOf(file, this.#countText);
+    return tokens;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#end();
+  }
+
+  #ask(body: Uint8Array, owner: string): Promise<FileAnswer> {
+    const own = this.#waiting.filter((one) => one.owner === owner).length;
+    if (this.#waiting.length >= MAX_WAITING || own >= MAX_OF_OWNER) {
+      throw new GatewayError('queue_full', 'Too many files wait to be read.', { retryAfterSeconds: 1 });
+    }
+    const { promise, resolve } = Promise.withResolvers<FileAnswer>();
+    this.#waiting.push({ body, owner, answer: resolve });
+    void this.#readAll();
+    return promise;
+  }
+
+  async #readAll(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    for (;;) {
+      const next = this.#waiting.find(({ owner }) => owner !== this.#served) ?? this.#waiting[0];
+      if (!next) break;
+      this.#waiting = this.#waiting.filter((one) => one !== next);
+      this.#served = next.owner;
+      next.answer(await this.#read(next.body));
+    }
+    this.#isBusy = false;
   }
 
   /** Reads one body; the thread is ended if it takes too long. */
-  async function read(body: Uint8Array): Promise<FileAnswer> {
-    clearTimeout(idle);
-    if (closed) return { unread: { path: '', why: 'cannot be read now', accepted: '' } };
-    thread ??= start();
-    const reader = thread;
+  async #read(body: Uint8Array): Promise<FileAnswer> {
+    clearTimeout(this.#idle);
+    if (this.#isClosed) return { unread: { path: '', why: 'cannot be read now', accepted: '' } };
+    this.#thread ??= start();
+    const reader = this.#thread;
     const { promise, resolve } = Promise.withResolvers<FileAnswer>();
     let path = '';
     const giveUp = () => resolve({ unread: { path, why: 'takes too much time or memory to read', accepted: '' } });
@@ -111,51 +132,27 @@ export function createFileCounter(countText: (sample: TextSample) => Promise<num
     const answer = await promise;
     clearTimeout(timer);
     reader.off('message', listen).off('exit', giveUp);
-    if ('unread' in answer && answer.unread.accepted === '') await end();
-    else {
-      idle = setTimeout(end, IDLE_MS);
-      idle.unref();
-    }
+    if ('unread' in answer && answer.unread.accepted === '') await this.#end();
+    else this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
     return answer;
   }
 
-  async function readAll(): Promise<void> {
-    if (isBusy) return;
-    isBusy = true;
-    for (;;) {
-      const next = waiting.find(({ owner }) => owner !== served) ?? waiting[0];
-      if (!next) break;
-      waiting = waiting.filter((one) => one !== next);
-      served = next.owner;
-      next.answer(await read(next.body));
-    }
-    isBusy = false;
+  #end(): Promise<unknown> | undefined {
+    clearTimeout(this.#idle);
+    const ending = this.#thread;
+    this.#thread = undefined;
+    return ending?.terminate();
   }
+}
 
-  function ask(body: Uint8Array, owner: string): Promise<FileAnswer> {
-    const own = waiting.filter((one) => one.owner === owner).length;
-    if (waiting.length >= MAX_WAITING || own >= MAX_OF_OWNER) {
-      throw new GatewayError('queue_full', 'Too many files wait to be read.', { retryAfterSeconds: 1 });
-    }
-    const { promise, resolve } = Promise.withResolvers<FileAnswer>();
-    waiting.push({ body, owner, answer: resolve });
-    void readAll();
-    return promise;
-  }
-
-  return {
-    async count(body, owner) {
-      const answer = await ask(body, owner);
-      if ('unread' in answer) throw unreadable(answer.unread);
-      let tokens = 0;
-      if ('files' in answer) for (const file of answer.files) tokens += await tokensOf(file, countText);
-      return tokens;
-    },
-    async close() {
-      closed = true;
-      await end();
-    },
-  };
+function start(): Worker {
+  const started = new Worker(new URL('./file-thread.js', import.meta.url), {
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+  });
+  // An error is also followed by the exit, which is listened to.
+  started.on('error', () => {}).unref();
+  return started;
 }
 
 async function tokensOf(

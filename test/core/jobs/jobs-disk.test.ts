@@ -2,9 +2,9 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
+import { createDatabaseClock } from '../../../core/database/database-clock.js';
 import { createInstances } from '../../../core/database/heartbeat.js';
 import { sql } from '../../../core/database/kysely.js';
-import { createDatabaseClock } from '../../../core/database/statements.js';
 import '../../../core/extraction/index.js';
 import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
@@ -58,7 +58,7 @@ describe('durable jobs in a folder that has troubles', () => {
     });
   }
 
-  it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
+  it('are refused on a full disk without a slot, and keep a running result until there is room', async () => {
     let finish: (() => void) | undefined;
     jobs.work({
       kind: 'extraction',

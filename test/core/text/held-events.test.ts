@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import { createEventRewriter } from '../../../core/text/event-rewriter.js';
-import { createChatReader } from '../../../core/text/usage-events.js';
+import { EventRewriter } from '../../../core/text/event-rewriter.js';
+import { ChatEvents } from '../../../core/text/usage-events.js';
 
 const MEGABYTE = 1024 * 1024;
 
 function rewriter() {
-  const reader = createChatReader({ requestId: 'r', dropUsage: false });
-  return createEventRewriter(reader, { modelText: Buffer.from('"m"'), plainWords: (words) => words });
+  const reader = new ChatEvents({ requestId: 'r', dropUsage: false });
+  return new EventRewriter(reader, { modelText: Buffer.from('"m"'), plainWords: (words) => words });
 }
 
 describe('incomplete events of all streams together', () => {
-  it('have a bound: a stream with a large one ends, others go on, and what has ended counts no more', () => {
+  it('are bounded: a stream with a large one ends, others continue, and ended ones do not count', () => {
     const large = Buffer.from(`data: {"x":"${'x'.repeat(20 * MEGABYTE)}`);
     const streams = Array.from({ length: 6 }, rewriter);
     for (const stream of streams) expect(stream.push(large)).to.equal(undefined);

@@ -22,12 +22,12 @@ import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
 import { createIdempotencyService } from '../../../server/idempotency/index.js';
-import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createHealth, createMetrics, type Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
-import { createUsageService } from '../../../server/usage/index.js';
+import { UsageService } from '../../../server/usage/index.js';
 import {
   createWebhookSecrets,
   createWebhookTargets,
@@ -194,7 +194,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog } = state;
-  const usage = createUsageService({
+  const usage = new UsageService({
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,
     clock,
     prices,

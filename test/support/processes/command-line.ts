@@ -2,14 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { packageRoot } from '../package-root.js';
+import { CommandHost, type CommandResult } from './command-host.js';
 
-/** What a finished command said. */
-export interface CommandResult {
-  /** Null where a signal ended it. */
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
+export type { CommandResult };
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -43,21 +38,29 @@ export function startLauncher(environment: Environment): ChildProcess {
 }
 
 function start(args: readonly string[], environment: Environment, folder = packageRoot): ChildProcess {
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [...HEAP_FLAGS, ...args], {
     cwd: folder,
     // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
     detached: true,
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
+    env: withPrograms(environment),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  return endWithTests(child);
+}
+
+function withPrograms(environment: Environment): NodeJS.ProcessEnv {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, ...environment };
+}
+
+function endWithTests(child: ChildProcess): ChildProcess {
   running.add(child);
   child.once('exit', () => running.delete(child));
   return child;
 }
 
-/** Runs `mediagate` to its end, as {@link startCommand} starts it. */
-export async function runCommand(
+/** Runs `mediagate` to its end in a process of its own, as {@link startCommand} starts it. */
+export async function runAlone(
   args: readonly string[],
   environment: Environment,
   folder?: string,
@@ -69,4 +72,32 @@ export async function runCommand(
   child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
+}
+
+/** They are read when a process starts. */
+const READ_AT_START = /^(?:NODE_|UV_|MALLOC_|TZ$|LANG$|LC_)/;
+const idle: CommandHost[] = [];
+
+/**
+ * Runs `mediagate` to its end, in a process that has run other commands where one is idle. Commands that serve, or whose
+ * environment is read when a process starts, have one of their own.
+ */
+export async function runCommand(
+  args: readonly string[],
+  environment: Environment,
+  folder = packageRoot,
+): Promise<CommandResult> {
+  if (args[0] === 'serve' || Object.keys(environment).some((name) => READ_AT_START.test(name))) {
+    return runAlone(args, environment, folder);
+  }
+  const host = idle.pop() ?? startHost();
+  const result = await host.run({ program: COMMAND_LINE, args, environment: withPrograms(environment), folder });
+  if (host.isAlive) idle.push(host);
+  return result;
+}
+
+function startHost(): CommandHost {
+  const host = new CommandHost(HEAP_FLAGS, withPrograms({}));
+  endWithTests(host.process);
+  return host;
 }

@@ -1,0 +1,31 @@
+/*
+ * Decides how many processes `mediagate serve` has. One process serves by itself; of several, this one supervises, and
+ * each worker comes here as well and serves. What serves is loaded only where something does, so that the supervisor
+ * stays small.
+ */
+
+import type { ServeOptions } from './main.js';
+import { countWorkers, placeOf, supervise, WorkerSiblings } from './workers/index.js';
+
+/** Serves until a signal, with the number of workers of the settings. Resolves with the exit code. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const { settings, environment, role } = options;
+  const place = placeOf(environment);
+  // A process that only runs jobs has no requests to share.
+  const count = place || role === 'worker' ? 1 : countWorkers(settings.workers);
+  if (count === 1) {
+    const { serveHere } = await import('./main.js');
+    return serveHere(options, place && { place, siblings: new WorkerSiblings() });
+  }
+  const { addEndedSamples } = await import('./observability/ended-samples.js');
+  const { host, port, metricsHost, metricsPort } = settings;
+  return supervise({
+    count,
+    environment,
+    addEnded: (_topic, before, last) => addEndedSamples(before, last),
+    ports: {
+      product: { host, port },
+      ...(metricsPort !== undefined && { metrics: { host: metricsHost, port: metricsPort } }),
+    },
+  });
+}

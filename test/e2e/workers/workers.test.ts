@@ -1,0 +1,199 @@
+/** Several workers of one machine behind one port: sharing, death, reload and end. */
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { until } from '../../support/until.js';
+
+const run = promisify(execFile);
+
+/** Processes that a process has started, oldest first. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(pid)]).catch(() => ({ stdout: '' }));
+  return stdout
+    .split('\n')
+    .flatMap((line) => (line.trim() === '' ? [] : [Number(line)]))
+    .sort((one, other) => one - other);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    // No such process.
+    return false;
+  }
+}
+
+describeOnStacks('several workers', (stack) => {
+  let place: StackPlace;
+  let dataFolder: string;
+  let gateway: GatewayProcess;
+  let key: string;
+
+  beforeEach(async () => {
+    place = await stack.place();
+    dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-workers-'));
+    gateway = await start();
+    ({ key } = await gateway.makeKey({ grants: ['text', 'images'] }));
+  });
+  afterEach(async () => {
+    await gateway.stop();
+    await place.remove();
+    await rm(dataFolder, { recursive: true, force: true });
+  });
+
+  async function start(more: Record<string, string> = {}): Promise<GatewayProcess> {
+    const environment = { ...place.environment, WORKERS: '2', METRICS_PUBLIC: 'on', ...more };
+    const started = await startGatewayProcess({ environment, dataFolder });
+    await until(async () => (await healthOf(started)).workers.ok);
+    return started;
+  }
+
+  async function healthOf({ request }: GatewayProcess) {
+    const { json } = await request('/health');
+    return { ...json.checks, workers: json.checks.workers ?? { ok: false } };
+  }
+
+  function chat() {
+    return gateway.request('/v1/chat/completions', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] }),
+    });
+  }
+
+  /** Sends chats until it is stopped. Resolves with how many ended in which way. */
+  function load() {
+    const counts: Record<string, number> = {};
+    let isOver = false;
+    const clients = Array.from({ length: 6 }, async () => {
+      while (!isOver) {
+        const outcome = await chat().then(
+          ({ status }) => String(status),
+          (error: Error & { cause?: { code?: string } }) => error.cause?.code ?? error.message,
+        );
+        counts[outcome] = (counts[outcome] ?? 0) + 1;
+      }
+    });
+    return {
+      counts,
+      async stop() {
+        isOver = true;
+        await Promise.all(clients);
+        return counts;
+      },
+    };
+  }
+
+  async function countChats(): Promise<number> {
+    const { text } = await gateway.request('/metrics');
+    const line = /^mediagate_model_requests_total\{.*status="200"\} (\d+)/m.exec(text);
+    return Number(line?.[1] ?? 0);
+  }
+
+  async function submit(prompt: string): Promise<string> {
+    const { status, json, text } = await gateway.request('/v1/images/jobs', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gen-img-2', prompt }),
+    });
+    expect(status, text).to.equal(202);
+    return json.id;
+  }
+
+  async function ended(id: string) {
+    const headers = { authorization: `Bearer ${key}` };
+    return until(async () => {
+      const { json } = await gateway.request(`/v1/images/jobs/${id}`, { headers }).catch(() => ({ json: undefined }));
+      return ['completed', 'failed', 'cancelled'].includes(json?.status) ? json : undefined;
+    });
+  }
+
+  it('answer requests in turn, and count them together', async () => {
+    for (let count = 0; count < 8; count += 1) expect((await chat()).status).to.equal(200);
+    for (let count = 0; count < 4; count += 1) expect(await countChats()).to.equal(8);
+  });
+
+  it('are replaced one after the other on SIGHUP without a lost request, and keep their counts', async () => {
+    const before = await childrenOf(gateway.pid);
+    const clients = load();
+    process.kill(gateway.pid, 'SIGHUP');
+    await until(async () => gateway.output().includes('Reloaded.'));
+    await sleep(500);
+    const counts = await clients.stop();
+    expect(Object.keys(counts)).to.deep.equal(['200']);
+    expect(await countChats()).to.equal(counts['200']);
+    await until(async () => !before.some(isAlive));
+    expect(await childrenOf(gateway.pid)).to.have.length(2);
+    expect(await countChats()).to.equal(counts['200']);
+  });
+
+  it('lose no accepted job when each of them is killed, and are started again', async () => {
+    const ids = await Promise.all(Array.from({ length: 12 }, (_, index) => submit(`A tug in harbour ${index}`)));
+    for (const pid of await childrenOf(gateway.pid)) {
+      process.kill(pid, 'SIGKILL');
+      await until(async () => {
+        const pids = await childrenOf(gateway.pid);
+        return pids.length === 2 && !pids.includes(pid);
+      });
+      await until(async () => (await healthOf(gateway).catch(() => undefined))?.workers.ok);
+    }
+    const jobs = await Promise.all(ids.map(ended));
+    expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
+  });
+
+  it('finish their requests and end when their supervisor is killed, and free its port at once', async () => {
+    const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => submit(`A tug in harbour ${index}`)));
+    const workers = await childrenOf(gateway.pid);
+    const { port } = new URL(gateway.url);
+    process.kill(gateway.pid, 'SIGKILL');
+    await until(async () => !isAlive(gateway.pid));
+    gateway = await start({ PORT: port });
+    await until(async () => !workers.some(isAlive));
+    const jobs = await Promise.all(ids.map(ended));
+    expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
+  });
+
+  it('end on SIGTERM with exit code 0, and answer every request', async () => {
+    const clients = load();
+    await sleep(500);
+    expect(await gateway.stop()).to.equal(0);
+    const { 200: answered, ...others } = await clients.stop();
+    expect(answered).to.be.above(0);
+    // Refused by the system: nothing listens any more, and nothing was sent.
+    expect(Object.keys(others)).to.satisfy(
+      (names: string[]) => names.every((name) => name === 'ECONNREFUSED'),
+      JSON.stringify(others),
+    );
+    gateway = await start();
+  });
+});
+
+describe('a reload with a file that cannot be used', () => {
+  it('keeps the old workers, and reports it', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));
+    const file = path.join(folder, 'plans.json');
+    await writeFile(file, JSON.stringify({ plans: [] }));
+    const gateway = await startGatewayProcess({ environment: { WORKERS: '2', PLANS_FILE: file } });
+    try {
+      await until(async () => (await gateway.request('/health')).json.checks.workers?.ok);
+      const before = await childrenOf(gateway.pid);
+      await writeFile(file, '{');
+      process.kill(gateway.pid, 'SIGHUP');
+      await until(async () => gateway.output().includes('Not reloaded'));
+      expect(await childrenOf(gateway.pid)).to.deep.equal(before);
+      expect((await gateway.request('/health/ready')).status).to.equal(200);
+    } finally {
+      await gateway.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
