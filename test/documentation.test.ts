@@ -1,3 +1,5 @@
+/** The documentation: tables equal the code, links lead somewhere, pages stay short. */
+
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** The order of test files in whole and quick runs. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

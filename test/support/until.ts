@@ -1,3 +1,5 @@
+/** Polls until there is something. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Far more than anything takes, and less than a test may take: so the test says what it waited for. */

@@ -1,3 +1,5 @@
+/** The browser service on every installed Chromium: visits, deadlines, crashes and the end. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

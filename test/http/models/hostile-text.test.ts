@@ -1,3 +1,5 @@
+/** Hostile text of an upstream: it must not take long. */
+
 import { expect } from 'chai';
 import { withoutNames } from 'mediagate/plugin';
 import { encodeSrt } from '../../../server/audio/transcriptions.js';

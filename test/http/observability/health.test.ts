@@ -1,3 +1,5 @@
+/** The health routes. */
+
 import { expect } from 'chai';
 import { type Gateway, systemClock } from 'mediagate';
 import { createHealth } from '../../../server/observability/index.js';
