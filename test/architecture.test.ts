@@ -327,7 +327,6 @@ const OTHER_MEANINGS: ReadonlyMap<string, readonly string[]> = new Map(
     BUDGET_MS: ['core/extraction/'],
     budgetMs: ['core/extraction/', 'core/upstreams/'],
     RetryBudget: ['core/upstreams/'],
-    createRetryBudget: ['core/upstreams/'],
   }),
 );
 

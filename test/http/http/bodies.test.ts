@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { readJson } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 describe('request bodies', () => {
@@ -176,7 +176,7 @@ describe('identity of JSON bodies', () => {
     const server = createServer(async (request, response) => {
       const limits = {
         maxBytes: 1024,
-        budget: createBodyBudget(),
+        budget: new BodyBudget(),
         owner: 'one',
         fingerprinted: request.url === '/keyed',
       };

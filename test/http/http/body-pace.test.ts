@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate';
 import { readJsonBody } from '../../../server/http/body.js';
-import { type BodyBudget, createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 import { until } from '../../support/until.js';
 
@@ -18,7 +18,7 @@ describe('pace of request bodies', () => {
   let socket: PacedSocket;
 
   beforeEach(async () => {
-    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
+    budget = new BodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
     server = createServer(async (request, response) => {
       const limits = { maxBytes: 4 * KIBIBYTE * KIBIBYTE, budget, owner: 'one' };
       const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);

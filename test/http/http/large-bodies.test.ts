@@ -7,7 +7,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { isGatewayError, type TextCall } from 'mediagate';
 import { readJsonBody } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { parseInWorker } from '../../../server/http/json-threads.js';
 import { pngChunk } from '../../support/images/images.js';
 import { sampleImage } from '../../support/images/sample-images.js';
@@ -273,7 +273,7 @@ describe('the threads that parse large bodies', () => {
       return undefined;
     };
     const refusals = { max: 60, blockedFor: fill, add: (owner: string) => void refused.push(owner) };
-    const budget = createBodyBudget({ refusals });
+    const budget = new BodyBudget({ refusals });
     const server = createServer(async (request, response) => {
       const limits = { maxBytes: 100_000, maxValues: 50_000, budget, owner: 'one' };
       const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);
