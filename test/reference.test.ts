@@ -23,8 +23,8 @@ import {
   SETTING_DESCRIPTIONS,
   SETTING_TOPICS,
 } from '../server/settings/index.js';
-import { type FieldSchema, fieldsOf, type SchemaField } from './support/docs/schema-rows.js';
 import { expectTable, renderTable } from './support/docs/documents.js';
+import { type FieldSchema, fieldsOf, type SchemaField } from './support/docs/schema-rows.js';
 import { filledFields } from './support/models/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
 
