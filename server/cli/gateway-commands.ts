@@ -1,0 +1,211 @@
+/*
+ * Declares the commands about the gateway itself: its server, models, plugins, jobs and stored state, and the work that
+ * runs without a server. The declarations are the only place with their options and help texts; the module that a
+ * command imports does its work.
+ */
+
+import { defineCommand } from './define-command.js';
+
+const MODEL = 'id of the model';
+const JOB = ['job', 'its id'] as const;
+
+export const serve = defineCommand({
+  name: 'serve',
+  summary: 'start the server',
+  options: {
+    '--role <role>': { text: 'answer requests, or run background jobs; default: both', choices: ['api', 'worker'] },
+    '--first-run': { text: 'create a key if there is none, and print how to use it', conflicts: 'role' },
+  },
+  moreHelp: async () => (await import('../settings/index.js')).settingsHelp(),
+  exits: true,
+  run: async (settings, { firstRun, role }): Promise<number> => {
+    const print = (text: string) => void process.stdout.write(text);
+    return (await import('../serve.js')).serve({ settings, environment: process.env, firstRun, role, print });
+  },
+});
+
+export const testModel = defineCommand({
+  name: 'models test',
+  summary: 'ask the upstreams of a model, and send it one short request',
+  arguments: [['model', MODEL]],
+  options: { '--no-request': 'only ask what costs nothing' },
+  json: true,
+  run: async (...call): Promise<number> => (await import('./models.js')).testModelCommand(...call),
+});
+
+export const addModel = defineCommand({
+  name: 'models add',
+  summary: 'add a text model to the plugins file',
+  arguments: [['model', `${MODEL}, for clients`]],
+  options: {
+    '--url <address>': 'address of its server, e.g. http://127.0.0.1:11434/v1',
+    '--key-variable <name>': 'environment variable with the key of the server (default: none is sent)',
+    '--provider <id>': 'add it to this provider of the file, in place of --url',
+    '--upstream <name>':
+      'name of the upstream of that provider (default: all have the model); with --url and a model that exists: name of a further server of it',
+    '--model <name>': "the server's own name of the model (default: its id)",
+    '--routes <routes>': {
+      text: 'chat_completions, responses, embeddings or moderations, separated by commas',
+      suggests: ['chat_completions', 'responses', 'embeddings', 'moderations'],
+    },
+    '--context-length <tokens>': { text: 'tokens of input and output together', number: true },
+  },
+  json: true,
+  run: async (...call): Promise<number> => (await import('./models.js')).addModelCommand(...call),
+});
+
+/** In the order of the help. */
+export const MODEL_COMMANDS = [
+  defineCommand({
+    name: 'models list',
+    isDefault: true,
+    summary: 'list the models that are served, with upstream, context length and routes',
+    json: true,
+    run: async (...call): Promise<number> => (await import('./models.js')).listModelsCommand(...call),
+  }),
+  testModel,
+  addModel,
+];
+
+export const listJobs = defineCommand({
+  name: 'jobs list',
+  summary: 'list jobs, and count them by state',
+  options: {
+    '--kind <kind>': { text: 'image or extraction (default: both)', values: ['image', 'extraction'] },
+    '--state <state>': {
+      text: 'queued, running, completed, failed or cancelled (default: queued and running)',
+      values: ['queued', 'running', 'completed', 'failed', 'cancelled'],
+    },
+    '--account <account>': 'only this account',
+    '--limit <number>': 'maximum number (default: 100)',
+    '--before <job>': 'only those after this id in the list',
+  },
+  json: 'print JSON, without the counts',
+  help: `Jobs that wait or run are listed newest first, those of another state by when they ended, latest first.
+The last column gives the reason of the end, or the heartbeat of the worker. A job whose worker is gone moves to another worker
+when its lease is over, 15 s after its last sign of life.`,
+  run: async (...call): Promise<number> => (await import('./jobs.js')).listJobsCommand(...call),
+});
+
+export const cancelJob = defineCommand({
+  name: 'jobs cancel',
+  summary: 'cancel a queued or running job for all its owners',
+  arguments: [JOB],
+  options: { '--note <text>': 'reason; stored with your name in the history' },
+  json: true,
+  run: async (...call): Promise<number> => (await import('./jobs.js')).cancelJobCommand(...call),
+});
+
+const JOB_COMMANDS = [
+  listJobs,
+  defineCommand({
+    name: 'jobs show',
+    summary: 'show a job: owner, state, cost and history',
+    arguments: [JOB],
+    json: true,
+    help: `What was asked for and what came of it is its owner's own: prompts, input images, links and results are not shown. Of an
+extraction there are the platform and the item's id, as in the log.`,
+    run: async (...call): Promise<number> => (await import('./jobs.js')).showJobCommand(...call),
+  }),
+  cancelJob,
+];
+
+export const migrate = defineCommand({
+  name: 'migrate',
+  summary: 'migrate the database to the schema of this release, as serve does at its start',
+  options: { '--check': 'only check; exit code 1 if a migration is needed' },
+  run: async (...call): Promise<number> => (await import('./state.js')).migrateCommand(...call),
+});
+
+export const backUp = defineCommand({
+  name: 'backup',
+  summary: 'copy database and files into a new folder, while a server runs',
+  arguments: [['folder', 'target folder; must not exist']],
+  options: { '--secrets': 'include the secrets in DATA_DIR' },
+  run: async (...call): Promise<number> => (await import('./state.js')).backupCommand(...call),
+});
+
+const importDatabase = defineCommand({
+  name: 'import',
+  summary: 'copy a SQLite state into the empty PostgreSQL of DATABASE_URL',
+  options: {
+    '--from <place>': { text: 'a data folder that no gateway uses, a backup, or a SQLite file', required: true },
+  },
+  run: async (...call): Promise<number> => (await import('./state.js')).importCommand(...call),
+});
+
+const STATE_COMMANDS = [
+  migrate,
+  backUp,
+  defineCommand({
+    name: 'restore',
+    summary: 'restore a backup into an empty DATA_DIR',
+    arguments: [['folder', 'what "backup" made']],
+    run: async (settings, folder): Promise<number> => (await import('./state.js')).restoreCommand(settings, folder),
+  }),
+  importDatabase,
+];
+
+export const extract = defineCommand({
+  name: 'extract',
+  summary: 'extract one link without a server and print the JSON',
+  arguments: [['url', 'link of a supported platform']],
+  options: {
+    '--clip-review-limit <number>': { text: 'reviews per star group, 1 to 100', number: true },
+    '--clip-sort <order>': { text: 'latest or recommended', suggests: ['latest', 'recommended'] },
+    '--include-empty-reviews': 'also reviews without text',
+    '--no-include-audio-mp3': 'offer no MP3 link',
+    '--async-mode': 'as async_mode of the route; this command still waits',
+    '--force-async': 'as force_async of the route; this command still waits',
+  },
+  run: async (...call): Promise<number> => (await import('./extract.js')).extractCommand(...call),
+});
+
+export const makeImage = defineCommand({
+  name: 'image',
+  summary: 'create one image without a server and print its path',
+  arguments: [['prompt', 'description of the image']],
+  options: {
+    '--ref <file>': { text: 'input image: a file or an https link; up to four times', many: true },
+    '--mask <file>': 'PNG file or https link: its transparent pixels are the part of the first --ref to change',
+    '--size <size>': 'canvas, e.g. 1024x1536, or auto (default: 1024x1024)',
+    '--model <name>': { text: 'image model', default: 'gen-img-2' },
+    '-o, --output <file>': 'a folder, or a file: .png, .jpg or .webp chooses the format (default: here)',
+  },
+  run: async (...call): Promise<number> => (await import('./image.js')).imageCommand(...call),
+});
+
+export const probe = defineCommand({
+  name: 'probe',
+  summary: 'try every method of every platform (needs the network)',
+  options: {
+    '--platform <key>': 'only this platform, e.g. vidsite',
+    '--links <file>': 'JSON file of links to try instead of those of the plugins',
+  },
+  json: true,
+  help: `A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
+"fills" says which members each method should give; without it a link is held to what its platform's own link fills.
+The exit code is 1 where a method that should answer does not, or gives less.`,
+  run: async (...call): Promise<number> => (await import('./probe.js')).probeCommand(...call),
+});
+
+const OFFLINE_COMMANDS = [
+  extract,
+  makeImage,
+  defineCommand({
+    name: 'plugins',
+    summary: 'list the plugin instances and their state',
+    json: true,
+    run: async (...call): Promise<number> => (await import('./plugins.js')).pluginsCommand(...call),
+  }),
+  defineCommand({
+    name: 'doctor',
+    summary: 'check what this machine has and what is missing',
+    json: true,
+    run: async (...call): Promise<number> => (await import('./plugins.js')).doctorCommand(...call),
+  }),
+  probe,
+];
+
+/** In the order of the help. */
+export const GATEWAY_COMMANDS = [...JOB_COMMANDS, ...STATE_COMMANDS, ...OFFLINE_COMMANDS];
