@@ -36,10 +36,10 @@ export class WorkMetrics implements Meter {
   #uncounted: Answered[] = [];
 
   constructor(metrics: MetricsRegistry, sources: MetricSources, clock: Clock) {
-    this.#counters = countersOf(metrics);
     this.#sources = sources;
     this.#clock = clock;
     this.#pollQueues(metrics);
+    this.#counters = countersOf(metrics);
     this.#pollUpstreams(metrics);
   }
 
