@@ -207,6 +207,20 @@ const OFFLINE_COMMANDS = [
     run: async (...call): Promise<Outcome> => (await import('./plugins.js')).doctorCommand(...call),
   }),
   probe,
+  defineCommand({
+    name: 'completion',
+    summary: 'print the completion script of a shell',
+    arguments: [
+      ['shell', 'the shell that loads it', ['bash', 'zsh', 'fish']],
+      ['[words...]', 'words to complete; the script sends them'],
+    ],
+    settings: false,
+    help: `To load it: eval "$(mediagate completion bash)", likewise for zsh, or mediagate completion fish | source`,
+    run: async (_settings, shell, words): Promise<Outcome> => {
+      const { COMMANDS } = await import('./program.js');
+      return (await import('./completion.js')).completionCommand(COMMANDS, shell, words);
+    },
+  }),
 ];
 
 /** In the order of the help. */
