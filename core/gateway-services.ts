@@ -23,19 +23,14 @@ import type {
   Storage,
 } from './contracts/index.js';
 import {
-  type AudioFiles,
-  type AudioLinks,
-  createAudioFiles,
-  createAudioLinks,
-  createExtractionJobs,
-  createExtractionService,
-  createSubmissions,
-  type ExtractionJobs,
-  type ExtractionService,
+  AudioFiles,
+  AudioLinks,
+  ExtractionJobs,
+  ExtractionService,
   type JobsOptions,
-  type Submissions,
+  Submissions,
 } from './extraction/index.js';
-import { createImages, createReferences, type ImageService, type ImagesOptions } from './images/index.js';
+import { createReferences, ImageService, type ImagesOptions } from './images/index.js';
 import {
   absentAudioFilters,
   createAudioFilters,
@@ -52,13 +47,11 @@ import {
   BROWSER,
   CACHE,
   CLOCK,
-  createPluginHost,
-  createRegistry,
   createToken,
   HTTP,
   LOGGER,
-  type PluginHost,
-  type Registry,
+  PluginHost,
+  Registry,
   type RootScope,
   registerInstanceServices,
   STORAGE,
@@ -145,7 +138,15 @@ export const TEXTS = createToken<TextService>('texts');
  * configured. HTTP and the browser are registered already.
  */
 export function registerServices(root: RootScope, options: GatewayOptions): void {
-  const { services = {}, trustedOrigins = [], jobs } = options;
+  registerTools(root, options);
+  registerInstanceServices(root);
+  registerPlugins(root, options);
+  registerExtraction(root, options);
+  registerModels(root, options);
+}
+
+function registerTools(root: RootScope, options: GatewayOptions): void {
+  const { services = {} } = options;
   root.provide(CLOCK, services.clock ?? systemClock);
   root.provide(LOGGER, services.logger ?? silentLogger);
   root.provide(STORAGE, services.storage ? writeInSpans(services.storage) : absentStorage);
@@ -161,19 +162,21 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     const { ffmpeg } = get(MEDIA);
     return ffmpeg ? createAudioFilters(ffmpeg) : absentAudioFilters;
   });
-  registerInstanceServices(root);
-  root.provideFactory(REGISTRY, (get) => createRegistry(get(LOGGER)));
+}
+
+function registerPlugins(root: RootScope, options: GatewayOptions): void {
+  root.provideFactory(REGISTRY, (get) => new Registry(get(LOGGER)));
   root.provideFactory(
     PLUGIN_HOST,
     (get) => {
       const isMet = (need: Need) => (need === 'browser' ? get(BROWSER).available : get(MEDIA).ffmpeg !== undefined);
-      return createPluginHost({
+      return new PluginHost({
         root,
         registry: get(REGISTRY),
         logger: get(LOGGER),
-        trustedOrigins,
+        trustedOrigins: options.trustedOrigins ?? [],
         baseFolder: options.baseFolder ?? process.cwd(),
-        meter: services.meter,
+        meter: options.services?.meter,
         unmet: (need) => (isMet(need) ? undefined : 'none is configured or found'),
       });
     },
@@ -184,17 +187,20 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
     () => new AbortController(),
     (lifetime) => lifetime.abort(new GatewayError('shutting_down', 'The gateway is shutting down.')),
   );
+}
 
-  root.provideFactory(AUDIO_LINKS, () => options.audioLinks && createAudioLinks(options.audioLinks));
+function registerExtraction(root: RootScope, options: GatewayOptions): void {
+  const { jobs } = options;
+  root.provideFactory(AUDIO_LINKS, () => options.audioLinks && new AudioLinks(options.audioLinks));
   root.provideFactory(
     AUDIO_FILES,
     (get) => {
       const links = get(AUDIO_LINKS);
       return (
         links &&
-        createAudioFiles({
+        new AudioFiles({
           links,
-          match: get(EXTRACTION).match,
+          extraction: get(EXTRACTION),
           host: get(PLUGIN_HOST),
           storage: get(STORAGE),
           http: get(HTTP),
@@ -208,7 +214,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
   );
   root.provideFactory(EXTRACTION, (get) => {
     const links = get(AUDIO_LINKS);
-    return createExtractionService({
+    return new ExtractionService({
       registry: get(REGISTRY),
       host: get(PLUGIN_HOST),
       cache: get(CACHE),
@@ -216,14 +222,14 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
       cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
       ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
       audioExpected: links !== undefined,
-      meter: services.meter,
+      meter: options.services?.meter,
     });
   });
   root.provideFactory(
     EXTRACTION_JOBS,
     (get) =>
       jobs &&
-      createExtractionJobs({
+      new ExtractionJobs({
         ...jobs,
         extraction: get(EXTRACTION),
         registry: get(REGISTRY),
@@ -231,21 +237,26 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
         logger: get(LOGGER),
       }),
   );
-  root.provideFactory(SUBMISSIONS, (get) =>
-    createSubmissions({
-      extraction: get(EXTRACTION),
-      jobs: get(EXTRACTION_JOBS),
-      logger: get(LOGGER),
-    }),
+  root.provideFactory(
+    SUBMISSIONS,
+    (get) =>
+      new Submissions({
+        extraction: get(EXTRACTION),
+        jobs: get(EXTRACTION_JOBS),
+        logger: get(LOGGER),
+      }),
   );
+}
 
+function registerModels(root: RootScope, options: GatewayOptions): void {
+  const { services = {}, trustedOrigins = [], jobs } = options;
   root.provideFactory(AUDIO, (get) => createAudio({ registry: get(REGISTRY), host: get(PLUGIN_HOST), ...get(MEDIA) }));
   root.provideFactory(IMAGES, (get) => {
     if (!jobs || !services.storage) return undefined;
     const { signal } = get(CLIENT_LIFETIME);
     const imageFiles = createImageFiles();
     const http = get(HTTP).scoped({ timeoutMs: REFERENCE_MS, trustedOrigins, signal });
-    return createImages({
+    return new ImageService({
       ...options.images,
       store: jobs.store,
       storage: get(STORAGE),

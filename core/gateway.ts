@@ -175,21 +175,41 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
-  const registry = get(REGISTRY);
   const host = get(PLUGIN_HOST);
+  // Services close in reverse order of their creation: MP3 files before the plugins that read their sources.
+  const links = createLinkFacade(get);
+  const images = get(IMAGES);
+  const { signal } = get(CLIENT_LIFETIME);
+  return {
+    ...links,
+    ...createPlatformFacade(get),
+    ...createModelFacade(get),
+    images: images ?? absentImages,
+    audio: get(AUDIO),
+    text: get(TEXTS),
+    plugins: () => host.status(),
+    checkUpstreams: (given) => host.checkUpstreams(given),
+    meets: (need) => (need === 'browser' ? get(BROWSER).available : get(MEDIA).ffmpeg !== undefined),
+    identityProvider() {
+      const found = get(REGISTRY).identityProvider();
+      if (!found) return undefined;
+      const { entry, contribution } = found;
+      return { provider: contribution, entry, standIn: host.policy(entry).standIn !== undefined };
+    },
+    httpClient: ({ timeoutMs, trustedOrigins = [] }) => get(HTTP).scoped({ timeoutMs, trustedOrigins, signal }),
+    async stopJobs() {
+      await Promise.all([get(EXTRACTION_JOBS)?.stop(), images?.stop()]);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function createLinkFacade(get: Resolve) {
   const extraction = get(EXTRACTION);
   const jobs = get(EXTRACTION_JOBS);
   const submissions = get(SUBMISSIONS);
   const audioFiles = get(AUDIO_FILES);
-  const images = get(IMAGES);
-  const { signal } = get(CLIENT_LIFETIME);
-  const { ffmpeg } = get(MEDIA);
-
-  const featuresOf = (extractor: Extractor): PlatformFeatures => ({
-    async: jobs !== undefined && (extractor.background ?? false),
-    batch: true,
-    audio_mp3: (extractor.audio ?? false) && audioFiles !== undefined && ffmpeg !== undefined,
-  });
 
   function offeredJobs(): ExtractionJobs {
     if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
@@ -208,13 +228,26 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);
     },
-    images: images ?? absentImages,
-    audio: get(AUDIO),
-    text: get(TEXTS),
     match(url) {
       const { extractor, link } = extraction.match(url);
       return { platform: extractor.contribution.platform, link };
     },
+  } satisfies Partial<Gateway>;
+}
+
+function createPlatformFacade(get: Resolve) {
+  const registry = get(REGISTRY);
+  const host = get(PLUGIN_HOST);
+  const hasJobs = get(EXTRACTION_JOBS) !== undefined;
+  const makesAudio = get(AUDIO_FILES) !== undefined && get(MEDIA).ffmpeg !== undefined;
+
+  const featuresOf = ({ background = false, audio = false }: Extractor): PlatformFeatures => ({
+    async: hasJobs && background,
+    batch: true,
+    audio_mp3: makesAudio && audio,
+  });
+
+  return {
     platforms: () =>
       registry.extractors.map(({ entry, contribution }) => ({
         key: contribution.platform,
@@ -236,9 +269,13 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
       const found = registry.extractor(platform);
       return found && host.stateOf(found.entry, () => [found.contribution.embed?.(link)])[0];
     },
-    plugins: () => host.status(),
-    checkUpstreams: (given) => host.checkUpstreams(given),
-    meets: (need) => (need === 'browser' ? get(BROWSER).available : ffmpeg !== undefined),
+  } satisfies Partial<Gateway>;
+}
+
+function createModelFacade(get: Resolve) {
+  const registry = get(REGISTRY);
+  const host = get(PLUGIN_HOST);
+  return {
     models() {
       const models = registry.models();
       if (host.absent.isDue()) void host.checkUpstreams().catch(() => undefined);
@@ -253,17 +290,5 @@ function createFacade(get: Resolve, close: () => Promise<void>): Gateway {
       const found = registry.textProvider(registry.resolve(model));
       return found && { provider: found.contribution, model: found.model };
     },
-    identityProvider() {
-      const found = registry.identityProvider();
-      if (!found) return undefined;
-      const { entry, contribution } = found;
-      return { provider: contribution, entry, standIn: host.policy(entry).standIn !== undefined };
-    },
-    httpClient: ({ timeoutMs, trustedOrigins = [] }) => get(HTTP).scoped({ timeoutMs, trustedOrigins, signal }),
-    async stopJobs() {
-      await Promise.all([jobs?.stop(), images?.stop()]);
-    },
-    close,
-    [Symbol.asyncDispose]: close,
-  };
+  } satisfies Partial<Gateway>;
 }

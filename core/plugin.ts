@@ -7,8 +7,9 @@
 export * from './contracts/index.js';
 export { type Static, type TObject, type TSchema, Type } from './contracts/typebox.js';
 export * from './extraction/extractor-from.js';
-export type { ChainResult, Method, Outcome, Part } from './extraction/fallback-chain.js';
+export type { ChainResult, Part } from './extraction/fallback-chain.js';
 export * from './extraction/merge.js';
+export type { Method, Outcome } from './extraction/method-run.js';
 export * from './extraction/responses.js';
 export * from './extraction/scraping/scraping.js';
 export { openAudio, openAudioAnswer } from './media/audio-formats.js';

@@ -30,8 +30,8 @@ import {
   addRoutes,
   allowOrigins,
   answerErrors,
+  BodyBudget,
   createAddressOf,
-  createBodyBudget,
   createFixedWindow,
   createFixedWindowLimiter,
   createPollGuard,
@@ -389,7 +389,7 @@ const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 export function createServerContext(dependencies: AppDependencies) {
   const { clock, health, metrics, trustedProxies = [], refusedBodiesPerMinute } = dependencies;
   const refusals = createFixedWindow(clock, refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
-  const bodies = createBodyBudget({ refusals });
+  const bodies = new BodyBudget({ refusals });
   metrics?.watch({ bodies });
   return {
     ...dependencies,
@@ -401,7 +401,7 @@ export function createServerContext(dependencies: AppDependencies) {
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     addressOf: createAddressOf(trustedProxies),
     bodies,
-    uploads: createBodyBudget({ bigBodies: UPLOADS, refusals }),
+    uploads: new BodyBudget({ bigBodies: UPLOADS, refusals }),
     polls: createPollGuard(clock),
     waiting: createSemaphore(),
     drain: health.drain,
@@ -435,6 +435,6 @@ export function createAccountContext(server: AppServices) {
     clock,
     sessions: createSessionService(sessions, account.site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
-    publicBodies: createBodyBudget(PUBLIC_BODIES),
+    publicBodies: new BodyBudget(PUBLIC_BODIES),
   };
 }

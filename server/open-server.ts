@@ -28,7 +28,7 @@ import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
-import { createUsageService } from './usage/index.js';
+import { UsageService } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
 
@@ -251,7 +251,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     files,
     webhooks: events,
   } = state;
-  const usage = createUsageService({
+  const usage = new UsageService({
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,

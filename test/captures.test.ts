@@ -17,7 +17,7 @@ describe('recorded pages', () => {
   }
 
   for (const platform of PLATFORMS) {
-    it(`of ${platform} are read field by field`, async function () {
+    it(`of ${platform} are read correctly in every field`, async function () {
       this.timeout(PLATFORM_MS);
       let gateway: GatewayProcess | undefined;
       try {

@@ -33,7 +33,7 @@ describe('the comment on top of a source file', () => {
     expect(short.map(({ file }) => file)).to.deep.equal([]);
   });
 
-  it('says more than the name of the file', () => {
+  it('states more than the name of the file', () => {
     const repeating = files.filter(({ file, header }) => {
       const named = new Set(wordsOf(file));
       return new Set(wordsOf(header).filter((word) => !named.has(word))).size < OWN_WORDS;

@@ -77,7 +77,7 @@ describe('a quick run of the tests', () => {
     ]);
   });
 
-  it('begins nothing after its time, and knows how much is left', () => {
+  it('starts no file after its time, and reports the remaining number', () => {
     let now = 0;
     const queue = new QuickQueue(files, seconds, ['server/keys/keys.ts'], () => now);
     expect(queue.next()).to.deep.equal(['test/http/key-list.test.js']);

@@ -13,6 +13,7 @@ import type {
   BatchRequest,
   Clock,
   ExtractionJob,
+  ExtractResult,
   Logger,
   Submission,
   SubmitRequest,
@@ -25,27 +26,6 @@ import type { CachedResult } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
-
-/** Background extraction, if the platform's extractor allows it. */
-export interface ExtractionJobs {
-  readonly maxActive: number;
-  /** Number of queued and running jobs. */
-  active(): Promise<number>;
-  /**
-   * Returns the job of an item, joining one that is already queued or running. There is no job if the rate limit is
-   * exhausted.
-   * @throws GatewayError `queue_full`, and what the admission hooks refuse with; then nothing is consumed.
-   */
-  accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob>;
-  /** @throws GatewayError `job_not_found`. */
-  find(id: string, owner: string): Promise<ExtractionJob>;
-  /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
-  cancel(id: string, owner: string): Promise<ExtractionJob>;
-  /** Starts the workers of this process. */
-  start(): void;
-  /** Queues running jobs again. Idempotent. */
-  stop(): Promise<void>;
-}
 
 /** The job store, and its limits. */
 export interface JobsOptions {
@@ -72,26 +52,75 @@ interface JobResult {
   stale: boolean;
 }
 
-export function createExtractionJobs(options: ExtractionJobsOptions): ExtractionJobs {
-  const { store, extraction, registry, clock, logger } = options;
-  const { maxActive = DEFAULT_MAX_ACTIVE, workers = DEFAULT_WORKERS } = options;
-  let running: JobWorkers | undefined;
+/** Background extraction, if the platform's extractor allows it. */
+export class ExtractionJobs {
+  readonly maxActive: number;
+  readonly #options: ExtractionJobsOptions;
+  #running: JobWorkers | undefined;
 
-  function itemOf({ platform, link, options: extractOptions }: ExtractionJobSummary): Item {
-    const extractor = registry.extractor(platform);
-    if (!extractor)
-      throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
-    return extraction.itemOf({ extractor, link }, extractOptions);
+  constructor(options: ExtractionJobsOptions) {
+    this.#options = options;
+    this.maxActive = options.maxActive ?? DEFAULT_MAX_ACTIVE;
   }
 
-  async function run(record: JobRun, signal: AbortSignal): Promise<JobResult> {
+  /** Starts the workers of this process. */
+  start(): void {
+    const { registry, store, workers = DEFAULT_WORKERS } = this.#options;
+    const needed = registry.extractors.some(({ contribution }) => contribution.background);
+    if (!needed || workers <= 0) return;
+    const run = (record: JobRun, signal: AbortSignal) => this.#run(record, signal);
+    this.#running ??= store.work({ kind: 'extraction', concurrency: workers, run });
+  }
+
+  /** Queues running jobs again. Idempotent. */
+  async stop(): Promise<void> {
+    await this.#running?.stop();
+  }
+
+  /** Number of queued and running jobs. */
+  active(): Promise<number> {
+    return this.#options.store.active('extraction');
+  }
+
+  /**
+   * Returns the job of an item, joining one that is already queued or running. There is no job if the rate limit is
+   * exhausted.
+   * @throws GatewayError `queue_full`, and what the admission hooks refuse with; then nothing is consumed.
+   */
+  async accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob> {
+    const { owner, requestId, refresh = false, terms, keyId, group, groupShare, priority } = request;
+    const { extractor, link, options, key } = item;
+    const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options };
+    const input: JobInput = { refresh };
+    const origin = requestId === undefined ? {} : { requestId };
+    const share = { keyId, group, groupShare, priority, maxActive: this.maxActive };
+    const job = { kind: 'extraction', owner, ...origin, dedupeKey: key, summary, input, ...share } as const;
+    const { job: record, active, rateLimited, answer } = await this.#options.store.accept({ terms, job });
+    const answered = answer === undefined ? {} : { answer };
+    if (record) return { job: this.#view(record, active), ...answered };
+    if (!rateLimited) throw new Error('a job was neither accepted nor refused');
+    return { rateLimited, ...answered };
+  }
+
+  /** @throws GatewayError `job_not_found`. */
+  async find(id: string, owner: string): Promise<ExtractionJob> {
+    return this.#viewOf(kindOfJob(id) === 'extraction' ? await this.#options.store.find(id, owner) : undefined);
+  }
+
+  /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
+  async cancel(id: string, owner: string): Promise<ExtractionJob> {
+    return this.#viewOf(kindOfJob(id) === 'extraction' ? await this.#options.store.cancel(id, owner) : undefined);
+  }
+
+  async #run(record: JobRun, signal: AbortSignal): Promise<JobResult> {
+    const { extraction, clock, logger } = this.#options;
     const summary = record.summary as ExtractionJobSummary;
     const { platform, link } = summary;
     const { refresh } = record.input as JobInput;
     const startedAt = clock.monotonic();
     const fields = { platform, id: link.id, attempt: record.attempts };
     try {
-      const item = itemOf(summary);
+      const item = this.#itemOf(summary);
       const { cached, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
       logger.info('an extraction job completed', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
       return { cached, stale: cache === 'stale' };
@@ -104,7 +133,12 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
     }
   }
 
-  function view(record: JobRecord, active: number): ExtractionJob {
+  async #viewOf(record: JobRecord | undefined): Promise<ExtractionJob> {
+    if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
+    return this.#view(record, await this.active());
+  }
+
+  #view(record: JobRecord, active: number): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
     const { platform, link } = record.summary as ExtractionJobSummary;
     return {
@@ -117,73 +151,32 @@ export function createExtractionJobs(options: ExtractionJobsOptions): Extraction
       startedAt,
       finishedAt,
       error,
-      queue: { active, maxActive },
-      ...(state === 'completed' && { result: resultOf(record) }),
+      queue: { active, maxActive: this.maxActive },
+      ...(state === 'completed' && { result: this.#resultOf(record) }),
     };
   }
 
-  async function viewOf(record: JobRecord | undefined): Promise<ExtractionJob> {
-    if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
-    return view(record, await store.active('extraction'));
-  }
-
-  function resultOf({ summary, result }: JobRecord) {
-    const item = itemOf(summary as ExtractionJobSummary);
+  #resultOf({ summary, result }: JobRecord): ExtractResult {
+    const { extraction } = this.#options;
+    const item = this.#itemOf(summary as ExtractionJobSummary);
     const { cached, stale } = result as JobResult;
     const extracted: Extracted = { cached, cache: stale ? 'stale' : 'hit' };
     // Several owners may have submitted different links to it; all of them see the canonical link.
     return extraction.answer({ url: item.link.url }, item, extraction.adopt(item, extracted));
   }
 
-  return {
-    maxActive,
-    active: () => store.active('extraction'),
-    async accept(item, { owner, requestId, refresh = false, terms, ...submitter }) {
-      const { extractor, link, options: extractOptions, key } = item;
-      const summary: ExtractionJobSummary = {
-        platform: extractor.contribution.platform,
-        link,
-        options: extractOptions,
-      };
-      const input: JobInput = { refresh };
-      const origin = requestId === undefined ? {} : { requestId };
-      const { keyId, group, groupShare, priority } = submitter;
-      const share = { keyId, group, groupShare, priority, maxActive };
-      const job = { kind: 'extraction', owner, ...origin, dedupeKey: key, summary, input, ...share } as const;
-      const { job: record, active, rateLimited, answer } = await store.accept({ terms, job });
-      const answered = answer === undefined ? {} : { answer };
-      if (record) return { job: view(record, active), ...answered };
-      if (!rateLimited) throw new Error('a job was neither accepted nor refused');
-      return { rateLimited, ...answered };
-    },
-    async find(id, owner) {
-      return viewOf(kindOfJob(id) === 'extraction' ? await store.find(id, owner) : undefined);
-    },
-    async cancel(id, owner) {
-      return viewOf(kindOfJob(id) === 'extraction' ? await store.cancel(id, owner) : undefined);
-    },
-    start() {
-      const needed = registry.extractors.some(({ contribution }) => contribution.background);
-      if (needed && workers > 0) running ??= store.work({ kind: 'extraction', concurrency: workers, run });
-    },
-    async stop() {
-      await running?.stop();
-    },
-  };
+  #itemOf({ platform, link, options }: ExtractionJobSummary): Item {
+    const extractor = this.#options.registry.extractor(platform);
+    if (!extractor)
+      throw new GatewayError('plugin_unavailable', 'The platform of this job is not ready.', { platform });
+    return this.#options.extraction.itemOf({ extractor, link }, options);
+  }
 }
 
 /** Links of one batch that are processed concurrently. */
 const CONCURRENCY = 8;
 /** Deadline of everything in a batch that is not a job. */
 const BATCH_MS = 30_000;
-
-/** Requests that may be answered with a job. */
-export interface Submissions {
-  submit(request: SubmitRequest): Promise<Submission>;
-  submitBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
-  /** @throws GatewayError `queue_full` if every link would need a job and the queue is full. */
-  checkQueue(request: BatchRequest): Promise<void>;
-}
 
 export interface SubmissionsOptions {
   extraction: ExtractionService;
@@ -194,39 +187,25 @@ export interface SubmissionsOptions {
 
 type Settled = { extracted: Extracted } | { refusal: GatewayError } | AcceptedJob;
 
-export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptions): Submissions {
-  async function settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
-    if (!jobs || !item.extractor.contribution.background) {
-      return { extracted: (await extraction.readCached(item)) ?? (await extraction.fetch(item, request.signal)) };
-    }
-    if (!request.refresh) {
-      try {
-        const extracted = await extraction.readCached(item);
-        if (extracted) return { extracted };
-      } catch (error) {
-        if (isGatewayError(error)) return { refusal: error };
-        throw error;
-      }
-    }
-    return jobs.accept(item, request);
+/** Requests that may be answered with a job. */
+export class Submissions {
+  readonly #extraction: ExtractionService;
+  readonly #jobs: ExtractionJobs | undefined;
+  readonly #logger: Logger;
+
+  constructor({ extraction, jobs, logger }: SubmissionsOptions) {
+    this.#extraction = extraction;
+    this.#jobs = jobs;
+    this.#logger = logger;
   }
 
-  /** The target of a short link is not known yet, so it counts as one that needs a job. */
-  async function needsJob(request: SubmitRequest): Promise<boolean> {
-    try {
-      const target = extraction.match(request.url);
-      if (target.link.kind === 'short_link') return true;
-      if (!target.extractor.contribution.background) return false;
-      return request.refresh || !(await extraction.readCached(await extraction.identify(request)));
-    } catch (error) {
-      // An invalid link needs no job.
-      if (isGatewayError(error)) return false;
-      throw error;
-    }
+  async submit(request: SubmitRequest): Promise<Submission> {
+    const item = await this.#extraction.identify(request);
+    const outcome = await this.#settle(item, request);
+    return 'extracted' in outcome ? { result: this.#extraction.answer(request, item, outcome.extracted) } : outcome;
   }
 
-  async function submitBatch(request: BatchRequest): Promise<readonly BatchItem[]> {
-    const { urls, signal, ...extractOptions } = request;
+  async submitBatch({ urls, signal, ...options }: BatchRequest): Promise<readonly BatchItem[]> {
     // Not `withDeadline`: a batch that is late still answers, with the results it has.
     const late = new AbortController();
     const timer = setTimeout(() => {
@@ -238,44 +217,73 @@ export function createSubmissions({ extraction, jobs, logger }: SubmissionsOptio
     // processed.
     const settled = new Map<string, Promise<Settled>>();
 
-    async function one(url: string): Promise<BatchItem> {
+    const answer = async (url: string): Promise<BatchItem> => {
       try {
         signal?.throwIfAborted();
-        const single = { ...extractOptions, url, signal: ending };
-        const item = await extraction.identify(single);
-        const shared = settled.get(item.key) ?? settle(item, single);
-        settled.set(item.key, shared);
-        const outcome = await shared;
-        if ('job' in outcome) return { url, job: outcome.job };
-        if ('extracted' in outcome) return { url, result: extraction.answer(single, item, outcome.extracted) };
-        throw 'refusal' in outcome ? outcome.refusal : new Error('a batch brought terms');
+        return await this.#answerOne({ ...options, url, signal: ending }, settled);
       } catch (error) {
         signal?.throwIfAborted();
         if (isGatewayError(error)) return { url, error };
-        logger.error('a link of a batch failed unexpectedly', { error });
+        this.#logger.error('a link of a batch failed unexpectedly', { error });
         return { url, error: new GatewayError('internal_error', 'The gateway failed.') };
       }
-    }
+    };
 
     try {
       const limit = pLimit(CONCURRENCY);
-      return await Promise.all(urls.map((url) => limit(one, url)));
+      return await Promise.all(urls.map((url) => limit(answer, url)));
     } finally {
       clearTimeout(timer);
     }
   }
 
-  return {
-    submitBatch,
-    async checkQueue({ urls, ...extractOptions }) {
-      if (!jobs || (await jobs.active()) < jobs.maxActive) return;
-      for (const url of urls) if (!(await needsJob({ ...extractOptions, url }))) return;
-      throw queueFull();
-    },
-    async submit(request) {
-      const item = await extraction.identify(request);
-      const outcome = await settle(item, request);
-      return 'extracted' in outcome ? { result: extraction.answer(request, item, outcome.extracted) } : outcome;
-    },
-  };
+  async #answerOne(request: SubmitRequest, settled: Map<string, Promise<Settled>>): Promise<BatchItem> {
+    const { url } = request;
+    const item = await this.#extraction.identify(request);
+    const shared = settled.get(item.key) ?? this.#settle(item, request);
+    settled.set(item.key, shared);
+    const outcome = await shared;
+    if ('job' in outcome) return { url, job: outcome.job };
+    if ('extracted' in outcome) return { url, result: this.#extraction.answer(request, item, outcome.extracted) };
+    throw 'refusal' in outcome ? outcome.refusal : new Error('a batch brought terms');
+  }
+
+  async #settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
+    const extraction = this.#extraction;
+    if (!this.#jobs || !item.extractor.contribution.background) {
+      return { extracted: (await extraction.readCached(item)) ?? (await extraction.fetch(item, request.signal)) };
+    }
+    if (!request.refresh) {
+      try {
+        const extracted = await extraction.readCached(item);
+        if (extracted) return { extracted };
+      } catch (error) {
+        if (isGatewayError(error)) return { refusal: error };
+        throw error;
+      }
+    }
+    return this.#jobs.accept(item, request);
+  }
+
+  /** @throws GatewayError `queue_full` if every link would need a job and the queue is full. */
+  async checkQueue({ urls, ...options }: BatchRequest): Promise<void> {
+    if (!this.#jobs || (await this.#jobs.active()) < this.#jobs.maxActive) return;
+    for (const url of urls) if (!(await this.#needsJob({ ...options, url }))) return;
+    throw queueFull();
+  }
+
+  /** The target of a short link is not known yet, so it counts as one that needs a job. */
+  async #needsJob(request: SubmitRequest): Promise<boolean> {
+    const extraction = this.#extraction;
+    try {
+      const target = extraction.match(request.url);
+      if (target.link.kind === 'short_link') return true;
+      if (!target.extractor.contribution.background) return false;
+      return request.refresh || !(await extraction.readCached(await extraction.identify(request)));
+    } catch (error) {
+      // An invalid link needs no job.
+      if (isGatewayError(error)) return false;
+      throw error;
+    }
+  }
 }

@@ -24,17 +24,11 @@ import {
   type RequestOptions,
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
-import {
-  type Checked,
-  closestMatch,
-  createValidator,
-  GatewayError,
-  isGatewayError,
-  type Validator,
-} from '../runtime/index.js';
+import { type Checked, createValidator, GatewayError, isGatewayError } from '../runtime/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { AudioLinks } from './mp3-files.js';
-import { type CachedResult, createResultCache, createSingleFlight } from './result-cache.js';
+import { readRequestOptions, requestOptionsKey } from './request-options.js';
+import { type CachedResult, ResultCache, SingleFlight } from './result-cache.js';
 
 /**
  * What determines the result of a job beside its input. It says nothing about the caller. The `summary` of its record.
@@ -68,25 +62,6 @@ export interface ExtractionOptions {
   meter?: Meter;
 }
 
-/** From a link, as people paste it, to a checked document: match → cache → single flight per link → extractor → check → audio link. */
-export interface ExtractionService {
-  match(url: unknown): Target;
-  extract(request: ExtractRequest): Promise<ExtractResult>;
-  /** Returns the item that a request names; a short link is resolved. */
-  identify(request: ExtractRequest): Promise<Item>;
-  /** Returns the item of a link that is matched already; a short link is not resolved. */
-  itemOf(target: Target, options: RequestOptions): Item;
-  /** From the cache, if it is fresh. @throws GatewayError if a definitive refusal is cached. */
-  readCached(item: Item): Promise<Extracted | undefined>;
-  /** Fetches from the source; during an outage, an older result is returned. */
-  fetch(item: Item, signal: AbortSignal | undefined): Promise<Extracted>;
-  /** Fetches from the source, without fallback to an older result. */
-  refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted>;
-  answer(request: ExtractRequest, item: Target, extracted: Extracted): ExtractResult;
-  /** Caches what another process fetched. The same extraction always results in the same object. */
-  adopt(item: Item, extracted: Extracted): Extracted;
-}
-
 export interface Target {
   extractor: Registered<Extractor>;
   link: LinkRef;
@@ -104,40 +79,45 @@ export interface Extracted {
   cache: CacheUse;
 }
 
-export function createExtractionService(options: ExtractionOptions): ExtractionService {
-  const { registry, host, clock, cache, meter } = options;
-  const results = createResultCache({ cache, clock, ttlMs: options.cacheTtlMs });
-  const flights = createSingleFlight<CachedResult>();
-  const walks = createSingleFlight<string>();
-  const walked = new LRUCache<string, string>({
-    max: 10_000,
-    ttl: SHORT_LINK_MS,
-    ttlResolution: 0,
-    perf: { now: () => clock.monotonic() },
-  });
-
+/** From a link, as people paste it, to a checked document: match → cache → single flight per link → extractor → check → audio link. */
+export class ExtractionService {
+  readonly #options: ExtractionOptions;
+  readonly #results: ResultCache;
+  readonly #flights = new SingleFlight<CachedResult>();
+  readonly #walks = new SingleFlight<string>();
+  /** Where short links lead. */
+  readonly #walked: LRUCache<string, string>;
   /**
    * Results of `match` by the link as sent and by the parsed link, including refusals. One request needs the result
    * several times (when the route consumes the rate limit, when the queue is checked, for the extraction), but
    * extractors are called once.
    */
-  const matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
-  function match(text: unknown): Target {
+  readonly #matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
+
+  constructor(options: ExtractionOptions) {
+    const { cache, clock, cacheTtlMs } = options;
+    this.#options = options;
+    this.#results = new ResultCache({ cache, clock, ttlMs: cacheTtlMs });
+    const perf = { now: () => clock.monotonic() };
+    this.#walked = new LRUCache({ max: 10_000, ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
+  }
+
+  match(text: unknown): Target {
     // Parsing a link takes longer than a lookup. Long texts are not cached, since they may be mostly white space.
     const key = typeof text === 'string' && text.length <= MAX_CACHED_TEXT ? text : undefined;
-    let known = key === undefined ? undefined : matched.get(key);
+    let known = key === undefined ? undefined : this.#matched.get(key);
     if (!known) {
       const url = parseLinkText(text);
-      known = matched.get(url.href) ?? matchOnce(url);
-      if (key !== undefined) matched.set(key, known);
+      known = this.#matched.get(url.href) ?? this.#matchOnce(url);
+      if (key !== undefined) this.#matched.set(key, known);
     }
     if (isGatewayError(known)) throw known;
     return known;
   }
 
-  const linkForms = () => registry.extractors.flatMap(({ contribution }) => contribution.linkForms);
-
-  function matchOnce(url: URL): Target | GatewayError {
+  #matchOnce(url: URL): Target | GatewayError {
+    const { registry } = this.#options;
+    const linkForms = () => registry.extractors.flatMap(({ contribution }) => contribution.linkForms);
     let result: Target | GatewayError;
     try {
       result = matchPasted(url, (one) => registry.matchLink(one), linkForms);
@@ -145,47 +125,45 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
       if (!isGatewayError(error)) throw error;
       result = error;
     }
-    matched.set(url.href, result);
+    this.#matched.set(url.href, result);
     return result;
   }
 
-  async function resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
-    const { contribution } = extractor;
-    const { resolve } = contribution;
-    if (!resolve) throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
-    // Not by its code: the same code may exist on several paths and hosts with different targets.
-    const key = `${contribution.platform}:${link.url}${accessKey(link)}`;
-    let leadsTo = walked.get(key);
-    if (leadsTo === undefined) {
-      leadsTo = await walks.join(key, signal, (walkSignal) =>
-        host.call('extractor', extractor.entry, walkSignal, async (callSignal) => {
-          return (await resolve.call(contribution, { link, signal: callSignal })).href;
-        }),
-      );
-      walked.set(key, leadsTo, link.moves ? { ttl: MOVING_LINK_MS } : {});
-    }
-    try {
-      return match(leadsTo);
-    } catch (cause) {
-      throw new GatewayError(
-        'redirected_to_unsupported',
-        'The short link leads to something that is not an item of a supported platform.',
-        { reason: new URL(leadsTo).hostname, cause },
-      );
-    }
+  async extract(request: ExtractRequest): Promise<ExtractResult> {
+    const item = await this.identify(request);
+    const { only, signal } = request;
+    const extracted =
+      only === undefined
+        ? ((await this.readCached(item)) ?? (await this.fetch(item, signal)))
+        : await this.#fetchAlone(item, only, signal);
+    return this.answer(request, item, extracted);
+  }
+
+  /** Returns the item that a request names; a short link is resolved. */
+  async identify(request: ExtractRequest): Promise<Item> {
+    const matched = this.match(request.url);
+    const target = matched.link.kind === 'short_link' ? await this.#walk(matched, request.signal) : matched;
+    const { contribution } = target.extractor;
+    return this.itemOf(target, readRequestOptions(contribution, request, this.#options.registry));
+  }
+
+  /** Returns the item of a link that is matched already; a short link is not resolved. */
+  itemOf(target: Target, options: RequestOptions): Item {
+    return { ...target, options, key: cacheKey(target, options) };
   }
 
   /**
    * The resolved URL of a short link. The source was asked, so an error contains the attempt, like any other method.
    */
-  async function walk(from: Target, signal: AbortSignal | undefined): Promise<Target> {
+  async #walk(from: Target, signal: AbortSignal | undefined): Promise<Target> {
+    const { clock } = this.#options;
     const begun = clock.monotonic();
     let target = from;
     try {
       for (let hops = 0; target.link.kind === 'short_link'; hops += 1) {
         if (hops === MAX_SHORT_LINKS)
           throw new GatewayError('short_link_dead', 'The short link leads to an endless chain of short links.');
-        target = await resolveShortLink(target, signal);
+        target = await this.#resolveShortLink(target, signal);
       }
       return target;
     } catch (error) {
@@ -196,11 +174,75 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  async function ask(
+  async #resolveShortLink({ extractor, link }: Target, signal: AbortSignal | undefined): Promise<Target> {
+    const { contribution, entry } = extractor;
+    const { resolve } = contribution;
+    if (!resolve) throw new GatewayError('unsupported_link', 'Short links of this platform are not supported.');
+    // Not by its code: the same code may exist on several paths and hosts with different targets.
+    const key = `${contribution.platform}:${link.url}${accessKey(link)}`;
+    let leadsTo = this.#walked.get(key);
+    if (leadsTo === undefined) {
+      leadsTo = await this.#walks.join(key, signal, (walkSignal) =>
+        this.#options.host.call('extractor', entry, walkSignal, async (callSignal) => {
+          return (await resolve.call(contribution, { link, signal: callSignal })).href;
+        }),
+      );
+      this.#walked.set(key, leadsTo, link.moves ? { ttl: MOVING_LINK_MS } : {});
+    }
+    try {
+      return this.match(leadsTo);
+    } catch (cause) {
+      throw new GatewayError(
+        'redirected_to_unsupported',
+        'The short link leads to something that is not an item of a supported platform.',
+        { reason: new URL(leadsTo).hostname, cause },
+      );
+    }
+  }
+
+  /** From the cache, if it is fresh. @throws GatewayError if a definitive refusal is cached. */
+  async readCached(item: Item): Promise<Extracted | undefined> {
+    const cached = await this.#results.fresh(item.key);
+    return cached && this.#count(item, { cached, cache: 'hit' });
+  }
+
+  /** Fetches from the source; during an outage, an older result is returned. */
+  async fetch(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
+    try {
+      return await this.refresh(item, signal);
+    } catch (error) {
+      const cached = isGatewayError(error) && isOutage(error) ? await this.#results.stale(item.key) : undefined;
+      if (!cached) throw error;
+      return this.#count(item, { cached, cache: 'stale' });
+    }
+  }
+
+  /** Fetches from the source, without fallback to an older result. */
+  async refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
+    const cached = await this.#flights.join(item.key, signal, (flightSignal) => this.#fetchAnew(item, flightSignal));
+    return this.#count(item, { cached, cache: 'miss' });
+  }
+
+  async #fetchAnew(item: Item, signal: AbortSignal): Promise<CachedResult> {
+    try {
+      return this.#results.keep(item.key, await this.#ask(item, { options: item.options }, signal));
+    } catch (error) {
+      if (isGatewayError(error)) this.#results.keepRefusal(item.key, error);
+      throw error;
+    }
+  }
+
+  async #fetchAlone(item: Item, only: string, signal: AbortSignal | undefined): Promise<Extracted> {
+    const extraction = await this.#ask(item, { options: item.options, only }, signal);
+    return { cached: { extraction, fetchedAt: this.#options.clock.now() }, cache: 'miss' };
+  }
+
+  async #ask(
     { extractor, link }: Target,
     call: Pick<ExtractCall, 'options' | 'only'>,
     signal: AbortSignal | undefined,
   ): Promise<Extraction> {
+    const { host } = this.#options;
     const { contribution, entry } = extractor;
     const { platform } = contribution;
     try {
@@ -216,29 +258,27 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
     }
   }
 
-  async function fetchAnew(
-    target: Target,
-    key: string,
-    extract: RequestOptions,
-    signal: AbortSignal,
-  ): Promise<CachedResult> {
-    try {
-      return results.keep(key, await ask(target, { options: extract }, signal));
-    } catch (error) {
-      if (isGatewayError(error)) results.keepRefusal(key, error);
-      throw error;
-    }
+  #count({ extractor }: Item, extracted: Extracted): Extracted {
+    const { platform } = extractor.contribution;
+    this.#options.meter?.extractionAnswered({ platform, cache: extracted.cache });
+    return extracted;
   }
 
-  function answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
+  /** Caches what another process fetched. The same extraction always results in the same object. */
+  adopt({ key }: Item, { cached, cache }: Extracted): Extracted {
+    return { cached: this.#results.adopt(key, cached), cache };
+  }
+
+  answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
+    const { clock, audioLinks, audioExpected } = this.#options;
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
-    const audioLink = offered ? options.audioLinks?.sign(target.link, clock.now()) : undefined;
+    const audioLink = offered ? audioLinks?.sign(target.link, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
     const limitations = [...(extraction.limitations ?? [])];
     if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
-    if (offered && !audioLink && options.audioExpected) limitations.push('mp3_unavailable');
+    if (offered && !audioLink && audioExpected) limitations.push('mp3_unavailable');
     return {
       platform: contribution.platform,
       inputUrl: request.url,
@@ -252,69 +292,6 @@ export function createExtractionService(options: ExtractionOptions): ExtractionS
       identity: extraction,
     };
   }
-
-  function itemOf(target: Target, extract: RequestOptions): Item {
-    return { ...target, options: extract, key: cacheKey(target, extract) };
-  }
-
-  async function identify(request: ExtractRequest): Promise<Item> {
-    const matched = match(request.url);
-    const target = matched.link.kind === 'short_link' ? await walk(matched, request.signal) : matched;
-    const { contribution } = target.extractor;
-    return itemOf(target, readRequestOptions(contribution, request, registry));
-  }
-
-  const platformOf = ({ extractor }: Item) => extractor.contribution.platform;
-
-  function count(platform: string, extracted: Extracted): Extracted {
-    meter?.extractionAnswered({ platform, cache: extracted.cache });
-    return extracted;
-  }
-
-  async function readCached(item: Item): Promise<Extracted | undefined> {
-    const cached = await results.fresh(item.key);
-    return cached && count(platformOf(item), { cached, cache: 'hit' });
-  }
-
-  async function refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
-    const { key } = item;
-    const cached = await flights.join(key, signal, (flightSignal) => fetchAnew(item, key, item.options, flightSignal));
-    return count(platformOf(item), { cached, cache: 'miss' });
-  }
-
-  async function fetch(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
-    try {
-      return await refresh(item, signal);
-    } catch (error) {
-      const cached = isGatewayError(error) && isOutage(error) ? await results.stale(item.key) : undefined;
-      if (!cached) throw error;
-      return count(platformOf(item), { cached, cache: 'stale' });
-    }
-  }
-
-  async function fetchAlone(item: Item, only: string, signal: AbortSignal | undefined): Promise<Extracted> {
-    const extraction = await ask(item, { options: item.options, only }, signal);
-    return { cached: { extraction, fetchedAt: clock.now() }, cache: 'miss' };
-  }
-
-  return {
-    match,
-    identify,
-    itemOf,
-    readCached,
-    fetch,
-    refresh,
-    answer,
-    adopt: ({ key }, { cached, cache: use }) => ({ cached: results.adopt(key, cached), cache: use }),
-    async extract(request) {
-      const item = await identify(request);
-      const extracted =
-        request.only === undefined
-          ? ((await readCached(item)) ?? (await fetch(item, request.signal)))
-          : await fetchAlone(item, request.only, request.signal);
-      return answer(request, item, extracted);
-    },
-  };
 }
 
 /**
@@ -367,91 +344,4 @@ const productData = createValidator(ProductDataSchema);
 /** Checks a document against the schema of its kind, which allows no unknown fields. */
 export function checkDocument(data: ExtractionData): Checked<ExtractionData> {
   return ('product' in data ? productData : postData).check(data);
-}
-
-/*
- * The options of a request that change what an extractor fetches. Each extractor declares its own (`requestOptions`), and
- * gets all of them, with defaults. One request may be for links of several platforms, so an option that another extractor
- * of the gateway declares is left out; an option that none declares is refused.
- */
-
-const validators = new WeakMap<object, Validator<unknown>>();
-const defaults = new WeakMap<object, RequestOptions>();
-const NONE: RequestOptions = Object.freeze({});
-
-/** The extractor's options for a request that sets none. */
-export function defaultRequestOptions({ requestOptions }: Pick<Extractor, 'requestOptions'>): RequestOptions {
-  if (!requestOptions) return NONE;
-  const known = defaults.get(requestOptions) ?? Object.freeze(checked(requestOptions, {}));
-  defaults.set(requestOptions, known);
-  return known;
-}
-
-/**
- * The extractor's options for a request, with defaults.
- * @param registry Every extractor of the gateway.
- * @throws GatewayError `unsupported_parameter` for an option that no extractor declares, `invalid_value` for a value that
- *   the extractor's schema does not allow; `param` is the option, as the request calls it.
- */
-export function readRequestOptions(
-  extractor: Extractor,
-  { options: given, optionName }: Pick<ExtractRequest, 'options' | 'optionName'>,
-  registry: Pick<Registry, 'extractors'>,
-): RequestOptions {
-  const own: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(given ?? NONE)) {
-    if (value === undefined) continue;
-    if (declares(extractor, name)) own[name] = value;
-    else if (!registry.extractors.some(({ contribution }) => declares(contribution, name)))
-      throw unknownOption(name, registry);
-  }
-  const { requestOptions } = extractor;
-  return requestOptions && Object.keys(own).length > 0
-    ? checked(requestOptions, own, optionName)
-    : defaultRequestOptions(extractor);
-}
-
-/** The options as text for cache keys: equal texts mean equal results. Undefined if the extractor has none. */
-export function requestOptionsKey({ requestOptions }: Extractor, options: RequestOptions): string | undefined {
-  const names = Object.keys(requestOptions?.properties ?? {});
-  if (names.length === 0) return undefined;
-  return names.map((name) => textOf(options[name])).join(':');
-}
-
-/** Words that no other value has as its text. */
-const WORD = /^(?!(?:true|false|null|undefined)$)[A-Za-z][\w-]*$/;
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' && WORD.test(value)
-    ? value
-    : encodeURIComponent(JSON.stringify(value) ?? 'undefined');
-}
-
-function declares({ requestOptions }: Extractor, name: string): boolean {
-  return requestOptions !== undefined && Object.hasOwn(requestOptions.properties, name);
-}
-
-function checked(
-  schema: NonNullable<Extractor['requestOptions']>,
-  options: RequestOptions,
-  optionName = (option: string) => option,
-): RequestOptions {
-  const validator = validators.get(schema) ?? createValidator(schema);
-  validators.set(schema, validator);
-  const result = validator.check(options);
-  if (result.ok) return result.value as RequestOptions;
-  const { path = '', message = 'is not valid' } = result.issues[0] ?? {};
-  const [option = '', ...inner] = path.split('.');
-  const param = optionName(option);
-  throw new GatewayError('invalid_value', `The option ${[param, ...inner].join('.')} ${message}.`, { param });
-}
-
-function unknownOption(name: string, { extractors }: Pick<Registry, 'extractors'>): GatewayError {
-  const options = extractors.flatMap(({ contribution }) => Object.keys(contribution.requestOptions?.properties ?? {}));
-  const known = [...new Set(options)];
-  const shown = name.slice(0, 100);
-  const match = closestMatch(shown, known);
-  const offered = match === undefined ? `Known: ${known.join(', ') || 'none'}.` : `Did you mean "${match}"?`;
-  const message = `No platform has the request option ${JSON.stringify(shown)}. ${offered}`;
-  return new GatewayError('unsupported_parameter', message, { param: shown });
 }

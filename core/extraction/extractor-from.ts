@@ -17,7 +17,8 @@ import type {
   PluginContext,
 } from '../contracts/index.js';
 import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
-import { type ChainResult, createFallbackChain, type Method, type Outcome, type Part } from './fallback-chain.js';
+import { type ChainResult, FallbackChain, type Part } from './fallback-chain.js';
+import { type Method, type Outcome } from './method-run.js';
 
 /** One call of an extractor, as its methods get it. */
 export interface ItemCall<Item, State = undefined> extends Pick<ExtractCall, 'link' | 'options'> {
@@ -78,7 +79,7 @@ export function extractorFrom<Item, State = undefined>(
 ): Extractor {
   const { methods, isEnough, isWorthwhile, assemble, explain, resolveAudio, begin, ...rest } = declaration;
   const { budgetMs, methodMs, maxCost, ...contract } = rest;
-  const chain = createFallbackChain<readonly Item[], RecordingCall<Item, State>>({
+  const chain = new FallbackChain<readonly Item[], RecordingCall<Item, State>>({
     platform: contract.platform,
     clock,
     logger,
@@ -104,7 +105,7 @@ export function extractorFrom<Item, State = undefined>(
 
   return {
     ...contract,
-    methods: chain.methods,
+    methods: () => chain.methods(),
     async extract(request) {
       const result = await run(request);
       const { partial } = result;

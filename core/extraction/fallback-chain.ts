@@ -8,65 +8,16 @@
  */
 
 import type { Clock, Logger, MethodState } from '../contracts/index.js';
-import { inSpan } from '../observability/index.js';
 import {
   type Attempt,
-  boundedWait,
+  CoolDown,
   type Cooling,
-  createCoolDown,
   type DefinitiveCode,
   failureMessage,
   GatewayError,
-  isDefinitiveCode,
-  isGatewayError,
-  isTransientCode,
-  missingPackageError,
   type TransientCode,
-  watchAborted,
-  withDeadline,
 } from '../runtime/index.js';
-
-/** One way to get an item's data. List methods best first. */
-export interface Method<Found, Call> {
-  /** Stable, snake_case; shown in `extraction_method`, `provenance.sources` and `error.attempts`. */
-  readonly name: string;
-  /**
-   * Estimated cost in units of one plain HTTP fetch; a chain with `maxCost` stops before a method that would exceed it.
-   */
-  readonly cost: number;
-  /** True if a definitive refusal by this method ends the chain; false if it is only one vote. */
-  readonly definitive: boolean;
-  /** Adjacent methods of one group run concurrently. */
-  readonly group?: string;
-  /** True if it only adds to what other methods found: a platform does not work by it alone. Default false. */
-  readonly supplements?: boolean;
-  /** Whether this gateway has what the method needs (a configured key, a browser). Default: yes. */
-  available?(): boolean;
-  /** Whether the method is worth trying for this call. Default: yes. */
-  usable?(call: Call): boolean;
-  run(call: Call, signal: AbortSignal): Promise<Outcome<Found>>;
-}
-
-/** The outcome of a method. A method may also throw a GatewayError; any other error counts as `upstream_changed`. */
-export type Outcome<Found> =
-  /** Data of the requested item, perhaps not all of it. */
-  | { kind: 'found'; found: Found; limitations?: readonly string[] | undefined }
-  /** The platform refused, with a reason. `found` contains data that could be read anyway. */
-  | {
-      kind: 'definitive';
-      code: DefinitiveCode;
-      reason?: string | undefined;
-      found?: Found | undefined;
-      limitations?: readonly string[] | undefined;
-    }
-  /** No conclusion about the item. */
-  | {
-      kind: 'transient';
-      code: TransientCode;
-      reason?: string | undefined;
-      retryAfterSeconds?: number | undefined;
-      cause?: unknown;
-    };
+import { isOverdue, type Method, missingPackageOf, type Outcome, runMethod, type Transient } from './method-run.js';
 
 export interface FallbackChainOptions<Found, Call> {
   methods: readonly Method<Found, Call>[];
@@ -107,18 +58,6 @@ export interface ChainResult<Found> {
   partial: boolean;
 }
 
-/** Runs methods one after the other and keeps the cool-down of each method between runs. */
-export interface FallbackChain<Found, Call> {
-  /**
-   * With `only`, that method alone runs, and its data is always worth an answer.
-   * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of an aborted signal, unless it is
-   *   a deadline: then the run ends with the data it has.
-   */
-  run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>>;
-  /** The current state of every method, in listed order. */
-  methods(): MethodState[];
-}
-
 /**
  * If a definitive method returns one of these codes, no data of the item may be shown, even if other methods found
  * some.
@@ -138,118 +77,157 @@ export interface Tried<Found> {
 }
 
 /**
- * Methods run in the given order, adjacent methods of one group concurrently, until `isEnough` or a definitive refusal.
- * A method that keeps failing cools down. If nothing else succeeded, methods that cool down
- * for unreadable answers are tried anyway, one call at a time.
+ * Runs methods one after the other and keeps the cool-down of each method between runs. Methods run in the given order,
+ * adjacent methods of one group concurrently, until `isEnough` or a definitive refusal. If nothing else succeeded,
+ * methods that cool down for unreadable answers are tried anyway, one call at a time.
  */
-export function createFallbackChain<Found, Call>(
-  options: FallbackChainOptions<Found, Call>,
-): FallbackChain<Found, Call> {
-  const { methods, clock, logger, platform, isEnough, isWorthwhile } = options;
-  const { budgetMs = BUDGET_MS, methodMs = METHOD_MS, maxCost = Number.POSITIVE_INFINITY } = options;
-  const coolDown = createCoolDown({ clock, random: options.random ?? Math.random });
+export class FallbackChain<Found, Call> {
+  readonly #options: FallbackChainOptions<Found, Call>;
+  readonly #coolDown: CoolDown;
 
-  async function run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>> {
-    signal.throwIfAborted();
-    const wanted = only === undefined ? methods : methods.filter(({ name }) => name === only);
-    const start = clock.monotonic();
-    const tried = new Map<string, Tried<Found>>();
-    let spent = 0;
-
-    const list = () => methods.map((method) => tried.get(method.name)).filter((one) => one !== undefined);
-    const isDone = () => {
-      const state = summarize(list());
-      return state.ruled || isEnough(state.parts, call);
-    };
-    const leave = (method: Method<Found, Call>, outcome: string, late = false) =>
-      tried.set(method.name, {
-        method: method.name,
-        definitive: method.definitive,
-        attempt: { method: method.name, outcome, ms: 0 },
-        late,
-      });
-
-    async function attempt(method: Method<Found, Call>): Promise<void> {
-      const left = budgetMs - (clock.monotonic() - start);
-      if (left <= 0 || isOverdue(signal)) {
-        leave(method, 'skipped', true);
-        return;
-      }
-      const run = await runMethod({ method, call, signal, limitMs: Math.min(methodMs, left), clock, logger, platform });
-      // A method that had less than its full time, or that lacks a package, is not counted as failed.
-      const isCounted = !(run.cut && (left < methodMs || isOverdue(signal))) && !missingPackageOf(run.outcome);
-      if (isCounted) coolDown.report(method.name, run.outcome);
-      tried.set(method.name, {
-        method: method.name,
-        definitive: method.definitive,
-        attempt: { method: method.name, outcome: nameOf(run.outcome), ms: run.ms },
-        outcome: run.outcome,
-      });
-    }
-
-    async function step(group: readonly Method<Found, Call>[]): Promise<void> {
-      const ready = group.filter((method) => {
-        const affordable = spent + method.cost <= maxCost;
-        if (!affordable || method.available?.() === false || method.usable?.(call) === false) leave(method, 'skipped');
-        else if (coolDown.isCooling(method.name)) leave(method, 'resting');
-        else {
-          spent += method.cost;
-          return true;
-        }
-        return false;
-      });
-      await Promise.all(ready.map(attempt));
-    }
-
-    for (const group of groupNeighbours(wanted)) {
-      await step(group);
-      if (isDone()) break;
-    }
-    if (!isDone() && !isWorthwhile(summarize(list()).parts, call)) {
-      for (const method of methods) {
-        const wasCooling = tried.get(method.name)?.attempt.outcome === 'resting';
-        if (!wasCooling || spent + method.cost > maxCost || !coolDown.beginProbe(method.name)) continue;
-        spent += method.cost;
-        try {
-          await attempt(method);
-        } finally {
-          coolDown.endProbe(method.name);
-        }
-        if (isDone() || isWorthwhile(summarize(list()).parts, call)) break;
-      }
-    }
-    return conclude(list(), call, only !== undefined);
+  constructor(options: FallbackChainOptions<Found, Call>) {
+    this.#options = options;
+    this.#coolDown = new CoolDown({ clock: options.clock, random: options.random ?? Math.random });
   }
 
-  function conclude(tried: readonly Tried<Found>[], call: Call, alone: boolean): ChainResult<Found> {
+  /**
+   * With `only`, that method alone runs, and its data is always worth an answer.
+   * @throws GatewayError with `attempts`, by the precedence of outcomes; the reason of an aborted signal, unless it is
+   *   a deadline: then the run ends with the data it has.
+   */
+  async run(call: Call, signal: AbortSignal, only?: string): Promise<ChainResult<Found>> {
+    signal.throwIfAborted();
+    const { methods, isWorthwhile, isEnough, platform } = this.#options;
+    const run = new ChainRun(this.#options, this.#coolDown, call, signal);
+    await run.tryEach(only === undefined ? methods : methods.filter(({ name }) => name === only));
+    await run.probe();
+    const { tried } = run;
     const { parts, restriction, refused, limitations } = summarize(tried);
     const attempts = tried.map((one) => one.attempt);
-    if (refused || !(isWorthwhile(parts, call) || (alone && parts.length > 0))) {
-      throw decide({ tried, cooling: (method) => coolDown.cooling(method) }).with({ attempts, platform });
+    const isAnswer = isWorthwhile(parts, call) || (only !== undefined && parts.length > 0);
+    if (refused || !isAnswer) {
+      throw decide({ tried, cooling: (method) => this.#coolDown.cooling(method) }).with({ attempts, platform });
     }
-    const failed = tried.some(
-      (one) => one.late || one.outcome?.kind === 'transient' || one.attempt.outcome === 'resting',
-    );
-    return {
-      parts,
-      attempts,
-      limitations,
-      ...(restriction && { restriction }),
-      partial: failed && !isEnough(parts, call),
-    };
+    const failed = tried.some((one) => one.late || one.outcome?.kind === 'transient' || wasCooling(one));
+    const partial = failed && !isEnough(parts, call);
+    return { parts, attempts, limitations, ...(restriction && { restriction }), partial };
   }
 
-  function stateOf({ name, available, supplements }: Method<Found, Call>): MethodState {
-    const cooling = coolDown.cooling(name);
-    return {
-      name,
-      available: available?.() ?? true,
-      ...(supplements && { supplements }),
-      ...(cooling && { coolDown: { code: cooling.code, seconds: Math.ceil(cooling.remainingMs / 1000) } }),
-    };
+  /** The current state of every method, in listed order. */
+  methods(): MethodState[] {
+    return this.#options.methods.map(({ name, available, supplements }) => {
+      const cooling = this.#coolDown.cooling(name);
+      return {
+        name,
+        available: available?.() ?? true,
+        ...(supplements && { supplements }),
+        ...(cooling && { coolDown: { code: cooling.code, seconds: Math.ceil(cooling.remainingMs / 1000) } }),
+      };
+    });
+  }
+}
+
+/** One run of a chain: what was tried, and what it has cost. */
+class ChainRun<Found, Call> {
+  readonly #options: FallbackChainOptions<Found, Call>;
+  readonly #coolDown: CoolDown;
+  readonly #call: Call;
+  readonly #signal: AbortSignal;
+  readonly #start: number;
+  readonly #tried = new Map<string, Tried<Found>>();
+  #spent = 0;
+
+  constructor(options: FallbackChainOptions<Found, Call>, coolDown: CoolDown, call: Call, signal: AbortSignal) {
+    this.#options = options;
+    this.#coolDown = coolDown;
+    this.#call = call;
+    this.#signal = signal;
+    this.#start = options.clock.monotonic();
   }
 
-  return { run, methods: () => methods.map(stateOf) };
+  /** In the order the methods are listed. */
+  get tried(): Tried<Found>[] {
+    return this.#options.methods.flatMap(({ name }) => this.#tried.get(name) ?? []);
+  }
+
+  async tryEach(methods: readonly Method<Found, Call>[]): Promise<void> {
+    for (const group of groupNeighbours(methods)) {
+      const ready = group.filter((method) => this.#begin(method));
+      await Promise.all(ready.map((method) => this.#attempt(method)));
+      if (this.#isDone()) return;
+    }
+  }
+
+  /** Tries methods that cool down, if the others have found too little. */
+  async probe(): Promise<void> {
+    const isOver = () => this.#isDone() || this.#options.isWorthwhile(summarize(this.tried).parts, this.#call);
+    for (const method of this.#options.methods) {
+      if (isOver()) return;
+      const before = this.#tried.get(method.name);
+      if (!before || !wasCooling(before) || !this.#affords(method) || !this.#coolDown.beginProbe(method.name)) continue;
+      this.#spent += method.cost;
+      try {
+        await this.#attempt(method);
+      } finally {
+        this.#coolDown.endProbe(method.name);
+      }
+    }
+  }
+
+  #isDone(): boolean {
+    const { ruled, parts } = summarize(this.tried);
+    return ruled || this.#options.isEnough(parts, this.#call);
+  }
+
+  #affords({ cost }: Method<Found, Call>): boolean {
+    return this.#spent + cost <= (this.#options.maxCost ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Whether the method is to be run now; its cost is counted then. */
+  #begin(method: Method<Found, Call>): boolean {
+    if (!this.#affords(method) || method.available?.() === false || method.usable?.(this.#call) === false) {
+      this.#note(method, { outcome: 'skipped', ms: 0 });
+      return false;
+    }
+    if (this.#coolDown.isCooling(method.name)) {
+      this.#note(method, { outcome: 'resting', ms: 0 });
+      return false;
+    }
+    this.#spent += method.cost;
+    return true;
+  }
+
+  async #attempt(method: Method<Found, Call>): Promise<void> {
+    const { clock, logger, platform, budgetMs = BUDGET_MS, methodMs = METHOD_MS } = this.#options;
+    const signal = this.#signal;
+    const left = budgetMs - (clock.monotonic() - this.#start);
+    if (left <= 0 || isOverdue(signal)) {
+      this.#note(method, { outcome: 'skipped', ms: 0 }, { late: true });
+      return;
+    }
+    const limitMs = Math.min(methodMs, left);
+    const { outcome, ms, cut } = await runMethod({
+      method,
+      call: this.#call,
+      signal,
+      limitMs,
+      clock,
+      logger,
+      platform,
+    });
+    // A method that had less than its full time, or that lacks a package, is not counted as failed.
+    const isCounted = !(cut && (left < methodMs || isOverdue(signal))) && !missingPackageOf(outcome);
+    if (isCounted) this.#coolDown.report(method.name, outcome);
+    this.#note(method, { outcome: nameOf(outcome), ms }, { outcome });
+  }
+
+  #note(
+    { name: method, definitive }: Method<Found, Call>,
+    attempt: Omit<Attempt, 'method'>,
+    result: Pick<Tried<Found>, 'outcome' | 'late'> = {},
+  ): void {
+    this.#tried.set(method, { method, definitive, attempt: { method, ...attempt }, ...result });
+  }
 }
 
 function groupNeighbours<Found, Call>(methods: readonly Method<Found, Call>[]): Method<Found, Call>[][] {
@@ -296,11 +274,6 @@ function summarize<Found>(tried: readonly Tried<Found>[]): Summary<Found> {
 }
 
 type Definitive = Extract<Outcome<unknown>, { kind: 'definitive' }>;
-type Transient = Pick<
-  Extract<Outcome<unknown>, { kind: 'transient' }>,
-  'code' | 'reason' | 'retryAfterSeconds' | 'cause'
->;
-
 /** Most informative first. */
 const INFORMATIVE: readonly TransientCode[] = [
   'bot_check',
@@ -372,109 +345,6 @@ function failure(failures: readonly Transient[], tried: readonly Tried<unknown>[
     : new GatewayError('plugin_unavailable', 'No method for this item is configured on this gateway.');
 }
 
-/** The error for clients, if a method lacks a package: then the platform was not asked. */
-function missingPackageOf(outcome: Outcome<unknown> | Transient): GatewayError | undefined {
-  const cause = 'cause' in outcome ? outcome.cause : undefined;
-  const isMissing = isGatewayError(cause) && cause.code === 'plugin_unavailable' && !cause.retryable;
-  return isMissing ? cause : undefined;
-}
-
 function refusal({ code, reason }: Definitive): GatewayError {
   return new GatewayError(code, failureMessage(code), { reason });
-}
-
-export interface MethodRun<Found> {
-  outcome: Outcome<Found>;
-  /** Whole milliseconds. */
-  ms: number;
-  /** True if a deadline ended it: its own, or that of a caller. */
-  cut: boolean;
-}
-
-export interface MethodRunOptions<Found, Call> {
-  method: Method<Found, Call>;
-  call: Call;
-  signal: AbortSignal;
-  limitMs: number;
-  clock: Clock;
-  logger: Logger;
-  platform: string;
-}
-
-/**
- * Runs one method under its deadline. It always returns an outcome in time: a method that ignores its signal is
- * abandoned.
- * @throws the reason of the caller's signal, at once, unless it is a deadline; and nothing else.
- */
-export function runMethod<Found, Call>(options: MethodRunOptions<Found, Call>): Promise<MethodRun<Found>> {
-  const { method, platform } = options;
-  const attributes = { 'mediagate.platform': platform, 'mediagate.method': method.name };
-  return inSpan({ name: `method ${method.name}`, attributes }, async (span) => {
-    const run = await runInTime(options);
-    const { outcome } = run;
-    span?.set({ 'mediagate.outcome': outcome.kind, ...(outcome.kind !== 'found' && { 'error.type': outcome.code }) });
-    return run;
-  });
-}
-
-async function runInTime<Found, Call>(options: MethodRunOptions<Found, Call>): Promise<MethodRun<Found>> {
-  const { method, call, signal, limitMs, clock, logger, platform } = options;
-  const start = clock.monotonic();
-  const late = new GatewayError('upstream_timeout', 'The source did not answer in time.');
-  let ending: AbortSignal | undefined;
-  let running: Promise<Outcome<Found>> | undefined;
-  const run = (methodSignal: AbortSignal) => {
-    ending = methodSignal;
-    running = method.run(call, methodSignal);
-    return running;
-  };
-  const isCut = () => ending?.aborted ?? true;
-
-  let outcome: Outcome<Found>;
-  try {
-    outcome = await withDeadline(limitMs, run, { signals: [signal], clock, error: () => late });
-  } catch (error) {
-    if (running && isCut()) {
-      const fields = { platform, extractionMethod: method.name };
-      watchAborted(running, () => logger.warn('a method ignores its abort signal: it continues after its end', fields));
-    }
-    if (!isOverdue(signal)) signal.throwIfAborted();
-    outcome = readFailure(isCut() ? late : error);
-  }
-  if (outcome.kind === 'transient' && outcome.retryAfterSeconds !== undefined) {
-    outcome = { ...outcome, retryAfterSeconds: boundedWait(outcome.retryAfterSeconds) };
-  }
-  const ms = Math.round(clock.monotonic() - start);
-  if (outcome.kind === 'transient') {
-    const fields = { platform, extractionMethod: method.name, code: outcome.code, ms, error: outcome.cause };
-    if (missingPackageOf(outcome)) logger.error('a method needs a package that is not installed', fields);
-    else if (outcome.code === 'upstream_changed') logger.warn('the answer of a method could not be read', fields);
-    else logger.debug('a method failed', fields);
-  }
-  return { outcome, ms, cut: isCut() };
-}
-
-/** Whether the caller's deadline has passed. The caller then still wants the data found so far. */
-export function isOverdue({ aborted, reason }: AbortSignal): boolean {
-  return aborted && isGatewayError(reason) && reason.code === 'upstream_timeout';
-}
-
-function readFailure(error: unknown): Outcome<never> {
-  if (isGatewayError(error)) {
-    const { code, reason, retryAfterSeconds, retryable } = error;
-    if (isDefinitiveCode(code)) return { kind: 'definitive', code, reason };
-    if (isTransientCode(code)) {
-      // If the platform gave no reason, the error of our own client is the reason ("the host name could not be
-      // resolved").
-      const met = reason ?? error.message;
-      return { kind: 'transient', code, reason: met, retryAfterSeconds, cause: error };
-    }
-    // A failure of ours rather than of the platform: a busy browser, or one that does not start, says nothing about the
-    // page.
-    if (retryable)
-      return { kind: 'transient', code: 'upstream_error', reason: error.message, retryAfterSeconds, cause: error };
-  }
-  const missing = missingPackageError(error);
-  if (missing) return { kind: 'transient', code: 'upstream_error', reason: missing.message, cause: missing };
-  return { kind: 'transient', code: 'upstream_changed', cause: error };
 }

@@ -9,20 +9,17 @@ import './errors.js';
 import './extraction-jobs.js';
 
 export {
-  createExtractionJobs,
-  createSubmissions,
-  type ExtractionJobs,
+  ExtractionJobs,
   type JobsOptions,
-  type Submissions,
+  Submissions,
 } from './background-jobs.js';
 export {
   checkDocument,
-  createExtractionService,
-  defaultRequestOptions,
   type ExtractionJobSummary,
-  type ExtractionService,
+  ExtractionService,
 } from './extraction.js';
 export { matchPasted, parseLinkText } from './links/index.js';
-export { type AudioFiles, type AudioLinks, createAudioFiles, createAudioLinks } from './mp3-files.js';
+export { AudioFiles, AudioLinks } from './mp3-files.js';
+export { defaultRequestOptions } from './request-options.js';
 export { parseCount } from './scraping/counts.js';
 export { parseDuration } from './scraping/dates.js';

@@ -13,6 +13,7 @@ import type {
   AudioFileRequest,
   AudioLink,
   AudioLinkOptions,
+  AudioSource,
   ByteRange,
   Clock,
   Extractor,
@@ -25,16 +26,17 @@ import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';
 import type { PluginHost, Registered } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
-import { defaultRequestOptions } from './extraction.js';
-import { createTranscodes, makeAudio, type RunTranscode } from './mp3-transcoding.js';
+import type { ExtractionService } from './extraction.js';
+import { makeAudio, type RunTranscode, Transcodes } from './mp3-transcoding.js';
+import { defaultRequestOptions } from './request-options.js';
 
 /** Deadline of media requests: the whole transcode has its own, so this one never expires first. */
 const FETCH_MS = 600_000;
 
 export interface AudioFilesOptions {
   links: AudioLinks;
-  /** Matches links as the extraction service does, so that links and files agree. */
-  match(url: string): { extractor: Registered<Extractor>; link: LinkRef };
+  /** Matches links, so that links and files agree. */
+  extraction: ExtractionService;
   host: PluginHost;
   storage: Storage;
   http: HttpClients;
@@ -45,28 +47,54 @@ export interface AudioFilesOptions {
   logger: Logger;
 }
 
-/** Hosted MP3 files. Each is made once, at the first request, for all clients. */
-export interface AudioFiles {
-  open(request: AudioFileRequest): Promise<AudioFile>;
-  /** Ends running transcodes. */
-  close(): Promise<void>;
-}
-
 interface Item {
   extractor: Registered<Extractor>;
   link: LinkRef;
   fileName: string;
 }
 
-export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
-  const { links, match, host, storage, scratch, clock, logger } = options;
-  const transcodes = createTranscodes(clock);
-  // Removes what a crash left behind; files that cannot be removed now are tried again with the next file.
-  scratch.sweep().catch(() => undefined);
+/** Hosted MP3 files. Each is made once, at the first request, for all clients. */
+export class AudioFiles {
+  readonly #options: AudioFilesOptions;
+  readonly #transcodes: Transcodes;
 
-  function itemOf({ url, access }: AudioTarget): Item {
+  constructor(options: AudioFilesOptions) {
+    this.#options = options;
+    this.#transcodes = new Transcodes(options.clock);
+    // Removes what a crash left behind; files that cannot be removed now are tried again with the next file.
+    options.scratch.sweep().catch(() => undefined);
+  }
+
+  async open({ name, make, signal }: AudioFileRequest): Promise<AudioFile> {
+    const { links, clock } = this.#options;
+    const { target, expiresAt } = links.open(name, clock.now());
+    const item = this.#itemOf(target);
+    const described = { expiresAt, downloadName: downloadNameOf(item) };
+    const known = this.#transcodes.has(item.fileName) ? undefined : await this.#find(item);
+    if (known) return { ...described, ...known };
+    if (make === 'never') return { ...described, kind: 'unmade' };
+    const transcode = this.#transcodes.join(item.fileName, (...run) => this.#make(item, ...run));
+    if (make === 'following') {
+      const growing = await unlessAborted(signal, Promise.race([transcode.begun, transcode.stored]));
+      // A complete file is about to be stored, and then has a length and validators; a failed one gets an error.
+      const body = growing?.ended ? undefined : growing?.follow();
+      if (body) return { ...described, kind: 'growing', body };
+    }
+    await unlessAborted(signal, transcode.stored);
+    const made = await this.#find(item);
+    if (!made) throw new GatewayError('upstream_unavailable', 'The file was created but is not in the storage.');
+    return { ...described, ...made };
+  }
+
+  /** Ends running transcodes. */
+  close(): Promise<void> {
+    return this.#transcodes.close();
+  }
+
+  #itemOf({ url, access }: AudioTarget): Item {
+    const { extraction, links } = this.#options;
     try {
-      const { extractor, link: matched } = match(url);
+      const { extractor, link: matched } = extraction.match(url);
       const link = access === undefined ? matched : { ...matched, access };
       return { extractor, link, fileName: links.fileName(link) };
     } catch (cause) {
@@ -75,8 +103,16 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     }
   }
 
+  async #find(item: Item) {
+    const { storage } = this.#options;
+    const { fileName } = item;
+    const file = await this.#statOf(item);
+    return file && { kind: 'stored' as const, file, read: (range?: ByteRange) => storage.read(fileName, range) };
+  }
+
   /** A damaged file counts as missing: it can be made again and is then replaced. */
-  async function statOf({ fileName, extractor, link }: Item): Promise<FileStat | undefined> {
+  async #statOf({ fileName, extractor, link }: Item): Promise<FileStat | undefined> {
+    const { storage, logger } = this.#options;
     try {
       return await storage.stat(fileName);
     } catch (error) {
@@ -87,32 +123,33 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
     }
   }
 
-  async function find(item: Item) {
-    const { fileName } = item;
-    const file = await statOf(item);
-    return file && { kind: 'stored' as const, file, read: (range?: ByteRange) => storage.read(fileName, range) };
+  /** Makes the file of an item, with a log line and errors that name the platform. */
+  async #make(item: Item, ...run: Parameters<RunTranscode>): Promise<void> {
+    const { clock, logger } = this.#options;
+    const { platform } = item.extractor.contribution;
+    const { id } = item.link;
+    const startedAt = clock.monotonic();
+    const ms = () => Math.round(clock.monotonic() - startedAt);
+    try {
+      const bytes = await this.#produce(item, ...run);
+      if (bytes !== undefined) logger.info('an MP3 was created', { platform, id, bytes, ms: ms() });
+    } catch (error) {
+      logger.warn('an MP3 could not be created', { platform, id, ms: ms(), error });
+      throw explain(error, platform);
+    }
   }
 
-  async function produce(item: Item, ...[signal, onFirstBytes]: Parameters<RunTranscode>) {
-    const { extractor, link, fileName } = item;
-    const { contribution, entry } = extractor;
-    const { ffmpeg } = options;
-    // Another process may have stored it in the meantime.
-    if (await statOf(item)) return undefined;
+  /** The size of the file; undefined if another process has stored it in the meantime. */
+  async #produce(item: Item, ...[signal, onFirstBytes]: Parameters<RunTranscode>): Promise<number | undefined> {
+    const { host, links, http, ffmpeg, scratch, storage, clock } = this.#options;
+    const { contribution, entry } = item.extractor;
+    if (await this.#statOf(item)) return undefined;
     if (!ffmpeg)
       throw new GatewayError('plugin_unavailable', 'This gateway has no ffmpeg, which is needed for MP3 files.');
-    const source = await host.call('extractor', entry, signal, async (callSignal) => {
-      if (!contribution.resolveAudio) {
-        throw new GatewayError('audio_unavailable', 'The platform has no audio for this item.', { retryable: false });
-      }
-      const options = defaultRequestOptions(contribution);
-      const found = await contribution.resolveAudio({ link, options, signal: callSignal });
-      if (typeof found?.url !== 'string') throw new Error('resolveAudio() answered no url');
-      return found;
-    });
+    const source = await host.call('extractor', entry, signal, (callSignal) => resolveAudio(item, callSignal));
     const trustedOrigins = host.trustedOriginsOf(entry);
     return makeAudio({
-      http: options.http.scoped({ trustedOrigins, timeoutMs: FETCH_MS, signal }),
+      http: http.scoped({ trustedOrigins, timeoutMs: FETCH_MS, signal }),
       source,
       mediaHosts: contribution.mediaHosts ?? [],
       trustedOrigins,
@@ -120,52 +157,23 @@ export function createAudioFiles(options: AudioFilesOptions): AudioFiles {
       scratch,
       storage,
       clock,
-      fileName,
+      fileName: item.fileName,
       lifetimeMs: links.lifetimeMs,
       signal,
       onFirstBytes,
     });
   }
+}
 
-  /** Makes the file of an item, with a log line and errors that name the platform. */
-  function makeFor(item: Item): RunTranscode {
-    const { platform } = item.extractor.contribution;
-    const { id } = item.link;
-    return async (signal, begin) => {
-      const startedAt = clock.monotonic();
-      const ms = () => Math.round(clock.monotonic() - startedAt);
-      try {
-        const bytes = await produce(item, signal, begin);
-        if (bytes !== undefined) logger.info('an MP3 was created', { platform, id, bytes, ms: ms() });
-      } catch (error) {
-        logger.warn('an MP3 could not be created', { platform, id, ms: ms(), error });
-        throw explain(error, platform);
-      }
-    };
+async function resolveAudio({ extractor, link }: Item, signal: AbortSignal): Promise<AudioSource> {
+  const { contribution } = extractor;
+  if (!contribution.resolveAudio) {
+    throw new GatewayError('audio_unavailable', 'The platform has no audio for this item.', { retryable: false });
   }
-
-  return {
-    async open({ name, make, signal }) {
-      const { target, expiresAt } = links.open(name, clock.now());
-      const item = itemOf(target);
-      const described = { expiresAt, downloadName: downloadNameOf(item) };
-      const known = transcodes.has(item.fileName) ? undefined : await find(item);
-      if (known) return { ...described, ...known };
-      if (make === 'never') return { ...described, kind: 'unmade' };
-      const transcode = transcodes.join(item.fileName, makeFor(item));
-      if (make === 'following') {
-        const growing = await unlessAborted(signal, Promise.race([transcode.begun, transcode.stored]));
-        // A complete file is about to be stored, and then has a length and validators; a failed one gets an error.
-        const body = growing?.ended ? undefined : growing?.follow();
-        if (body) return { ...described, kind: 'growing', body };
-      }
-      await unlessAborted(signal, transcode.stored);
-      const made = await find(item);
-      if (!made) throw new GatewayError('upstream_unavailable', 'The file was created but is not in the storage.');
-      return { ...described, ...made };
-    },
-    close: () => transcodes.close(),
-  };
+  const options = defaultRequestOptions(contribution);
+  const found = await contribution.resolveAudio({ link, options, signal });
+  if (typeof found?.url !== 'string') throw new Error('resolveAudio() answered no url');
+  return found;
 }
 
 /** The download name of an item: ASCII without characters that a header or a file system rejects. */
@@ -193,80 +201,80 @@ const NAME = new RegExp(`^[A-Za-z0-9_-]{32,${MAX_NAME}}$`);
 /** What an MP3 link leads to: the canonical URL of an item, and the access token of the link. */
 export type AudioTarget = Pick<LinkRef, 'url' | 'access'>;
 
-/** Creates and reads the names of hosted MP3 files. */
-export interface AudioLinks {
+/**
+ * Creates and reads the names of hosted MP3 files. A name contains its expiry, a MAC over everything, the item's
+ * canonical URL, and the access token of the link, if it has one. It cannot be guessed or altered, needs no table, and
+ * works on every node that has the secret.
+ */
+export class AudioLinks {
+  /** Maximum milliseconds that a link made now stays valid. */
+  readonly lifetimeMs: number;
+  readonly #baseUrl: string;
+  readonly #ttlMs: number;
+  readonly #newest: KeyObject;
+  readonly #secrets: readonly KeyObject[];
+  /** A cached answer has the same link each time; a MAC is a twentieth of its cost. */
+  readonly #signed = new LRUCache<string, { link: AudioLink; expiresAt: number }>({ max: 2_000 });
+
+  constructor({ baseUrl, secrets, ttlMs = DAY_MS }: AudioLinkOptions) {
+    // Raw bytes would be converted to a key object for every link, which costs six times as much as the hash.
+    this.#secrets = secrets.map((secret) => createSecretKey(secret));
+    const [newest] = this.#secrets;
+    if (!newest) throw new Error('audioLinks.secrets is empty');
+    this.#newest = newest;
+    this.#baseUrl = baseUrl;
+    this.#ttlMs = ttlMs;
+    this.lifetimeMs = ttlMs + STEP_MS;
+  }
+
+  /** The storage name of an item's MP3: the same for all its links, and as hard to guess as they are. */
+  fileName(target: AudioTarget): string {
+    const hash = createHmac('sha256', this.#newest).update('audio file\n').update(encodeTarget(target));
+    return `audio_${hash.digest('base64url')}.mp3`;
+  }
+
   /** Returns a link for an item. Sends no request and stores nothing. */
-  sign(target: AudioTarget, now: number): AudioLink;
+  sign(wanted: AudioTarget, now: number): AudioLink {
+    const text = encodeTarget(wanted);
+    const expiresAt = Math.ceil((now + this.#ttlMs) / STEP_MS) * STEP_MS;
+    const known = this.#signed.get(text);
+    if (known?.expiresAt === expiresAt) return known.link;
+    const expiry = Buffer.alloc(EXPIRY_BYTES);
+    expiry.writeUInt32BE(expiresAt / 1000);
+    const target = Buffer.from(text);
+    const name = Buffer.concat([expiry, macOf(this.#newest, expiry, target), target]).toString('base64url');
+    const url = `${this.#baseUrl}/v1/extract/audio/${name}.mp3`;
+    const link = { url, expiresAt: new Date(expiresAt).toISOString() };
+    this.#signed.set(text, { link, expiresAt });
+    return link;
+  }
+
   /**
    * What a name was signed for.
    * @throws GatewayError `file_not_found` if it was not signed here, `link_expired` if it has expired.
    */
-  open(name: string, now: number): { target: AudioTarget; expiresAt: number };
-  /** The storage name of an item's MP3: the same for all its links, and as hard to guess as they are. */
-  fileName(target: AudioTarget): string;
-  /** Maximum milliseconds that a link made now stays valid. */
-  readonly lifetimeMs: number;
+  open(name: string, now: number): { target: AudioTarget; expiresAt: number } {
+    const unknown = () => new GatewayError('file_not_found', 'There is no such audio link.');
+    if (!NAME.test(name)) throw unknown();
+    const bytes = Buffer.from(name, 'base64url');
+    // Base64 has several spellings of one value; only the one we made is valid.
+    if (bytes.toString('base64url') !== name) throw unknown();
+    const expiry = bytes.subarray(0, EXPIRY_BYTES);
+    const given = bytes.subarray(EXPIRY_BYTES, EXPIRY_BYTES + MAC_BYTES);
+    const target = bytes.subarray(EXPIRY_BYTES + MAC_BYTES);
+    const genuine = this.#secrets.some(
+      (secret) => given.length === MAC_BYTES && timingSafeEqual(given, macOf(secret, expiry, target)),
+    );
+    if (!genuine) throw unknown();
+    const expiresAt = expiry.readUInt32BE() * 1000;
+    if (expiresAt <= now)
+      throw new GatewayError('link_expired', 'This audio link has expired; extract the link again.');
+    return { target: decodeTarget(target.toString()), expiresAt };
+  }
 }
 
-/**
- * A name contains its expiry, a MAC over everything, the item's canonical URL, and the access token of the link, if it
- * has one. It cannot be guessed or altered, needs no table, and works on every node that has the secret.
- */
-export function createAudioLinks(options: AudioLinkOptions): AudioLinks {
-  const ttlMs = options.ttlMs ?? DAY_MS;
-  // Raw bytes would be converted to a key object for every link, which costs six times as much as the hash.
-  const [newest, ...older] = options.secrets.map((secret) => createSecretKey(secret));
-  if (!newest) throw new Error('audioLinks.secrets is empty');
-
-  /** A cached answer has the same link each time; a MAC is a twentieth of its cost. */
-  const signed = new LRUCache<string, { link: AudioLink; expiresAt: number }>({ max: 2_000 });
-
-  const mac = (secret: KeyObject, expiry: Uint8Array, target: Uint8Array) =>
-    createHmac('sha256', secret).update('audio\n').update(expiry).update(target).digest().subarray(0, MAC_BYTES);
-
-  return {
-    lifetimeMs: ttlMs + STEP_MS,
-    fileName(target) {
-      const digest = createHmac('sha256', newest)
-        .update('audio file\n')
-        .update(encodeTarget(target))
-        .digest('base64url');
-      return `audio_${digest}.mp3`;
-    },
-    sign(wanted, now) {
-      const text = encodeTarget(wanted);
-      const expiresAt = Math.ceil((now + ttlMs) / STEP_MS) * STEP_MS;
-      const known = signed.get(text);
-      if (known?.expiresAt === expiresAt) return known.link;
-      const expiry = Buffer.alloc(EXPIRY_BYTES);
-      expiry.writeUInt32BE(expiresAt / 1000);
-      const target = Buffer.from(text);
-      const name = Buffer.concat([expiry, mac(newest, expiry, target), target]).toString('base64url');
-      const url = `${options.baseUrl}/v1/extract/audio/${name}.mp3`;
-      const link = { url, expiresAt: new Date(expiresAt).toISOString() };
-      signed.set(text, { link, expiresAt });
-      return link;
-    },
-
-    open(name, now) {
-      const unknown = () => new GatewayError('file_not_found', 'There is no such audio link.');
-      if (!NAME.test(name)) throw unknown();
-      const bytes = Buffer.from(name, 'base64url');
-      // Base64 has several spellings of one value; only the one we made is valid.
-      if (bytes.toString('base64url') !== name) throw unknown();
-      const expiry = bytes.subarray(0, EXPIRY_BYTES);
-      const given = bytes.subarray(EXPIRY_BYTES, EXPIRY_BYTES + MAC_BYTES);
-      const target = bytes.subarray(EXPIRY_BYTES + MAC_BYTES);
-      const genuine = [newest, ...older].some(
-        (secret) => given.length === MAC_BYTES && timingSafeEqual(given, mac(secret, expiry, target)),
-      );
-      if (!genuine) throw unknown();
-      const expiresAt = expiry.readUInt32BE() * 1000;
-      if (expiresAt <= now)
-        throw new GatewayError('link_expired', 'This audio link has expired; extract the link again.');
-      return { target: decodeTarget(target.toString()), expiresAt };
-    },
-  };
+function macOf(secret: KeyObject, expiry: Uint8Array, target: Uint8Array): Buffer {
+  return createHmac('sha256', secret).update('audio\n').update(expiry).update(target).digest().subarray(0, MAC_BYTES);
 }
 
 /** A URL has no space. */

@@ -188,66 +188,68 @@ export interface Transcode {
 export type RunTranscode = (signal: AbortSignal, begin: (growing: GrowingFile) => void) => Promise<void>;
 
 /** Running transcodes: each file once, a few concurrently, each with a deadline. */
-export interface Transcodes {
-  has(key: string): boolean;
+export class Transcodes {
+  readonly #clock: Clock;
+  readonly #transcodes = new Map<string, Transcode & { over: Promise<void> }>();
+  readonly #refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
+  readonly #limit = pLimit(AT_A_TIME);
+  readonly #closing = new AbortController();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  has(key: string): boolean {
+    return this.#transcodes.has(key);
+  }
+
   /**
    * The running transcode of this key, or a new one.
    * @throws GatewayError `queue_full`, or the recent failure of this key.
    */
-  join(key: string, make: RunTranscode): Transcode;
-  /** Ends all of them, and resolves when none is left. */
-  close(): Promise<void>;
-}
+  join(key: string, make: RunTranscode): Transcode {
+    const known = this.#transcodes.get(key);
+    if (known) return known;
+    const refusal = this.#refusals.get(key);
+    if (refusal) throw refusal;
+    return this.#start(key, make);
+  }
 
-export function createTranscodes(clock: Clock): Transcodes {
-  const transcodes = new Map<string, Transcode & { over: Promise<void> }>();
-  const refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
-  const limit = pLimit(AT_A_TIME);
-  const closing = new AbortController();
-
-  function start(key: string, make: RunTranscode): Transcode {
-    if (limit.pendingCount >= MAX_WAITING)
+  #start(key: string, make: RunTranscode): Transcode {
+    if (this.#limit.pendingCount >= MAX_WAITING)
       throw new GatewayError('queue_full', 'Too many MP3 files are being created.');
     const begun = Promise.withResolvers<GrowingFile>();
     let over = Promise.resolve();
     const run = (signal: AbortSignal) => {
-      const running = limit(async () => {
+      const running = this.#limit(async () => {
         // Its deadline may have passed in the queue, which is not the source's fault.
         signal.throwIfAborted();
         try {
           await make(signal, begun.resolve);
         } catch (failure) {
-          if (isGatewayError(failure) && isRefusal(failure)) refusals.set(key, failure);
+          if (isGatewayError(failure) && isRefusal(failure)) this.#refusals.set(key, failure);
           throw failure;
         }
       });
-      const forget = () => void transcodes.delete(key);
+      const forget = () => void this.#transcodes.delete(key);
       over = running.then(forget, forget);
       return running;
     };
-    const stored = withDeadline(TIME_MS, run, { clock, signals: [closing.signal], error: tooSlow });
+    const signals = [this.#closing.signal];
+    const stored = withDeadline(TIME_MS, run, { clock: this.#clock, signals, error: tooSlow });
     // Either promise may have no listener.
     begun.promise.catch(() => undefined);
     stored.catch(begun.reject);
     const transcode = { begun: begun.promise, stored, over };
-    transcodes.set(key, transcode);
+    this.#transcodes.set(key, transcode);
     return transcode;
   }
 
-  return {
-    has: (key) => transcodes.has(key),
-    join(key, make) {
-      const known = transcodes.get(key);
-      if (known) return known;
-      const refusal = refusals.get(key);
-      if (refusal) throw refusal;
-      return start(key, make);
-    },
-    async close() {
-      closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
-      await Promise.all([...transcodes.values()].map(({ over }) => over));
-    },
-  };
+  /** Ends all of them, and resolves when none is left. */
+  async close(): Promise<void> {
+    this.#closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
+    await Promise.all([...this.#transcodes.values()].map(({ over }) => over));
+  }
 }
 
 function tooSlow(): GatewayError {

@@ -23,7 +23,7 @@ import {
   type TransientCode,
 } from '../runtime/index.js';
 import { retryAfterSeconds } from '../upstreams/index.js';
-import type { Outcome } from './fallback-chain.js';
+import type { Outcome } from './method-run.js';
 
 /** What single status codes of a platform mean, e.g. `{ 404: 'removed', 403: 'private' }`. */
 export type StatusMeanings = Readonly<Partial<Record<number, DefinitiveCode | TransientCode>>>;

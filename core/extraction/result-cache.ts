@@ -17,22 +17,6 @@ export interface CachedResult {
   fetchedAt: number;
 }
 
-/**
- * Results by link: in memory, backed by the shared cache. No result is served from the minute before the first of its
- * media URLs expires, neither as fresh nor as stale. One that arrived with an expired URL is served for 30 seconds.
- */
-export interface ResultCache {
-  /** A fresh result. @throws GatewayError if a definitive refusal is cached. */
-  fresh(key: string): Promise<CachedResult | undefined>;
-  /** At most a day old, for outages of the source. */
-  stale(key: string): Promise<CachedResult | undefined>;
-  /** @throws GatewayError `upstream_changed` if it is larger than any real item. */
-  keep(key: string, extraction: Extraction): CachedResult;
-  /** Caches what another process fetched, if it is the newest. Returns the newest. */
-  adopt(key: string, cached: CachedResult): CachedResult;
-  keepRefusal(key: string, error: GatewayError): void;
-}
-
 const MEMORY_BYTES = 32 * 1024 * 1024;
 /** Maximum size of a document as JSON; the largest of real pages has a twentieth of that. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
@@ -54,83 +38,110 @@ export interface ResultCacheOptions {
   ttlMs: number;
 }
 
-export function createResultCache({ cache, clock, ttlMs }: ResultCacheOptions): ResultCache {
-  const memory = new LRUCache<string, CachedResult>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
-  const refusals = new LRUCache<string, { error: GatewayError; until: number }>({ max: 10_000 });
+/**
+ * Results by link: in memory, backed by the shared cache. No result is served from the minute before the first of its
+ * media URLs expires, neither as fresh nor as stale. One that arrived with an expired URL is served for 30 seconds.
+ */
+export class ResultCache {
+  readonly #cache: Cache;
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  readonly #memory = new LRUCache<string, CachedResult>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
+  readonly #refusals = new LRUCache<string, { error: GatewayError; until: number }>({ max: 10_000 });
   /**
    * When items were withdrawn, in milliseconds since 1970. Results fetched before that are not served again, from any
    * cache.
    */
-  const withdrawn = new LRUCache<string, number>({ max: 10_000 });
+  readonly #withdrawn = new LRUCache<string, number>({ max: 10_000 });
 
-  const age = (cached: CachedResult) => clock.now() - cached.fetchedAt;
-  const isWithdrawn = (key: string, { fetchedAt }: CachedResult) =>
-    fetchedAt <= (withdrawn.get(key) ?? Number.NEGATIVE_INFINITY);
-  const isUsable = (cached: CachedResult) => clock.now() < mediaUsableUntil(cached);
-  const isFresh = (cached: CachedResult) =>
-    age(cached) < (cached.extraction.partial ? Math.min(BRIEF_MS, ttlMs) : ttlMs) && isUsable(cached);
+  constructor({ cache, clock, ttlMs }: ResultCacheOptions) {
+    this.#cache = cache;
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** A fresh result. @throws GatewayError if a definitive refusal is cached. */
+  async fresh(key: string): Promise<CachedResult | undefined> {
+    this.#throwRefusal(key);
+    const cached = await this.#load(key);
+    this.#throwRefusal(key);
+    return cached && this.#isFresh(cached) ? cached : undefined;
+  }
+
+  /** At most a day old, for outages of the source. */
+  async stale(key: string): Promise<CachedResult | undefined> {
+    const cached = await this.#load(key);
+    return cached && this.#isWithin(STALE_MS, cached) ? cached : undefined;
+  }
+
+  /** @throws GatewayError `upstream_changed` if it is larger than any real item. */
+  keep(key: string, extraction: Extraction): CachedResult {
+    const cached = { extraction, fetchedAt: this.#clock.now() };
+    const size = estimateBytes(cached);
+    if (size > MAX_CHARACTERS * BYTES_PER_CHARACTER) {
+      throw new GatewayError('upstream_changed', 'The source sent more than an item can have.');
+    }
+    this.#memory.set(key, cached, { size });
+    this.#refusals.delete(key);
+    // The answer does not wait for the shared cache: a result that could not be cached is fetched again.
+    void this.#cache.set(key, cached, STALE_MS);
+    return cached;
+  }
+
+  /** Caches what another process fetched, if it is the newest. Returns the newest. */
+  adopt(key: string, cached: CachedResult): CachedResult {
+    const remembered = this.#memory.get(key);
+    if (remembered?.fetchedAt === cached.fetchedAt) return remembered;
+    if (this.#isWithdrawn(key, cached)) return cached;
+    // Another process has fetched it since it was refused here.
+    const refusal = this.#refusals.get(key);
+    if (refusal && cached.fetchedAt > refusal.until - BRIEF_MS) this.#refusals.delete(key);
+    if (this.#isFresh(cached) && (!remembered || remembered.fetchedAt < cached.fetchedAt))
+      this.#memory.set(key, cached);
+    return cached;
+  }
+
+  keepRefusal(key: string, error: GatewayError): void {
+    if (isDefinitiveCode(error.code)) this.#refusals.set(key, { error, until: this.#clock.now() + BRIEF_MS });
+    if (!WITHDRAWN.has(error.code)) return;
+    this.#withdrawn.set(key, this.#clock.now());
+    this.#memory.delete(key);
+    void this.#cache.delete(key);
+  }
 
   /** The shared cache is read only if memory has nothing fresh: another process may have fetched since. */
-  async function load(key: string): Promise<CachedResult | undefined> {
-    const remembered = memory.get(key);
-    if (remembered && isFresh(remembered)) return remembered;
-    const stored = await cache.get<CachedResult>(key);
+  async #load(key: string): Promise<CachedResult | undefined> {
+    const remembered = this.#memory.get(key);
+    if (remembered && this.#isFresh(remembered)) return remembered;
+    const stored = await this.#cache.get<CachedResult>(key);
     // Read again: another request may have fetched while this one waited.
-    const latest = memory.get(key);
-    if (!stored || isWithdrawn(key, stored)) return latest;
+    const latest = this.#memory.get(key);
+    if (!stored || this.#isWithdrawn(key, stored)) return latest;
     if (latest && latest.fetchedAt >= stored.fetchedAt) return latest;
-    memory.set(key, stored);
+    this.#memory.set(key, stored);
     return stored;
   }
 
-  function throwRefusal(key: string): void {
-    const refusal = refusals.get(key);
-    if (!refusal) return;
-    if (clock.now() < refusal.until) throw refusal.error;
-    refusals.delete(key);
+  #isFresh(cached: CachedResult): boolean {
+    return this.#isWithin(cached.extraction.partial ? Math.min(BRIEF_MS, this.#ttlMs) : this.#ttlMs, cached);
   }
 
-  return {
-    async fresh(key) {
-      throwRefusal(key);
-      const cached = await load(key);
-      throwRefusal(key);
-      return cached && isFresh(cached) ? cached : undefined;
-    },
-    async stale(key) {
-      const cached = await load(key);
-      return cached && age(cached) < STALE_MS && isUsable(cached) ? cached : undefined;
-    },
-    keep(key, extraction) {
-      const cached = { extraction, fetchedAt: clock.now() };
-      const size = estimateBytes(cached);
-      if (size > MAX_CHARACTERS * BYTES_PER_CHARACTER) {
-        throw new GatewayError('upstream_changed', 'The source sent more than an item can have.');
-      }
-      memory.set(key, cached, { size });
-      refusals.delete(key);
-      // The answer does not wait for the shared cache: a result that could not be cached is fetched again.
-      void cache.set(key, cached, STALE_MS);
-      return cached;
-    },
-    adopt(key, cached) {
-      const remembered = memory.get(key);
-      if (remembered?.fetchedAt === cached.fetchedAt) return remembered;
-      if (isWithdrawn(key, cached)) return cached;
-      // Another process has fetched it since it was refused here.
-      const refusal = refusals.get(key);
-      if (refusal && cached.fetchedAt > refusal.until - BRIEF_MS) refusals.delete(key);
-      if (isFresh(cached) && (!remembered || remembered.fetchedAt < cached.fetchedAt)) memory.set(key, cached);
-      return cached;
-    },
-    keepRefusal(key, error) {
-      if (isDefinitiveCode(error.code)) refusals.set(key, { error, until: clock.now() + BRIEF_MS });
-      if (!WITHDRAWN.has(error.code)) return;
-      withdrawn.set(key, clock.now());
-      memory.delete(key);
-      void cache.delete(key);
-    },
-  };
+  /** Whether it is younger than that, and its media can still be downloaded. */
+  #isWithin(ageMs: number, cached: CachedResult): boolean {
+    const now = this.#clock.now();
+    return now - cached.fetchedAt < ageMs && now < mediaUsableUntil(cached);
+  }
+
+  #isWithdrawn(key: string, { fetchedAt }: CachedResult): boolean {
+    return fetchedAt <= (this.#withdrawn.get(key) ?? Number.NEGATIVE_INFINITY);
+  }
+
+  #throwRefusal(key: string): void {
+    const refusal = this.#refusals.get(key);
+    if (!refusal) return;
+    if (this.#clock.now() < refusal.until) throw refusal.error;
+    this.#refusals.delete(key);
+  }
 }
 
 const usableUntil = new WeakMap<CachedResult, number>();
@@ -165,54 +176,48 @@ function estimateBytes(cached: CachedResult): number {
   return JSON.stringify(cached).length * BYTES_PER_CHARACTER;
 }
 
-/** Single flight: one execution for all concurrent callers of the same key. */
-export interface SingleFlight<Result> {
-  /**
-   * Joins the running work of this key, or starts it. The work's signal aborts when no caller waits any more.
-   * @throws what the work throws, or the reason of this caller's own signal.
-   */
-  join(key: string, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
-  readonly size: number;
-}
-
 interface Flight<Result> {
   result: Promise<Result>;
   waiting: number;
   readonly controller: AbortController;
 }
 
-export function createSingleFlight<Result>(): SingleFlight<Result> {
-  const flights = new Map<string, Flight<Result>>();
+/** Single flight: one execution for all concurrent callers of the same key. */
+export class SingleFlight<Result> {
+  readonly #flights = new Map<string, Flight<Result>>();
 
-  function start(key: string, work: (signal: AbortSignal) => Promise<Result>): Flight<Result> {
+  /**
+   * Joins the running work of this key, or starts it. The work's signal aborts when no caller waits any more.
+   * @throws what the work throws, or the reason of this caller's own signal.
+   */
+  async join(
+    key: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    signal?.throwIfAborted();
+    const flight = this.#flights.get(key) ?? this.#start(key, work);
+    flight.waiting += 1;
+    try {
+      return await unlessAborted(signal, flight.result);
+    } finally {
+      flight.waiting -= 1;
+      if (flight.waiting === 0 && this.#flights.get(key) === flight) {
+        // Later callers start a new execution instead of joining one that is being aborted.
+        this.#flights.delete(key);
+        flight.controller.abort(signal?.reason);
+      }
+    }
+  }
+
+  #start(key: string, work: (signal: AbortSignal) => Promise<Result>): Flight<Result> {
     const controller = new AbortController();
     const flight: Flight<Result> = { result: work(controller.signal), waiting: 0, controller };
     const land = () => {
-      if (flights.get(key) === flight) flights.delete(key);
+      if (this.#flights.get(key) === flight) this.#flights.delete(key);
     };
     flight.result.then(land, land);
-    flights.set(key, flight);
+    this.#flights.set(key, flight);
     return flight;
   }
-
-  return {
-    get size() {
-      return flights.size;
-    },
-    async join(key, signal, work) {
-      signal?.throwIfAborted();
-      const flight = flights.get(key) ?? start(key, work);
-      flight.waiting += 1;
-      try {
-        return await unlessAborted(signal, flight.result);
-      } finally {
-        flight.waiting -= 1;
-        if (flight.waiting === 0 && flights.get(key) === flight) {
-          // Later callers start a new execution instead of joining one that is being aborted.
-          flights.delete(key);
-          flight.controller.abort(signal?.reason);
-        }
-      }
-    },
-  };
 }

@@ -10,6 +10,7 @@ import type {
   Clock,
   GeneratedImage,
   ImageCall,
+  ImageProvider,
   ImageSize,
   ImageWarning,
   Logger,
@@ -20,7 +21,13 @@ import type {
 import type { JobRun } from '../jobs/index.js';
 import type { ImageFiles, OutputFormat } from '../media/index.js';
 import { inSpan, modelSpan } from '../observability/index.js';
-import { impossibleUsage, type PluginHost, type Registry, readReportedUsage } from '../plugins/index.js';
+import {
+  impossibleUsage,
+  type PluginHost,
+  type Registered,
+  type Registry,
+  readReportedUsage,
+} from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ImageCharge } from './image-jobs.js';
 import { checkMask, type ReferenceFiles, type References, type StoredReference } from './references.js';
@@ -63,18 +70,104 @@ interface ImageRunOptions {
   logger: Logger;
 }
 
-export type ImageRun = (
-  task: ImageTask,
-  job: Pick<JobRun, 'id' | 'attempts'>,
-  signal: AbortSignal,
-  ask: (charge: ImageCharge) => Promise<void>,
-) => Promise<ImageResult>;
+/** What a run reports to its job. */
+interface Asking {
+  signal: AbortSignal;
+  /** Stores what the vendor may bill, before it is asked. */
+  ask(charge: ImageCharge): Promise<void>;
+}
 
 /** One run of a job: input images → the model → the exact canvas → files. */
-export function createImageRun(options: ImageRunOptions): ImageRun {
-  const { registry, host, references, referenceFiles, resultFiles, imageFiles, showPartial, clock, logger } = options;
+export class ImageRun {
+  readonly #options: ImageRunOptions;
 
-  async function loadInputs(task: ImageTask, signal: AbortSignal): Promise<Pick<ImageCall, 'references' | 'mask'>> {
+  constructor(options: ImageRunOptions) {
+    this.#options = options;
+  }
+
+  /** @param ask Stores what the vendor may bill, before it is asked. */
+  async make(
+    task: ImageTask,
+    { id, attempts }: Pick<JobRun, 'id' | 'attempts'>,
+    signal: AbortSignal,
+    ask: (charge: ImageCharge) => Promise<void>,
+  ): Promise<ImageResult> {
+    const { clock, logger } = this.#options;
+    const startedAt = clock.monotonic();
+    const fields = () => ({
+      jobId: id,
+      model: task.model,
+      attempt: attempts,
+      ms: Math.round(clock.monotonic() - startedAt),
+    });
+    try {
+      const result = await this.#run(task, id, { signal, ask });
+      logger.info('an image was generated', { ...fields(), bytes: result.image.bytes });
+      return result;
+    } catch (error) {
+      if (!signal.aborted && isGatewayError(error)) {
+        logger.warn('an image could not be generated', { ...fields(), code: error.code, error: error.cause });
+      }
+      throw error;
+    }
+  }
+
+  async #run(task: ImageTask, id: string, asking: Asking): Promise<ImageResult> {
+    const { registry, host, resultFiles, imageFiles } = this.#options;
+    const { signal } = asking;
+    const provider = registry.imageProvider(task.model);
+    if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
+    // The plugin instance may be unloaded before the image is stored.
+    const { hideOptions, standIn } = host.policy(provider.entry);
+    const { usage: reported, seed, warnings, ...raw } = await this.#generate(provider, task, id, asking);
+    const usage = this.#readUsage(provider.entry, reported);
+    const output = outputOf(task.options);
+    const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size: task.size, ...output, redraws, signal });
+    const drawing = { raw, fit, ...(standIn !== undefined && { standIn }) };
+    const image = await resultFiles.store(task.resultTarget, drawing, signal);
+    const described = warnings?.map(({ setting, details }) => ({
+      setting: hideOptions(setting),
+      details: hideOptions(details),
+    }));
+    const { quality } = task.options;
+    return {
+      image,
+      ...(usage && { usage }),
+      ...(seed !== undefined && { seed }),
+      ...(typeof quality === 'string' && { quality }),
+      ...(described && { warnings: described }),
+      ...(standIn !== undefined && { standIn }),
+    };
+  }
+
+  async #generate(
+    { entry, contribution }: Registered<ImageProvider>,
+    task: ImageTask,
+    id: string,
+    { signal, ask }: Asking,
+  ): Promise<GeneratedImage> {
+    const { model, prompt, size, options } = task;
+    const inputs = await this.#loadInputs(task, signal);
+    const due = chargeOf(task);
+    await ask(due);
+    signal.throwIfAborted();
+    let noted = Promise.resolve();
+    const shown = (count: number) => {
+      const usage = { outputTokens: count * PARTIAL_TOKENS, estimated: true };
+      // One after the other, so that the last count stays. The job may have ended meanwhile.
+      noted = noted.then(() => ask({ ...due, usage })).catch(() => undefined);
+    };
+    const partials = task.partialImages && this.#partialsOf(id, task.partialImages, shown);
+    const call = { model, prompt, size, ...inputs, ...(partials && { partials }), options, idempotencyKey: id };
+    return inSpan(modelSpan('generate_content', model, entry), () =>
+      this.#options.host.call('image', entry, signal, async (callSignal) =>
+        checkGenerated(await contribution.generate({ ...call, signal: callSignal })),
+      ),
+    );
+  }
+
+  async #loadInputs(task: ImageTask, signal: AbortSignal): Promise<Pick<ImageCall, 'references' | 'mask'>> {
+    const { references, referenceFiles } = this.#options;
     const stored = [...task.references, ...(task.mask ? [task.mask] : [])];
     const loaded = await references.load(await referenceFiles.load(stored, signal), signal);
     const mask = task.mask && loaded.pop();
@@ -84,7 +177,8 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
   }
 
   /** Passes on as many images as the caller wants. */
-  function partialsOf(id: string, count: number, shown: (count: number) => void): PartialImages {
+  #partialsOf(id: string, count: number, shown: (count: number) => void): PartialImages {
+    const { showPartial } = this.#options;
     let left = count;
     return {
       count,
@@ -97,93 +191,11 @@ export function createImageRun(options: ImageRunOptions): ImageRun {
     };
   }
 
-  async function make(task: ImageTask, id: string, { signal, ask }: Asking): Promise<ImageResult> {
-    const { model, prompt, size, resultTarget } = task;
-    const provider = registry.imageProvider(model);
-    if (!provider) throw new GatewayError('plugin_unavailable', 'The model of this job is not ready.');
-    // The plugin instance may be unloaded before the image is stored.
-    const { hideOptions, standIn } = host.policy(provider.entry);
-    const { mask, ...inputs } = await loadInputs(task, signal);
-    const due = chargeOf(task);
-    await ask(due);
-    signal.throwIfAborted();
-    let noted = Promise.resolve();
-    const shown = (count: number) => {
-      const usage = { outputTokens: count * PARTIAL_TOKENS, estimated: true };
-      // One after the other, so that the last count stays. The job may have ended meanwhile.
-      noted = noted.then(() => ask({ ...due, usage })).catch(() => undefined);
-    };
-    const {
-      usage: reported,
-      seed,
-      warnings,
-      ...raw
-    } = await inSpan(modelSpan('generate_content', model, provider.entry), () =>
-      host.call('image', provider.entry, signal, async (callSignal) =>
-        checkGenerated(
-          await provider.contribution.generate({
-            model,
-            prompt,
-            size,
-            references: inputs.references,
-            ...(mask && { mask }),
-            ...(task.partialImages && { partials: partialsOf(id, task.partialImages, shown) }),
-            options: task.options,
-            idempotencyKey: id,
-            signal: callSignal,
-          }),
-        ),
-      ),
-    );
-    const usage = readReportedUsage(reported);
-    const impossible = impossibleUsage(reported).join(', ');
-    if (impossible) logger.warn('a plugin reported an invalid usage', { entry: provider.entry, member: impossible });
-    const { format, quality } = outputOf(task.options);
-    const fit = (redraws: () => void) => imageFiles.fitCanvas(raw, { size, format, quality, redraws, signal });
-    const image = await resultFiles.store(
-      resultTarget,
-      { raw, fit, ...(standIn !== undefined && { standIn }) },
-      signal,
-    );
-    const described = warnings?.map(({ setting, details }) => ({
-      setting: hideOptions(setting),
-      details: hideOptions(details),
-    }));
-    const { quality: asked } = task.options;
-    return {
-      image,
-      ...(usage && { usage }),
-      ...(seed !== undefined && { seed }),
-      ...(typeof asked === 'string' && { quality: asked }),
-      ...(described && { warnings: described }),
-      ...(standIn !== undefined && { standIn }),
-    };
+  #readUsage(entry: string, reported: unknown): Usage | undefined {
+    const member = impossibleUsage(reported).join(', ');
+    if (member) this.#options.logger.warn('a plugin reported an invalid usage', { entry, member });
+    return readReportedUsage(reported);
   }
-
-  return async (task, { id, attempts }, signal, ask) => {
-    const startedAt = clock.monotonic();
-    const fields = () => ({
-      jobId: id,
-      model: task.model,
-      attempt: attempts,
-      ms: Math.round(clock.monotonic() - startedAt),
-    });
-    try {
-      const result = await make(task, id, { signal, ask });
-      logger.info('an image was generated', { ...fields(), bytes: result.image.bytes });
-      return result;
-    } catch (error) {
-      if (!signal.aborted && isGatewayError(error)) {
-        logger.warn('an image could not be generated', { ...fields(), code: error.code, error: error.cause });
-      }
-      throw error;
-    }
-  };
-}
-
-interface Asking {
-  signal: AbortSignal;
-  ask(charge: ImageCharge): Promise<void>;
 }
 
 /** Output tokens that a partial image costs at the vendors who bill tokens. */

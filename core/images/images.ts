@@ -31,20 +31,23 @@ import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ImageCharge } from './image-jobs.js';
-import { createImageRun, type ImageResult, type ImageTask } from './image-run.js';
-import { createPartialImages, type PartialListener } from './partial-images.js';
+import { type ImageResult, ImageRun, type ImageTask } from './image-run.js';
+import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
   createReferenceFiles,
   fileNamesOf,
   type ImageJobSummary,
+  type ReferenceFiles,
   type ReferenceInput,
   type References,
+  type StoredReference,
 } from './references.js';
 import {
   createResultFiles,
   type FinishedImage,
   type ImageDelivery,
   type ImageFile,
+  type ResultFiles,
   targetOfRun,
 } from './result-files.js';
 
@@ -155,7 +158,6 @@ export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
 const DEFAULT_FILE_MS = 7 * 24 * 60 * 60 * 1000;
-/** Jobs of another kind are not handled here. */
 /** Time for input images, the slowest model with its retries, decoding and storing. */
 const RUN_MS = 360_000;
 const QUEUED_MS = 60 * 60 * 1000;
@@ -195,36 +197,155 @@ export interface ImageServiceOptions extends ImagesOptions {
   logger: Logger;
 }
 
-export interface ImageService extends Images {
-  /** Starts the workers of this process. */
-  start(): void;
-  /** Queues runs again that exceed the grace period. Idempotent. */
-  stop(): Promise<void>;
-}
+export class ImageService implements Images {
+  readonly #options: ImageServiceOptions;
+  readonly #referenceFiles: ReferenceFiles;
+  readonly #resultFiles: ResultFiles;
+  readonly #partials: PartialImagesOfJobs;
+  readonly #run: ImageRun;
+  readonly #stopping = new AbortController();
+  readonly #tidying = new Set<Promise<void>>();
+  #running: JobWorkers | undefined;
 
-export function createImages(options: ImageServiceOptions): ImageService {
-  const { store, storage, registry, references, clock, logger } = options;
-  const { workers = DEFAULT_WORKERS, maxActive = DEFAULT_MAX_ACTIVE, restartPolicy = 'requeue' } = options;
-  const referenceFiles = createReferenceFiles({ storage, clock, logger });
-  // The retention of files starts at completion, so they exist for the promised time.
-  const publicMs = (options.fileMs ?? DEFAULT_FILE_MS) + QUEUED_MS;
-  const resultFiles = createResultFiles({ storage, clock, logger, publicMs });
-  const partials = createPartialImages({ storage, clock, logger });
-  const run = createImageRun({ ...options, referenceFiles, resultFiles, showPartial: partials.show });
-  const stopping = new AbortController();
-  const tidying = new Set<Promise<void>>();
-  let running: JobWorkers | undefined;
-
-  /** Name of the mock that makes images of the model now; undefined if it is none. */
-  function standInOf(model: string): string | undefined {
-    const provider = registry.imageProvider(model);
-    return provider && options.host.policy(provider.entry).standIn;
+  constructor(options: ImageServiceOptions) {
+    const { storage, clock, logger, fileMs = DEFAULT_FILE_MS } = options;
+    this.#options = options;
+    this.#referenceFiles = createReferenceFiles({ storage, clock, logger });
+    // The retention of files starts at completion, so they exist for the promised time.
+    this.#resultFiles = createResultFiles({ storage, clock, logger, publicMs: fileMs + QUEUED_MS });
+    this.#partials = createPartialImages({ storage, clock, logger });
+    const files = { referenceFiles: this.#referenceFiles, resultFiles: this.#resultFiles };
+    this.#run = new ImageRun({ ...options, ...files, showPartial: this.#partials.show });
   }
 
-  function view(record: JobRecord): ImageJob {
+  /** Starts the workers of this process. */
+  start(): void {
+    const { registry, store, workers = DEFAULT_WORKERS, maxPerKey, graceMs, restartPolicy } = this.#options;
+    const needed = registry.models().some(({ kind }) => kind === 'image');
+    if (!needed || workers === 0) return;
+    this.#running ??= store.work({
+      kind: 'image',
+      concurrency: workers,
+      ...(maxPerKey !== undefined && { maxPerKey }),
+      maxAttempts: restartPolicy === 'fail' ? 1 : RUNS,
+      timeoutMs: RUN_MS,
+      maxQueuedMs: QUEUED_MS,
+      ...(graceMs !== undefined && { graceMs }),
+      run: (...run) => this.#work(...run),
+      charge: chargeOfResult,
+      refused: (job, result) => this.#tidyLater(job, namesOf(result as ImageResult)),
+      endedUnrun: (job) => this.#tidyLater(job, []),
+    });
+  }
+
+  /** Queues runs again that exceed the grace period. Idempotent. */
+  async stop(): Promise<void> {
+    await this.#running?.stop();
+    this.#stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+    await Promise.all(this.#tidying);
+  }
+
+  async submit(request: ImageSubmitRequest): Promise<ImageSubmission> {
+    const { registry, references, store, maxActive = DEFAULT_MAX_ACTIVE } = this.#options;
+    const { owner, requestId, webhookUrl, keyId, group, groupShare, priority } = request;
+    const model = registry.resolve(request.model);
+    checkModel(registry, { ...request, model });
+    const checked = await references.check(request.references, request.mask);
+    const terms = request.terms === undefined ? {} : { terms: request.terms };
+    const origin = requestId === undefined ? {} : { requestId };
+    const target = webhookUrl === undefined ? {} : { webhookUrl };
+    const share = { keyId, group, groupShare, priority, maxActive };
+    const job = { kind: 'image', owner, ...share, ...origin, ...target } as const;
+    // Files are written before the job that names them: a refused or replayed request should use no disk.
+    if (checked.some((reference) => 'media' in reference)) {
+      const foreseen = this.#toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));
+      if (foreseen) return foreseen;
+    }
+    const stored = await this.#referenceFiles.store(checked);
+    const files = fileNamesOf(stored);
+    let areNeeded = false;
+    try {
+      const { delivery } = request;
+      const input = this.#taskOf({ ...request, model }, stored);
+      const summary: ImageJobSummary = { model, delivery, requestId: requestId ?? null, owner, files };
+      const accepted = await store.accept({ ...terms, job: { ...job, summary, input } });
+      areNeeded = accepted.job !== undefined && !accepted.replayed;
+      const submission = this.#toSubmission(accepted);
+      if (!submission) throw new Error('an image was neither accepted nor refused');
+      return submission;
+    } catch (error) {
+      // The database may have accepted the job although its answer was lost. Otherwise the files expire.
+      areNeeded = !isGatewayError(error) || error.code === 'upstream_unavailable';
+      throw error;
+    } finally {
+      if (!areNeeded) await this.#referenceFiles.remove(files);
+    }
+  }
+
+  /** @param stored The input images; the mask is last. */
+  #taskOf(request: ImageRequest, stored: readonly StoredReference[]): ImageTask {
+    const { model, prompt, size, options, partialImages, delivery } = request;
+    const mask = request.mask && stored.at(-1);
+    return {
+      model,
+      prompt,
+      size,
+      options,
+      references: mask ? stored.slice(0, -1) : stored,
+      ...(mask && { mask }),
+      ...(partialImages && { partialImages }),
+      resultTarget: this.#resultFiles.target(delivery),
+    };
+  }
+
+  /** Undefined if it was a peek and the job would be accepted. */
+  #toSubmission({ job, replayed, rateLimited, answer }: Accepted): ImageSubmission | undefined {
+    const answered = answer === undefined ? {} : { answer };
+    if (job) return { job: this.#view(job), replayed, ...answered };
+    return rateLimited ? { rateLimited, ...answered } : undefined;
+  }
+
+  async find(id: string, owner: string): Promise<ImageJob> {
+    return this.#withPosition(existing(await this.#options.store.find(id, owner)));
+  }
+
+  async wait(id: string, owner: string, options: WaitOptions): Promise<ImageJob> {
+    return this.#withPosition(existing(await this.#options.store.waitFor(id, owner, options)));
+  }
+
+  async list(owner: string, limit: number, filter?: Pick<JobFilter, 'state' | 'after'>): Promise<readonly ImageJob[]> {
+    const records = await this.#options.store.latest(owner, limit, { ...filter, kind: 'image', results: true });
+    return records.map((record) => this.#view(record));
+  }
+
+  async cancel(id: string, owner: string): Promise<ImageJob> {
+    const record = existing(kindOfJob(id) === 'image' ? await this.#options.store.cancel(id, owner) : undefined);
+    this.#tidyLater(record, []);
+    return this.#view(record);
+  }
+
+  onPartial(id: string, listener: PartialListener): () => void {
+    return this.#partials.listen(id, listener);
+  }
+
+  content({ name }: FinishedImage): Promise<StoredBody | undefined> {
+    return this.#options.storage.read(name);
+  }
+
+  file(name: string): Promise<ImageFile> {
+    return this.#resultFiles.open(name);
+  }
+
+  async #withPosition(record: JobRecord): Promise<ImageJob> {
+    const job = this.#view(record);
+    const queuePosition = job.state === 'queued' ? await this.#options.store.queuePosition(job.id) : undefined;
+    return queuePosition === undefined ? job : { ...job, queuePosition };
+  }
+
+  #view(record: JobRecord): ImageJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, expiresAt, error } = record;
     const { model, delivery, requestId } = record.summary as ImageJobSummary;
-    const standIn = state === 'completed' ? (record.result as ImageResult).standIn : standInOf(model);
+    const standIn = state === 'completed' ? (record.result as ImageResult).standIn : this.#standInOf(model);
     const times = { createdAt, startedAt, finishedAt, expiresAt };
     const job = { id, state, model, delivery, requestId, attempts, ...times, error, ...(standIn && { standIn }) };
     if (state !== 'completed') return job;
@@ -232,147 +353,58 @@ export function createImages(options: ImageServiceOptions): ImageService {
     return { ...job, image: { ...image, ...details } };
   }
 
+  /** Name of the mock that makes images of the model now; undefined if it is none. */
+  #standInOf(model: string): string | undefined {
+    const { registry, host } = this.#options;
+    const provider = registry.imageProvider(model);
+    return provider && host.policy(provider.entry).standIn;
+  }
+
+  async #work(job: JobRun, signal: AbortSignal, ask: (charge: ImageCharge) => Promise<void>): Promise<ImageResult> {
+    const task = job.input as ImageTask;
+    const resultTarget = targetOfRun(task.resultTarget, job.attempts);
+    try {
+      return await this.#run.make({ ...task, resultTarget }, job, signal, ask);
+    } finally {
+      if (task.partialImages) void this.#partials.forget(job.id);
+      this.#tidyLater(job, []);
+    }
+  }
+
+  #tidyLater(record: JobRecord, made: readonly string[]): void {
+    // Most jobs have nothing to remove.
+    if ((record.summary as ImageJobSummary).files.length + made.length === 0) return;
+    const tidied = this.#tidy(record, made).finally(() => this.#tidying.delete(tidied));
+    this.#tidying.add(tidied);
+  }
+
   /** Once the job has ended, removes its input images, and an image that came too late. */
-  async function tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
+  async #tidy({ id, summary }: JobRecord, made: readonly string[]): Promise<void> {
     const { files, owner } = summary as ImageJobSummary;
     try {
-      const record = await store.waitFor(id, owner, { timeoutMs: END_MS, signal: stopping.signal });
+      const until = { timeoutMs: END_MS, signal: this.#stopping.signal };
+      const record = await this.#options.store.waitFor(id, owner, until);
       if (record && !isTerminal(record)) return;
       // A run that was too late has made an image that is not part of the job, beside the image of the run that ended
       // the job.
       const jobFiles = record?.state === 'completed' ? namesOf(record.result as ImageResult) : [];
-      await referenceFiles.remove([...files, ...made.filter((name) => !jobFiles.includes(name))]);
+      await this.#referenceFiles.remove([...files, ...made.filter((name) => !jobFiles.includes(name))]);
     } catch {
       // The workers stop, or the database is unavailable: the files expire.
     }
   }
+}
 
-  function tidyLater(record: JobRecord, made: readonly string[]): void {
-    // Most jobs have nothing to remove.
-    if ((record.summary as ImageJobSummary).files.length + made.length === 0) return;
-    const tidied = tidy(record, made).finally(() => tidying.delete(tidied));
-    tidying.add(tidied);
-  }
+function existing(record: JobRecord | undefined): JobRecord {
+  if (record?.kind !== 'image') throw new GatewayError('job_not_found', 'There is no such job.');
+  return record;
+}
 
-  async function work(
-    job: JobRun,
-    signal: AbortSignal,
-    ask: (charge: ImageCharge) => Promise<void>,
-  ): Promise<ImageResult> {
-    const task = job.input as ImageTask;
-    try {
-      return await run({ ...task, resultTarget: targetOfRun(task.resultTarget, job.attempts) }, job, signal, ask);
-    } finally {
-      if (task.partialImages) void partials.forget(job.id);
-      tidyLater(job, []);
-    }
-  }
-
-  function refused(job: JobRun, result: unknown): void {
-    tidyLater(job, namesOf(result as ImageResult));
-  }
-
-  function charge({ summary }: JobRun, result: unknown): ImageCharge {
-    const { image, usage, quality } = result as ImageResult;
-    const { width, height } = image;
-    const made = { width, height, ...(quality !== undefined && { quality }) };
-    return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }), image: made };
-  }
-
-  /** Undefined if it was a peek and the job would be accepted. */
-  function toSubmission({ job, replayed, rateLimited, answer }: Accepted): ImageSubmission | undefined {
-    const answered = answer === undefined ? {} : { answer };
-    if (job) return { job: view(job), replayed, ...answered };
-    return rateLimited ? { rateLimited, ...answered } : undefined;
-  }
-
-  function existing(record: JobRecord | undefined): JobRecord {
-    if (record?.kind !== 'image') throw new GatewayError('job_not_found', 'There is no such job.');
-    return record;
-  }
-
-  async function withPosition(record: JobRecord): Promise<ImageJob> {
-    const job = view(record);
-    const queuePosition = job.state === 'queued' ? await store.queuePosition(job.id) : undefined;
-    return queuePosition === undefined ? job : { ...job, queuePosition };
-  }
-
-  return {
-    async submit(request): Promise<ImageSubmission> {
-      const { prompt, size, delivery, owner, requestId = null, webhookUrl } = request;
-      const model = registry.resolve(request.model);
-      const { keyId, group, groupShare, priority } = request;
-      checkModel(registry, { ...request, model });
-      const checked = await references.check(request.references, request.mask);
-      const terms = request.terms === undefined ? {} : { terms: request.terms };
-      const origin = requestId === null ? {} : { requestId };
-      const target = webhookUrl === undefined ? {} : { webhookUrl };
-      const share = { keyId, group, groupShare, priority, maxActive };
-      const job = { kind: 'image', owner, ...share, ...origin, ...target } as const;
-      // Files are written before the job that names them: a refused or replayed request should use no disk.
-      if (checked.some((reference) => 'media' in reference)) {
-        const foreseen = toSubmission(await store.peek({ ...terms, job: { ...job, input: null } }));
-        if (foreseen) return foreseen;
-      }
-      const stored = await referenceFiles.store(checked);
-      const files = fileNamesOf(stored);
-      const mask = request.mask && stored.pop();
-      let areNeeded = false;
-      try {
-        const resultTarget = resultFiles.target(delivery);
-        const { options } = request;
-        const { partialImages } = request;
-        const inputs = { references: stored, ...(mask && { mask }), ...(partialImages && { partialImages }) };
-        const task: ImageTask = { model, prompt, size, options, ...inputs, resultTarget };
-        const summary: ImageJobSummary = { model, delivery, requestId, owner, files };
-        const accepted = await store.accept({ ...terms, job: { ...job, summary, input: task } });
-        areNeeded = accepted.job !== undefined && !accepted.replayed;
-        const submission = toSubmission(accepted);
-        if (!submission) throw new Error('an image was neither accepted nor refused');
-        return submission;
-      } catch (error) {
-        // The database may have accepted the job although its answer was lost. Otherwise the files expire.
-        areNeeded = !isGatewayError(error) || error.code === 'upstream_unavailable';
-        throw error;
-      } finally {
-        if (!areNeeded) await referenceFiles.remove(files);
-      }
-    },
-    find: async (id, owner) => withPosition(existing(await store.find(id, owner))),
-    wait: async (id, owner, options) => withPosition(existing(await store.waitFor(id, owner, options))),
-    list: async (owner, limit, filter) =>
-      (await store.latest(owner, limit, { ...filter, kind: 'image', results: true })).map(view),
-    async cancel(id, owner) {
-      const record = existing(kindOfJob(id) === 'image' ? await store.cancel(id, owner) : undefined);
-      tidyLater(record, []);
-      return view(record);
-    },
-    onPartial: partials.listen,
-    content: ({ name }) => storage.read(name),
-    file: (name) => resultFiles.open(name),
-    start() {
-      const needed = registry.models().some(({ kind }) => kind === 'image');
-      if (!needed || workers === 0) return;
-      running ??= store.work({
-        kind: 'image',
-        concurrency: workers,
-        ...(options.maxPerKey !== undefined && { maxPerKey: options.maxPerKey }),
-        maxAttempts: restartPolicy === 'fail' ? 1 : RUNS,
-        timeoutMs: RUN_MS,
-        maxQueuedMs: QUEUED_MS,
-        ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
-        run: work,
-        charge,
-        refused,
-        endedUnrun: (job) => tidyLater(job, []),
-      });
-    },
-    async stop() {
-      await running?.stop();
-      stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
-      await Promise.all(tidying);
-    },
-  };
+function chargeOfResult({ summary }: JobRun, result: unknown): ImageCharge {
+  const { image, usage, quality } = result as ImageResult;
+  const { width, height } = image;
+  const made = { width, height, ...(quality !== undefined && { quality }) };
+  return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }), image: made };
 }
 
 function checkModel(registry: Registry, { model, references, mask }: ImageRequest): void {

@@ -10,11 +10,10 @@ import './image-jobs.js';
 export { type ImageCharge, isImageCharge } from './image-jobs.js';
 export {
   absentImages,
-  createImages,
   filesOfImageJob,
   type ImageJob,
   type ImageRequest,
-  type ImageService,
+  ImageService,
   type ImageSubmission,
   type Images,
   type ImagesOptions,

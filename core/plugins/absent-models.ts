@@ -6,40 +6,43 @@
 
 import type { CheckedUpstream } from '../contracts/index.js';
 
-export interface AbsentModels {
-  /** Reads the results of a check of all upstreams. */
-  read(checks: readonly CheckedUpstream[]): void;
-  has(id: string): boolean;
-  /** Called for each answer, so that it must be cheap. */
-  answered(id: string): void;
-  /** Whether it is time for another check, since a server may have got a model. True at most once a minute. */
-  isDue(): boolean;
-}
-
 const RECHECK_MS = 60_000;
 
-export function createAbsentModels(monotonic: () => number): AbsentModels {
-  const absent = new Set<string>();
-  const proven = new Set<string>();
-  let checkedAt = monotonic();
+export class AbsentModels {
+  readonly #monotonic: () => number;
+  readonly #absent = new Set<string>();
+  readonly #proven = new Set<string>();
+  #checkedAt: number;
 
-  return {
-    read(checks) {
-      checkedAt = monotonic();
-      absent.clear();
-      for (const { models, result } of checks) if (result === 'unknown_model') for (const id of models) absent.add(id);
-      for (const { models, result } of checks)
-        if (result !== 'unknown_model') for (const id of models) absent.delete(id);
-      for (const id of proven) absent.delete(id);
-    },
-    has: (id) => absent.size > 0 && absent.has(id),
-    answered(id) {
-      if (absent.size > 0 && absent.delete(id)) proven.add(id);
-    },
-    isDue() {
-      if (absent.size === 0 || monotonic() - checkedAt < RECHECK_MS) return false;
-      checkedAt = monotonic();
-      return true;
-    },
-  };
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+    this.#checkedAt = monotonic();
+  }
+
+  /** Reads the results of a check of all upstreams. */
+  read(checks: readonly CheckedUpstream[]): void {
+    this.#checkedAt = this.#monotonic();
+    this.#absent.clear();
+    for (const { models, result } of checks)
+      if (result === 'unknown_model') for (const id of models) this.#absent.add(id);
+    for (const { models, result } of checks)
+      if (result !== 'unknown_model') for (const id of models) this.#absent.delete(id);
+    for (const id of this.#proven) this.#absent.delete(id);
+  }
+
+  has(id: string): boolean {
+    return this.#absent.size > 0 && this.#absent.has(id);
+  }
+
+  /** Called for each answer, so that it must be cheap. */
+  answered(id: string): void {
+    if (this.#absent.size > 0 && this.#absent.delete(id)) this.#proven.add(id);
+  }
+
+  /** Whether it is time for another check, since a server may have got a model. True at most once a minute. */
+  isDue(): boolean {
+    if (this.#absent.size === 0 || this.#monotonic() - this.#checkedAt < RECHECK_MS) return false;
+    this.#checkedAt = this.#monotonic();
+    return true;
+  }
 }

@@ -33,13 +33,13 @@ export {
   impossibleUsage,
   readReportedUsage,
 } from './plugin-failure.js';
-export { createPluginHost, type InstancePolicy, type PluginHost } from './plugin-host.js';
+export { PluginHost } from './plugin-host.js';
+export type { InstancePolicy } from './plugin-instance.js';
 export {
   CONTRIBUTION_LISTS,
   checkContributions,
-  createRegistry,
   namesServed,
   type Registered,
   type RegisteredText,
-  type Registry,
+  Registry,
 } from './registry.js';

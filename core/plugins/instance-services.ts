@@ -39,8 +39,8 @@ import {
   container as processContainer,
 } from 'tsyringe';
 
-/** The properties of one plugin instance. */
-export interface PluginInstance {
+/** What distinguishes the services of one plugin instance. */
+export interface InstanceIdentity {
   id: string;
   options: Readonly<Record<string, unknown>>;
   /** What it needs and what it wants. */
@@ -62,7 +62,7 @@ export const CACHE = createToken<Cache>('cache');
 export const STORAGE = createToken<Storage>('storage');
 export const LOGGER = createToken<Logger>('logger');
 export const CLOCK = createToken<Clock>('clock');
-const ENTRY = createToken<PluginInstance>('entry');
+const ENTRY = createToken<InstanceIdentity>('entry');
 const INSTANCE_HTTP = createToken<HttpClient>('entry http');
 const INSTANCE_BROWSER = createToken<Browser>('entry browser');
 const INSTANCE_FFMPEG = createToken<AudioFilters>('entry ffmpeg');
@@ -74,9 +74,9 @@ const CONTEXT = createToken<PluginContext>('plugin context');
 @injectable()
 class InstanceHttp implements HttpClient {
   readonly #client: HttpClient;
-  readonly #entry: PluginInstance;
+  readonly #entry: InstanceIdentity;
 
-  constructor(@inject(HTTP) clients: HttpClients, @inject(ENTRY) entry: PluginInstance) {
+  constructor(@inject(HTTP) clients: HttpClients, @inject(ENTRY) entry: InstanceIdentity) {
     const { id, meter, configuredOrigins } = entry;
     const client = clients.scoped({ ...limitsOf(entry), configuredOrigins });
     this.#client = meter ? measureHttp(client, id, meter) : client;
@@ -95,9 +95,9 @@ class InstanceHttp implements HttpClient {
 @injectable()
 class InstanceBrowser implements Browser {
   readonly #browser: Browser;
-  readonly #entry: PluginInstance;
+  readonly #entry: InstanceIdentity;
 
-  constructor(@inject(BROWSER) clients: BrowserClients, @inject(ENTRY) entry: PluginInstance) {
+  constructor(@inject(BROWSER) clients: BrowserClients, @inject(ENTRY) entry: InstanceIdentity) {
     this.#browser = clients.scoped(limitsOf(entry));
     this.#entry = entry;
   }
@@ -120,9 +120,9 @@ class InstanceBrowser implements Browser {
 @injectable()
 class InstanceFfmpeg implements AudioFilters {
   readonly #filters: AudioFilters;
-  readonly #entry: PluginInstance;
+  readonly #entry: InstanceIdentity;
 
-  constructor(@inject(AUDIO_FILTERS) filters: AudioFilters, @inject(ENTRY) entry: PluginInstance) {
+  constructor(@inject(AUDIO_FILTERS) filters: AudioFilters, @inject(ENTRY) entry: InstanceIdentity) {
     this.#filters = filters;
     this.#entry = entry;
   }
@@ -145,7 +145,7 @@ class InstanceCache implements Cache {
   readonly #cache: Cache;
   readonly #prefix: string;
 
-  constructor(@inject(CACHE) cache: Cache, @inject(ENTRY) entry: PluginInstance) {
+  constructor(@inject(CACHE) cache: Cache, @inject(ENTRY) entry: InstanceIdentity) {
     this.#cache = cache;
     this.#prefix = `plugin:${entry.id}:`;
   }
@@ -168,7 +168,7 @@ class InstanceLogger implements Logger {
   readonly #logger: Logger;
   readonly #entry: string;
 
-  constructor(@inject(LOGGER) logger: Logger, @inject(ENTRY) entry: PluginInstance) {
+  constructor(@inject(LOGGER) logger: Logger, @inject(ENTRY) entry: InstanceIdentity) {
     this.#logger = logger;
     this.#entry = entry.id;
   }
@@ -196,7 +196,7 @@ class InstanceContext implements PluginContext {
   readonly options: Readonly<Record<string, never>>;
 
   constructor(
-    @inject(ENTRY) entry: PluginInstance,
+    @inject(ENTRY) entry: InstanceIdentity,
     @inject(INSTANCE_HTTP) readonly http: HttpClient,
     @inject(INSTANCE_BROWSER) readonly browser: Browser,
     @inject(INSTANCE_FFMPEG) readonly ffmpeg: AudioFilters,
@@ -211,7 +211,7 @@ class InstanceContext implements PluginContext {
   }
 }
 
-function limitsOf({ timeoutMs, trustedOrigins, lifetime }: PluginInstance): ScopeOptions {
+function limitsOf({ timeoutMs, trustedOrigins, lifetime }: InstanceIdentity): ScopeOptions {
   return { timeoutMs, trustedOrigins, signal: lifetime };
 }
 
@@ -228,7 +228,7 @@ export function registerInstanceServices(root: RootScope): void {
 /** A scope for one instance, and the context for its plugin's `setup`. */
 export function createInstanceContext(
   root: RootScope,
-  identity: PluginInstance,
+  identity: InstanceIdentity,
 ): { scope: InstanceScope; context: PluginContext } {
   const scope = root.createInstance();
   scope.provide(ENTRY, identity);

@@ -38,192 +38,214 @@ export interface Registered<Contribution> {
 /** A text provider, with one of its models. */
 export type RegisteredText = Registered<TextProvider> & { model: TextModel };
 
+/** What one instance contributed, how its texts are redacted, and the further names of its models. */
+interface Entry {
+  contributions: Contributions;
+  hideOptions: HideOptions;
+  aliases?: readonly ModelAlias[];
+}
+
 /** The registry of contributions. Filled while loading, read for every request. */
-export interface Registry {
+export class Registry {
+  readonly #logger: Logger;
+  readonly #entries = new Map<string, Entry>();
+  #aliases = new Map<string, string>();
+  #textModels = new Map<string, RegisteredText>();
+  #extractors: readonly Registered<Extractor>[] = [];
+  #images: readonly Registered<ImageProvider>[] = [];
+  #audio: readonly Registered<AudioProvider>[] = [];
+  #texts: readonly Registered<TextProvider>[] = [];
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
   /**
    * @param hideOptions Redacts the instance's option values from what an extractor's `match` returns or throws.
    * @param aliases Further names of its models. Default: none.
    * @throws Error if a platform or a model is served already; nothing is added then.
    */
-  add(entry: string, contributions: Contributions, hideOptions: HideOptions, aliases?: readonly ModelAlias[]): void;
-  remove(entry: string): void;
-  readonly extractors: readonly Registered<Extractor>[];
-  extractor(platform: string): Registered<Extractor> | undefined;
-  /** @throws GatewayError `unsupported_platform`; `unsupported_link` if the link is of a platform but names no item. */
-  matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef };
-  /** The id of the model with this name: the name itself, unless it is an alias. The methods below take ids. */
-  resolve(name: string): string;
-  imageProvider(model: string): Registered<ImageProvider> | undefined;
-  audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined;
-  /** Ids of the models that support this. */
-  audioModels(operation: AudioOperation): string[];
-  textProvider(model: string): RegisteredText | undefined;
-  readonly texts: readonly Registered<TextProvider>[];
-  identityProvider(): Registered<IdentityProvider> | undefined;
-  /** The image model of this id. */
-  imageModel(model: string): ImageModel | undefined;
-  /** The models, and then their aliases. */
-  models(): ReadyModel[];
-  /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
-  servedBy(entry: string): string[];
-}
+  add(entry: string, contributions: Contributions, hideOptions: HideOptions, aliases?: readonly ModelAlias[]): void {
+    const taken = new Map(
+      [...this.#entries].flatMap(([id, other]) => claimed(other.contributions).map((name) => [name, id] as const)),
+    );
+    for (const name of claimed(contributions)) {
+      const holder = taken.get(name);
+      if (holder !== undefined) throw new Error(`${name} is served by the entry "${holder}" already`);
+      taken.set(name, entry);
+    }
+    checkFallbacks([...this.#texts.flatMap(({ contribution }) => contribution.models), ...modelsOf(contributions)]);
+    this.#entries.set(entry, { contributions, hideOptions, ...(aliases && { aliases }) });
+    this.#relist();
+  }
 
-export function createRegistry(logger: Logger): Registry {
-  const entries = new Map<string, Contributions>();
-  const redactions = new Map<string, HideOptions>();
-  const namesOf = new Map<string, readonly ModelAlias[]>();
-  let aliases = new Map<string, string>();
-  let textModels = new Map<string, RegisteredText>();
-  let extractors: Registered<Extractor>[] = [];
-  let images: Registered<ImageProvider>[] = [];
-  let audio: Registered<AudioProvider>[] = [];
-  let text: Registered<TextProvider>[] = [];
-  let identity: Registered<IdentityProvider>[] = [];
+  remove(entry: string): void {
+    this.#entries.delete(entry);
+    this.#relist();
+  }
 
   /** Every request reads these lists and only loading changes them, so they are rebuilt then. */
-  function relist(): void {
+  #relist(): void {
     const collect = <Contribution>(pick: (contributions: Contributions) => readonly Contribution[] | undefined) =>
-      [...entries].flatMap(([entry, contributions]) =>
+      [...this.#entries].flatMap(([entry, { contributions }]) =>
         (pick(contributions) ?? []).map((contribution) => ({ entry, contribution })),
       );
-    extractors = collect((contributions) => contributions.extractors);
-    images = collect((contributions) => contributions.imageProviders);
-    audio = collect((contributions) => contributions.audioProviders);
-    text = collect((contributions) => contributions.textProviders);
-    identity = collect((contributions) => contributions.identityProviders);
-    textModels = new Map(
-      text.flatMap((found) => found.contribution.models.map((model) => [model.id, { ...found, model }] as const)),
+    this.#extractors = collect(({ extractors }) => extractors);
+    this.#images = collect(({ imageProviders }) => imageProviders);
+    this.#audio = collect(({ audioProviders }) => audioProviders);
+    this.#texts = collect(({ textProviders }) => textProviders);
+    this.#textModels = new Map(
+      this.#texts.flatMap((found) =>
+        found.contribution.models.map((model) => [model.id, { ...found, model }] as const),
+      ),
     );
-    aliases = resolveAliases(
-      [...entries].map(([entry, contributions]) => ({
-        ...(namesOf.has(entry) && { aliases: namesOf.get(entry) }),
+    this.#aliases = resolveAliases(
+      [...this.#entries.values()].map(({ contributions, aliases }) => ({
+        ...(aliases && { aliases }),
         served: modelsServed(contributions),
       })),
     );
   }
 
-  /** What only one instance may serve: for an audio model, each operation. */
-  const claimed = (contributions: Contributions): string[] => [
-    ...(contributions.extractors ?? []).map((extractor) => extractor.platform),
-    ...(contributions.imageProviders ?? []).flatMap((provider) => provider.models.map((model) => model.id)),
-    ...(contributions.audioProviders ?? []).flatMap((provider) =>
-      provider.models.flatMap((model) => model.operations.map((operation) => `${model.id} (${operation})`)),
-    ),
-    ...(contributions.textProviders ?? []).flatMap((provider) => provider.models.map((model) => model.id)),
-    ...(contributions.identityProviders ?? []).map(() => 'sign-in'),
-  ];
+  get extractors(): readonly Registered<Extractor>[] {
+    return this.#extractors;
+  }
+
+  get texts(): readonly Registered<TextProvider>[] {
+    return this.#texts;
+  }
+
+  extractor(platform: string): Registered<Extractor> | undefined {
+    return this.#extractors.find(({ contribution }) => contribution.platform === platform);
+  }
+
+  /** @throws GatewayError `unsupported_platform`; `unsupported_link` if the link is of a platform but names no item. */
+  matchLink(url: URL): { extractor: Registered<Extractor>; link: LinkRef } {
+    let refusal: GatewayError | undefined;
+    for (const extractor of this.#extractors) {
+      const match = this.#matchOf(extractor, url);
+      if (!match) continue;
+      if (!('unsupported' in match)) return { extractor, link: match };
+      refusal ??= this.#unsupportedLink(extractor, match.unsupported);
+    }
+    if (refusal) throw refusal;
+    const names = this.#extractors.map((extractor) => extractor.contribution.displayName);
+    throw new GatewayError(
+      'unsupported_platform',
+      `No platform is known for this link. Supported: ${names.join(', ') || 'none, since no extractor is ready'}.`,
+      { param: 'url' },
+    );
+  }
 
   /** A plugin fault in `match` counts as no match, so that one platform does not hide the others. */
-  function matchOf({ entry, contribution }: Registered<Extractor>, url: URL): LinkMatch {
+  #matchOf({ entry, contribution }: Registered<Extractor>, url: URL): LinkMatch {
     try {
       return checkMatch(contribution.match(url));
     } catch (error) {
-      const hide = redactions.get(entry) ?? String;
-      logger.error('match failed; counted as no match', { entry, error: asError(error, hide) });
+      this.#logger.error('match failed; counted as no match', { entry, error: asError(error, this.#hideOf(entry)) });
       return undefined;
     }
   }
 
-  function unsupportedLink({ entry, contribution }: Registered<Extractor>, kind: string): GatewayError {
+  #unsupportedLink({ entry, contribution }: Registered<Extractor>, kind: string): GatewayError {
     const { platform, displayName, linkForms } = contribution;
     const words = `The link is ${kind}, not an item of ${displayName}; accepted, for example: ${linkForms[0]}.`;
-    const hide = redactions.get(entry) ?? String;
-    return new GatewayError('unsupported_link', hide(words), { platform, param: 'url' });
+    return new GatewayError('unsupported_link', this.#hideOf(entry)(words), { platform, param: 'url' });
   }
 
-  const ownModels: Registry['models'] = () => [
-    ...images.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id, maxReferences }) => ({
-        id,
-        kind: 'image' as const,
-        entry,
-        takesImages: maxReferences > 0,
-      })),
-    ),
-    ...audio.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id, operations }) => ({ id, kind: 'audio' as const, entry, operations })),
-    ),
-    ...text.flatMap(({ entry, contribution }) =>
-      contribution.models.map(({ id, routes, contextLength }) => ({
-        id,
-        kind: 'text' as const,
-        entry,
-        routes,
-        ...(contextLength !== undefined && { contextLength }),
-      })),
-    ),
-  ];
+  #hideOf(entry: string): HideOptions {
+    return this.#entries.get(entry)?.hideOptions ?? String;
+  }
 
-  function models(): ReadyModel[] {
-    const own = ownModels();
-    const named = [...aliases].flatMap(([name, aliasOf]) =>
+  /** The id of the model with this name: the name itself, unless it is an alias. The methods below take ids. */
+  resolve(name: string): string {
+    return this.#aliases.get(name) ?? name;
+  }
+
+  imageProvider(model: string): Registered<ImageProvider> | undefined {
+    return this.#images.find(({ contribution }) => contribution.models.some(({ id }) => id === model));
+  }
+
+  imageModel(model: string): ImageModel | undefined {
+    return this.#images.flatMap(({ contribution }) => contribution.models).find(({ id }) => id === model);
+  }
+
+  audioProvider(model: string, operation: AudioOperation): Registered<AudioProvider> | undefined {
+    return this.#audio.find(
+      ({ contribution }) =>
+        typeof contribution[operation] === 'function' &&
+        contribution.models.some((known) => known.id === model && known.operations.includes(operation)),
+    );
+  }
+
+  /** Ids of the models that support this. */
+  audioModels(operation: AudioOperation): string[] {
+    return this.#audio.flatMap(({ contribution }) =>
+      contribution.models.filter(({ operations }) => operations.includes(operation)).map(({ id }) => id),
+    );
+  }
+
+  textProvider(model: string): RegisteredText | undefined {
+    return this.#textModels.get(model);
+  }
+
+  identityProvider(): Registered<IdentityProvider> | undefined {
+    for (const [entry, { contributions }] of this.#entries) {
+      const [contribution] = contributions.identityProviders ?? [];
+      if (contribution) return { entry, contribution };
+    }
+    return undefined;
+  }
+
+  /** The models, and then their aliases. */
+  models(): ReadyModel[] {
+    const own = [
+      ...this.#images.flatMap(imageModelsOf),
+      ...this.#audio.flatMap(audioModelsOf),
+      ...this.#texts.flatMap(textModelsOf),
+    ];
+    const named = [...this.#aliases].flatMap(([name, aliasOf]) =>
       own.filter(({ id }) => id === aliasOf).map((model) => ({ ...model, id: name, aliasOf })),
     );
     return [...own, ...named];
   }
 
-  return {
-    add(entry, contributions, hideOptions, names) {
-      const taken = new Map([...entries].flatMap(([id, other]) => claimed(other).map((name) => [name, id] as const)));
-      const fresh = new Set<string>();
-      for (const name of claimed(contributions)) {
-        const holder = fresh.has(name) ? entry : taken.get(name);
-        if (holder !== undefined) throw new Error(`${name} is served by the entry "${holder}" already`);
-        fresh.add(name);
-      }
-      checkFallbacks([...text.flatMap(({ contribution }) => contribution.models), ...modelsOf(contributions)]);
-      entries.set(entry, contributions);
-      redactions.set(entry, hideOptions);
-      if (names) namesOf.set(entry, names);
-      relist();
-    },
-    remove(entry) {
-      entries.delete(entry);
-      redactions.delete(entry);
-      namesOf.delete(entry);
-      relist();
-    },
-    get extractors() {
-      return extractors;
-    },
-    extractor: (platform) => extractors.find(({ contribution }) => contribution.platform === platform),
-    matchLink(url) {
-      let refusal: GatewayError | undefined;
-      for (const extractor of extractors) {
-        const match = matchOf(extractor, url);
-        if (!match) continue;
-        if (!('unsupported' in match)) return { extractor, link: match };
-        refusal ??= unsupportedLink(extractor, match.unsupported);
-      }
-      if (refusal) throw refusal;
-      const names = extractors.map((extractor) => extractor.contribution.displayName);
-      throw new GatewayError(
-        'unsupported_platform',
-        `No platform is known for this link. Supported: ${names.join(', ') || 'none, since no extractor is ready'}.`,
-        { param: 'url' },
-      );
-    },
-    imageProvider: (model) => images.find(({ contribution }) => contribution.models.some(({ id }) => id === model)),
-    imageModel: (model) => images.flatMap(({ contribution }) => contribution.models).find(({ id }) => id === model),
-    audioProvider: (model, operation) =>
-      audio.find(
-        ({ contribution }) =>
-          typeof contribution[operation] === 'function' &&
-          contribution.models.some((known) => known.id === model && known.operations.includes(operation)),
-      ),
-    audioModels: (operation) =>
-      audio.flatMap(({ contribution }) =>
-        contribution.models.filter(({ operations }) => operations.includes(operation)).map(({ id }) => id),
-      ),
-    textProvider: (model) => textModels.get(model),
-    resolve: (name) => aliases.get(name) ?? name,
-    get texts() {
-      return text;
-    },
-    identityProvider: () => identity[0],
-    models,
-    servedBy: (entry) => namesServed(entries.get(entry) ?? {}),
-  };
+  /** Platform keys and model ids of one instance, and `sign-in` for an identity provider. */
+  servedBy(entry: string): string[] {
+    return namesServed(this.#entries.get(entry)?.contributions ?? {});
+  }
+}
+
+function imageModelsOf({ entry, contribution }: Registered<ImageProvider>): ReadyModel[] {
+  return contribution.models.map(({ id, maxReferences }) => ({
+    id,
+    kind: 'image',
+    entry,
+    takesImages: maxReferences > 0,
+  }));
+}
+
+function audioModelsOf({ entry, contribution }: Registered<AudioProvider>): ReadyModel[] {
+  return contribution.models.map(({ id, operations }) => ({ id, kind: 'audio', entry, operations }));
+}
+
+function textModelsOf({ entry, contribution }: Registered<TextProvider>): ReadyModel[] {
+  return contribution.models.map(({ id, routes, contextLength }) => ({
+    id,
+    kind: 'text',
+    entry,
+    routes,
+    ...(contextLength !== undefined && { contextLength }),
+  }));
+}
+
+/** What only one instance may serve: for an audio model, each operation. */
+function claimed(contributions: Contributions): string[] {
+  const { audioProviders = [], ...others } = contributions;
+  const operations = audioProviders.flatMap(({ models }) =>
+    models.flatMap((model) => model.operations.map((operation) => `${model.id} (${operation})`)),
+  );
+  return [...namesServed(others), ...operations];
 }
 
 function modelsServed({ imageProviders = [], audioProviders = [], textProviders = [] }: Contributions): string[] {

@@ -105,70 +105,75 @@ export interface Cooling {
   remainingMs: number;
 }
 
-/**
- * The cool-down of each method, with one circuit breaker per method. A rate limit starts a cool-down at once, for as
- * long as the platform asks or else for 10 s, doubling, with full jitter. Five unreadable answers in a row start one of
- * 30 s, doubling. None is longer than 10 minutes. Data or a definitive outcome resets everything.
- */
-export interface CoolDown {
-  report(method: string, result: MethodResult): void;
-  isCooling(method: string): boolean;
-  cooling(method: string): Cooling | undefined;
-  /**
-   * True if the method cools down for unreadable answers and no other call is testing it. Then `endProbe` must follow.
-   */
-  beginProbe(method: string): boolean;
-  endProbe(method: string): void;
-}
-
 interface Circuit {
   breaker: CircuitBreaker;
   /** Why it was opened last. */
   code: TransientCode;
 }
 
-export function createCoolDown({ clock, random }: { clock: Clock; random: () => number }): CoolDown {
-  const circuits = new Map<string, Circuit>();
-  const coolDownMs = (openings: number) => bounded(UNREADABLE_FIRST_MS * doublings(openings));
+/**
+ * The cool-down of each method, with one circuit breaker per method. A rate limit starts a cool-down at once, for as
+ * long as the platform asks or else for 10 s, doubling, with full jitter. Five unreadable answers in a row start one of
+ * 30 s, doubling. None is longer than 10 minutes. Data or a definitive outcome resets everything.
+ */
+export class CoolDown {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #circuits = new Map<string, Circuit>();
 
-  function of(method: string): Circuit {
-    const known = circuits.get(method);
-    if (known) return known;
-    const breaker = createCircuitBreaker({ clock, maxFailures: MAX_UNREADABLE, coolDownMs });
-    const fresh: Circuit = { breaker, code: 'upstream_error' };
-    circuits.set(method, fresh);
-    return fresh;
+  constructor({ clock, random }: { clock: Clock; random: () => number }) {
+    this.#clock = clock;
+    this.#random = random;
   }
 
-  function cooling(method: string): Cooling | undefined {
-    const { breaker, code } = of(method);
+  report(method: string, result: MethodResult): void {
+    const circuit = this.#of(method);
+    const { breaker } = circuit;
+    if (result.kind !== 'transient') {
+      breaker.succeed();
+      return;
+    }
+    if (result.code !== 'upstream_rate_limited') {
+      if (breaker.fail()) circuit.code = result.code;
+      return;
+    }
+    // Concurrent calls are limited together and count once.
+    if (this.cooling(method)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
+    const askedMs = (result.retryAfterSeconds ?? 0) * 1000;
+    breaker.open(bounded(askedMs || this.#random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
+    circuit.code = result.code;
+  }
+
+  isCooling(method: string): boolean {
+    return this.cooling(method) !== undefined;
+  }
+
+  cooling(method: string): Cooling | undefined {
+    const { breaker, code } = this.#of(method);
     const { remainingMs } = breaker;
     return remainingMs > 0 ? { code, remainingMs } : undefined;
   }
 
-  return {
-    report(method, result) {
-      const circuit = of(method);
-      const { breaker } = circuit;
-      if (result.kind !== 'transient') {
-        breaker.succeed();
-        return;
-      }
-      if (result.code !== 'upstream_rate_limited') {
-        if (breaker.fail()) circuit.code = result.code;
-        return;
-      }
-      // Concurrent calls are limited together and count once.
-      if (cooling(method)?.code === 'upstream_rate_limited' && !breaker.isProbing) return;
-      const askedMs = (result.retryAfterSeconds ?? 0) * 1000;
-      breaker.open(bounded(askedMs || random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
-      circuit.code = result.code;
-    },
-    cooling,
-    isCooling: (method) => cooling(method) !== undefined,
-    beginProbe: (method) => cooling(method)?.code !== 'upstream_rate_limited' && of(method).breaker.beginProbe(),
-    endProbe: (method) => of(method).breaker.endProbe(),
-  };
+  /**
+   * True if the method cools down for unreadable answers and no other call is testing it. Then `endProbe` must follow.
+   */
+  beginProbe(method: string): boolean {
+    return this.cooling(method)?.code !== 'upstream_rate_limited' && this.#of(method).breaker.beginProbe();
+  }
+
+  endProbe(method: string): void {
+    this.#of(method).breaker.endProbe();
+  }
+
+  #of(method: string): Circuit {
+    const known = this.#circuits.get(method);
+    if (known) return known;
+    const coolDownMs = (openings: number) => bounded(UNREADABLE_FIRST_MS * doublings(openings));
+    const breaker = createCircuitBreaker({ clock: this.#clock, maxFailures: MAX_UNREADABLE, coolDownMs });
+    const fresh: Circuit = { breaker, code: 'upstream_error' };
+    this.#circuits.set(method, fresh);
+    return fresh;
+  }
 }
 
 function doublings(openings: number): number {

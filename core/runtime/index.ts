@@ -4,7 +4,7 @@
  * It imports nothing of core.
  */
 
-export { type CircuitBreaker, type Cooling, createCircuitBreaker, createCoolDown } from './circuit-breaker.js';
+export { type CircuitBreaker, CoolDown, type Cooling, createCircuitBreaker } from './circuit-breaker.js';
 export {
   ASK_AGAIN,
   BAD_REQUEST,

@@ -9,7 +9,7 @@ import assert from 'node:assert';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Plugin, UpstreamCheckResult } from '../contracts/index.js';
-import { CONTRIBUTION_LISTS, checkContributions, createRegistry, importPlugin, namesServed } from '../plugins/index.js';
+import { CONTRIBUTION_LISTS, checkContributions, importPlugin, namesServed, Registry } from '../plugins/index.js';
 import { createValidator, silentLogger } from '../runtime/index.js';
 import { createFakeHttp, type FakeHttp, type FakeReply } from './fakes.js';
 import { called } from './limits.js';
@@ -94,7 +94,7 @@ const PLUGIN_RULES: readonly Rule<Subject>[] = [
     name: 'serves each platform and model once',
     async run(subject) {
       const { contributions } = await setUp(subject);
-      const registry = createRegistry(silentLogger);
+      const registry = new Registry(silentLogger);
       registry.add(subject.plugin.name, contributions, (text) => text);
     },
   },

@@ -14,6 +14,7 @@ import {
   defineRoute,
   Nullable,
   OneOf,
+  paramOf,
   type RequestContext,
   type Route,
   readJsonBody,
@@ -256,7 +257,7 @@ export function userRoutes(services: UserServices): Route[] {
       async handler(context) {
         const { accountId, actor, body } = await begin(context);
         const keepsJobs = decodeRevocationBody(body);
-        const record = await keyService.revoke({ accountId, actor, id: context.params.id ?? '', keepsJobs });
+        const record = await keyService.revoke({ accountId, actor, id: paramOf(context, 'id'), keepsJobs });
         context.body = { key: encodeAccountKey(record, clock.now()) };
       },
     }),

@@ -25,6 +25,7 @@ import {
   knownFields,
   missing,
   nameIgnored,
+  paramOf,
   type RequestContext,
   type Route,
   type ServerContext,
@@ -85,10 +86,10 @@ export function audioFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway
       },
       errors: ['file_not_found', 'link_expired', 'audio_unavailable', 'audio_timeout'],
       async handler(context) {
-        const { req: request, res: response, params, method } = context;
+        const { req: request, res: response, method } = context;
         const { range = WHOLE } = request.headers;
         const make = method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
-        const audio = await gateway.audioFile({ name: params.name ?? '', make, signal: clientSignal(response) });
+        const audio = await gateway.audioFile({ name: paramOf(context, 'name'), make, signal: clientSignal(response) });
 
         const { downloadName, expiresAt } = audio;
         const terms = { downloadName, maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)) };

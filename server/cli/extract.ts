@@ -6,7 +6,7 @@
 import type { Gateway } from 'mediagate';
 import { ERRORS, type GatewayError, type Logger } from '../../core/runtime/index.js';
 import { encodeError, newRequestId, toGatewayError } from '../http/index.js';
-import { createExtractRequests, encodeExtraction } from '../links/index.js';
+import { ExtractRequests, encodeExtraction } from '../links/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
 import { startSpinner, using, withLogger } from './command.js';
@@ -45,7 +45,7 @@ async function extractLink(
   url: string,
   options: ExtractOptions,
 ): Promise<{ body: unknown; error?: GatewayError }> {
-  const requests = createExtractRequests(gateway);
+  const requests = new ExtractRequests(gateway);
   const body = checked(() =>
     requests.checkExtract({
       url,

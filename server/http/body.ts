@@ -14,11 +14,10 @@ import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.
 import { type CheckStage, decodeBody, readCodings } from './body-coding.js';
 import {
   type BriefParts,
-  createJsonScan,
   type ExactFields,
   fingerprintOf,
   type JsonBody,
-  type JsonScan,
+  JsonScan,
   type LargeBodyPlan,
   MAX_DEPTH,
   MAX_FIELDS,
@@ -166,20 +165,20 @@ async function takeJson(
   options: BodyReaderOptions,
   plan: Pick<LargeBodyPlan, 'fingerprinted' | 'brief'>,
 ): Promise<HeldBody & JsonBody> {
-  const scan = createJsonScan({ maxDepth: MAX_DEPTH, maxValues: options.maxValues ?? MAX_VALUES });
+  const scan = new JsonScan({ maxDepth: MAX_DEPTH, maxValues: options.maxValues ?? MAX_VALUES });
   const { bytes, release, onBytes } = await takeBody(request, response, options, JSON_TYPE, scan);
   try {
-    if (bytes.length > LARGE_BYTES || scan.values() > LARGE_VALUES) {
+    if (bytes.length > LARGE_BYTES || scan.values > LARGE_VALUES) {
       const { fields, owner, exact } = options;
       // Before it is parsed: an object of so many fields takes twenty times the memory of its text.
-      if (!fields && scan.fields() > MAX_FIELDS) orRefuse({ refusal: `The body has more than ${MAX_FIELDS} fields.` });
+      if (!fields && scan.fields > MAX_FIELDS) orRefuse({ refusal: `The body has more than ${MAX_FIELDS} fields.` });
       // Even a short one is work for a thread.
       onBytes(Number.POSITIVE_INFINITY);
       // A small body may share its memory with the next request of its connection.
       const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
       const whole = await parseInWorker(owner, own, {
         ...plan,
-        ...(exact && { exact: { read: exact, names: scan.names() } }),
+        ...(exact && { exact: { read: exact, names: scan.names } }),
         fields,
         longStrings: scan.longStrings,
       });
@@ -191,7 +190,7 @@ async function takeJson(
       return { bytes: whole.bytes, value, fingerprint, release, ...(brief && { brief }) };
     }
     const value = orRefuse(parseObject(bytes));
-    if (options.exact) refuseInexact(findInexactField(value, bytes, scan.names(), options.exact));
+    if (options.exact) refuseInexact(findInexactField(value, bytes, scan.names, options.exact));
     return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
   } catch (error) {
     release();

@@ -206,7 +206,7 @@ const CACHE_CONTROL: Readonly<Record<Keeping, string>> = {
   private: 'private, no-cache',
 };
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Sends JSON with an ETag of its bytes; 304 if the client has them. */
 export function sendJson(context: RequestContext, body: object, keeping: Keeping): void {

@@ -22,7 +22,7 @@ export {
   type SiteAddress,
 } from './addresses.js';
 export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
-export { type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
+export { BodyBudget, networkOwner } from './body-budget.js';
 export { allowOrigins } from './cors.js';
 export {
   answerErrors,
@@ -39,6 +39,7 @@ export {
   type AnswerHead,
   createHandOver,
   EVENTS,
+  JSON_TYPE,
   leaveWithClient,
   sendEvents,
   sendJson,
@@ -100,8 +101,10 @@ export {
   type Middleware,
   Nullable,
   OneOf,
+  paramOf,
   type Route,
   type RouteAnswer,
+  type RouteDeclaration,
   type SentWebhook,
   streamed,
   Text,

@@ -22,13 +22,12 @@ import {
   decodeStreamed,
   IMAGE_FIELDS,
   ImageBodySchema,
-  imageBodyLimits,
   limitReferences,
   MAX_IMAGE_BODY_BYTES,
   NUMBER_SETTINGS,
   type SizeRule,
-  type UseImageBody,
 } from './image-request.js';
+import { imageBodyLimits, type UseImageBody } from './image-submission.js';
 
 const { items: _, ...Shared } = ImageBodySchema.properties;
 const FileSchema = Type.String({ contentMediaType: 'application/octet-stream' });

@@ -15,10 +15,9 @@ import {
   type ServerContext,
   Text,
 } from '../http/index.js';
-import { keyOf } from '../keys/index.js';
-import { ImageJobSchema } from './image-answers.js';
+import { pollingKeyOf } from '../keys/index.js';
+import { encodeImageJob, ImageJobSchema, STATUS } from './image-answers.js';
 import { IMAGE_ROUTE } from './image-request.js';
-import { encodeImageJob, STATUS } from './images.js';
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
@@ -54,8 +53,7 @@ export function imageListRoutes({
   baseUrl,
 }: Pick<ServerContext, 'gateway' | 'polls' | 'clock' | 'baseUrl'>): Route[] {
   async function list(context: ParamsContext): Promise<void> {
-    const { id: keyId, accountId } = keyOf(context);
-    polls.admit(keyId);
+    const { accountId } = pollingKeyOf(context, polls);
     const { limit, state, after } = readPage(context);
     // One more shows whether there are more.
     const jobs = await gateway.images.list(accountId, limit + 1, { state, after }).catch((error: unknown) => {

@@ -17,9 +17,9 @@ import {
 } from '../../core/runtime/index.js';
 import { encodeError, type RequestContext, type ServerContext, sendEvents } from '../http/index.js';
 import { encodeAround } from '../idempotency/index.js';
-import { encodeImageEntry, encodeUsage, failureOf, isOpen } from './images.js';
+import { encodeImageEntry, encodeUsage, failureOf, isOpen } from './image-answers.js';
 
-export interface ImageStream {
+interface ImageStream {
   job: ImageJob;
   /** The settings of the request. */
   image: ImageRequest;

@@ -2,6 +2,7 @@
  * Image routes, and what the site needs of image requests. Other folders import these from here alone.
  */
 
+export { encodeImageJob, isOpen, type JobAnswer } from './image-answers.js';
 export { imageFileRoutes } from './image-files.js';
 export { imageGenerationRoutes } from './image-generations.js';
 export { imageListRoutes } from './image-list.js';
@@ -11,4 +12,4 @@ export {
   NAMED_SIZES,
   WEBHOOK_URL,
 } from './image-request.js';
-export { encodeImageJob, imageRoutes, isOpen, type JobAnswer } from './images.js';
+export { imageRoutes } from './images.js';

@@ -9,7 +9,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
-import type { AddressOf, FixedWindowLimiter, Middleware, Next, RequestContext } from '../http/index.js';
+import type { AddressOf, FixedWindowLimiter, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import { type ApiKeyRecord, type ApiKeys, endsJobs, type Grant } from './api-keys.js';
 import { GRANTS, hashKey, isDeviceToken, isPlanKey, isSameHash, keyAt, keyIdOf, type Pepper } from './keys.js';
@@ -110,6 +110,13 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 /** The key that {@link createAuth} verified. */
 export function keyOf({ state: { key } }: RequestContext): ApiKeyRecord {
   if (!key) throw new Error('a route asked for the key before it was checked');
+  return key;
+}
+
+/** The key of a request that polls. @throws GatewayError `rate_limit_exceeded` if it polls without a pause. */
+export function pollingKeyOf(context: RequestContext, polls: PollGuard): ApiKeyRecord {
+  const key = keyOf(context);
+  polls.admit(key.id);
   return key;
 }
 

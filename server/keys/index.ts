@@ -29,6 +29,7 @@ export {
   type KeyTable,
   keyOf,
   openKeyTable,
+  pollingKeyOf,
   readRateLimits,
 } from './authentication.js';
 export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';

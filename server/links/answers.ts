@@ -6,6 +6,7 @@
  * failure where link-data errors have theirs.
  */
 
+import type { ServerResponse } from 'node:http';
 import type {
   AudioLink,
   Author,
@@ -81,7 +82,7 @@ const REVIEW = {
 };
 
 /** The document with all of these fields. */
-export function frameDocument(data: ExtractionData) {
+function frameDocument(data: ExtractionData) {
   return 'product' in data ? frameProduct(data) : framePost(data);
 }
 
@@ -241,4 +242,10 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
       limitations: notes,
     }),
   );
+}
+
+/** Whether the result is from the cache, and its age. */
+export function setCacheHeaders(response: ServerResponse, result: ExtractResult): void {
+  response.setHeader('X-Cache', result.cache);
+  if (result.cache !== 'miss') response.setHeader('Age', Math.floor(result.ageMs / 1000));
 }

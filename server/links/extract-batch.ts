@@ -6,32 +6,61 @@
 
 import { Readable } from 'node:stream';
 import type { BatchItem } from '../../core/contracts/index.js';
-import { defineRoute, describeFailure, type Route, readJson } from '../http/index.js';
+import { defineRoute, describeFailure, JSON_TYPE, type RequestContext, type Route, readJson } from '../http/index.js';
 import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import { encodeExtraction, encodeJob } from './answers.js';
-import { createExtractRequests, createLinkUsage, EXAMPLE_LINK, LINK_ROUTE, type LinkServices } from './extract.js';
-import { MAX_BATCH_BYTES } from './extract-fields.js';
+import { EXAMPLE_LINK, LINK_ROUTE } from './extract.js';
+import { ExtractRequests, MAX_BATCH_BYTES } from './extract-fields.js';
+import { type LinkServices, LinkUsage } from './link-usage.js';
 
 const ROUTE = '/v1/extract/batch';
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
  * Several links at once. An invalid link gets its error at its position, and counts against the rate limit like any
  * other.
  */
-export function extractBatchRoutes(server: LinkServices): Route[] {
-  const { gateway, answers, bodies, accountQueueShare } = server;
-  const requests = createExtractRequests(gateway);
-  const usage = createLinkUsage(server, ROUTE);
-  const platformOf = (url: string) => {
+export function extractBatchRoutes(services: LinkServices): Route[] {
+  const { gateway, answers, bodies, accountQueueShare } = services;
+  const requests = new ExtractRequests(gateway);
+  const usage = new LinkUsage(services, ROUTE);
+
+  function platformOf(url: string): string {
     try {
       return gateway.match(url).platform;
     } catch {
       return '';
     }
-  };
+  }
+
+  async function extractBatch(context: RequestContext): Promise<void> {
+    const { req: request, res: response, state } = context;
+    const apiKey = keyOf(context);
+    const key = readIdempotencyKey(request.headers);
+    const owner = quotaSubject(apiKey);
+    const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
+    const { value, fingerprint } = await readJson(request, response, limits);
+    const body = requests.checkBatch(value);
+    const { urls, force_async: refresh } = body;
+    const submitter = { owner: apiKey.accountId, ...queueShareOf(apiKey, accountQueueShare) };
+    const { requestId } = state;
+    await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
+      const batch = { ...requests.decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
+      await gateway.checkQueue(batch);
+      const platforms = () => urls.map(platformOf).filter((platform) => platform !== '');
+      const settle = await usage.admit(context, { platforms, count: urls.length });
+      try {
+        const items = await gateway.extractBatch(batch);
+        usage.countBatch(context, items, platformOf, settle);
+        const notesFor = (platform: string) => requests.ignoredOptions(body, platform);
+        await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
+      } finally {
+        settle(0);
+      }
+    });
+  }
+
   return [
     defineRoute({
       ...LINK_ROUTE,
@@ -44,44 +73,19 @@ export function extractBatchRoutes(server: LinkServices): Route[] {
       body: { schema: requests.batchSchema, example: { urls: [EXAMPLE_LINK] } },
       answers: { 200: BATCH_ANSWER },
       errors: ['rate_limit_exceeded', 'insufficient_quota', 'queue_full', ...IDEMPOTENCY_ERRORS],
-      async handler(context) {
-        const { req: request, res: response, state } = context;
-        const apiKey = keyOf(context);
-        const key = readIdempotencyKey(request.headers);
-        const owner = quotaSubject(apiKey);
-        const limits = { maxBytes: MAX_BATCH_BYTES, budget: bodies, owner, fingerprinted: key !== undefined };
-        const { value, fingerprint } = await readJson(request, response, limits);
-        const body = requests.checkBatch(value);
-        const { urls, force_async: refresh } = body;
-        const submitter = { owner: apiKey.accountId, ...queueShareOf(apiKey, accountQueueShare) };
-        const { requestId } = state;
-        await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
-          const batch = { ...requests.decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
-          await gateway.checkQueue(batch);
-          const platforms = () => urls.map(platformOf).filter((platform) => platform !== '');
-          const settle = await usage.admit(context, { platforms, count: urls.length });
-          try {
-            const items = await gateway.extractBatch(batch);
-            usage.countBatch(context, items, platformOf, settle);
-            const notesFor = (platform: string) => requests.ignoredOptions(body, platform);
-            await send({ contentType: JSON_TYPE, body: Readable.from(encodeBatch(items, notesFor)) });
-          } finally {
-            settle(0);
-          }
-        });
-      },
+      handler: extractBatch,
     }),
   ];
 }
 
 /** Limitations from the options of a batch, by platform. */
-export type NotesFor = (platform: string) => readonly string[];
+type NotesFor = (platform: string) => readonly string[];
 
 /**
  * The answer to a batch in UTF-8, streamed item by item in the order of the links, so that fifty documents need not be
  * in memory as one text. A failed link has its error at its position.
  */
-export function* encodeBatch(items: readonly BatchItem[], notesFor: NotesFor): Generator<Buffer> {
+function* encodeBatch(items: readonly BatchItem[], notesFor: NotesFor): Generator<Buffer> {
   const countOf = (field: string) => items.filter((item) => field in item).length;
   const counts = {
     count: items.length,

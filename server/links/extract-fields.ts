@@ -1,19 +1,24 @@
 /*
- * The fields in the bodies of `POST /v1/extract` and `POST /v1/extract/batch`. Some fields are options of extractors.
+ * Reads the bodies of `POST /v1/extract` and `POST /v1/extract/batch`, with strict types. Some fields are options of extractors.
  * Those of the service document are always accepted; every other option that an extractor declares (`requestOptions`)
  * becomes a field as well, with its name in snake_case and its schema. The gateway gets the options that one of its
  * extractors declares. An option that the platform of a link does not declare has no effect, and the answer says so.
  */
 
+import { type Gateway } from 'mediagate';
 import {
+  type ExtractRequest,
   field,
   optional,
   type PlatformInfo,
+  type RequestOptions,
   type Static,
   type TObject,
   type TSchema,
   Type,
 } from '../../core/contracts/index.js';
+import { createValidator, GatewayError, type Issue, type Validator } from '../../core/runtime/index.js';
+import { fieldError, knownFields } from '../http/index.js';
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
@@ -23,7 +28,7 @@ export const MAX_BATCH_URLS = 50;
 export const MAX_BATCH_BYTES = 655_360;
 
 /** What each field accepts, for error messages. */
-export const ACCEPTED = {
+const ACCEPTED = {
   url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
   urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
   clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
@@ -59,7 +64,7 @@ const shared = {
   ),
 };
 
-export const extractFields = {
+const extractFields = {
   url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
   ...shared,
   async_mode: optional(
@@ -68,7 +73,7 @@ export const extractFields = {
   ),
 };
 
-export const batchFields = {
+const batchFields = {
   urls: field(Type.Array(Type.String(), { minItems: 1, maxItems: MAX_BATCH_URLS }), `The links: ${ACCEPTED.urls}.`),
   ...shared,
 };
@@ -82,7 +87,7 @@ export function offersReviews(platform: PlatformInfo): boolean {
   return [...fieldsOf(platform).keys()].some(isDocumented);
 }
 
-export function isDocumented(field: string): boolean {
+function isDocumented(field: string): boolean {
   return Object.hasOwn(documentedOptions, field);
 }
 
@@ -92,18 +97,18 @@ function isTaken(field: string): boolean {
 }
 
 /** Public field → option, for the options of a platform. */
-export function fieldsOf({ requestOptions }: PlatformInfo): Map<string, string> {
+function fieldsOf({ requestOptions }: PlatformInfo): Map<string, string> {
   const names = Object.keys(requestOptions?.properties ?? {});
   return new Map(names.map((name) => [fieldOf(name), name] as const).filter(([field]) => !isTaken(field)));
 }
 
 /** `clipReviewLimit` → `clip_review_limit`. */
-export function fieldOf(option: string): string {
+function fieldOf(option: string): string {
   return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** Schemas of the options that the service document does not name. Platforms may give one name different meanings. */
-export function furtherFields(platforms: readonly PlatformInfo[]): Record<string, TSchema> {
+function furtherFields(platforms: readonly PlatformInfo[]): Record<string, TSchema> {
   const schemas = new Map<string, TSchema[]>();
   for (const platform of platforms) {
     for (const [field, option] of fieldsOf(platform)) {
@@ -122,6 +127,101 @@ function oneOf(schemas: readonly TSchema[]): TSchema {
   return plain.length > 1 ? Type.Union(plain) : first;
 }
 
-export function acceptedBy({ title = 'as the platform describes it' }: TSchema & { title?: string }): string {
+function acceptedBy({ title = 'as the platform describes it' }: TSchema & { title?: string }): string {
   return title;
+}
+
+/** Fields of a body that are options of extractors, besides others. */
+type SentOptions = Omit<ExtractBody, 'url'>;
+
+/** Reads the bodies for one gateway: its extractors decide which options there are. */
+export class ExtractRequests {
+  /** Schema of the body of `POST /v1/extract`. Other fields are ignored. */
+  readonly extractSchema: TObject;
+  /** Schema of the body of `POST /v1/extract/batch`. Other fields are ignored. */
+  readonly batchSchema: TObject;
+  readonly #gateway: Pick<Gateway, 'platformFeatures'>;
+  /** Platform → public field → option. */
+  readonly #declaredBy: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  /** Public field → option. */
+  readonly #options: ReadonlyMap<string, string>;
+  /** What each field accepts, for error messages. */
+  readonly #accepted: Readonly<Record<string, string>>;
+  readonly #extractValidator: Validator<ExtractBody>;
+  readonly #batchValidator: Validator<BatchBody>;
+
+  constructor(gateway: Pick<Gateway, 'platforms' | 'platformFeatures'>) {
+    const platforms = gateway.platforms();
+    const further = furtherFields(platforms);
+    const forms = Object.entries(further).map(([name, schema]) => [name, acceptedBy(schema)] as const);
+    this.#gateway = gateway;
+    this.#declaredBy = new Map(platforms.map((platform) => [platform.key, fieldsOf(platform)]));
+    this.#options = new Map([...this.#declaredBy.values()].flatMap((fields) => [...fields]));
+    this.#accepted = { ...ACCEPTED, ...Object.fromEntries(forms) };
+    this.extractSchema = Type.Object({ ...extractFields, ...further });
+    this.batchSchema = Type.Object({ ...batchFields, ...further });
+    this.#extractValidator = createValidator(this.extractSchema) as Validator<ExtractBody>;
+    this.#batchValidator = createValidator(this.batchSchema) as Validator<BatchBody>;
+  }
+
+  /**
+   * Checks a body. Types are strict: `"true"` is no boolean, `5.5` no whole number. `null` counts as not sent.
+   * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
+   */
+  checkExtract(body: Readonly<Record<string, unknown>>): ExtractBody {
+    return this.#check(this.#extractValidator, this.extractSchema, body);
+  }
+
+  /** Checks a body of a batch, with strict types. Each link is checked later and gets its own error. */
+  checkBatch(body: Readonly<Record<string, unknown>>): BatchBody {
+    return this.#check(this.#batchValidator, this.batchSchema, body);
+  }
+
+  #check<Body>(validator: Validator<Body>, schema: TObject, body: Readonly<Record<string, unknown>>): Body {
+    const checked = validator.check(knownFields(body, schema));
+    if (checked.ok) return checked.value;
+    throw toError(checked.issues[0], this.#accepted);
+  }
+
+  decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest {
+    return { url: body.url, ...this.decodeOptions(body), signal };
+  }
+
+  /** Everything but the links. */
+  decodeOptions(body: SentOptions): Pick<ExtractRequest, 'options' | 'optionName' | 'includeAudioMp3'> {
+    const sent = Object.entries(body).flatMap(([field, value]) => {
+      const option = this.#options.get(field);
+      return option === undefined || value === undefined ? [] : [[option, value] as const];
+    });
+    const wanted: RequestOptions | undefined = sent.length > 0 ? Object.fromEntries(sent) : undefined;
+    return { ...(wanted && { options: wanted, optionName: fieldOf }), includeAudioMp3: body.include_audio_mp3 };
+  }
+
+  /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */
+  ignoredOptions(body: SentOptions, platform: string): string[] {
+    const notes: string[] = [];
+    if (!this.#gateway.platformFeatures(platform)?.async) {
+      if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');
+      if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
+    }
+    const declared = this.#declaredBy.get(platform);
+    const isOption = (field: string) => isDocumented(field) || this.#options.has(field);
+    const ignored = Object.entries(body).flatMap(([field, value]) =>
+      value !== undefined && isOption(field) && !declared?.has(field) ? [field] : [],
+    );
+    const hasReviews = declared !== undefined && [...declared.keys()].some(isDocumented);
+    if (!hasReviews && ignored.some(isDocumented)) {
+      notes.push('review_options_ignored: only shop links have reviews');
+    }
+    const others = ignored.filter((field) => hasReviews || !isDocumented(field));
+    return [...notes, ...others.map((field) => `${field}_ignored: the platform has no such option`)];
+  }
+}
+
+function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {
+  const [param = '', index] = issue?.path.split('.') ?? [];
+  if (index === undefined || param !== 'urls') return fieldError(issue, accepted);
+  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
+    param,
+  });
 }

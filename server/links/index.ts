@@ -3,7 +3,8 @@
  */
 
 export { encodeExtraction } from './answers.js';
-export { createExtractRequests, extractRoutes } from './extract.js';
+export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
 export type { ExtractBody } from './extract-fields.js';
+export { ExtractRequests } from './extract-fields.js';
 export { oembedRoutes } from './oembed.js';

@@ -16,9 +16,20 @@ import {
   Type,
 } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { Count, clientSignal, defineRoute, OneOf, type RequestContext, type Route, Text } from '../http/index.js';
-import { createLinkUsage, LINK_ROUTE, type LinkServices, REFUSALS } from './extract.js';
+import {
+  Count,
+  clientSignal,
+  defineRoute,
+  JSON_TYPE,
+  OneOf,
+  type RequestContext,
+  type Route,
+  Text,
+} from '../http/index.js';
+import { setCacheHeaders } from './answers.js';
+import { LINK_ROUTE, matchLink, REFUSALS } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
+import { type LinkServices, LinkUsage } from './link-usage.js';
 
 const ROUTE = '/v1/oembed';
 /** Most seconds that a consumer should keep an answer. */
@@ -49,22 +60,20 @@ const Size = Type.Integer({ minimum: 1 });
 
 export function oembedRoutes(server: LinkServices): Route[] {
   const { gateway, clock } = server;
-  const usage = createLinkUsage(server, ROUTE);
+  const usage = new LinkUsage(server, ROUTE);
   const names = new Map(gateway.platforms().map(({ key, name }) => [key, name]));
 
   async function embed(context: RequestContext): Promise<void> {
     const { res: response, state } = context;
     const { url, ...limits } = readQuery(context.query);
     state.link = { inputUrl: url };
-    const { platform } = gateway.match(url);
-    state.link = { inputUrl: url, platform };
+    const { platform } = matchLink(context, gateway, url);
     const settle = await usage.admit(context, { platforms: () => [platform] });
     const work = gateway.extract({ url, includeAudioMp3: false, signal: clientSignal(response) });
     const result = await usage.counted(context, platform, work, settle);
     const provider = names.get(result.platform) ?? result.platform;
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('X-Cache', result.cache);
-    if (result.cache !== 'miss') response.setHeader('Age', Math.floor(result.ageMs / 1000));
+    response.setHeader('Content-Type', JSON_TYPE);
+    setCacheHeaders(response, result);
     const player = gateway.embed(result.platform, result.link);
     context.body = JSON.stringify(encodeOembed(result, { ...limits, provider, player, now: clock.now() }));
   }
@@ -129,10 +138,7 @@ interface OembedOptions extends Limits {
   now: number;
 }
 
-export function encodeOembed(
-  { data, link, limitations }: ExtractResult,
-  { provider, player, now, ...limits }: OembedOptions,
-) {
+function encodeOembed({ data, link, limitations }: ExtractResult, { provider, player, now, ...limits }: OembedOptions) {
   const frame = { version: '1.0', provider_name: provider, provider_url: `${new URL(link.url).origin}/` };
   if (!('common' in data)) {
     const { name, shop = {} } = data.product;

@@ -16,6 +16,7 @@ import {
   Nullable,
   OneOf,
   type ParamsContext,
+  paramOf,
   type RequestContext,
   type Route,
   type RouteAnswer,
@@ -24,7 +25,7 @@ import {
   Text,
   Time,
 } from '../http/index.js';
-import { keyOf } from '../keys/index.js';
+import { keyOf, pollingKeyOf } from '../keys/index.js';
 import { checkModel, isModelAllowed } from '../usage/index.js';
 import {
   describeModel,
@@ -199,11 +200,10 @@ const ROUTE = '/v1/responses/:id';
 /** Stored responses: fetched from their upstream. Costs no request of the rate limit and no tokens. */
 export function storedResponseRoutes({ gateway, polls, keys }: TextServices): Route[] {
   const ask = (action: StoredResponseAction) => async (context: ParamsContext) => {
-    const { id: keyId, accountId } = keyOf(context);
-    polls.admit(keyId);
+    const { accountId } = pollingKeyOf(context, polls);
     const exchange = await gateway.text.stored({
       action,
-      responseId: context.params.id ?? '',
+      responseId: paramOf(context, 'id'),
       owner: accountId,
       query: context.querystring,
       requestId: context.state.requestId,

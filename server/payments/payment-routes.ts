@@ -20,6 +20,7 @@ import {
   networkOwner,
   OneOf,
   type ParamsContext,
+  paramOf,
   type RequestContext,
   type Route,
   readJsonBody,
@@ -151,7 +152,7 @@ export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }
   }
 
   async function findOwn(context: ParamsContext): Promise<OrderRecord> {
-    return payments.find(await begin(context), context.params.code ?? '');
+    return payments.find(await begin(context), paramOf(context, 'code'));
   }
 
   async function payloadOf(context: ParamsContext): Promise<string> {
@@ -231,7 +232,7 @@ export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }
         // A form of another site cannot have this content type, with any origin that the browser sends.
         const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
         await readJsonBody(context.req, context.res, limits);
-        context.body = { payment: await encode(await payments.cancel(user, context.params.code ?? '')) };
+        context.body = { payment: await encode(await payments.cancel(user, paramOf(context, 'code'))) };
       },
     }),
     defineRoute({

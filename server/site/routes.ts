@@ -26,6 +26,7 @@ import {
   createAddressLimit,
   defineRoute,
   type ParamsContext,
+  paramOf,
   type RequestContext,
   type Route,
   readForm,
@@ -145,7 +146,7 @@ export function siteRoutes(services: SiteServices): Route[] {
   async function sendPayment(context: ParamsContext): Promise<void> {
     const signedIn = await sessions.find(context);
     if (!signedIn) return seeOther(context, signInPath(context));
-    const order = await payments.find(signedIn.user, context.params.code ?? '');
+    const order = await payments.find(signedIn.user, paramOf(context, 'code'));
     const name = planName(catalogue, order.planId);
     const transfer = payments.transferOf(order);
     const preview = await payments.preview(order);
@@ -237,7 +238,7 @@ function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
   const files = createViewerFiles();
 
   async function sendViewerFile(context: ParamsContext): Promise<void> {
-    const file = await files.find(context.params.name ?? '');
+    const file = await files.find(paramOf(context, 'name'));
     if (!file) throw new GatewayError('file_not_found', 'There is no such file.');
     const { res: response } = context;
     const isBrotli = context.acceptsEncodings('br') === 'br';

@@ -18,7 +18,7 @@ import {
 } from '../budgets/index.js';
 import { dayOf, isDay, isoTime } from '../format/index.js';
 import { Count, defineRoute, Nullable, OneOf, type Route, type ServerContext, Text } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, readRateLimits } from '../keys/index.js';
+import { type ApiKeyRecord, pollingKeyOf, readRateLimits } from '../keys/index.js';
 import type { RateLimitResult, RateLimits } from '../limits/index.js';
 import { decimalOf, type Prices } from '../prices/index.js';
 import type { UsageTotal } from './tables.js';
@@ -360,8 +360,7 @@ export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock, price
       answers: { 200: { description: 'By day and model.', name: 'Usage', schema: Usage } },
       errors: ['invalid_value', 'rate_limit_exceeded'],
       async handler(context) {
-        const key = keyOf(context);
-        polls.admit(key.id);
+        const key = pollingKeyOf(context, polls);
         const range = readRangeQuery(context.query, clock.now());
         const [results, { budget, totals }, ofKey] = await Promise.all([
           readRateLimits(rateLimits, key),

@@ -22,7 +22,7 @@ import {
   Time,
 } from '../http/index.js';
 import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
-import { keyOf } from '../keys/index.js';
+import { pollingKeyOf } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
@@ -59,8 +59,7 @@ export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[
         'route_not_allowed',
         'Webhooks are disabled on this gateway. The operator enables them with IMAGE_WEBHOOKS.',
       );
-    const { id, accountId } = keyOf(context);
-    polls.admit(id);
+    const { accountId } = pollingKeyOf(context, polls);
     const secret = await secrets[work](accountId);
     context.res.setHeader('Cache-Control', 'no-store');
     context.res.setHeader('Content-Type', 'application/json; charset=utf-8');

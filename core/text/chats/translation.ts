@@ -12,7 +12,7 @@ import { createEventTexts } from '../events.js';
 import { LARGE_TEXT, workOn } from '../large-work.js';
 import { createWholeConverter } from '../whole-converter.js';
 import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './requests.js';
-import { createResponseWriter, type ResponseWriter, type WriterOptions } from './response-writer.js';
+import { ResponseWriter, type WriterOptions } from './response-writer.js';
 import { ToolNames } from './tool-names.js';
 import { isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
 
@@ -69,7 +69,7 @@ function translationBy(
       const isStream = reply.headers['content-type']?.startsWith('text/event-stream') === true;
       const how = { request, customTools, model: call.model };
       const converter = isStream
-        ? eventsOf(createResponseWriter({ ...how, names: new ToolNames(tools), isStream, now }))
+        ? eventsOf(new ResponseWriter({ ...how, names: new ToolNames(tools), isStream, now }))
         : createWholeConverter(RESPONSE, { ...how, tools, at: now() });
       return {
         ...reply,
@@ -131,7 +131,7 @@ interface HowToRespond extends Pick<WriterOptions, 'request' | 'customTools' | '
 
 /** The whole answer of a chat as a response. */
 export function responseOfChat(bytes: Buffer, { tools, at, ...how }: HowToRespond): string {
-  const writer = createResponseWriter({ ...how, names: new ToolNames(tools), isStream: false, now: () => at });
+  const writer = new ResponseWriter({ ...how, names: new ToolNames(tools), isStream: false, now: () => at });
   const answer = readChat(bytes.toString('utf8'));
   if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
   if (!Array.isArray(answer.choices) || answer.choices.length === 0)

@@ -83,7 +83,7 @@ describe('the browser', () => {
     });
   };
 
-  it('is not started before it is used', async () => {
+  it('starts on first use', async () => {
     start({ executable: () => expect.fail('it was looked for') });
     expect(browsersOf(process.pid)).to.deep.equal([]);
   });
@@ -108,7 +108,7 @@ describe('the browser', () => {
     expect(answer.fetched).to.equal('{"page_start":1}');
   });
 
-  it('says of itself what the same version with a window would, in the language asked for', async () => {
+  it('has the user agent of the same version with a window, in the requested language', async () => {
     const told = await start().run({
       locale: 'de-CH',
       async visit(page) {
@@ -168,7 +168,7 @@ describe('the browser', () => {
     expect(seen).to.have.length(1);
   });
 
-  it('believes no certificate that nobody vouches for, and says what was met', async () => {
+  it('refuses untrusted certificates and reports the problem', async () => {
     const proxy = await startReplayingProxy({ answer: () => ({ body: 'never shown' }) });
     try {
       const browser = start({ egressProxyUrl: proxy.url });
@@ -181,7 +181,7 @@ describe('the browser', () => {
     }
   });
 
-  it('sends no request to an origin whose certificate is not trusted, whatever the page tries, and asks no other host', async () => {
+  it('sends no request to an origin with an untrusted certificate, and asks no other host', async () => {
     const authority = await createCertificateAuthority();
     const received: (string | undefined)[] = [];
     const secure = await startSecureOrigin(authority.contextFor, (request, response) => {
@@ -241,7 +241,7 @@ describe('the browser', () => {
     }
   });
 
-  it('fails where the origin refuses with an empty body, on every build', async () => {
+  it('fails on a refusal with an empty body, on every build', async () => {
     const visit = (page: BrowserPage) => page.goto(`${site.origin}/refused`);
     const error = await rejection(start().run({ visit }));
     expect(error).to.include({ code: 'upstream_error', message: 'The page could not be loaded.' });
@@ -256,7 +256,7 @@ describe('the browser', () => {
     expect(html).to.contain('/missing');
   });
 
-  it('passes on what a visit throws', async () => {
+  it('rethrows what a visit throws', async () => {
     const thrown = new TypeError('of the plugin');
     expect(await rejection(start().run({ visit: () => Promise.reject(thrown) }))).to.equal(thrown);
     const timeout = (page: BrowserPage) => page.waitForSelector('b', { timeout: 1 });
@@ -283,7 +283,7 @@ describe('the browser', () => {
       await browser.run({ visit: open });
     });
 
-    it('counts the wait for a turn, and does not begin what is too late', async () => {
+    it('counts the wait for a turn, and does not start a visit that is too late', async () => {
       const browser = start({ maxPages: 1 });
       const begun: string[] = [];
       const first = browser.run({ visit: (page) => loop(page), timeoutMs: 1_500 });
@@ -329,7 +329,7 @@ describe('the browser', () => {
     await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
   });
 
-  it('shows two pages at a time, and turns away those who would wait too long', async () => {
+  it('opens two pages at a time, and refuses those who would wait too long', async () => {
     const browser = start();
     let open = 0;
     let most = 0;
@@ -352,7 +352,7 @@ describe('the browser', () => {
     await browser.run({ visit });
   });
 
-  it('is replaced after so many visits, without disturbing those under way', async () => {
+  it('is replaced after a number of visits, without disturbing running ones', async () => {
     const browser = start({ visitsPerBrowser: 3 });
     let finish = () => {};
     let began = () => {};
@@ -385,7 +385,7 @@ describe('the browser', () => {
     expect(browsersOf(process.pid)).to.include(first);
   });
 
-  it('is of each visit alone: one that crashes or hangs harms none beside it, and the idle one is used again', async () => {
+  it('isolates visits: a crash or a hang harms no other, and an idle one is reused', async () => {
     const browser = start();
     let victim = 0;
     const beside = browser.run({
@@ -414,14 +414,14 @@ describe('the browser', () => {
     expect(browsersOf(process.pid)).to.deep.equal([own]);
   });
 
-  it('ends when nobody uses it, and starts again for the next', async () => {
+  it('ends when it is idle, and starts again for the next visit', async () => {
     const browser = start({ idleMs: 50 });
     await browser.run({ visit: open });
     await until(() => browsersOf(process.pid).length === 0);
     await browser.run({ visit: open });
   });
 
-  it('fails the visit with an error where it crashes, and the next one has a new one', async () => {
+  it('fails a visit when it crashes, and starts anew for the next', async () => {
     const browser = start();
     const kill = (pids: () => number[]) => async (page: BrowserPage) => {
       await open(page);
@@ -437,7 +437,7 @@ describe('the browser', () => {
     }
   });
 
-  it('is ended as a whole where it hangs up, though some of it runs on', async () => {
+  it('is killed as a whole when it hangs up, with all its processes', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-wrapper-'));
     const wrapper = path.join(folder, 'chromium');
     const [real, ownEnds, wait] = [`'${executable.path}' "$@" & echo $! > "$0.pid"`, '3<&- 4>&-', 'sleep 0.1'];
@@ -451,7 +451,7 @@ describe('the browser', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('says so where it cannot be started, and tries again for the next', async () => {
+  it('reports a failed start, and tries again for the next visit', async () => {
     let asked = 0;
     const broken: BrowserExecutable[] = [{ path: '/nonexistent/chromium' }, { path: '/bin/false' }, executable];
     const browser = start({ executable: async () => broken[asked++] ?? executable });
@@ -475,7 +475,7 @@ describe('the browser', () => {
     }
   });
 
-  it('ends with the service, whatever it is doing, and leaves no folder', async () => {
+  it('ends with the service at any moment, and leaves no folder', async () => {
     const browser = start();
     let begun = 0;
     const begin = (visit: (page: BrowserPage) => Promise<void>) =>
@@ -498,7 +498,7 @@ describe('the browser', () => {
     expect(await rejection(browser.run({ visit: open }))).to.include({ code: 'shutting_down' });
   });
 
-  it('removes what a gateway that was killed has left, and what is still in use stays', async () => {
+  it('removes folders of killed gateways, and keeps those in use', async () => {
     const [left, used] = [2 ** 22 + 1, process.ppid].map((pid) => path.join(tmpdir(), `mediagate-browser-${pid}-x`));
     await Promise.all([left, used].map((folder) => mkdir(path.join(folder ?? '', 'Default'), { recursive: true })));
     await start().run({ visit: open });

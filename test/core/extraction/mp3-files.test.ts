@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createAudioLinks } from '../../../core/extraction/mp3-files.js';
+import { AudioLinks } from '../../../core/extraction/mp3-files.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 
 const baseUrl = 'http://gateway.example';
@@ -18,7 +18,7 @@ const codeOf = (open: () => unknown) => {
 };
 
 describe('audio links', () => {
-  const links = createAudioLinks({ baseUrl, secrets: [secret(1)] });
+  const links = new AudioLinks({ baseUrl, secrets: [secret(1)] });
 
   it('open to the item they were signed for until they expire', () => {
     const { url, expiresAt } = links.sign({ url: ITEM }, NOW);
@@ -30,7 +30,7 @@ describe('audio links', () => {
     expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
   });
 
-  it('cannot be altered anywhere, nor made with another secret', () => {
+  it('cannot be altered anywhere, nor forged with another secret', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     for (let index = 0; index < name.length; index += 1) {
       const altered = name.slice(0, index) + (name[index] === 'A' ? 'B' : 'A') + name.slice(index + 1);
@@ -39,7 +39,7 @@ describe('audio links', () => {
         `character ${index}`,
       ).to.equal('file_not_found');
     }
-    const foreign = createAudioLinks({ baseUrl, secrets: [secret(2)] });
+    const foreign = new AudioLinks({ baseUrl, secrets: [secret(2)] });
     expect(codeOf(() => links.open(nameOf(foreign.sign({ url: ITEM }, NOW).url), NOW))).to.equal('file_not_found');
     for (const odd of ['', '..', 'a'.repeat(600), `${name}=`, `${name}/x`, name.slice(0, 30)]) {
       expect(
@@ -51,7 +51,7 @@ describe('audio links', () => {
 
   it('stay good while a secret is being replaced', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
-    const rotated = createAudioLinks({ baseUrl, secrets: [secret(2), secret(1)] });
+    const rotated = new AudioLinks({ baseUrl, secrets: [secret(2), secret(1)] });
     expect(rotated.open(name, NOW).target).to.deep.equal({ url: ITEM });
   });
 });

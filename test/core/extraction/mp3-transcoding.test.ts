@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import { createTranscodes, type RunTranscode } from '../../../core/extraction/mp3-transcoding.js';
+import { type RunTranscode, Transcodes } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
 
-describe('files in the making', () => {
+describe('MP3 files during transcoding', () => {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const untilAborted: RunTranscode = (signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
   it('four at a time, thirty-two wait, more are refused', async () => {
-    const makings = createTranscodes(createManualClock());
+    const makings = new Transcodes(createManualClock());
     let running = 0;
     const hold = Promise.withResolvers<void>();
     const make: RunTranscode = () => {
@@ -31,9 +31,9 @@ describe('files in the making', () => {
     expect(makings.has('7')).to.equal(false);
   });
 
-  it('end after two minutes, the time of waiting included', async () => {
+  it('end after two minutes, waiting included', async () => {
     const clock = createManualClock();
-    const makings = createTranscodes(clock);
+    const makings = new Transcodes(clock);
     const hold = Promise.withResolvers<void>();
     const heedless: RunTranscode = () => hold.promise;
     const running = ['a', 'b', 'c', 'd'].map((key) => makings.join(key, heedless));
@@ -56,7 +56,7 @@ describe('files in the making', () => {
   });
 
   it('a refusal is remembered, a condition of ours is not', async () => {
-    const makings = createTranscodes(createManualClock());
+    const makings = new Transcodes(createManualClock());
     const failing = (code: 'removed' | 'bot_check' | 'audio_unavailable' | 'upstream_unavailable' | 'queue_full') => {
       const failure = new GatewayError(code, code);
       return rejection(makings.join(code, () => Promise.reject(failure)).stored);
@@ -75,8 +75,8 @@ describe('files in the making', () => {
     }
   });
 
-  it('end with the gateway, which waits until nothing is left of them', async () => {
-    const makings = createTranscodes(createManualClock());
+  it('end with the gateway, which waits until none is left', async () => {
+    const makings = new Transcodes(createManualClock());
     let over = false;
     const { stored } = makings.join('a', async (signal, begin) => {
       await untilAborted(signal, begin).catch(() => undefined);

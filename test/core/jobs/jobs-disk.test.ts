@@ -58,7 +58,7 @@ describe('durable jobs in a folder that has troubles', () => {
     });
   }
 
-  it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
+  it('are refused on a full disk without a slot, and keep a running result until there is room', async () => {
     let finish: (() => void) | undefined;
     jobs.work({
       kind: 'extraction',

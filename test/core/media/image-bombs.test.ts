@@ -25,7 +25,7 @@ describe('images made to do harm', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('get the right verdict within 64 MiB of memory, and reach nothing', async () => {
+  it('are accepted or refused correctly within 64 MiB of memory, and reach no host', async () => {
     const cases = await makeImageBombs(canary.origins);
     await Promise.all(
       Object.values(cases).map(([, bytes], index) => writeFile(path.join(folder, String(index)), bytes)),

@@ -378,7 +378,7 @@ describe('the testing kit for audio providers', () => {
       expect(await failing(audioProviderChecks({ ...offline, samples }))).to.deep.equal([]);
     });
 
-    it('finds one that hears something else', async () => {
+    it('finds a provider that transcribes something else', async () => {
       const wrongly: readonly AudioSample[] = [{ operation: 'transcribe', expectedTranscript: { text: 'Six coats.' } }];
       const names = await failing(audioProviderChecks({ ...offline, samples: wrongly }), ['sample 1: transcribe']);
       expect(names).to.have.length(1);

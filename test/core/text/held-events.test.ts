@@ -10,7 +10,7 @@ function rewriter() {
 }
 
 describe('incomplete events of all streams together', () => {
-  it('have a bound: a stream with a large one ends, others go on, and what has ended counts no more', () => {
+  it('are bounded: a stream with a large one ends, others continue, and ended ones do not count', () => {
     const large = Buffer.from(`data: {"x":"${'x'.repeat(20 * MEGABYTE)}`);
     const streams = Array.from({ length: 6 }, rewriter);
     for (const stream of streams) expect(stream.push(large)).to.equal(undefined);

@@ -44,7 +44,7 @@ describe('a backup of a gateway that is written to', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('has every job that was accepted before it began, with all files, each time anew, and goes on with them', async () => {
+  it('has every job accepted before it began, with all files, each time, and continues them', async () => {
     const { key } = await gateway.makeKey({ grants: ['images'] });
     const reference = `data:image/png;base64,${blackPng({ width: 16, height: 16 }).toString('base64')}`;
     const accepted: string[] = [];

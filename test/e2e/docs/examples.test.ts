@@ -67,7 +67,7 @@ describe('the examples', () => {
     await expectImage('tug.png');
   });
 
-  it('Node: streams a chat, and says why one is refused', async () => {
+  it('Node: streams a chat, and explains a refusal', async () => {
     expect(await outputOf(process.execPath, 'node/stream-chat.mjs', 'Ahoy!')).to.contain(ECHO);
     const refused = run(process.execPath, [fileOf('node/stream-chat.mjs')], {
       env: { ...environment, MEDIAGATE_API_KEY: 'sk-mg-wrong' },

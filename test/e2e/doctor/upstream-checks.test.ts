@@ -41,7 +41,7 @@ describe('checks of upstreams by doctor and the start', () => {
     return findings.filter(({ name }) => name === 'upstream');
   }
 
-  it('say in doctor what works and which variable to correct', async () => {
+  it('print what works, and the variable to correct, in doctor', async () => {
     const connected = { TEXT_UPSTREAM_URL: texts.baseUrl, TEXT_UPSTREAM_KEY: KEY, TEXT_UPSTREAM_MODEL: 'llama3.2' };
     const models = 'llama3.2';
     expect(await doctor({})).to.deep.equal([]);

@@ -79,7 +79,7 @@ describe('MP3 files through the real process', () => {
     });
   }
 
-  it('vidsite: killed in the middle of it, nothing half made is left; made again, it is fetched in ranges', async () => {
+  it('vidsite: leave no partial file when the process is killed, and are then fetched in ranges', async () => {
     serve(() => ({ status: 404 }));
     const { target } = await linkOf(VIDEO);
     const sound = await soundOf(VIDEO_SECONDS);

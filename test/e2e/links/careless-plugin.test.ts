@@ -64,7 +64,7 @@ export default {
 };
 `;
 
-describe('a plugin that does not wait for its own work, in a real process', () => {
+describe('a plugin that does not await its own work', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let key: MadeKey;

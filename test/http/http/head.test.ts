@@ -32,7 +32,7 @@ describe('GET and HEAD', () => {
     }
   });
 
-  it('of one model take its id with slashes, colons and @, encoded or not', async () => {
+  it('accept a model id with slashes, colons and @, encoded or not', async () => {
     const { plugin } = scriptedText(() => ({ pieces: [] }), {
       models: IDS.map((id) => ({ id, routes: ['responses'], efforts: [] })),
     });

@@ -34,7 +34,7 @@ import {
 import { createHealth, createMetrics, type Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
-import { createUsageService } from '../../../server/usage/index.js';
+import { UsageService } from '../../../server/usage/index.js';
 import {
   createWebhookSecrets,
   createWebhookTargets,
@@ -201,7 +201,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog } = state;
-  const usage = createUsageService({
+  const usage = new UsageService({
     admissions: metrics?.watchAdmissions(admissions) ?? admissions,
     clock,
     prices,

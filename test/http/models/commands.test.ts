@@ -51,7 +51,7 @@ describe('the commands of models', () => {
   }
   const read = () => readFile(file, 'utf8');
 
-  it('add a model of a new server, and keep the file as it is', async () => {
+  it('add a model of a new server, and leave the rest of the file unchanged', async () => {
     const own = ['--url', upstream.baseUrl, '--key-variable', 'MODEL_KEY'];
     const added = await run('add', 'qwen3:32b', ...own, '--model', 'vendor/q', '--context-length', '40960');
     expect(added.stderr).to.equal('');
@@ -123,7 +123,7 @@ describe('the commands of models', () => {
     expect((await readdir(folder)).filter((name) => name.startsWith('parallel'))).to.deep.equal(['parallel.json']);
   });
 
-  it('list what is served, and by which upstream', async () => {
+  it('list models with their upstreams', async () => {
     const { stdout } = await run('list');
     const rows = stdout.split('\n').map((line) => line.split(/ {2,}/));
     expect(rows[0]).to.deep.equal(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES']);

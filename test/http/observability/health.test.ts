@@ -31,7 +31,7 @@ describe('health', () => {
     expect((await app.request('/health/ready')).json).to.deep.equal({ ok: true, status: 'ready' });
   });
 
-  it('is degraded but serving when a plugin failed, and not ready when the database is away', async () => {
+  it('is degraded but ready when a plugin failed, and not ready without the database', async () => {
     const plugins = () => [
       {
         id: 'broken',
@@ -66,7 +66,7 @@ describe('health', () => {
     health.close();
   });
 
-  it('tells which methods rest, and is degraded where a platform has none left', async () => {
+  it('lists methods in cool-down, and is degraded if a platform has none left', async () => {
     const features = { async: false, batch: false, audio_mp3: false };
     const of = (key: string, methods: ReturnType<Gateway['platforms']>[number]['methods']) => ({
       key,
@@ -117,7 +117,7 @@ describe('health', () => {
       });
   });
 
-  it('is degraded without a browser or ffmpeg that the operator wants, and only then', async () => {
+  it('is degraded without a wanted browser or ffmpeg, and only then', async () => {
     const reportOf = async (wants: ('browser' | 'ffmpeg')[], has: 'browser' | 'ffmpeg') => {
       const gateway = { ...idle, meets: (need: string) => need === has };
       const health = createHealth({ gateway, wants, clock: systemClock, checks: {} });
@@ -138,7 +138,7 @@ describe('health', () => {
     });
   });
 
-  it('stays ready without what it can do without for a while', async () => {
+  it('stays ready without optional dependencies', async () => {
     const softChecks = { files: () => Promise.reject(new Error('away')) };
     const health = createHealth({ gateway: idle, wants: [], clock: systemClock, checks: {}, softChecks });
     expect(await health.report()).to.nested.include({ status: 'degraded', 'checks.files.ok': false });

@@ -14,7 +14,7 @@ describe('splitScripts', () => {
     });
   });
 
-  it('takes what a cut page has', () => {
+  it('returns what a cut page has', () => {
     expect(splitScripts('one<script>{"a":')).to.deep.equal({
       scripts: [{ tag: 'script', text: '{"a":' }],
       markup: ['one', ''],
@@ -23,7 +23,7 @@ describe('splitScripts', () => {
     expect(splitScripts('')).to.deep.equal({ scripts: [], markup: [''] });
   });
 
-  it('leaves every character where it stands', () => {
+  it('leaves every character in its place', () => {
     const piece = fc.constantFrom('<script', '<script>', '</script', '</script>', '<', '>', 'x', '</');
     fc.assert(
       fc.property(fc.array(piece), (pieces) => {
