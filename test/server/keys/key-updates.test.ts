@@ -1,3 +1,5 @@
+/** Updates of keys and their audit log. */
+
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
 import { KeyTable } from '../../../server/keys/key-table.js';
