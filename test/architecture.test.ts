@@ -1,3 +1,5 @@
+/** The structure of the source: layers, imports, cycles, packages and file sizes. */
+
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';

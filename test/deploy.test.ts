@@ -1,3 +1,5 @@
+/** The files for deployment: settings, images and secrets. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** The documentation: tables equal the code, links lead somewhere, pages stay short. */
+
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +28,7 @@ import { createAccountContext, createRoutes, createServerContext } from '../serv
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { createIdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
-import { createHealth, createMetrics } from '../server/observability/index.js';
+import { createMetrics, Health } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
@@ -122,7 +124,7 @@ describe('the tables of the pages equal the code', () => {
   });
 
   async function declaredRoutes(): Promise<Route[]> {
-    const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
+    const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
     const { rateLimits, budgets, admissions, usage: usageLog } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };

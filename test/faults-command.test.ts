@@ -1,3 +1,5 @@
+/** Flags of the scripts for developers. */
+
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

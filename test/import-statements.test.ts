@@ -1,3 +1,5 @@
+/** The reader of import statements, which the architecture test uses. */
+
 import { expect } from 'chai';
 import { importsOf } from './support/docs/import-statements.js';
 

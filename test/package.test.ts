@@ -1,3 +1,5 @@
+/** The npm package and the small package for authors, installed in another project. */
+
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';

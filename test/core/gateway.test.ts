@@ -1,3 +1,5 @@
+/** The gateway: loading of plugins, isolation of failures, and the service container. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

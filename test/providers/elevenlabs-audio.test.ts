@@ -1,3 +1,5 @@
+/** The ElevenLabs audio provider over sockets. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type {

@@ -1,3 +1,5 @@
+/** The ffmpeg audio provider with the real ffmpeg. */
+
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

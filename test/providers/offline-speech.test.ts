@@ -1,3 +1,5 @@
+/** Offline speech with its real engines. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';

@@ -1,3 +1,5 @@
+/** The OpenAI audio provider over sockets. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { AudioOperation, GatewayError, Plugin, SpeakCall, SpeechFormat, TranscribeCall } from 'mediagate';

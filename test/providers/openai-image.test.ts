@@ -1,3 +1,5 @@
+/** The OpenAI image provider over sockets. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect } from 'chai';

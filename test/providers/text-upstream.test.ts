@@ -1,3 +1,5 @@
+/** The local text upstream itself, by the vendor's SDK. */
+
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { expect } from 'chai';

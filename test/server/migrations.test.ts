@@ -1,3 +1,5 @@
+/** Migrations on full disks and busy databases. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { withSchema } from '../../core/database/database.js';

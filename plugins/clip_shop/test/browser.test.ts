@@ -1,3 +1,5 @@
+/** The browser visit of the shop plugin: pages of reviews, walls and failures. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runInNewContext } from 'node:vm';

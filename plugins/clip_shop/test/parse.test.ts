@@ -1,3 +1,5 @@
+/** What the shop plugin reads from pages: links, prices, stock, reviews and images. */
+
 import { expect } from 'chai';
 import { matchedLink, type Review } from 'mediagate/plugin';
 import { matchProduct } from '../links.js';

@@ -1,3 +1,5 @@
+/** What the short-video plugin reads from pages, tags, scripts and the embedded player. */
+
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate/plugin';
 import { siteConfigOf } from '../fetch.js';

@@ -1,3 +1,5 @@
+/** Where the short-video plugin finds the audio of an item. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

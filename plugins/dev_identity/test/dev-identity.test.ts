@@ -1,3 +1,5 @@
+/** The identity provider for development: discovery, sign-in page and tokens. */
+
 import { expect } from 'chai';
 import type { OpenIdentityProvider } from 'mediagate/plugin';
 import { describePlugin, setUpPlugin } from 'mediagate/testing';

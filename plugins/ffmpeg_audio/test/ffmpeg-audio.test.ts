@@ -1,3 +1,5 @@
+/** Sound effects of the ffmpeg audio provider by the words of a prompt. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { createFakeHttp, describePlugin, setUpPlugin } from 'mediagate/testing';

@@ -1,3 +1,5 @@
+/** Threads of the offline speech engine: hangs, idle ends and failures. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';

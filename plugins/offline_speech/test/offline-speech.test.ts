@@ -1,3 +1,5 @@
+/** Texts, samples and pauses in offline speech. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { describePlugin } from 'mediagate/testing';

@@ -1,3 +1,5 @@
+/** The scan of an image answer while it arrives. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openaiUsage } from 'mediagate/plugin';

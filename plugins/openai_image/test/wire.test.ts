@@ -1,3 +1,5 @@
+/** Sizes and refusals on the wire of the OpenAI image provider. */
+
 import { expect } from 'chai';
 import { askedSize, refusalFailure, type Upstream } from '../requests.js';
 

@@ -1,3 +1,5 @@
+/** Shortcodes, preview lines and other small values of the photo network. */
+
 import { expect } from 'chai';
 import { expiryOf, GatewayError, hashtagsIn, matchedLink, readDashManifest } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';

@@ -1,3 +1,5 @@
+/** Missing, private and partial posts of the photo network. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { readEmbedMarkup } from '../read/embed.js';

@@ -1,3 +1,5 @@
+/** Drawings of the sketch image provider: letters, ink and turns. */
+
 import { expect } from 'chai';
 import { GatewayError, type ImageCall } from 'mediagate/plugin';
 import { chooseSize, createSketchProvider, createTurns } from '../index.js';

@@ -1,3 +1,5 @@
+/** Counters of the social network in every page layout. */
+
 import { expect } from 'chai';
 import { parseFeedback } from '../read/counters.js';
 import siteConfig from '../site-config.json' with { type: 'json' };

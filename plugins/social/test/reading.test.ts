@@ -1,3 +1,5 @@
+/** What the social plugin reads from links, pages, media addresses and texts. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

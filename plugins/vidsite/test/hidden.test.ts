@@ -1,3 +1,5 @@
+/** Hidden counters of the video site. */
+
 import { expect } from 'chai';
 import { mergePosts } from 'mediagate/plugin';
 import { alignParts } from '../assemble.js';

@@ -1,3 +1,5 @@
+/** Phone pages and the sentiment panel of the video site. */
+
 import { expect } from 'chai';
 import type { PartialPost } from 'mediagate/plugin';
 import { siteConfigOf } from '../fetch.js';

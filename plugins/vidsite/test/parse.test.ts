@@ -1,3 +1,5 @@
+/** What the video-site plugin reads from pages: dates, likes, channels, lists and files. */
+
 import { expect } from 'chai';
 import { parseLikes } from '../read/counters.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';

@@ -1,3 +1,5 @@
+/** Why a video cannot be played, by structure and in every language. */
+
 import { expect } from 'chai';
 import { siteConfigOf } from '../fetch.js';
 import { type PlayState, readPlayState } from '../read/outcomes.js';

@@ -1,3 +1,5 @@
+/** Requests of the video-site plugin: clients, languages, limits and the embedded player. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { type Extractor, type GatewayError, type HttpRequest, matchedLink } from 'mediagate/plugin';

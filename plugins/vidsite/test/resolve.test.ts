@@ -1,3 +1,5 @@
+/** Clips and live channels of the video site that lead to a video. */
+
 import { expect } from 'chai';
 import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';

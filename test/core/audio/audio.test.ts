@@ -1,3 +1,5 @@
+/** Audio from a model to its reader: transcoding, usage, failures and aborts. */
+
 import { expect } from 'chai';
 import { type AudioStream, GatewayError, isGatewayError, type SpeechFormat } from 'mediagate';
 import { openAudioResponse } from '../../../core/audio/audio.js';

@@ -1,3 +1,5 @@
+/** A hostile page in the browser: which addresses it reaches. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

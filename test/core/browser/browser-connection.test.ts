@@ -1,3 +1,5 @@
+/** Messages over the pipe to the browser. */
+
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';

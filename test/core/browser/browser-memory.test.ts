@@ -1,3 +1,5 @@
+/** The memory bound of the browser. */
+
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type BrowserService, createBrowserService } from '../../../core/browser/browser.js';

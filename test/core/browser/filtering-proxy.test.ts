@@ -1,3 +1,5 @@
+/** The forward proxy that guards the browser's requests. */
+
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';

@@ -1,3 +1,5 @@
+/** Which plugins of a gateway get a browser. */
+
 import { expect } from 'chai';
 import { type Browser, createGateway, definePlugin, GatewayError, type Need } from 'mediagate';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';

@@ -1,3 +1,5 @@
+/** The database on both engines: opening, full disks, locks and lost connections. */
+
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';

@@ -1,3 +1,5 @@
+/** Heartbeats of processes, and the settings that they must share. */
+
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import pg from 'pg';

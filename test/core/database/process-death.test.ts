@@ -1,3 +1,5 @@
+/** What a dead process held, and when others take it over. */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

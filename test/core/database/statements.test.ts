@@ -1,3 +1,5 @@
+/** Names of prepared statements on PostgreSQL. */
+
 import { expect } from 'chai';
 import { createStatementNames } from '../../../core/database/statements.js';
 

@@ -1,3 +1,5 @@
+/** Tokens of files in requests to models. */
+
 import { expect } from 'chai';
 import { type FileContent, ReadingLimits, readFile, UnreadableDocument } from '../../../core/documents/index.js';
 import {

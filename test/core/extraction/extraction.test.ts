@@ -1,3 +1,5 @@
+/** The extraction service: caching, short links, MP3 offers and aborts. */
+
 import { expect } from 'chai';
 import {
   type Cache,

@@ -1,3 +1,5 @@
+/** Extractors that are made from a declaration of methods. */
+
 import { expect } from 'chai';
 import type { ExtractCall } from '../../../core/contracts/index.js';
 import {

@@ -1,3 +1,5 @@
+/** The fallback chain: order of methods, outcomes, deadlines and cool-downs. */
+
 import { expect } from 'chai';
 import { type ChainResult, FallbackChain, type FallbackChainOptions } from '../../../core/extraction/fallback-chain.js';
 import { type Method, type Outcome } from '../../../core/extraction/method-run.js';

@@ -1,3 +1,5 @@
+/** One post from the parts of several methods. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { PostDataSchema } from '../../../core/contracts/documents.js';

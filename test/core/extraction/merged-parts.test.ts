@@ -1,3 +1,5 @@
+/** Which part gives which field of an item. */
+
 import { expect } from 'chai';
 import { createGateway, type ExtractCall, type Gateway, type PostData, systemClock } from 'mediagate';
 import { mergePosts, type PartialPost } from 'mediagate/plugin';

@@ -1,3 +1,5 @@
+/** Signed links of MP3 files. */
+
 import { expect } from 'chai';
 import { AudioLinks } from '../../../core/extraction/mp3-files.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

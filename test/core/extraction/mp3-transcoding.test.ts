@@ -1,3 +1,5 @@
+/** MP3 files during transcoding: deadlines and the end of the gateway. */
+
 import { expect } from 'chai';
 import { type RunTranscode, Transcodes } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

@@ -1,3 +1,5 @@
+/** Request options of extractors: defaults, cache keys and refusals. */
+
 import { expect } from 'chai';
 import { createGateway, type Extractor, type GatewayError, type RequestOptions } from 'mediagate';
 import { Type } from 'mediagate/plugin';

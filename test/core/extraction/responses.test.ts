@@ -1,3 +1,5 @@
+/** Replies of platforms: status, cookies, redirects and short links. */
+
 import { expect } from 'chai';
 import type { LinkMatch } from '../../../core/contracts/index.js';
 import {

@@ -1,3 +1,5 @@
+/** Data URIs of images. */
+
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeDataUri, isDataUri } from '../../../core/images/references.js';

@@ -1,3 +1,5 @@
+/** The image service: inputs, masks, stores, failures and paid images. */
+
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** References of an image request: data URIs and fetched images. */
+
 import type { RequestListener } from 'node:http';
 import tls from 'node:tls';
 import { gzipSync } from 'node:zlib';

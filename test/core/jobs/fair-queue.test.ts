@@ -1,3 +1,5 @@
+/** The fair order of jobs over keys and groups. */
+
 import { expect } from 'chai';
 import { isGatewayError, type JobPriority } from 'mediagate';
 import type { WorkOptions } from '../../../core/jobs/jobs.js';

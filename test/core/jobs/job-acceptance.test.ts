@@ -1,3 +1,5 @@
+/** Acceptance of jobs: ids, idempotency keys, slots and quotas. */
+
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { Idempotency } from '../../../server/idempotency/idempotency-keys.js';

@@ -1,3 +1,5 @@
+/** What operators see of jobs, and do to them. */
+
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';

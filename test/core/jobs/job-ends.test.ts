@@ -1,3 +1,5 @@
+/** The end of jobs: timeouts, cancellation and cleaning up. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobsOfOwner } from '../../../core/jobs/administration.js';

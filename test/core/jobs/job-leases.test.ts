@@ -1,3 +1,5 @@
+/** Leases of jobs while PostgreSQL is unreachable, slow or locked. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import type { WorkOptions } from '../../../core/jobs/jobs.js';

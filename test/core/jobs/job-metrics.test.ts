@@ -1,3 +1,5 @@
+/** Metrics and log lines of jobs. */
+
 import { expect } from 'chai';
 import type { Meter } from '../../../core/contracts/services.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

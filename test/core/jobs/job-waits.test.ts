@@ -1,3 +1,5 @@
+/** Waits for the end of jobs, over several nodes. */
+
 import { expect } from 'chai';
 import { engines } from '../../support/databases/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';

@@ -1,3 +1,5 @@
+/** Wake-ups of waiters without polls. */
+
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';

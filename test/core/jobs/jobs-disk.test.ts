@@ -1,3 +1,5 @@
+/** Durable jobs on a full disk, and beside a locked database. */
+
 import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Jobs whose processes are killed. */
+
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';

@@ -1,3 +1,5 @@
+/** Durable jobs on both engines: order, slots, leases and results. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { openDatabase } from '../../../core/database/database.js';

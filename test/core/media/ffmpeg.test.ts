@@ -1,3 +1,5 @@
+/** The ffmpeg process: limits, aborts, hostile files and failures. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** A file that is read while it grows. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Input images and canvases: encoding, rotation, limits and formats. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import sharp from 'sharp';

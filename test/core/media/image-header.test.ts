@@ -1,3 +1,5 @@
+/** Headers of images: type, size and memory of a decoder. */
+
 import { expect } from 'chai';
 import sharp from 'sharp';
 import { readImageHeader, sniffImage } from '../../../core/media/image-header.js';

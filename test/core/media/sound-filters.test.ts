@@ -1,3 +1,5 @@
+/** ffmpeg as plugins use it. */
+
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

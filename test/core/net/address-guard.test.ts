@@ -1,3 +1,5 @@
+/** The address guard: literals, names and trusted origins. */
+
 import { expect } from 'chai';
 import { createAddressGuard, isPublicAddress } from '../../../core/net/egress.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

@@ -1,3 +1,5 @@
+/** HTTP through an egress proxy. */
+
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';

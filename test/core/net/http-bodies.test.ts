@@ -1,3 +1,5 @@
+/** Bodies of HTTP answers: codings, caps and bombs. */
+
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';

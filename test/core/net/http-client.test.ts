@@ -1,3 +1,5 @@
+/** The HTTP client: redirects, deadlines, aborts and failures. */
+
 import { execFile } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

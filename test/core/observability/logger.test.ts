@@ -1,3 +1,5 @@
+/** The logger: redaction, full disks and closed outputs. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

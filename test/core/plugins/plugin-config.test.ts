@@ -1,3 +1,5 @@
+/** plugins.config.json: variables, conditions and paths. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Deadlines of asynchronous work. */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** Random bytes, drawn in batches. */
+
 import { expect } from 'chai';
 import { drawRandomBytes } from '../../../core/runtime/time.js';
 

@@ -1,3 +1,5 @@
+/** The list of running work. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type ListItem, SwapRemoveList } from '../../../core/runtime/time.js';

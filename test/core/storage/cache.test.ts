@@ -1,3 +1,5 @@
+/** The cache in SQL and in Redis, also with a failing Redis. */
+
 import { once } from 'node:events';
 import net from 'node:net';
 import { expect } from 'chai';

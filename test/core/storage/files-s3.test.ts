@@ -1,3 +1,5 @@
+/** Files in an object store, also with a failing store. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** The URL of an object store. */
+
 import { expect } from 'chai';
 import { readFilesUrl } from '../../../core/storage/files-s3.js';
 

@@ -1,3 +1,5 @@
+/** Secrets on disk. */
+
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** What every storage must do; each storage's test calls it. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Clock, Storage, StoredBody } from '../../../core/contracts/services.js';

@@ -1,3 +1,5 @@
+/** Replies that the kit alters: reassembly, pruning and another item. */
+
 import { expect } from 'chai';
 import { withDecoys } from '../../../core/testing/decoys.js';
 import type { Exchange } from '../../../core/testing/index.js';

@@ -1,3 +1,5 @@
+/** Fakes of the testing kit: clock, HTTP client, services and replays. */
+
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Matchers of the testing kit. */
+
 import { expect } from 'chai';
 import {
   absent,

@@ -1,3 +1,5 @@
+/** Readings of replies that find the item, or only seem to. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

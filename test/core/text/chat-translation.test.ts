@@ -1,3 +1,5 @@
+/** Chats as responses, whole and streamed. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { type ChatTranslation, translateToChat } from '../../../core/text/chats/translation.js';

@@ -1,3 +1,5 @@
+/** Members of JSON bodies, replaced byte by byte. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type JsonValue, replaceFields } from 'mediagate/plugin';

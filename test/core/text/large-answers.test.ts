@@ -1,3 +1,5 @@
+/** Large answers of models, read in a thread. */
+
 import { expect } from 'chai';
 import { readWholeAnswer } from '../../../core/text/answers.js';
 import { AnswerBytes, readLargeAnswer } from '../../../core/text/large-answers.js';

@@ -1,3 +1,5 @@
+/** Event streams of models: cuts, silences, usage and bounds. */
+
 import { expect } from 'chai';
 import {
   type Clock,

@@ -1,3 +1,5 @@
+/** Reservations of token budgets, and limits for upstreams. */
+
 import { expect } from 'chai';
 import { samplePrompt } from '../../../core/text/counting/prompts.js';
 import { TokenCounter } from '../../../core/text/counting/tokens.js';

@@ -1,3 +1,5 @@
+/** Estimated tokens of texts and requests. */
+
 import { expect } from 'chai';
 import { samplePrompt } from '../../../core/text/counting/prompts.js';
 import { TokenCounter } from '../../../core/text/counting/tokens.js';

@@ -1,3 +1,5 @@
+/** Usage in the shape of every vendor. */
+
 import { expect } from 'chai';
 import { laterUsage, readUsage } from '../../../core/text/usage-shapes.js';
 

@@ -1,3 +1,5 @@
+/** Estimated usage of whole answers and streams. */
+
 import { expect } from 'chai';
 import { createGateway, type Gateway, type TextRoute, type Usage } from 'mediagate';
 import { inPieces, type Script, scriptedText } from '../../support/models/scripted-text.js';

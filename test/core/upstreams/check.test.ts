@@ -1,3 +1,5 @@
+/** Checks of upstreams. */
+
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { type CheckedUpstream, createGateway, type Gateway } from 'mediagate';

@@ -1,3 +1,5 @@
+/** Fail-over between upstreams. */
+
 import { expect } from 'chai';
 import { GatewayError, systemClock } from 'mediagate';
 import { createFailOver, retryAfterSeconds, type TryConsequence, TryFailure } from 'mediagate/plugin';

@@ -1,3 +1,5 @@
+/** Sign-in with a real browser. */
+
 import { expect } from 'chai';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { chromiumFor } from '../../support/browser/chromium.js';

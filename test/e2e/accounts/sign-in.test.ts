@@ -1,3 +1,5 @@
+/** Sign-in to a gateway process. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

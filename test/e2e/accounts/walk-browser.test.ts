@@ -1,3 +1,5 @@
+/** A new user's first visit, in a real browser. */
+
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';

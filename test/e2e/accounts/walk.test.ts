@@ -1,3 +1,5 @@
+/** A program's way from an address to a paid plan. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Audio models of a running gateway. */
+
 import { expect } from 'chai';
 import { type ElevenlabsUpstream, startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';
 import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';

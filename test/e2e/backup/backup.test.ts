@@ -1,3 +1,5 @@
+/** A backup of a gateway under load. */
+
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** The programs in examples/. */
+
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

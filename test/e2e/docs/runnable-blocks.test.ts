@@ -1,3 +1,5 @@
+/** Code blocks of the documentation that are marked as runnable. */
+
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Slow, hostile and flooding request bodies against a running gateway. */
+
 import { expect } from 'chai';
 import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from '../../chaos/body-attacks.js';
 

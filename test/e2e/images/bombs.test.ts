@@ -1,3 +1,5 @@
+/** Hostile input images against a running gateway. */
+
 import { expect } from 'chai';
 import { runImageBombs } from '../../support/images/image-bomb-run.js';
 import { type Canary, startCanary } from '../../support/links/live-probe.js';

@@ -1,3 +1,5 @@
+/** Image jobs under kills, failing upstreams and full disks. */
+
 import { expect } from 'chai';
 import { type DiskFullReport, tortureByFullDisk } from '../../chaos/image-disk-full.js';
 import type { FaultCounters } from '../../chaos/image-findings.js';

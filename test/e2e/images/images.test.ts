@@ -1,3 +1,5 @@
+/** Images of a running gateway, with and without an upstream. */
+
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

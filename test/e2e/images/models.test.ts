@@ -1,3 +1,5 @@
+/** Image models of a running gateway. */
+
 import { expect } from 'chai';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';
 import { runCommand } from '../../support/processes/command-line.js';

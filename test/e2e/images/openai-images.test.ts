@@ -1,3 +1,5 @@
+/** The vendor's image client through the gateway. */
+
 import { expect } from 'chai';
 import openaiImage from 'mediagate/plugins/openai_image';
 import OpenAI, { toFile } from 'openai';

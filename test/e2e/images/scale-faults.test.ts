@@ -1,3 +1,5 @@
+/** Image jobs on several nodes under faults of everything around them. */
+
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import type { FaultCounters } from '../../chaos/image-findings.js';

@@ -1,3 +1,5 @@
+/** Job commands beside a running server. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';

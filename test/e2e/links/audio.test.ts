@@ -1,3 +1,5 @@
+/** MP3 files of a running gateway. */
+
 import { mkdtemp, readdir, readFile, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** The browser of a running gateway. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

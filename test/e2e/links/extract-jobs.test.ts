@@ -1,3 +1,5 @@
+/** Jobs and batches of a running gateway. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Links through a running gateway, and the first start. */
+
 import { expect } from 'chai';
 import { buildWatchPage } from '../../bench/watch-page.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';

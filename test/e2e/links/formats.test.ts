@@ -1,3 +1,5 @@
+/** Links as yt-dlp and oEmbed return them. */
+
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

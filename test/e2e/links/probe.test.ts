@@ -1,3 +1,5 @@
+/** The probe of platforms, on local servers. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** The AI SDK's client through a running gateway. */
+
 import { createOpenAI, type OpenAIProvider } from '@ai-sdk/openai';
 import { generateObject, generateSpeech, generateText, stepCountIs, streamText, tool, transcribe } from 'ai';
 import { expect } from 'chai';

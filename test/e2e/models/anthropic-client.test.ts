@@ -1,3 +1,5 @@
+/** Anthropic's client through a running gateway. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** OpenAI's client through a running gateway. */
+
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod';

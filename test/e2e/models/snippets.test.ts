@@ -1,3 +1,5 @@
+/** Model requests of the guides, run as they are. */
+
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

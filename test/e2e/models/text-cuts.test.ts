@@ -1,3 +1,5 @@
+/** Answers that are cut off. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { seededRandom } from '../../../core/testing/pruning.js';

@@ -1,3 +1,5 @@
+/** Event streams of a running gateway, read by the standard. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventsOfBytes, readEvents } from '../../support/models/event-reading.js';

@@ -1,3 +1,5 @@
+/** Text models of a running gateway. */
+
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';

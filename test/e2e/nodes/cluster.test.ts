@@ -1,3 +1,5 @@
+/** The local cluster of several nodes. */
+
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** A gateway whose PostgreSQL became read-only. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { sharedPostgres } from '../../support/databases/postgres.js';

@@ -1,3 +1,5 @@
+/** Nodes of one gateway and their roles. */
+
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { isProcessRunning } from '../../../core/runtime/errors.js';

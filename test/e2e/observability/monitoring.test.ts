@@ -1,3 +1,5 @@
+/** The dashboard and the alert rules. */
+
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

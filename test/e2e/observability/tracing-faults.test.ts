@@ -1,3 +1,5 @@
+/** A collector of traces that fails. */
+
 import { expect } from 'chai';
 import { startOrigin } from '../../support/links/origin-server.js';
 import {

@@ -1,3 +1,5 @@
+/** Traces over two processes. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

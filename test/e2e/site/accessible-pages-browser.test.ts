@@ -1,3 +1,5 @@
+/** Accessibility of the site's pages. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import offlineSpeech from 'mediagate/plugins/offline_speech';

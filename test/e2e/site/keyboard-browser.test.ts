@@ -1,3 +1,5 @@
+/** The site's pages by keyboard alone. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import sketchImage from 'mediagate/plugins/sketch_image';

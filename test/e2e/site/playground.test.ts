@@ -1,3 +1,5 @@
+/** The playground in a real browser. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { definePlugin, GatewayError } from 'mediagate';

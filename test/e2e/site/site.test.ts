@@ -1,3 +1,5 @@
+/** The site's pages in a real browser. */
+
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createPepper } from '../../../server/keys/index.js';

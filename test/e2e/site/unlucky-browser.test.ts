@@ -1,3 +1,5 @@
+/** The site's pages under bad conditions. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import offlineSpeech from 'mediagate/plugins/offline_speech';

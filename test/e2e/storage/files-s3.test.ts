@@ -1,3 +1,5 @@
+/** A running gateway with files in an object store. */
+
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';

@@ -1,3 +1,5 @@
+/** Request and token budgets of a running gateway. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Token budgets under parallel requests, cuts and kills. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

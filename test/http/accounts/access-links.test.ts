@@ -1,3 +1,5 @@
+/** Links that grant access to their holders. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

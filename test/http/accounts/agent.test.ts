@@ -1,3 +1,5 @@
+/** Discovery for programs: manifest, session and guides. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import { DEFAULT_CATALOGUE } from '../../../server/plans/index.js';

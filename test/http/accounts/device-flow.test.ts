@@ -1,3 +1,5 @@
+/** The device flow. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import * as oidc from 'openid-client';

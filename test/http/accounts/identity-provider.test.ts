@@ -1,3 +1,5 @@
+/** Sign-in with an identity provider that is honest, wrong or unavailable. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';

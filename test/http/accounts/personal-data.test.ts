@@ -1,3 +1,5 @@
+/** Export and erasure of personal data over HTTP. */
+
 import { expect } from 'chai';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,3 +1,5 @@
+/** Plans of accounts over HTTP. */
+
 import { expect } from 'chai';
 import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from '../../../server/plans/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';

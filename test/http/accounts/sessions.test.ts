@@ -1,3 +1,5 @@
+/** Sessions: their end, their time, and requests of other sites. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';

@@ -1,3 +1,5 @@
+/** Sign-in over HTTP. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';

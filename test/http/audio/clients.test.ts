@@ -1,3 +1,5 @@
+/** Audio by OpenAI's client. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

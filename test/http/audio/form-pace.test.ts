@@ -1,3 +1,5 @@
+/** The pace of audio forms. */
+
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';

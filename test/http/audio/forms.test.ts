@@ -1,3 +1,5 @@
+/** Hostile and broken audio forms. */
+
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';

@@ -1,3 +1,5 @@
+/** Repeated requests of audio routes. */
+
 import { expect } from 'chai';
 import { type AudioStream, type Clock, GatewayError, systemClock } from 'mediagate';
 import { CHANGING, EFFECTS, HEARD, HEARING, SPEAKING, tonePieces } from '../../support/audio/invented-audio.js';

@@ -1,3 +1,5 @@
+/** Speech, voice changes and sound effects over HTTP. */
+
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

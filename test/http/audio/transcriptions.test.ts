@@ -1,3 +1,5 @@
+/** Transcriptions and translations over HTTP. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Audio routes with upstreams. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';

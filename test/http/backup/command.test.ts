@@ -1,3 +1,5 @@
+/** The commands backup and restore. */
+
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';

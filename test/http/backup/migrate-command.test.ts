@@ -1,3 +1,5 @@
+/** The command migrate. */
+
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

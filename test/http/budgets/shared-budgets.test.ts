@@ -1,3 +1,5 @@
+/** Budgets of a key and its group. */
+
 import { expect } from 'chai';
 import { GatewayError, type TextCall, type TextModel } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';

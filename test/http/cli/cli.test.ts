@@ -1,3 +1,5 @@
+/** The command line and the process. */
+
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';

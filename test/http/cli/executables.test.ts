@@ -1,3 +1,5 @@
+/** Which ffmpeg and which browser are used. */
+
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** JSON bodies of requests, and when two are equal. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,5 @@
+/** The memory of request bodies. */
+
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { GatewayError } from 'mediagate';

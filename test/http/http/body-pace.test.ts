@@ -1,3 +1,5 @@
+/** The pace of request bodies. */
+
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { expect } from 'chai';

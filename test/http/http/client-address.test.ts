@@ -1,3 +1,5 @@
+/** The client address behind proxies. */
+
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';
 import { type ListeningApp, startApp } from './listening-app.js';

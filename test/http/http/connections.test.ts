@@ -1,3 +1,5 @@
+/** The connection limit of an address. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Requests of other sites to every route that writes. */
+
 import { expect } from 'chai';
 import { type Customer, type PaymentApp, startPaymentApp } from '../payments/app.js';
 

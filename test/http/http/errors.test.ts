@@ -1,3 +1,5 @@
+/** Errors over HTTP. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { ERRORS } from '../../../core/runtime/index.js';

@@ -1,3 +1,5 @@
+/** Exact spelling of the fields that the gateway reads. */
+
 import { expect } from 'chai';
 import { makeSound } from '../../support/audio/sounds.js';
 import { startAudioApp, toForm } from '../audio/client.js';

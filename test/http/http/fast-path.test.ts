@@ -1,3 +1,5 @@
+/** Header fields of answers on the fast path. */
+
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,5 @@
+/** HTTP framing. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';

@@ -1,3 +1,5 @@
+/** Large request bodies and the threads that parse them. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,3 +1,5 @@
+/** The semaphore of waiting requests. */
+
 import { expect } from 'chai';
 import { createSemaphore } from '../../../server/http/request.js';
 

@@ -1,3 +1,5 @@
+/** Large image requests. */
+
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** The cost of an image without a waiting client. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';

@@ -1,3 +1,5 @@
+/** Image edits. */
+
 import { expect } from 'chai';
 import { inventMask } from '../../../core/testing/models/image.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';

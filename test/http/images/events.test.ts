@@ -1,3 +1,5 @@
+/** Image jobs as events. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';

@@ -1,3 +1,5 @@
+/** Image files over HTTP. */
+
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';

@@ -1,3 +1,5 @@
+/** The blocking image route. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';

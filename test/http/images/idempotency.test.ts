@@ -1,3 +1,5 @@
+/** Repeated image requests. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,3 +1,5 @@
+/** Image jobs over HTTP. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import sharp from 'sharp';

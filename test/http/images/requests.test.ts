@@ -1,3 +1,5 @@
+/** Validation of image requests. */
+
 import { expect } from 'chai';
 import type { ImageCall } from 'mediagate';
 import { inventedImage } from '../../support/images/invented-image.js';

@@ -1,3 +1,5 @@
+/** Streamed images. */
+
 import { expect } from 'chai';
 import type { EventSourceMessage } from 'eventsource-parser';
 import { GatewayError, type GeneratedImage } from 'mediagate';

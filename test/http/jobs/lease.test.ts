@@ -1,3 +1,5 @@
+/** The worker state of a job in words. */
+
 import { expect } from 'chai';
 import { renderLease, renderWait } from '../../../server/cli/jobs.js';
 

@@ -1,3 +1,5 @@
+/** Authentication and grants over HTTP. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { until } from '../../support/until.js';

@@ -1,3 +1,5 @@
+/** The end of a revoked key and a suspended account. */
+
 import { expect } from 'chai';
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { UserRecord } from '../../../server/accounts/index.js';

@@ -1,3 +1,5 @@
+/** The form of keys, and the replicated key table. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

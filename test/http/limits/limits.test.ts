@@ -1,3 +1,5 @@
+/** Rate limits over HTTP. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';

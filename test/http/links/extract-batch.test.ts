@@ -1,3 +1,5 @@
+/** Batches of links. */
+
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,3 +1,5 @@
+/** Background jobs of links over HTTP. */
+
 import { expect } from 'chai';
 import { type Extraction, type Extractor, GatewayError, systemClock } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,3 +1,5 @@
+/** Request options of links over HTTP. */
+
 import { expect } from 'chai';
 import type { RequestOptions } from 'mediagate';
 import { Type } from 'mediagate/plugin';

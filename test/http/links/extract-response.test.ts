@@ -1,3 +1,5 @@
+/** The answer of an extraction. */
+
 import { expect } from 'chai';
 import { type ExtractionData, type ExtractResult, GatewayError, type PostData, type ProductData } from 'mediagate';
 import { encodeExtraction } from '../../../server/links/answers.js';

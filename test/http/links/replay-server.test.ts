@@ -1,3 +1,5 @@
+/** The replay server of the testing kit. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Errors of plugins over HTTP. */
+
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Models of a server with the messages format. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { createGateway } from 'mediagate';

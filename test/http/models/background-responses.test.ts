@@ -1,3 +1,5 @@
+/** Responses in the background over HTTP. */
+
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock, type TextReply } from 'mediagate';
 import type { UsageEntry } from '../../../server/usage/usage-log.js';

@@ -1,3 +1,5 @@
+/** Models by configuration. */
+
 import { expect } from 'chai';
 import { createGateway } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';

@@ -1,3 +1,5 @@
+/** The form of embedding vectors. */
+
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import OpenAI from 'openai';

@@ -1,3 +1,5 @@
+/** Embeddings and moderations over HTTP. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';

@@ -1,3 +1,5 @@
+/** Answers that fail before the client has received anything. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';

@@ -1,3 +1,5 @@
+/** Fallbacks of a model. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';

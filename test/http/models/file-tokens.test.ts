@@ -1,3 +1,5 @@
+/** Token budgets of requests with files. */
+
 import { expect } from 'chai';
 import type { TextCall, TextModel } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';

@@ -1,6 +1,8 @@
+/** Hostile text of an upstream: it must not take long. */
+
 import { expect } from 'chai';
 import { withoutNames } from 'mediagate/plugin';
-import { encodeSrt } from '../../../server/audio/transcriptions.js';
+import { encodeSrt } from '../../../server/audio/transcripts.js';
 
 /** What took a time that grows by the square would not be done before the test is given up. */
 describe('hostile text of an upstream', () => {

@@ -1,3 +1,5 @@
+/** Messages converted to the formats of other models. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { TextCall } from 'mediagate';

@@ -1,3 +1,5 @@
+/** Messages of models with their own format. */
+
 import { expect } from 'chai';
 import type { TextCall } from 'mediagate';
 import { demandOf, limitOutput } from '../../../core/text/requests.js';

@@ -1,3 +1,5 @@
+/** Messages of the vendor's client. */
+
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { UsageEntry } from '../../../server/usage/usage-log.js';

@@ -1,3 +1,5 @@
+/** The list of models. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import sketchImage from 'mediagate/plugins/sketch_image';

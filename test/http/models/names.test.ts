@@ -1,3 +1,5 @@
+/** Names of models: own ones, aliases and the upstream's. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';

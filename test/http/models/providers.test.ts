@@ -1,3 +1,5 @@
+/** Which providers serve which models, by environment. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Chats and responses over HTTP. */
+
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';

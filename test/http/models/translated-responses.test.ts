@@ -1,3 +1,5 @@
+/** Responses of an upstream that is configured for chats only. */
+
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import OpenAI from 'openai';

@@ -1,3 +1,5 @@
+/** Messages of a model vendor, without its names. */
+
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../../support/models/text-upstream.js';

@@ -1,3 +1,5 @@
+/** Limits of a model vendor. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';

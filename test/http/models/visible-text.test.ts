@@ -1,3 +1,5 @@
+/** Text without invisible characters. */
+
 import { expect } from 'chai';
 import { isVisible, sanitizeForTerminal } from '../../../server/format/index.js';
 

@@ -1,3 +1,5 @@
+/** Metrics of jobs, caches, upstreams and the node. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';

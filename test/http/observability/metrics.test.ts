@@ -1,3 +1,5 @@
+/** Metrics of the process and of models. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { productLink } from '../../support/links/invented-shop.js';

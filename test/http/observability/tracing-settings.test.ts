@@ -1,3 +1,5 @@
+/** Settings of traces. */
+
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';
 import { secretsOf } from '../../../server/settings/secrets.js';

@@ -1,3 +1,5 @@
+/** Traces and their propagation. */
+
 import { expect } from 'chai';
 import { createGateway, definePlugin, type HttpClient, type HttpRequest, type Plugin } from 'mediagate';
 import { Type } from 'mediagate/plugin';

@@ -1,3 +1,5 @@
+/** The API reference. */
+
 import { randomBytes } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';

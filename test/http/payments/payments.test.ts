@@ -1,3 +1,5 @@
+/** Orders over HTTP. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { PlansFileError } from 'mediagate/server';

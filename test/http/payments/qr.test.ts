@@ -1,3 +1,5 @@
+/** QR payloads, and the receiving account. */
+
 import { expect } from 'chai';
 import { checksum, decode, parse } from 'promptparse';
 import qrcode from 'qrcode';

@@ -1,3 +1,5 @@
+/** Bank webhooks: signatures, amounts and repetitions. */
+
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';

@@ -1,3 +1,5 @@
+/** Models without a price, and budgets of money. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';

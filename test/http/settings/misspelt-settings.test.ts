@@ -1,3 +1,5 @@
+/** Misspelt settings. */
+
 import { expect } from 'chai';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../../server/settings/index.js';
 import { findMisspelt } from '../../../server/settings/settings-help.js';

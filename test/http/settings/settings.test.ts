@@ -1,3 +1,5 @@
+/** Settings from the environment. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';

@@ -1,3 +1,5 @@
+/** Routes that pages reach by a session. */
+
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';

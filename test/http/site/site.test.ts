@@ -1,3 +1,5 @@
+/** Templates and pages of the site. */
+
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createPepper } from '../../../server/keys/index.js';

@@ -1,3 +1,5 @@
+/** Costs in answers, usage, commands and on the dashboard. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Where upstreams report usage. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';

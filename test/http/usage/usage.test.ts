@@ -1,3 +1,5 @@
+/** The usage route. */
+
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { Settlement } from '../../../server/usage/usage-log.js';

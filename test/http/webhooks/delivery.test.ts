@@ -1,3 +1,5 @@
+/** Addresses, secrets and tries of webhooks. */
+
 import { expect } from 'chai';
 import { isGatewayError, openHttpClient, systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';

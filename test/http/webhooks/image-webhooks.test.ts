@@ -1,3 +1,5 @@
+/** Webhooks of image jobs. */
+
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';

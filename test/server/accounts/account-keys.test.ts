@@ -1,3 +1,5 @@
+/** Keys and plans of an account in the database. */
+
 import { expect } from 'chai';
 import type { AccountPlan } from '../../../server/accounts/account-plans.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';

@@ -1,3 +1,5 @@
+/** Plans that are bought while another one runs. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { keyAt } from '../../../server/keys/keys.js';

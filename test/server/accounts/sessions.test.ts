@@ -1,3 +1,5 @@
+/** Sessions in the database. */
+
 import { expect } from 'chai';
 import type { NewSession } from '../../../server/accounts/sessions.js';
 import type { State } from '../../../server/state.js';

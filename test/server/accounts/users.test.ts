@@ -1,3 +1,5 @@
+/** Users in the database. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import { FREE, HOUR_MS, newKey, signUp } from '../../support/accounts/people.js';

@@ -1,3 +1,5 @@
+/** The transfer of a state from SQLite to PostgreSQL. */
+
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

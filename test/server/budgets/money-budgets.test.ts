@@ -1,3 +1,5 @@
+/** Budgets of money in the database. */
+
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import { createPrices } from '../../../server/prices/prices.js';

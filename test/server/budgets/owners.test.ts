@@ -1,3 +1,5 @@
+/** Budgets of keys, accounts and groups. */
+
 import { expect } from 'chai';
 import { parseBudget, renderBudget } from '../../../server/budgets/amounts.js';
 import type { State } from '../../../server/state.js';

@@ -1,3 +1,5 @@
+/** API keys in the database. */
+
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';

@@ -1,3 +1,5 @@
+/** Rolling windows under any clock. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openDatabase } from '../../../core/database/database.js';

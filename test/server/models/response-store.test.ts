@@ -1,3 +1,5 @@
+/** Stored responses of models. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/databases/engines.js';

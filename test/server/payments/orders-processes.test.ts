@@ -1,3 +1,5 @@
+/** Payments of processes that are killed. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

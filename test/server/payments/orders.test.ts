@@ -1,3 +1,5 @@
+/** Orders in the database. */
+
 import { expect } from 'chai';
 import { orderCodesIn } from '../../../server/payments/order-changes.js';
 import type { OrderRecord } from '../../../server/payments/order-records.js';

@@ -1,3 +1,5 @@
+/** Free allowances of erased identities. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import type { UserRecord } from '../../../server/accounts/tables.js';

@@ -1,3 +1,5 @@
+/** Erasure of a person. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

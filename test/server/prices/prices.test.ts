@@ -1,3 +1,5 @@
+/** Prices of models, links and extras. */
+
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';

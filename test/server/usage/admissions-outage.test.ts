@@ -1,3 +1,5 @@
+/** Admissions during outages of the database. */
+
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';

@@ -1,3 +1,5 @@
+/** Admissions over processes that are killed. */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,3 +1,5 @@
+/** Admissions of requests by budgets. */
+
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { State } from '../../../server/state.js';

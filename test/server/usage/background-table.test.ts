@@ -1,3 +1,5 @@
+/** Responses in the background in the database. */
+
 import { expect } from 'chai';
 import type { Usage } from '../../../core/contracts/documents.js';
 import { createPrices } from '../../../server/prices/index.js';

@@ -1,3 +1,5 @@
+/** Counts of requests. */
+
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

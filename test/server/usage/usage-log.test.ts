@@ -1,3 +1,5 @@
+/** The usage log. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import type { UsageTotal } from '../../../server/usage/tables.js';

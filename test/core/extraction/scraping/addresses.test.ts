@@ -1,3 +1,5 @@
+/** Parts of links, addresses of requests, and expiry times of media URLs. */
+
 import { expect } from 'chai';
 import {
   absoluteUrl,

@@ -1,3 +1,5 @@
+/** Counts as pages show them. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseCount, shownCounters } from '../../../../core/extraction/scraping/counts.js';

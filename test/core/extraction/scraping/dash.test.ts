@@ -1,3 +1,5 @@
+/** DASH manifests. */
+
 import { expect } from 'chai';
 import { readDashManifest } from '../../../../core/extraction/scraping/dash.js';
 

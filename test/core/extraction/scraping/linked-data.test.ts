@@ -1,3 +1,5 @@
+/** Schema.org nodes of a page. */
+
 import { expect } from 'chai';
 import { linkedDataNodes, readLinkedItem } from '../../../../core/extraction/scraping/linked-data.js';
 import { splitScripts } from '../../../../core/extraction/scraping/page-json.js';

@@ -1,3 +1,5 @@
+/** Meta tags and HTML entities. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeEntities, metaTags } from '../../../../core/extraction/scraping/meta-tags.js';

@@ -1,3 +1,5 @@
+/** JSON in pages. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { findJsonAfter } from '../../../../core/extraction/scraping/page-json.js';

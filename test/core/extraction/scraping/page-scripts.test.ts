@@ -1,3 +1,5 @@
+/** Scripts in pages. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { indexOfTag, splitScripts } from '../../../../core/extraction/scraping/page-json.js';

@@ -1,3 +1,5 @@
+/** Hashtags, phrases, digits and values of unknown shape. */
+
 import { expect } from 'chai';
 import { findPhrase, hashtagsIn, latinDigits } from '../../../../core/extraction/scraping/texts.js';
 import { asId, asRecords, rawStats } from '../../../../core/runtime/json.js';
