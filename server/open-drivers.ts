@@ -118,7 +118,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         times,
         jobs,
         owners: createKeyOwners(engine),
-        entriesKeptMs: ENTRIES_RETENTION_MS,
+        entriesRetentionMs: ENTRIES_RETENTION_MS,
       }),
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,

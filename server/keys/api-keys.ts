@@ -28,7 +28,7 @@ export interface ApiKeysOptions<Terms> {
   jobs: Pick<JobAdministration, 'cancelAll'>;
   owners: KeyOwners<Terms>;
   /** Milliseconds for which entries of the usage log refer to a key. */
-  entriesKeptMs: number;
+  entriesRetentionMs: number;
 }
 
 /**

@@ -84,13 +84,13 @@ interface IssueOptions<Terms> {
   database: Pick<Database, 'engine'>;
   times: DatabaseClock;
   owners: KeyOwners<Terms>;
-  entriesKeptMs: number;
+  entriesRetentionMs: number;
 }
 
 /** Makes a key with the plan of its account, within a transaction. */
 export async function issueKey<Terms>(
   transaction: Transaction<Tables>,
-  { times, owners, entriesKeptMs }: IssueOptions<Terms>,
+  { times, owners, entriesRetentionMs }: IssueOptions<Terms>,
   { accountId, key, otherwise, maxKeys, actor }: KeyIssue<Terms>,
 ): Promise<ApiKeyRecord> {
   const account = await owners.lock(transaction, accountId);
@@ -98,7 +98,7 @@ export async function issueKey<Terms>(
   const known = await keysOf(transaction, accountId);
   const valid = known.filter((row) => isValidRow(row, now));
   if (valid.filter((row) => !isReplaced(row, valid)).length >= maxKeys) throw tooMany(maxKeys);
-  await forgetEndedKeys(transaction, known, { now, entriesKeptMs });
+  await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
   const made = await insertWithPlan(transaction, key, await account.planOfKey(otherwise, now), now);
   if (actor !== undefined) await writeAudit(transaction, { subject: key.id, at: now, actor, action: 'key.created' });
   return made;
@@ -107,7 +107,7 @@ export async function issueKey<Terms>(
 /** Replaces a key within a transaction. Accounts of operators have no row, so for them the key itself is locked. */
 export async function rotateKey<Terms>(
   transaction: Transaction<Tables>,
-  { database: { engine }, times, owners, entriesKeptMs }: IssueOptions<Terms>,
+  { database: { engine }, times, owners, entriesRetentionMs }: IssueOptions<Terms>,
   { accountId, id, successor, overlapMs, audit }: KeyRotation,
 ): Promise<ApiKeyRecord> {
   await owners.holdBudgets(transaction);
@@ -122,7 +122,7 @@ export async function rotateKey<Terms>(
   if (isReplaced(old, valid)) throw new GatewayError('key_replaced', 'This key was rotated before.');
   // Each overlap lasts as long as it was promised, and rotation must not accumulate valid keys.
   if (isSite && valid.filter((row) => isReplaced(row, valid)).length >= MAX_OVERLAPPING) throw tooManyOverlap(valid);
-  if (isSite) await forgetEndedKeys(transaction, known, { now, entriesKeptMs });
+  if (isSite) await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
   await transaction
     .updateTable('api_keys')
     .set({ expiresAt: soonerOf(old.expiresAt, now + overlapMs), replacedBy: successor.id, changedAt: now })
@@ -213,17 +213,17 @@ const SETTLED_MS = 60 * 60 * 1000;
 async function forgetEndedKeys(
   transaction: Transaction<Tables>,
   keys: readonly ApiKeyRow[],
-  { now, entriesKeptMs }: { now: number; entriesKeptMs: number },
+  { now, entriesRetentionMs }: { now: number; entriesRetentionMs: number },
 ): Promise<void> {
   const ended = keys.filter((row) => !isValidRow(row, now));
   const old = ended.slice(0, Math.max(0, ended.length - MAX_INVALID_KEYS));
-  const ids = old.filter((row) => isForgettable(row, now, entriesKeptMs)).map(({ id }) => id);
+  const ids = old.filter((row) => isForgettable(row, now, entriesRetentionMs)).map(({ id }) => id);
   if (ids.length === 0) return;
   await forgetRateLimits(transaction, ids);
   await transaction.deleteFrom('api_keys').where('id', 'in', ids).execute();
 }
 
-function isForgettable({ changedAt, lastUsedAt }: ApiKeyRow, now: number, entriesKeptMs: number): boolean {
+function isForgettable({ changedAt, lastUsedAt }: ApiKeyRow, now: number, entriesRetentionMs: number): boolean {
   if (now - changedAt < SETTLED_MS) return false;
-  return lastUsedAt === null || now - lastUsedAt > entriesKeptMs + SETTLED_MS;
+  return lastUsedAt === null || now - lastUsedAt > entriesRetentionMs + SETTLED_MS;
 }
