@@ -34,13 +34,7 @@ import { createOrders } from './payments/index.js';
 import { createErasures, createPersonalExport } from './personal-data/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
-import {
-  createAdmissions,
-  createJobAdmission,
-  createJobCosts,
-  createRequestCounts,
-  createUsageLog,
-} from './usage/index.js';
+import { createAdmissions, createJobAdmission, createJobCosts, createUsageLog, RequestCounts } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
 /** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
@@ -98,7 +92,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       alertTable,
       logger,
     });
-    const requestCounts = createRequestCounts(database, logger);
+    const requestCounts = new RequestCounts({ database, logger });
     const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = createIdempotentResponses({
       database,
@@ -122,7 +116,11 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       admissions,
       budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times, keyUpdates) },
       budgetAlerts: createBudgetAlerts(database, times),
-      usage: { ...createUsageLog(database), ...requestCounts },
+      usage: {
+        ...createUsageLog(database),
+        count: (requests) => requestCounts.count(requests),
+        flushCounts: () => requestCounts.flushCounts(),
+      },
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,

@@ -1,3 +1,5 @@
+/** The documentation: tables equal the code, links lead somewhere, pages stay short. */
+
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,12 +28,12 @@ import { createAccountContext, createRoutes, createServerContext } from '../serv
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { createIdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
-import { createHealth, createMetrics } from '../server/observability/index.js';
+import { createMetrics, Health } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
-import { createUsageService } from '../server/usage/index.js';
+import { UsageService } from '../server/usage/index.js';
 import {
   anchorsOf,
   documentPages,
@@ -122,12 +124,12 @@ describe('the tables of the pages equal the code', () => {
   });
 
   async function declaredRoutes(): Promise<Route[]> {
-    const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
+    const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
     const { rateLimits, budgets, admissions, usage: usageLog } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
-    const usage = createUsageService({ admissions, clock });
+    const usage = new UsageService({ admissions, clock });
     const metrics = await createMetrics({ clock });
     const site = createSiteAddress(links.baseUrl);
     const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
@@ -174,7 +176,7 @@ describe('the tables of the pages equal the code', () => {
     );
   });
 
-  it('metrics: those of a process, as it says what they are', async () => {
+  it('metrics: those of a process, with their help', async () => {
     const text = await (await createMetrics({ clock: systemClock })).render();
     const kinds = new Map(
       Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = '', kind = '']) => [name, kind]),
@@ -205,7 +207,7 @@ describe('the tables of the pages equal the code', () => {
     expect(await readFile(path.join(packageRoot, '.npmrc'), 'utf8')).to.match(/^ignore-scripts=true$/m);
   });
 
-  it('commands: the scripts that the pages tell to run exist', async () => {
+  it('commands: the scripts that the pages mention exist', async () => {
     const { scripts } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8'));
     const commands = documentPages().flatMap((page) => [
       ...readPage(page).matchAll(/(?:^|`|&& |; )npm (?:run (?:-s )?)?([a-z]+)/gm),
@@ -228,7 +230,7 @@ describe('the tables of the pages equal the code', () => {
 });
 
 describe('the pages', () => {
-  it('have one title each, which comes first', () => {
+  it('have one title each, at the top', () => {
     for (const page of documentPages()) {
       const text = withoutCode(readPage(page));
       expect(text, page).to.match(/^# \S/);
@@ -236,7 +238,7 @@ describe('the pages', () => {
     }
   });
 
-  it('are short, but those that are generated', () => {
+  it('are short, except generated ones', () => {
     // The plugin guide contains the files of the example package.
     const isGenerated = (page: string) => page.startsWith('docs/reference/') || page === 'docs/develop/plugins.md';
     const tooLong = documentPages().filter((page) => !isGenerated(page) && Buffer.byteLength(readPage(page)) > 25_000);
@@ -285,7 +287,7 @@ function isThere(target: string, anchor: string): boolean {
 const RETURNED = ['LinkedItem', 'LinkedPerson', 'LinkedImage', 'ScriptedPage', 'PageScript', 'ExtractedJson', 'Count'];
 
 describe('the pages for authors of plugins', () => {
-  it('show the files of the example package as they are, which the package test compiles and runs', () => {
+  it('show the files of the example package unchanged, which the package test compiles and runs', () => {
     const shown = /<!-- file: (\S+) -->\n```(\w+)\n([\s\S]*?)^```$/gm;
     const files = documentPages().flatMap((page) => {
       const text = readPage(page);
@@ -326,7 +328,7 @@ describe('the pages for authors of plugins', () => {
     expectTable('model-blocks', renderTable(header, ofModels));
   });
 
-  it('name every check of the kit, and none that does not exist', () => {
+  it('name every check of the kit, and no other', () => {
     const kit = sectionOf('docs/develop/plugin-tests.md', '## The kit');
     const documented = [...kit.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),

@@ -1,3 +1,5 @@
+/** Pages that are made to take long. */
+
 import { expect } from 'chai';
 import {
   decodeEntities,

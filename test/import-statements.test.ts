@@ -1,7 +1,9 @@
+/** The reader of import statements, which the architecture test uses. */
+
 import { expect } from 'chai';
 import { importsOf } from './support/docs/import-statements.js';
 
-describe('the reader of import statements, which the architecture test stands on', () => {
+describe('reader of import statements', () => {
   it('sees every way to import, and nothing in comments', () => {
     const source = [
       "import 'bare';",

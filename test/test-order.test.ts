@@ -1,3 +1,5 @@
+/** The order of test files in whole and quick runs. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -26,8 +28,8 @@ describe('a whole run of the tests', () => {
     const given = shares(new WholeQueue(files, lastRun, 4));
     expect(given.flat()).to.deep.equal(files.toReversed());
     const seconds = given.map((share) => share.reduce((sum, file) => sum + (lastRun[file] ?? 0), 0));
-    expect(Math.max(...seconds)).to.be.at.most(90);
-    for (const share of given.slice(-4)) expect(share.length).to.be.at.most(12);
+    expect(Math.max(...seconds)).to.be.at.most(120);
+    for (const share of given.slice(-4)) expect(share.length).to.be.at.most(20);
     expect(Math.max(...seconds.slice(-4))).to.be.at.most(21);
   });
 
@@ -77,7 +79,7 @@ describe('a quick run of the tests', () => {
     ]);
   });
 
-  it('begins nothing after its time, and knows how much is left', () => {
+  it('starts no file after its time, and reports the remaining number', () => {
     let now = 0;
     const queue = new QuickQueue(files, seconds, ['server/keys/keys.ts'], () => now);
     expect(queue.next()).to.deep.equal(['test/http/key-list.test.js']);

@@ -1,3 +1,5 @@
+/** The vocabulary of code, messages, pages and titles. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

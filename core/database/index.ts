@@ -17,7 +17,7 @@ export { createDatabaseClock, DATABASE_NOW, type DatabaseClock } from './databas
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
 export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
-export { createGroupCommit, createShards, createWriteBehind, type GroupCommit } from './group-commit.js';
+export { GroupCommit, Shards } from './group-commit.js';
 export {
   createInstances,
   createSilenceWatch,
@@ -64,3 +64,4 @@ export {
   storable,
 } from './statements.js';
 export type { Tables } from './tables.js';
+export { Doubts, WriteBehind } from './write-behind.js';

@@ -8,9 +8,9 @@
 
 import type { JobFailure, JobState } from '../contracts/index.js';
 import {
-  createGroupCommit,
   type Database,
   type DatabaseClock,
+  GroupCommit,
   type OnEnd,
   runScript,
   type Script,
@@ -100,7 +100,7 @@ export function createJobEnds(options: JobEndsOptions): JobEnds {
     return finishes.map((finish) => done.has(finish));
   }
 
-  const finishing = createGroupCommit({ database, script: finishGroup });
+  const finishing = new GroupCommit({ database, script: finishGroup });
 
   /** Jobs of one kind are passed to its hooks together, as are jobs of kinds that share their hooks. */
   function* runHooks(jobs: readonly EndedJob[]): Script<void> {

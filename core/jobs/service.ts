@@ -8,14 +8,7 @@
  */
 
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
-import {
-  createDatabaseClock,
-  createGroupCommit,
-  type Database,
-  type GroupCommit,
-  type Instances,
-  runScript,
-} from '../database/index.js';
+import { createDatabaseClock, type Database, GroupCommit, type Instances, runScript } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './accept.js';
@@ -83,7 +76,7 @@ export function createJobs({
     if (known) return known;
     const turnStatements = compileFairQueueStatements(database.queries, kind);
     const options = { kind, table, turnStatements, hooks: hooksOf(kind), clock };
-    const made = createGroupCommit<Candidate, Accepted>({
+    const made = new GroupCommit<Candidate, Accepted>({
       database,
       *script(candidates, onEnd) {
         const decisions = yield* acceptGroup(candidates, options);

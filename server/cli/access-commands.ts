@@ -4,7 +4,8 @@
  * imports does its work.
  */
 
-import { defineCommand } from './define-command.js';
+import { defineCommand, type OptionsOf } from './define-command.js';
+import type { Outcome } from './output.js';
 
 const KEY = ['id', 'key id (8 characters, see "keys list"), or the key itself'] as const;
 const USER = ['user', 'id of a user or of an account, or the address of one user'] as const;
@@ -16,6 +17,7 @@ const GRANTS = ['images', 'extract', 'text', 'audio'] as const;
 const PRIORITIES = ['low', 'normal', 'high'] as const;
 /** Options of several commands. */
 const NOTE = { '--note <text>': 'reason; stored with your name in the history' } as const;
+export type NoteOptions = OptionsOf<{ options: typeof NOTE }>;
 const LIMIT = { '--limit <number>': 'maximum number (default: 100)' } as const;
 const UNKNOWN_MODELS = { '--allow-unknown-models': 'take models that the gateway does not serve yet' } as const;
 
@@ -46,7 +48,7 @@ export const createKey = defineCommand({
     '--expires <date>': 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)',
   },
   json: true,
-  run: async (...call): Promise<number> => (await import('./keys.js')).createKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./keys.js')).createKeyCommand(...call),
 });
 
 export const updateKey = defineCommand({
@@ -73,7 +75,7 @@ export const updateKey = defineCommand({
     ...NOTE,
   },
   json: true,
-  run: async (...call): Promise<number> => (await import('./key-changes.js')).updateKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).updateKeyCommand(...call),
 });
 
 export const rotateKey = defineCommand({
@@ -85,7 +87,7 @@ export const rotateKey = defineCommand({
     ...NOTE,
   },
   json: true,
-  run: async (...call): Promise<number> => (await import('./key-changes.js')).rotateKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).rotateKeyCommand(...call),
 });
 
 export const revokeKey = defineCommand({
@@ -94,7 +96,7 @@ export const revokeKey = defineCommand({
   arguments: [KEY],
   options: { '--keep-jobs': 'keep its queued jobs; without it they are cancelled' },
   json: true,
-  run: async (...call): Promise<number> => (await import('./keys.js')).revokeKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./keys.js')).revokeKeyCommand(...call),
 });
 
 const KEY_COMMANDS = [
@@ -103,7 +105,7 @@ const KEY_COMMANDS = [
     name: 'keys list',
     summary: 'list all keys, without their secrets',
     json: true,
-    run: async (...call): Promise<number> => (await import('./keys.js')).listKeysCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./keys.js')).listKeysCommand(...call),
   }),
   updateKey,
   defineCommand({
@@ -111,7 +113,7 @@ const KEY_COMMANDS = [
     summary: 'show a key: properties, budget, usage of today and history',
     arguments: [KEY],
     json: true,
-    run: async (...call): Promise<number> => (await import('./key-changes.js')).showKeyCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).showKeyCommand(...call),
   }),
   rotateKey,
   revokeKey,
@@ -123,7 +125,7 @@ export const createGroup = defineCommand({
   arguments: [GROUP],
   options: { '--budget <amount>': { text: AMOUNT, many: true }, ...NOTE },
   json: true,
-  run: async (...call): Promise<number> => (await import('./groups.js')).createGroupCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./groups.js')).createGroupCommand(...call),
 });
 
 export const deleteGroup = defineCommand({
@@ -132,7 +134,7 @@ export const deleteGroup = defineCommand({
   arguments: [GROUP],
   options: { '--release-keys': 'take its keys out; without it a group with keys is not deleted', ...NOTE },
   json: true,
-  run: async (...call): Promise<number> => (await import('./groups.js')).deleteGroupCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./groups.js')).deleteGroupCommand(...call),
 });
 
 const GROUP_COMMANDS = [
@@ -142,14 +144,14 @@ const GROUP_COMMANDS = [
     isDefault: true,
     summary: 'list the groups',
     json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).listGroupsCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).listGroupsCommand(...call),
   }),
   defineCommand({
     name: 'groups show',
     summary: 'show a group: budget, keys, and their usage of this month',
     arguments: [GROUP],
     json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).showGroupCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).showGroupCommand(...call),
   }),
   defineCommand({
     name: 'groups update',
@@ -160,7 +162,7 @@ const GROUP_COMMANDS = [
       ...NOTE,
     },
     json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).updateGroupCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).updateGroupCommand(...call),
   }),
   deleteGroup,
 ];
@@ -171,7 +173,7 @@ const BUDGET_COMMANDS = [
     isDefault: true,
     summary: 'list the budgets of keys, accounts and groups',
     json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).listBudgetsCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).listBudgetsCommand(...call),
   }),
   defineCommand({
     name: 'budgets set',
@@ -182,12 +184,12 @@ const BUDGET_COMMANDS = [
       ...NOTE,
     },
     json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).setBudgetCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).setBudgetCommand(...call),
   }),
   defineCommand({
     name: 'budgets secret',
     summary: 'print the secret that alerts of BUDGET_WEBHOOK_URL are signed with',
-    run: async (settings): Promise<number> => (await import('./groups.js')).budgetSecretCommand(settings),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).budgetSecretCommand(...call),
   }),
 ];
 
@@ -203,7 +205,7 @@ export const showUsage = defineCommand({
     '--csv': { text: 'print CSV', conflicts: 'json' },
   },
   json: true,
-  run: async (...call): Promise<number> => (await import('./usage.js')).usageCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./usage.js')).usageCommand(...call),
 });
 
 export const listUsers = defineCommand({
@@ -211,16 +213,16 @@ export const listUsers = defineCommand({
   summary: 'list users, newest first',
   options: { ...LIMIT, '--before <user>': 'only those created before this id' },
   json: true,
-  run: async (...call): Promise<number> => (await import('./users.js')).listUsersCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./users.js')).listUsersCommand(...call),
 });
 
-export const suspendUser = defineCommand({
+const suspendUser = defineCommand({
   name: 'users suspend',
   summary: 'suspend a user: end all sessions and stop the keys',
   arguments: [USER],
   options: NOTE,
   json: true,
-  run: async (...call): Promise<number> => (await import('./users.js')).suspendUserCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./users.js')).suspendUserCommand(...call),
 });
 
 export const eraseUser = defineCommand({
@@ -229,7 +231,7 @@ export const eraseUser = defineCommand({
   arguments: [USER],
   options: { '--yes': 'do not ask' },
   json: true,
-  run: async (...call): Promise<number> => (await import('./personal-data.js')).eraseUserCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).eraseUserCommand(...call),
 });
 
 const USER_COMMANDS = [
@@ -239,7 +241,7 @@ const USER_COMMANDS = [
     summary: 'show a user: plan, keys, orders and history',
     arguments: [USER],
     json: true,
-    run: async (...call): Promise<number> => (await import('./users.js')).showUserCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./users.js')).showUserCommand(...call),
   }),
   suspendUser,
   defineCommand({
@@ -248,7 +250,7 @@ const USER_COMMANDS = [
     arguments: [USER],
     options: NOTE,
     json: true,
-    run: async (...call): Promise<number> => (await import('./users.js')).signOutUserCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./users.js')).signOutUserCommand(...call),
   }),
   defineCommand({
     name: 'users resume',
@@ -256,25 +258,24 @@ const USER_COMMANDS = [
     arguments: [USER],
     options: NOTE,
     json: true,
-    run: async (...call): Promise<number> => (await import('./users.js')).resumeUserCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./users.js')).resumeUserCommand(...call),
   }),
   defineCommand({
     name: 'users export',
     summary: 'print everything stored about a user as one JSON document',
     arguments: [USER],
-    run: async (settings, user): Promise<number> =>
-      (await import('./personal-data.js')).exportUserCommand(settings, user),
+    run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).exportUserCommand(...call),
   }),
   eraseUser,
 ];
 
-export const grantPlan = defineCommand({
+const grantPlan = defineCommand({
   name: 'plans grant',
   summary: 'assign a plan to a user without an order',
   arguments: [USER, ['plan', 'a plan id, see "plans list"']],
   options: NOTE,
   json: true,
-  run: async (...call): Promise<number> => (await import('./plans.js')).grantPlanCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./plans.js')).grantPlanCommand(...call),
 });
 
 const PLAN_COMMANDS = [
@@ -283,7 +284,7 @@ const PLAN_COMMANDS = [
     isDefault: true,
     summary: 'list the plans',
     json: 'print JSON with all fields',
-    run: async (...call): Promise<number> => (await import('./plans.js')).listPlansCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./plans.js')).listPlansCommand(...call),
   }),
   grantPlan,
 ];
@@ -301,24 +302,19 @@ export const listPayments = defineCommand({
     '--before <order>': 'only those created before this code',
   },
   json: true,
-  run: async (...call): Promise<number> => (await import('./payments.js')).listPaymentsCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./payments.js')).listPaymentsCommand(...call),
 });
 
-export const changePayment = (['confirm', 'cancel', 'refund'] as const).map((verb) =>
+const changeOrder = (verb: 'confirm' | 'cancel' | 'refund', summary: string) =>
   defineCommand({
     name: `payments ${verb}`,
-    summary: {
-      confirm: 'mark an order as paid, and assign its plan',
-      cancel: 'cancel an order that has no payment',
-      refund: 'record a refund, and end the plan',
-    }[verb],
+    summary,
     arguments: [ORDER],
     options: NOTE,
     json: true,
-    run: async (settings, ...call): Promise<number> =>
+    run: async (settings, ...call): Promise<Outcome> =>
       (await import('./payments.js')).changePaymentCommand(settings, verb, ...call),
-  }),
-);
+  });
 
 export const importPayments = defineCommand({
   name: 'payments import',
@@ -332,7 +328,7 @@ export const importPayments = defineCommand({
 Amounts are as banks write them, with a point; lines without money that came in are left out.
 A JSON file is a list of what the generic webhook takes: amounts in minor units.
 What was told before, by its provider and id, is not counted again.`,
-  run: async (...call): Promise<number> => (await import('./payments.js')).importPaymentsCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./payments.js')).importPaymentsCommand(...call),
 });
 
 const PAYMENT_COMMANDS = [
@@ -342,16 +338,18 @@ const PAYMENT_COMMANDS = [
     summary: 'show an order: transfers and history',
     arguments: [ORDER],
     json: true,
-    run: async (...call): Promise<number> => (await import('./payments.js')).showPaymentCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./payments.js')).showPaymentCommand(...call),
   }),
-  ...changePayment,
+  changeOrder('confirm', 'mark an order as paid, and assign its plan'),
+  changeOrder('cancel', 'cancel an order that has no payment'),
+  changeOrder('refund', 'record a refund, and end the plan'),
   defineCommand({
     name: 'payments review',
     summary: 'list transfers under review, or settle one',
     arguments: [['[transfer]', 'transfer that is settled: PROVIDER:ID']],
     options: NOTE,
     json: true,
-    run: async (...call): Promise<number> => (await import('./payments.js')).reviewPaymentsCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./payments.js')).reviewPaymentsCommand(...call),
   }),
   importPayments,
 ];

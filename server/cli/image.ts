@@ -14,54 +14,39 @@ import { GatewayError, type Logger } from '../../core/runtime/index.js';
 import { decodeImage, isOpen } from '../images/index.js';
 import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import { openStateOf } from '../state.js';
-import { CommandFailure, CommandMistake, mistakeOf, openQuietLogger, print, startSpinner } from './command.js';
-
-export interface ImageFlags {
-  model: string;
-  size?: string;
-  /** Files or https links of input images. */
-  ref?: readonly string[];
-  /** File or https link of a mask: its transparent pixels are the part of the first input image to change. */
-  mask?: string;
-  /** A file or a folder, see {@link readTarget}. Default: this folder. */
-  output?: string;
-}
+import { openStateOf, type State } from '../state.js';
+import { INTERRUPTED_EXIT_CODE, startSpinner, using, withLogger } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { makeImage } from './gateway-commands.js';
+import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
+import type { Outcome } from './output.js';
 
 const ACCOUNT = 'local';
 const POLL_MS = 500;
-const INTERRUPTED_EXIT_CODE = 130;
 const OPTIONS = { size: '--size', model: '--model', image: '--ref', mask: '--mask' };
 
 /** Makes one image through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
-export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
-  const target = await readTarget(flags.output);
+export async function imageCommand(
+  settings: Settings,
+  prompt: string,
+  options: OptionsOf<typeof makeImage>,
+): Promise<Outcome> {
+  const target = await readTarget(options.output);
   const body = {
-    model: flags.model,
+    model: options.model,
     prompt,
-    size: flags.size,
-    image: await Promise.all((flags.ref ?? []).map((reference) => readReference(reference, '--ref'))),
-    ...(flags.mask !== undefined && { mask: await readReference(flags.mask, '--mask') }),
+    size: options.size,
+    image: await Promise.all((options.ref ?? []).map((reference) => readReference(reference, '--ref'))),
+    ...(options.mask !== undefined && { mask: await readReference(options.mask, '--mask') }),
     output_format: target.format,
   };
-  const logger = openQuietLogger(settings);
-  try {
-    const file = await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, target }));
-    if (file === undefined) return INTERRUPTED_EXIT_CODE;
-    print(`${file}\n`);
-    return 0;
-  } finally {
-    await logger.close();
-  }
+  const text = await withWorker(settings, (gateway) => make(gateway, settings, { body, target }));
+  return text === undefined ? { exitCode: INTERRUPTED_EXIT_CODE } : { text };
 }
 
-async function withGateway<Result>(
-  settings: Settings,
-  logger: Logger,
-  work: (gateway: Gateway) => Promise<Result>,
-): Promise<Result> {
-  const state = await openStateOf(settings, logger);
-  try {
+/** A gateway with a worker, for the duration of `work`. */
+function withWorker<Result>(settings: Settings, work: (gateway: Gateway) => Promise<Result>): Promise<Result> {
+  const useState = (logger: Logger) => async (state: State) => {
     const gateway = await openGateway({
       // One worker: jobs of a running server should be left to that.
       settings: { ...settings, extractWorkers: 0, imageWorkers: 1 },
@@ -71,14 +56,11 @@ async function withGateway<Result>(
       jobs: state.jobs,
       baseUrl: () => settings.baseUrl ?? '',
     });
-    try {
-      return await work(gateway);
-    } finally {
-      await gateway.close();
-    }
-  } finally {
-    await state.close();
-  }
+    return using(gateway, work);
+  };
+  return withLogger(settings, async (logger) => using(await openStateOf(settings, logger), useState(logger)), {
+    quiet: true,
+  });
 }
 
 interface Order {

@@ -9,9 +9,9 @@
 import type { JobFailure, Logger } from '../../core/contracts/index.js';
 import {
   type CompiledQuery,
-  DATABASE_TIMEOUT_MS,
   type Database,
   type DatabaseClock,
+  Doubts,
   type Instances,
   isProcessDead,
   lockNamed,
@@ -118,8 +118,8 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
   const table = createAnswerTable(database);
   const report = createThrottledWarning(logger, 'requests with an Idempotency-Key wait for the database');
   const waits = createCompletionWaiters({ findEnded, dispatcher, pollMs, report });
-  /** Work that this process has ended without writing its row, with the time of the end. */
-  const doubted = new Map<string, number>();
+  /** Work that this process has ended without writing its row. */
+  const doubts = new Doubts((ids) => table.free(ids));
   let polling: PollLoop | undefined;
 
   instances.onProcessDead({
@@ -148,17 +148,8 @@ export function createIdempotentResponses(options: IdempotentResponsesOptions): 
   }
 
   function doubt(id: string): void {
-    doubted.set(id, performance.now());
-    polling ??= startPollLoop({ intervalMs: instances.leaseMs / 3, work: endDoubts, report });
-  }
-
-  async function endDoubts(): Promise<void> {
-    const begun = performance.now();
-    const ids = [...doubted.keys()];
-    if (ids.length === 0) return;
-    await table.free(ids);
-    // By then the database has processed every earlier statement.
-    for (const [id, since] of doubted) if (begun - since > 2 * DATABASE_TIMEOUT_MS) doubted.delete(id);
+    doubts.add(id);
+    polling ??= startPollLoop({ intervalMs: instances.leaseMs / 3, work: () => doubts.settle(), report });
   }
 
   /** In any case this process has ended the work. */

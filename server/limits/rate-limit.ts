@@ -7,7 +7,7 @@
  */
 
 import type { ServerResponse } from 'node:http';
-import { createShards, type Database, type Script } from '../../core/database/index.js';
+import { type Database, type Script, Shards } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { isSiteAccount } from '../format/index.js';
 import { addField } from '../http/index.js';
@@ -56,7 +56,7 @@ export function createRateLimits({ database, rateLimitTable }: RateLimitsOptions
   }
 
   // A power cut also ends the requests themselves, so losing the last moment is acceptable.
-  const shards = createShards<ConsumeOrPeek, RateLimitResult>({ database, durability: 'relaxed', script: answer });
+  const shards = new Shards<ConsumeOrPeek, RateLimitResult>({ database, durability: 'relaxed', script: answer });
 
   return {
     consume: (request) => shards.submit(request.keyId, { ...request, consumes: true }),

@@ -15,7 +15,6 @@ import type {
 } from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
-  createWriteBehind,
   type Database,
   type DatabaseClock,
   dueRows,
@@ -24,6 +23,7 @@ import {
   type Script,
   sql,
   sqlMigration,
+  WriteBehind,
 } from '../../core/database/index.js';
 import type { Admissions } from '../usage/index.js';
 
@@ -126,7 +126,7 @@ function createLateRows<Row extends StoredItem>({ database, name, logger, insert
     if (fresh.get(known) === row) fresh.delete(known);
   }
 
-  const writing = createWriteBehind<Row>({
+  const writing = new WriteBehind<Row>({
     database,
     name,
     capacity: CAPACITY,

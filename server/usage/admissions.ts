@@ -10,14 +10,14 @@ import { randomUUID } from 'node:crypto';
 import type { BackgroundCorrection, Clock, Logger } from '../../core/contracts/index.js';
 import {
   createDatabaseClock,
-  createShards,
-  createWriteBehind,
-  DATABASE_TIMEOUT_MS,
   type Database,
+  Doubts,
   type Instances,
   rowsOf,
   runScript,
   type Script,
+  Shards,
+  WriteBehind,
 } from '../../core/database/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
@@ -164,30 +164,26 @@ export function createAdmissions({
   const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
 
   const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
-  /** Time of the last failed admission that may have committed. */
-  let doubtedAt: number | undefined;
+  const doubts = new Doubts(undoUnlisted);
 
   function* hold(rows: readonly ReservationRow[]): Script<void> {
     yield* usageTable.insertReservations(rows.map((row) => ({ ...row, processId: instances.id })));
   }
 
   async function poll(): Promise<void> {
-    if (doubtedAt !== undefined) await endDoubts(doubtedAt);
+    await doubts.settle();
     await sweeper.sweep();
   }
 
   /** A reservation in the database that no request holds belongs to a request that was refused. */
-  async function endDoubts(since: number): Promise<void> {
-    const begun = performance.now();
-    await database.transaction(async (transaction) => {
+  function undoUnlisted(): Promise<void> {
+    return database.transaction(async (transaction) => {
       const own = transaction.selectFrom('reservations').select('id').where('processId', '=', instances.id);
       const unlisted = (await own.execute()).flatMap((row) => (held.has(row.id) ? [] : [row.id]));
       if (unlisted.length === 0) return;
       const deleted = transaction.deleteFrom('reservations').where('id', 'in', unlisted).returningAll();
       await runScript(transaction, releaseOrphans(await deleted.execute(), tables));
     });
-    // By then the database has processed every earlier statement.
-    if (begun - since > 2 * DATABASE_TIMEOUT_MS && doubtedAt === since) doubtedAt = undefined;
   }
 
   instances.onProcessDead({
@@ -203,14 +199,14 @@ export function createAdmissions({
   });
   const polling = startPollLoop({ intervalMs: instances.leaseMs / 3, work: poll, report });
 
-  const shards = createShards<AdmissionInput, Admission | typeof UNCOUNTED>({
+  const shards = new Shards<AdmissionInput, Admission | typeof UNCOUNTED>({
     database,
     // A power cut also ends the requests themselves, so losing the last moment is acceptable.
     durability: 'relaxed',
     script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, prices, hold }),
   });
 
-  const writing = createWriteBehind<Settled>({
+  const writing = new WriteBehind<Settled>({
     database,
     name: 'settlements of requests',
     capacity: CAPACITY,
@@ -256,7 +252,7 @@ export function createAdmissions({
       return admission;
     } catch (error) {
       held.delete(id);
-      if (isOpen && (!isGatewayError(error) || error.code !== 'insufficient_quota')) doubtedAt = performance.now();
+      if (isOpen && (!isGatewayError(error) || error.code !== 'insufficient_quota')) doubts.add('admission');
       throw error;
     }
   }

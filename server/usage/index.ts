@@ -14,15 +14,14 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
+export { RequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
   type AdmittedWork,
   checkModel,
-  createRequestCounts,
-  createUsageService,
   isModelAllowed,
   type SettleLinks,
-  type UsageService,
+  UsageService,
 } from './usage.js';
 export { createUsageLog, type Settlement, type UsageLog } from './usage-log.js';
 export {

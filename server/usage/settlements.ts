@@ -21,6 +21,7 @@ import type { Prices } from '../prices/index.js';
 import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
 import {
   COUNTS,
+  type CountedTogether,
   costOfUsage,
   countsOf,
   createTotals,
@@ -36,15 +37,6 @@ import {
 const HUNG_UP = 499;
 /** HTTP status of requests of a dead process: what the client received is unknown, but it was incomplete. */
 const CUT_OFF = 500;
-
-/** Aggregated requests without entries of their own. */
-export interface CountedTogether {
-  /** Id that prevents counting it twice. */
-  id: string;
-  /** When the first of them ended, in milliseconds since 1970. */
-  at: number;
-  totals: Totals;
-}
 
 /** The end of a reservation without an entry of its own: its usage is counted elsewhere. */
 export interface EndedReservation {
@@ -155,9 +147,7 @@ export function* writeSettlements(
     if (corrected) corrections.push(corrected);
   }
   yield* changeBudgets({ ends, corrections }, budgetTable);
-  for (const sum of yield* usageTable.insertSums(items.filter(isCountedTogether))) {
-    for (const row of sum.totals.rows()) totals.addTotal(row);
-  }
+  yield* usageTable.insertSums(items.filter(isCountedTogether), totals);
   yield* usageTable.addTotals(totals);
 }
 

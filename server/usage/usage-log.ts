@@ -18,7 +18,8 @@ import {
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
-import type { ReservationsTable, UsageEntriesTable, UsageOverflowTable, UsageTotal } from './tables.js';
+import type { RequestCounts } from './request-counts.js';
+import type { ReservationsTable, UsageEntriesTable, UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   const { keyId, at, requestId, accountId, route, model, status, latencyMs, usage } = settlement;
@@ -187,6 +188,15 @@ export function createTotals() {
 
 export type Totals = ReturnType<typeof createTotals>;
 
+/** Requests without entries of their own, added up. */
+export interface CountedTogether {
+  /** Id that prevents counting them twice. */
+  id: string;
+  /** When the first of them ended, in milliseconds since 1970. */
+  at: number;
+  totals: Totals;
+}
+
 export interface UsageQuery {
   keyId?: string;
   accountId?: string;
@@ -230,16 +240,8 @@ export interface CountedRequests
   at: number;
 }
 
-/** Counts requests without entries of their own. */
-export interface RequestCounts {
-  /** In memory; written within 2 s, and again if the database did not answer. */
-  count(requests: CountedRequests): void;
-  /** Writes what is counted; never rejects. */
-  flushCounts(): Promise<void>;
-}
-
 /** Reads the usage log. Throws GatewayError `upstream_unavailable` if the database does not answer. */
-export interface UsageLog extends RequestCounts {
+export interface UsageLog extends Pick<RequestCounts, 'count' | 'flushCounts'> {
   /** Currency of the costs; undefined if there never were prices. */
   currency(): Promise<string | undefined>;
   /**
@@ -256,7 +258,7 @@ export interface UsageLog extends RequestCounts {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Reads the usage log in SQL. Admissions, jobs and request counts write it. */
-export function createUsageLog(database: Database): Omit<UsageLog, keyof RequestCounts> {
+export function createUsageLog(database: Database): Omit<UsageLog, 'count' | 'flushCounts'> {
   return {
     async currency() {
       const row = await database.run((queries) => queries.selectFrom('usage_currency').selectAll().executeTakeFirst());
@@ -360,10 +362,13 @@ export function createUsageTable(queries: Kysely<Tables>) {
       yield* addTotals(totals.rows());
     },
 
-    /** Returns the new ones. */
-    *insertSums<Sum extends UsageOverflowTable>(sums: readonly Sum[]): Script<readonly Sum[]> {
+    /** Adds the new ones to the totals. */
+    *insertSums(sums: readonly CountedTogether[], totals: Totals): Script<void> {
       const inserted = yield* insertSums(sums.map(({ id, at }) => ({ id, at })));
-      return sums.filter(({ id }) => inserted.some((row) => row.id === id));
+      for (const sum of sums) {
+        if (!inserted.some(({ id }) => id === sum.id)) continue;
+        for (const row of sum.totals.rows()) totals.addTotal(row);
+      }
     },
 
     *insertReservations(rows: readonly ReservationsTable[]): Script<void> {

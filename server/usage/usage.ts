@@ -2,15 +2,10 @@
  * Runs the work of an admitted request and settles it once, whether it answers, throws or loses its client. The latency
  * counts to the answer, but the usage may come later, when the stream of the upstream has ended; closing waits for all
  * of these. A disconnect has the status 499 and keeps its request in the budget. Background work is settled with an
- * estimate at once and corrected at its end. Requests that need no log entry, such as links, are counted in memory and
- * written into the totals in one transaction after at most 2 s; a process that is killed loses the counts of these
- * seconds.
+ * estimate at once and corrected at its end.
  */
 
-import { randomUUID } from 'node:crypto';
-import type { Usage } from '../../core/contracts/index.js';
-import { type Database, runScript } from '../../core/database/index.js';
-import { type Clock, createThrottledWarning, GatewayError, type Logger } from '../../core/runtime/index.js';
+import { type Clock, GatewayError } from '../../core/runtime/index.js';
 import {
   type BackgroundStart,
   correctionOf,
@@ -20,23 +15,12 @@ import {
   type TokenDemand,
 } from '../../core/text/index.js';
 import type { BudgetWants } from '../budgets/index.js';
-import { dayOf } from '../format/index.js';
 import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, keyOf } from '../keys/index.js';
 import { type ConsumeRequest, consumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
-import type { Admissions } from './admissions.js';
-import type { UsageOverflowTable } from './tables.js';
-import {
-  type CountedRequests,
-  costOfUsage,
-  createTotals,
-  createUsageTable,
-  NO_TOTAL_COUNTS,
-  type RequestCounts,
-  type Settlement,
-  type Totals,
-} from './usage-log.js';
+import type { Admission, Admissions } from './admissions.js';
+import { costOfUsage, type Settlement } from './usage-log.js';
 
 /** Status of a request if its client disconnected before the answer. */
 const HUNG_UP = 499;
@@ -81,30 +65,6 @@ export interface AdmittedWork {
 
 type Used = Pick<TextOutcome, 'usage' | 'final' | 'model'>;
 
-/** Admits requests of model routes and records their usage. */
-export interface UsageService {
-  /**
-   * Consumes the key's rate limit, reserves budget, does the work, and settles once in every case. Sets the rate-limit
-   * headers.
-   * @throws GatewayError `model_not_allowed`, `rate_limit_exceeded`, `insufficient_quota`, `upstream_unavailable` if
-   *   the database does not answer; what the work throws.
-   */
-  admitted<Result>(
-    context: RequestContext,
-    request: ModelRequest,
-    work: (admitted: AdmittedWork) => Promise<Result>,
-  ): Promise<Result>;
-  /**
-   * Consumes the key's rate limit for links and reserves their highest cost in its budgets of money. Sets the
-   * rate-limit headers. Their usage is counted by the caller.
-   * @returns Settles what was reserved by the real cost; only the first call counts.
-   * @throws GatewayError as `admitted`.
-   */
-  admitLinks(context: RequestContext, request: LinksRequest): Promise<SettleLinks>;
-  /** Resolves when everything that has ended is settled. */
-  close(): Promise<void>;
-}
-
 /** Links of one request. */
 export interface LinksRequest {
   /** Template: `/v1/extract`. */
@@ -129,132 +89,182 @@ export interface UsageServiceOptions {
   noteAnswered?(model: string): void;
 }
 
-export function createUsageService({
-  admissions,
-  clock,
-  prices,
-  resolveModel = (name) => name,
-  noteAnswered,
-}: UsageServiceOptions): UsageService {
+/** Admits requests of model routes and records their usage. */
+export class UsageService {
+  readonly #options: UsageServiceOptions;
   /** Requests that have ended but still have a pending usage. */
-  let unsettled = 0;
-  let allSettled: PromiseWithResolvers<void> | undefined;
+  #unsettled = 0;
+  #allSettled: PromiseWithResolvers<void> | undefined;
 
-  return {
-    async admitted(context, request, work) {
-      const { route, tokens, demand, uses, fallbacks, spendsTokens, outlivesClient = false } = request;
-      const model = resolveModel(request.model);
-      const { state, res: response } = context;
-      const key = keyOf(context);
-      const { id: keyId, accountId, budgetId, furtherBudgets } = key;
-      const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
-      checkModel(key, request.model, resolveModel);
-      const rateLimit = consumeRequest({ key, family: 'model' });
-      const reserve =
-        budgetId === null && !furtherBudgets ? undefined : { ...budgets, tokens, demand, uses, fallbacks };
-      const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
-      if (rateLimit && admission.rateLimit) sendRateLimit(response, rateLimit, admission.rateLimit);
+  constructor(options: UsageServiceOptions) {
+    this.#options = options;
+  }
 
-      let outcome: Promise<Used> | undefined;
-      let isBroken: (() => boolean) | undefined;
-      let answeredBy = model;
-      /** Resolves with background work, once it is counted by an estimate. */
-      let started: Promise<BackgroundStart | undefined> | undefined;
-      const settle = (
-        status: number,
-        latencyMs: number,
-        usage: Usage | undefined,
-        background?: Settlement['background'],
-      ) =>
-        admissions.settle({
-          requestId: usageLogIdOf(context),
-          keyId,
-          accountId,
-          reservation: admission.reservation,
-          route,
-          model: answeredBy,
-          status,
-          ...(isBroken?.() && { isBroken: true }),
-          latencyMs,
-          usage,
-          ...(spendsTokens !== undefined && { spendsTokens }),
-          at: clock.now(),
-          background,
-        });
+  /**
+   * Consumes the key's rate limit, reserves budget, does the work, and settles once in every case. Sets the rate-limit
+   * headers.
+   * @throws GatewayError `model_not_allowed`, `rate_limit_exceeded`, `insufficient_quota`, `upstream_unavailable` if
+   *   the database does not answer; what the work throws.
+   */
+  async admitted<Result>(
+    context: RequestContext,
+    request: ModelRequest,
+    work: (admitted: AdmittedWork) => Promise<Result>,
+  ): Promise<Result> {
+    const { clock, noteAnswered } = this.#options;
+    const admitted = await this.#admit(context, request);
+    let thrown: unknown;
+    try {
+      return await work(this.#workOf(admitted));
+    } catch (error) {
+      thrown = error;
+      throw error;
+    } finally {
+      const status = statusOf(context, thrown, request.outlivesClient ?? false);
+      if (status < 300) noteAnswered?.(admitted.model);
+      this.#settleAtEnd(admitted, status, clock.monotonic() - context.state.startedAt);
+    }
+  }
 
-      function settleStart(start: BackgroundStart | undefined): BackgroundStart | undefined {
-        if (!start) return undefined;
-        const { responseId, upstream, status, usage } = start;
-        settle(status, clock.monotonic() - state.startedAt, usage, { responseId, upstream, ...budgets });
-        return start;
-      }
+  async #admit(context: RequestContext, request: ModelRequest): Promise<AdmittedRequest> {
+    const { admissions, resolveModel = sameName } = this.#options;
+    const { route, tokens, demand, uses, fallbacks } = request;
+    const model = resolveModel(request.model);
+    const key = keyOf(context);
+    const { id: keyId, accountId, budgetId, furtherBudgets } = key;
+    const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
+    checkModel(key, request.model, resolveModel);
+    const rateLimit = consumeRequest({ key, family: 'model' });
+    const hasBudget = budgetId !== null || furtherBudgets !== undefined;
+    const reserve = hasBudget ? { ...budgets, tokens, demand, uses, fallbacks } : undefined;
+    const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
+    if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
+    return { context, request, keyId, accountId, model, budgets, admission, answeredBy: model };
+  }
 
-      let thrown: unknown;
-      try {
-        return await work({
-          reserved: admission.reserved,
-          uses(promised, background, check) {
-            outcome = promised;
-            isBroken = check;
-            started = background?.then(settleStart);
-          },
-          async settled() {
-            if (await started) await admissions.flushInTime();
-          },
-          sendCost:
-            prices &&
-            (async () => {
-              if (!outcome || (await started)) return;
-              const { usage, model: answering = model } = await outcome;
-              sendCost(response, prices, costOfUsage(prices, answering, usage));
-            }),
-        });
-      } catch (error) {
-        thrown = error;
-        throw error;
-      } finally {
-        const status = statusOf(context, thrown, outlivesClient);
-        if (status < 300) noteAnswered?.(model);
-        const latencyMs = clock.monotonic() - state.startedAt;
-        if (outcome) {
-          unsettled += 1;
-          const settleAll = (used: Used, start?: BackgroundStart) => {
-            answeredBy = used.model ?? model;
-            if (start) {
-              const { responseId, upstream } = start;
-              admissions.correct(correctionOf({ responseId, owner: accountId, upstream }, used));
-            } else settle(status, latencyMs, used.usage);
-            unsettled -= 1;
-            if (unsettled === 0) allSettled?.resolve();
-          };
-          if (started) Promise.all([outcome, started]).then((both) => settleAll(...both));
-          else outcome.then((used) => settleAll(used));
-        } else settle(status, latencyMs, undefined);
-      }
-    },
-    async admitLinks(context, { route, platforms, rateLimit }) {
-      const { id: keyId, accountId, budgetId, furtherBudgets } = keyOf(context);
-      const isUnpriced = (platform: string) => prices?.highestCostOf({ model: platform, links: [platform] }) === null;
-      const [first = ''] = platforms;
-      // The platform that a refusal names; otherwise the common one, as in the usage log.
-      const common = platforms.every((platform) => platform === first) ? first : '';
-      const model = platforms.find(isUnpriced) ?? common;
-      const uses = { links: platforms };
-      const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses };
-      const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
-      if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
-      let { reservation } = admission;
-      return (cost) => {
-        if (reservation !== undefined) admissions.release(reservation, cost);
-        reservation = undefined;
-      };
-    },
-    async close() {
-      if (unsettled === 0) return;
-      allSettled ??= Promise.withResolvers();
-      await allSettled.promise;
-    },
-  };
+  #workOf(admitted: AdmittedRequest): AdmittedWork {
+    const { admissions, prices } = this.#options;
+    const { context, model, admission } = admitted;
+    return {
+      reserved: admission.reserved,
+      uses: (promised, background, check) => {
+        admitted.outcome = promised;
+        admitted.isBroken = check;
+        admitted.started = background?.then((start) => this.#settleStart(admitted, start));
+      },
+      async settled() {
+        if (await admitted.started) await admissions.flushInTime();
+      },
+      sendCost:
+        prices &&
+        (async () => {
+          if (!admitted.outcome || (await admitted.started)) return;
+          const { usage, model: answering = model } = await admitted.outcome;
+          sendCost(context.res, prices, costOfUsage(prices, answering, usage));
+        }),
+    };
+  }
+
+  #settleStart(admitted: AdmittedRequest, start: BackgroundStart | undefined): BackgroundStart | undefined {
+    if (!start) return undefined;
+    const { responseId, upstream, status, usage } = start;
+    const latencyMs = this.#options.clock.monotonic() - admitted.context.state.startedAt;
+    this.#settle(admitted, { status, latencyMs, usage, background: { responseId, upstream, ...admitted.budgets } });
+    return start;
+  }
+
+  #settleAtEnd(admitted: AdmittedRequest, status: number, latencyMs: number): void {
+    const { outcome, started, accountId, model } = admitted;
+    if (!outcome) {
+      this.#settle(admitted, { status, latencyMs });
+      return;
+    }
+    this.#unsettled += 1;
+    const settleAll = (used: Used, start?: BackgroundStart) => {
+      admitted.answeredBy = used.model ?? model;
+      if (start) {
+        const { responseId, upstream } = start;
+        this.#options.admissions.correct(correctionOf({ responseId, owner: accountId, upstream }, used));
+      } else this.#settle(admitted, { status, latencyMs, usage: used.usage });
+      this.#unsettled -= 1;
+      if (this.#unsettled === 0) this.#allSettled?.resolve();
+    };
+    if (started) Promise.all([outcome, started]).then((both) => settleAll(...both));
+    else outcome.then((used) => settleAll(used));
+  }
+
+  #settle(
+    { context, request, keyId, accountId, admission, answeredBy, isBroken }: AdmittedRequest,
+    end: Pick<Settlement, 'status' | 'latencyMs' | 'usage' | 'background'>,
+  ): void {
+    const { spendsTokens } = request;
+    this.#options.admissions.settle({
+      requestId: usageLogIdOf(context),
+      keyId,
+      accountId,
+      reservation: admission.reservation,
+      route: request.route,
+      model: answeredBy,
+      ...end,
+      ...(isBroken?.() && { isBroken: true }),
+      ...(spendsTokens !== undefined && { spendsTokens }),
+      at: this.#options.clock.now(),
+    });
+  }
+
+  /**
+   * Consumes the key's rate limit for links and reserves their highest cost in its budgets of money. Sets the
+   * rate-limit headers. Their usage is counted by the caller.
+   * @returns Settles what was reserved by the real cost; only the first call counts.
+   * @throws GatewayError `rate_limit_exceeded`, `insufficient_quota`, `upstream_unavailable` if the database does not
+   *   answer.
+   */
+  async admitLinks(context: RequestContext, { route, platforms, rateLimit }: LinksRequest): Promise<SettleLinks> {
+    const { admissions, prices } = this.#options;
+    const { id: keyId, accountId, budgetId, furtherBudgets } = keyOf(context);
+    const isUnpriced = (platform: string) => prices?.highestCostOf({ model: platform, links: [platform] }) === null;
+    const [first = ''] = platforms;
+    // The platform that a refusal names; otherwise the common one, as in the usage log.
+    const common = platforms.every((platform) => platform === first) ? first : '';
+    const model = platforms.find(isUnpriced) ?? common;
+    const uses = { links: platforms };
+    const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses };
+    const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
+    if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
+    let { reservation } = admission;
+    return (cost) => {
+      if (reservation !== undefined) admissions.release(reservation, cost);
+      reservation = undefined;
+    };
+  }
+
+  /** Resolves when everything that has ended is settled. */
+  async close(): Promise<void> {
+    if (this.#unsettled === 0) return;
+    this.#allSettled ??= Promise.withResolvers();
+    await this.#allSettled.promise;
+  }
+}
+
+/** A request between its admission and its settlement. */
+interface AdmittedRequest {
+  readonly context: RequestContext;
+  readonly request: ModelRequest;
+  readonly keyId: string;
+  readonly accountId: string;
+  readonly model: string;
+  readonly budgets: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>;
+  readonly admission: Admission;
+  /** The model that the usage is counted for. */
+  answeredBy: string;
+  outcome?: Promise<Used> | undefined;
+  isBroken?: (() => boolean) | undefined;
+  /** Resolves with background work, once it is counted by an estimate. */
+  started?: Promise<BackgroundStart | undefined> | undefined;
+}
+
+function sameName(name: string): string {
+  return name;
 }
 
 /** A rule that names an alias allows its model, and all names of the model. */
@@ -287,91 +297,4 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
 /** A request id chosen by the client may repeat, and each request must be counted. */
 function usageLogIdOf({ req: request, state: { requestId } }: RequestContext): string {
   return request.headers['x-request-id'] === requestId ? `${requestId}/${newRequestId()}` : requestId;
-}
-
-const INTERVAL_MS = 2_000;
-
-interface Batch extends UsageOverflowTable {
-  totals: Totals;
-}
-
-export interface ClosableRequestCounts extends RequestCounts {
-  /** Writes what is counted, once. */
-  close(): Promise<void>;
-}
-
-/** Counts requests in memory, and writes them into the totals. */
-export function createRequestCounts(database: Database, logger: Logger): ClosableRequestCounts {
-  const table = createUsageTable(database.queries);
-  const warn = createThrottledWarning(logger, 'requests could not be counted; they are counted later');
-  /** Not added up yet. */
-  let counted: CountedRequests[] = [];
-  let counting: Batch | undefined;
-  /** May have been written by a commit without an answer: its id prevents counting it twice. */
-  let doubted: Batch | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let latest = Promise.resolve();
-
-  async function write(batch: Batch): Promise<void> {
-    const { id, at } = batch;
-    await database.transaction((transaction) =>
-      runScript(
-        transaction,
-        (function* () {
-          const fresh = yield* table.insertSums([{ id, at }]);
-          if (fresh.length > 0) yield* table.addTotals(batch.totals);
-        })(),
-      ),
-    );
-  }
-
-  /** Sums in memory: one total for each key, route and platform of a day, so it stays bounded during an outage. */
-  function addUp(): void {
-    const [first] = counted;
-    if (!first) return;
-    counting ??= { id: randomUUID(), at: Math.floor(first.at), totals: createTotals() };
-    for (const { at, latencyMs, ...count } of counted) {
-      const latencyMsSum = Math.round(latencyMs);
-      counting.totals.addTotal({ ...NO_TOTAL_COUNTS, ...count, day: dayOf(at), latencyMsSum });
-    }
-    counted = [];
-  }
-
-  async function writeAll(): Promise<void> {
-    addUp();
-    try {
-      if (doubted) await write(doubted);
-      doubted = counting;
-      counting = undefined;
-      if (doubted) await write(doubted);
-      doubted = undefined;
-    } catch (error) {
-      warn(error);
-      schedule();
-    }
-  }
-
-  function schedule(): void {
-    timer ??= setTimeout(() => void flush(), INTERVAL_MS);
-    timer.unref();
-  }
-
-  function flush(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    latest = latest.then(writeAll);
-    return latest;
-  }
-
-  return {
-    count(requests) {
-      counted.push(requests);
-      schedule();
-    },
-    flushCounts: flush,
-    async close() {
-      await flush();
-      clearTimeout(timer);
-    },
-  };
 }

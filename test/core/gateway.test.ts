@@ -1,3 +1,5 @@
+/** The gateway: loading of plugins, isolation of failures, and the service container. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -47,7 +49,7 @@ describe('createGateway', () => {
     expect(gateway.plugins().map(({ state }) => state)).to.deep.equal(['disposed', 'disposed']);
   });
 
-  it('keeps a failing entry apart from the others and says why', async () => {
+  it('isolates a failing entry and reports the reason', async () => {
     await using gateway = await createGateway({
       plugins: [
         {
@@ -220,7 +222,7 @@ describe('createGateway', () => {
       /^identityProviders\.0\.open must be a function$/,
     ],
   ] as const) {
-    it(`says what is wrong with a plugin that ${what}`, async () => {
+    it(`explains what is wrong with a plugin that ${what}`, async () => {
       const status = await stateOf({ use: plugin });
       expect(status?.state).to.equal('failed');
       expect(status?.reason).to.match(reason);
@@ -243,14 +245,14 @@ describe('createGateway', () => {
     ],
     [{ use: './no-such-plugin.js' }, /^Cannot find module '[^']+no-such-plugin\.js'$/],
   ] as const) {
-    it(`says what is wrong with an entry: ${reason.source}`, async () => {
+    it(`explains what is wrong with an entry: ${reason.source}`, async () => {
       const status = await stateOf(entry as unknown as PluginEntry);
       expect(status?.id).to.be.a('string');
       expect(status?.reason).to.match(reason);
     });
   }
 
-  it('loads a folder by its index.js, and says of a file that it cannot be read as JavaScript', async () => {
+  it('loads a folder by its index.js, and explains a file that is no JavaScript', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-plugin-'));
     try {
       await mkdir(path.join(folder, 'whole'));
@@ -269,7 +271,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('takes lists of entries and origins, and says so', async () => {
+  it('requires lists of entries and origins', async () => {
     for (const [options, name] of [
       [{}, 'plugins'],
       [{ plugins: [], trustedOrigins: 'http://127.0.0.1:9' }, 'trustedOrigins'],
@@ -364,7 +366,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('asks an extractor for its methods only where they are read', async () => {
+  it('asks an extractor for its methods only when they are read', async () => {
     let asked = 0;
     const methods = () => {
       asked += 1;
@@ -377,7 +379,7 @@ describe('createGateway', () => {
     expect([platform?.methods, asked - before]).to.deep.equal([[], 1]);
   });
 
-  it("tells whom it had asked when the entry's deadline ends a call", async () => {
+  it('names the entry that was asked when its deadline ends a call', async () => {
     const climbing = definePlugin({
       name: 'climbing',
       apiVersion: 1,
@@ -442,7 +444,7 @@ describe('the container of a gateway', () => {
   const THIRD = createToken<string>('third');
   const UNUSED = createToken<string>('unused');
 
-  it('makes each service once, when it is first asked for, and closes each before what it was made of', async () => {
+  it('makes each service once on first use, and closes it before its dependencies', async () => {
     const log: string[] = [];
     const scope = createRootScope();
     const made = (name: string) => {
@@ -472,7 +474,7 @@ describe('the container of a gateway', () => {
     expect(log).to.deep.equal(['close third', 'close second', 'close first']);
   });
 
-  it('closes the others where one fails to, and then says why', async () => {
+  it('closes the others if one fails to, and then reports the failure', async () => {
     const log: string[] = [];
     const scope = createRootScope();
     scope.provide(FIRST, 'first', () => void log.push('close first'));

@@ -1,3 +1,5 @@
+/** The OpenAI image provider over sockets. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
@@ -100,7 +102,7 @@ describe('openai_image over sockets', () => {
     contentType: `image/${format}`,
   });
 
-  it('asks for text-to-image with what the caller set, and nothing that the vendor refuses', async () => {
+  it("requests text-to-image with the caller's settings, and nothing that the vendor refuses", async () => {
     const options = { quality: 'high', output_format: 'webp', output_compression: 80, user: 'u1' };
     const strays = { response_format: 'url', input_fidelity: 'high', upload_to_storage: true, items: [], n: 4 };
     const image = await (await provider([one()])).generate(call({ options: { ...options, ...strays } }));
@@ -118,7 +120,7 @@ describe('openai_image over sockets', () => {
     });
   });
 
-  it('leaves the size to the model where the caller does, and usage unknown where it is not told', async () => {
+  it('leaves the size to the model like the caller, and unreported usage unknown', async () => {
     first.behave([{ does: 'image', usage: false }]);
     const image = await (await provider([one()])).generate(call({ size: 'auto' }));
     expect(first.requests[0]?.members.size).to.equal('auto');
@@ -164,7 +166,7 @@ describe('openai_image over sockets', () => {
     expect(json?.members.images).to.have.length(1);
   });
 
-  it('speaks the dialect that an upstream needs', async () => {
+  it('uses the dialect that an upstream needs', async () => {
     const dialect = { jsonEdits: true, sendsResponseFormat: true, sizes: ['1024x1024', '768x1344'] };
     const references = [await reference(1, 'jpeg')];
     const size = { width: 1152, height: 2048 };
@@ -180,7 +182,7 @@ describe('openai_image over sockets', () => {
     ]);
   });
 
-  it('fetches an image that is given as an address, without the key', async () => {
+  it('fetches an image that is returned as an address, without the key', async () => {
     first.behave([{ does: 'url' }]);
     const image = await (await provider([one()])).generate(call());
     expect(await sharp(image.bytes).metadata()).to.include({ width: 1024, height: 1536 });
@@ -216,7 +218,7 @@ describe('openai_image over sockets', () => {
     expect((await images.generate(call())).bytes.length).to.be.lessThan(1024 * 1024);
   });
 
-  describe('what may be asked again', () => {
+  describe('retries', () => {
     const fivehundred: ImageUpstreamAnswer = { does: 'error', status: 500 };
     const unlucky: Record<string, ImageUpstreamAnswer[]> = {
       'after status 500': [fivehundred, { does: 'error', status: 503, text: '<html>busy</html>' }],
@@ -233,28 +235,28 @@ describe('openai_image over sockets', () => {
       });
     }
 
-    it('waits as long as a limit says', async () => {
+    it('wait as long as a limit states', async () => {
       first.behave([{ does: 'error', status: 429, headers: { 'retry-after': '1' } }]);
       const began = performance.now();
       await (await provider([one()])).generate(call());
       expect(performance.now() - began).to.be.greaterThan(990);
     });
 
-    it('gives up after three tries, and says how long to wait', async () => {
+    it('end after three attempts, with the wait', async () => {
       first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '1' } }));
       const error = await failureOf((await provider([one()])).generate(call()));
       expect(error).to.include({ code: 'upstream_rate_limited', retryable: true, retryAfterSeconds: 1 });
       expect(first.requests).to.have.length(3);
     });
 
-    it('does not wait for a limit that outlasts the time there is', async () => {
+    it('do not wait for a limit beyond the deadline', async () => {
       first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '3600' } }));
       const error = await failureOf((await provider([one()])).generate(call()));
       expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 3_600 });
       expect(first.requests).to.have.length(1);
     });
 
-    it('asks again where no connection was made', async () => {
+    it('follow a failed connection', async () => {
       const gone = createServer().listen(0, '127.0.0.1');
       await once(gone, 'listening');
       const { port } = gone.address() as { port: number };
@@ -292,7 +294,7 @@ describe('openai_image over sockets', () => {
     }
 
     for (const does of ['stall', 'half_open'] as const) {
-      it(`ends in its own time where the upstream does not: ${does}`, async () => {
+      it(`end at the deadline if the upstream does not: ${does}`, async () => {
         first.behave([{ does }]);
         const images = await provider([one()], { budgetMs: 1_000 });
         expect(await failureOf(images.generate(call()))).to.include({ code: 'upstream_timeout', retryable: true });
@@ -326,7 +328,7 @@ describe('openai_image over sockets', () => {
       expect(second.requests).to.have.length(0);
     });
 
-    it("tells the caller's fault in the upstream's words, without its names", async () => {
+    it("report the caller's fault in the upstream's words, without its names", async () => {
       const message = `Invalid size for ${MODEL} with ${KEY}; see https://vendor.example/docs?id=1.`;
       first.behave([{ does: 'error', status: 400, code: 'invalid_value', message }]);
       const error = await failureOf((await provider([one(), other()])).generate(call()));
@@ -341,7 +343,7 @@ describe('openai_image over sockets', () => {
       [403, 'unsupported_country_region_territory'],
       [429, 'insufficient_quota'],
     ] as const) {
-      it(`raises an alert where the upstream does not serve us (${status}), and asks the next`, async () => {
+      it(`alert the operator if the upstream refuses the gateway (${status}), and ask the next`, async () => {
         const type = status === 403 ? 'request_forbidden' : undefined;
         first.behave(() => ({ does: 'error', status, code, type, message: `Incorrect key ${KEY}` }));
         await (await provider([one(), other()])).generate(call());
@@ -357,7 +359,7 @@ describe('openai_image over sockets', () => {
   });
 
   describe('several upstreams', () => {
-    it('goes on to the next at once, and comes back to the first', async () => {
+    it('move on to the next at once, and come back to the first', async () => {
       first.behave([{ does: 'error', status: 500 }]);
       const images = await provider([one(), other()]);
       await images.generate(call());
@@ -385,7 +387,7 @@ describe('openai_image over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([11, 12]);
     });
 
-    it('says so at once where all rest', async () => {
+    it('report at once that all are in cool-down', async () => {
       first.behave(() => ({ does: 'reset' }));
       const images = await provider([one()], { restMs: 60_000 });
       await Promise.all(Array.from({ length: 10 }, () => failureOf(images.generate(call()))));

@@ -1,3 +1,5 @@
+/** Migrations on full disks and busy databases. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { withSchema } from '../../core/database/database.js';
@@ -57,7 +59,7 @@ for (const engine of engines) {
 }
 
 describe('migrations on a disk without room', () => {
-  it('change nothing, say so, and are done once there is room', async () => {
+  it('change nothing, report it, and finish once there is room', async () => {
     const [sqlite] = engines;
     const place = await (sqlite as (typeof engines)[0]).place({} as Mocha.Context);
     await withSchema(place, async (queries) => {
@@ -105,7 +107,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     return rows.length > 0;
   }
 
-  it('give way to a transaction that goes on to write, and are done after it', async () => {
+  it('give way to a transaction that still writes, and finish after it', async () => {
     const [node, watcher] = [await connect(), await connect()];
     const logger = new ListLogger();
     await withSchema(place, async (queries) => {
@@ -139,7 +141,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     await other.query('rollback');
   });
 
-  it('name each table of earlier ones that they change', async () => {
+  it('name each earlier table that they change', async () => {
     const watcher = await connect();
     const changed: Record<string, unknown> = {};
     await withSchema(place, async (queries) => {
@@ -161,7 +163,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(changed).to.deep.equal(Object.fromEntries(NAMES.map((name) => [name, migrations[name]?.changes ?? []])));
   });
 
-  it('say whose work they are where the user may not change tables, and change nothing', async () => {
+  it('name the needed owner if the user may not change tables, and change nothing', async () => {
     const owner = await connect();
     await withSchema(place, (queries) => migrateTo(queries, EARLIER));
     const role = `user_${Date.now()}`;

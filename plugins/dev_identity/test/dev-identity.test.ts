@@ -1,3 +1,5 @@
+/** The identity provider for development: discovery, sign-in page and tokens. */
+
 import { expect } from 'chai';
 import type { OpenIdentityProvider } from 'mediagate/plugin';
 import { describePlugin, setUpPlugin } from 'mediagate/testing';
@@ -40,7 +42,7 @@ describe('dev_identity', () => {
   });
   after(() => provider.close());
 
-  it('serves on a loopback address, and says what an OpenID Connect client has to know', async () => {
+  it('serves on a loopback address, with OpenID Connect discovery', async () => {
     const answer = await fetch(`${provider.issuer}/.well-known/openid-configuration`);
     const metadata = (await answer.json()) as Record<string, unknown>;
     expect(provider.issuer).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -52,7 +54,7 @@ describe('dev_identity', () => {
     });
   });
 
-  it('says on its page what it is, and asks for no password', async () => {
+  it('describes itself on its page, and asks for no password', async () => {
     const { page, cookie } = await visit();
     const answer = await fetch(page, { headers: { cookie } });
     const text = await answer.text();
@@ -69,7 +71,7 @@ describe('dev_identity', () => {
     expect(await answer.text()).to.contain('was started in another browser');
   });
 
-  it('refuses what is no address, and shows it as text', async () => {
+  it('refuses invalid addresses, and shows them as text', async () => {
     const { page, cookie } = await visit();
     const body = new URLSearchParams({ action: 'sign-in', email: '<script>alert(1)</script>', name: '' });
     const answer = await fetch(page, { method: 'POST', headers: { cookie }, body });

@@ -1,3 +1,5 @@
+/** Threads of the offline speech engine: hangs, idle ends and failures. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
@@ -38,7 +40,7 @@ describe('offline_speech: threads', () => {
     });
   }
 
-  it('ends a thread that hangs, and goes on with another', async () => {
+  it('ends a thread that hangs, and continues with another', async () => {
     const thread = open({ orderMs: 5_000 });
     const hung = failure(thread.tell('hang'));
     const after = failure(thread.tell('tell'));
@@ -61,7 +63,7 @@ describe('offline_speech: threads', () => {
     await thread.end();
   });
 
-  it('ends an idle thread, and starts another when there is something to do', async () => {
+  it('ends an idle thread, and starts another for new work', async () => {
     const thread = open({ idleMs: 50 });
     const first = await thread.tell('tell');
     await sleep(300);
@@ -69,7 +71,7 @@ describe('offline_speech: threads', () => {
     await thread.end();
   });
 
-  it('fails what is open when it is ended, and can be used again', async () => {
+  it('fails open work when it is closed, and can be used again', async () => {
     const thread = open();
     const failures = [failure(thread.tell('wait')), failure(thread.tell('tell'))];
     await thread.end();

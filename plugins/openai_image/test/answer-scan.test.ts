@@ -1,3 +1,5 @@
+/** The scan of an image answer while it arrives. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openaiUsage } from 'mediagate/plugin';
@@ -67,7 +69,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     expect(findImage(scan(answer('A')))).to.equal(undefined);
   });
 
-  it('refuses what is cut, is no JSON, or goes on and on', () => {
+  it('refuses cut, invalid and endless answers', () => {
     const whole = answer(Buffer.alloc(90).toString('base64'));
     for (let length = 0; length < whole.length; length++)
       expect(() => scan(whole.slice(0, length))).to.throw(SyntaxError);
@@ -117,7 +119,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     expect(findSeed(scan('{"data":[{"seed":"7"}],"seed":1.5}'))).to.equal(undefined);
   });
 
-  it('knows usage only where it is told', () => {
+  it('reads usage only if it is reported', () => {
     const usage = { input_tokens: 3, output_tokens: -1, total_tokens: 1.5, input_tokens_details: { cached_tokens: 0 } };
     expect(openaiUsage({ usage })).to.deep.equal({ inputTokens: 3, cachedTokens: 0 });
     const details = {

@@ -1,3 +1,5 @@
+/** What the video-site plugin reads from pages: dates, likes, channels, lists and files. */
+
 import { expect } from 'chai';
 import { parseLikes } from '../read/counters.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
@@ -64,7 +66,7 @@ describe('vidsite: likes', () => {
     for (const text of texts) expect(parseLikes(model(text, '15K'), {})).to.include({ value: 15288, exact: true });
   });
 
-  it('falls back to the rounded number, and says so', () => {
+  it('fall back to the rounded number, and mark it', () => {
     expect(parseLikes(model('I like this', '15K'), {})).to.include({ value: 15000, exact: false });
   });
 
@@ -72,7 +74,7 @@ describe('vidsite: likes', () => {
     expect(parseLikes(model('I like this', 'Like'), {})).to.equal(undefined);
   });
 
-  it('tells likes from dislikes among buttons of one kind', () => {
+  it('are distinguished from dislikes among buttons of one kind', () => {
     const toggle = (iconType: string, label: string) => ({
       toggleButtonRenderer: {
         defaultIcon: { iconType },
@@ -123,7 +125,7 @@ describe('vidsite: channel', () => {
     expect(username('/channel/UCvillageLoom000000003-A')).to.equal(undefined);
   });
 
-  it('makes the picture’s address absolute', () => {
+  it('has an absolute image address', () => {
     expect(parseOwners(owner('1'))[0]?.author?.avatar).to.equal('https://yt3.ggpht.com/a=s48');
   });
 });
@@ -144,7 +146,7 @@ describe('vidsite: texts and lists of the page', () => {
     expect(parseDescription(secondary)).to.equal('🧵 More: https://loom.example/a?b=1 and 0:42');
   });
 
-  it('leaves an address as its owner wrote it where the link behind it leads to more', () => {
+  it('keep an address as its owner wrote it if the link behind it leads to more', () => {
     const runs = [
       {
         text: 'https://loom.example',
@@ -227,7 +229,7 @@ describe('vidsite: texts and lists of the page', () => {
     });
   });
 
-  it('credits no single piece where there are several', () => {
+  it('credit no single piece if there are several', () => {
     const row = (title: string, value: string) => ({
       metadataRowRenderer: { title: { simpleText: title }, contents: [{ simpleText: value }] },
     });
@@ -305,7 +307,7 @@ describe('vidsite: files', () => {
     }
   });
 
-  it('lists files that the platform has enlarged after all true ones, and says so', () => {
+  it('list enlarged files after all true ones, and mark them', () => {
     const file = (itag: number, height: number, more: object = {}) => ({
       itag,
       url: `https://rr1.googlevideo.com/videoplayback?itag=${itag}`,
@@ -357,7 +359,7 @@ describe('vidsite: files', () => {
   });
 });
 
-describe('vidsite: whose reply it is', () => {
+describe('vidsite: the item of a reply', () => {
   const details = (videoId: string) => ({ videoDetails: { videoId, title: 'A title', viewCount: '48213' } });
 
   it('reads the requested item only', () => {

@@ -1,3 +1,5 @@
+/** Clips and live channels of the video site that lead to a video. */
+
 import { expect } from 'chai';
 import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
@@ -41,7 +43,7 @@ describe('vidsite: clips and channels that are live', () => {
     expect([end, ...asked]).to.deep.equal([WATCH, `https://www.youtube.com/channel/${id}/live`]);
   });
 
-  it('lead to the video that plays, where the page states its own address', async () => {
+  it('lead to the playing video if the page states its own address', async () => {
     const { end, link } = await resolve(CLIP, page(canonical(CLIP), playing('Tugs0fOst3n')));
     expect(end).to.equal('https://www.youtube.com/watch?v=Tugs0fOst3n');
     expect(link).not.to.have.property('moves');
@@ -54,7 +56,7 @@ describe('vidsite: clips and channels that are live', () => {
     expect(await resolve(LIVE, to)).to.deep.include({ end: WATCH, asked: [LIVE] });
   });
 
-  it('say why they lead to no video', async () => {
+  it('explain why they lead to no video', async () => {
     const channel = canonical('https://www.youtube.com/channel/UCharbourNotes0000000001');
     expect((await resolve(LIVE, page(channel, { header: {} }))).end).to.equal('redirected_to_unsupported');
     expect((await resolve(LIVE, page('', { header: {} }))).end).to.equal('redirected_to_unsupported');

@@ -1,3 +1,5 @@
+/** Messages over the pipe to the browser. */
+
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
@@ -22,7 +24,7 @@ function pipes() {
 }
 
 describe('the pipe to the browser', () => {
-  it('puts messages together from whatever pieces they come in', async () => {
+  it('assembles messages from any pieces', async () => {
     const { output, messages } = pipes();
     const bytes = Buffer.from('{"id":1}\0{"text":"Grüße"}\0{"id":2}\0');
     for (const byte of bytes) output.write(Buffer.of(byte));
@@ -41,7 +43,7 @@ describe('the pipe to the browser', () => {
     transport.send({ id: 3 });
   });
 
-  it('gives up a browser that says what cannot be read, what is too long, or what its reader cannot bear', async () => {
+  it('closes a browser that sends unreadable or oversized messages, or whose reader throws', async () => {
     const cases: ((made: ReturnType<typeof pipes>) => void)[] = [
       ({ output }) => output.write('no json\0'),
       ({ output }) => {

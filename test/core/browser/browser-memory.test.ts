@@ -1,3 +1,5 @@
+/** The memory bound of the browser. */
+
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { BrowserService } from '../../../core/browser/browser.js';
@@ -95,7 +97,7 @@ describe('the memory of the browser', () => {
   };
 
   for (const name of Object.keys(PAGES)) {
-    it(`is bounded where two pages at a time fill it with ${name}, and the visit beside them succeeds`, async () => {
+    it(`stays bounded while two pages fill it with ${name}, and another visit succeeds`, async () => {
       const looks = watchPeak();
       const failed = Promise.all([hostile(name), hostile(name)]);
       const beside = run(async (page) => {
@@ -129,7 +131,7 @@ describe('the memory of the browser', () => {
     expect(await run(ordinary)).to.contain('ordinary');
   });
 
-  it('of an ordinary page is far below the bound, and its browser is used again', async () => {
+  it('stays far below the bound for an ordinary page, and the browser is reused', async () => {
     await run(ordinary);
     const used = browsersOf(process.pid);
     for (let visit = 0; visit < 3; visit++) expect(await run(ordinary)).to.contain('ordinary');

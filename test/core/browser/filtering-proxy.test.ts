@@ -1,3 +1,5 @@
+/** The forward proxy that guards the browser's requests. */
+
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -78,7 +80,7 @@ describe('the forward proxy of the browser', () => {
     return { status: response.statusCode, headers: response.headers, body: await text(response) };
   }
 
-  it('sends an answer on whatever words stand beside its status', async () => {
+  it('forwards an answer with any reason phrase', async () => {
     const odd = await startRawOrigin((socket) => {
       socket.end('HTTP/1.1 200 \u0001\u0080\r\ncontent-length: 4\r\nconnection: close\r\n\r\nodd!');
     });
@@ -107,7 +109,7 @@ describe('the forward proxy of the browser', () => {
 
   const authority = () => origin.origin.replace('http://', '');
 
-  it('sends a request on as it came, without what is between two neighbours', async () => {
+  it('forwards a request unchanged without hop-by-hop fields', async () => {
     const answer = await ask(`${origin.origin}/a?b=c`, {
       method: 'POST',
       body: 'hello',
@@ -144,7 +146,7 @@ describe('the forward proxy of the browser', () => {
       .and.to.have.length.greaterThan(300_000);
   });
 
-  it('lets nobody in who does not hold a pass', async () => {
+  it('refuses clients without a pass', async () => {
     const strangers = [
       { username: '', password: '' },
       { username: pass.username, password: '' },
@@ -187,7 +189,7 @@ describe('the forward proxy of the browser', () => {
     expect(origin.connections).to.equal(0);
   });
 
-  it('refuses what is no request to a proxy', async () => {
+  it('refuses requests that are not for a proxy', async () => {
     for (const url of ['/', 'https://example.com/', 'file:///etc/passwd', 'http://']) {
       expect((await ask(url)).status, url).to.equal(400);
     }
@@ -196,7 +198,7 @@ describe('the forward proxy of the browser', () => {
     }
   });
 
-  it('says that an origin is away', async () => {
+  it('reports an unavailable origin', async () => {
     const gone = await startRawOrigin(() => {});
     await gone.close();
     const other = proxy.issue({ trustedOrigins: [gone.origin], maxBytes: 1_000, maxConnections: 1 });
@@ -226,7 +228,7 @@ describe('the forward proxy of the browser', () => {
     expect((await tunnel(authority())).status).to.equal(200);
   });
 
-  it('ends what is under way when a pass is revoked', async () => {
+  it('ends running transfers when a pass is revoked', async () => {
     const waiting = ask(`${origin.origin}/hang`).catch((error: unknown) => error);
     const { socket } = await tunnel(authority());
     await until(() => seen.length);
@@ -300,7 +302,7 @@ describe('the forward proxy of the browser', () => {
       ]);
     });
 
-    it('still keeps to what the guard can see', async () => {
+    it('still guards what it can see', async () => {
       for (const host of ['127.0.0.1', 'localhost', '[::1]', '10.0.0.1']) {
         expect((await ask(`http://${host}/`)).status).to.equal(403);
         expect((await tunnel(`${host}:443`)).status).to.equal(403);

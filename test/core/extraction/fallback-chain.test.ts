@@ -1,3 +1,5 @@
+/** The fallback chain: order of methods, outcomes, deadlines and cool-downs. */
+
 import { expect } from 'chai';
 import { type ChainResult, FallbackChain, type FallbackChainOptions } from '../../../core/extraction/fallback-chain.js';
 import { type Method, type Outcome } from '../../../core/extraction/method-run.js';
@@ -94,7 +96,7 @@ describe('fallback chain', () => {
       expect(second.runs).to.equal(0);
     });
 
-    it('adds methods until there is enough and keeps the order of the list', async () => {
+    it('adds methods until the document is complete, in the order of the list', async () => {
       let release = (): void => {};
       const slow = new Promise<void>((resolve) => {
         release = resolve;
@@ -143,14 +145,14 @@ describe('fallback chain', () => {
       expect(climb.partial).to.equal(false);
     });
 
-    it('says so where no method can be used', async () => {
+    it('reports that no method can be used', async () => {
       const error = await failureOf(chainOf([method('only', full, { usable: () => false })]).climb());
       expect(error.code).to.equal('plugin_unavailable');
     });
   });
 
   describe('outcomes', () => {
-    it('ends at an authority that says no', async () => {
+    it('ends at a definitive refusal', async () => {
       const next = method('next', full);
       const error = await failureOf(chainOf([method('first', no('geo_blocked')), next]).climb());
       expect(error).to.include({ code: 'geo_blocked', reason: 'so they say', platform: 'invented', retryable: false });
@@ -158,7 +160,7 @@ describe('fallback chain', () => {
       expect(next.runs).to.equal(0);
     });
 
-    it('answers with data and the verdict where the same group had data', async () => {
+    it('answers with data and the restriction if the same group had data', async () => {
       const methods = [
         method('player', no('age_restricted'), { group: 'pair' }),
         method('next', titled, { group: 'pair' }),
@@ -169,7 +171,7 @@ describe('fallback chain', () => {
       expect(climb.parts.map((part) => part.method)).to.deep.equal(['next']);
     });
 
-    it('shows nothing of what an authority calls private or removed', async () => {
+    it('hides what a definitive method calls private or removed', async () => {
       for (const code of ['private', 'removed'] as const) {
         const methods = [
           method('one', full, { group: 'pair' }),
@@ -191,12 +193,12 @@ describe('fallback chain', () => {
       expect(climb.partial).to.equal(false);
     });
 
-    it('never says removed on one vote while an authority could not be asked', async () => {
+    it('never reports removed on one vote while a definitive method failed', async () => {
       const methods = [method('page', failing('bot_check')), method('vote', no('removed'), { definitive: false })];
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('bot_check');
     });
 
-    it('believes one vote for removed where no authority failed', async () => {
+    it('trusts one vote for removed if no definitive method failed', async () => {
       const methods = [
         method('a', failing('upstream_error'), { definitive: false }),
         method('b', no('removed'), { definitive: false }),
@@ -210,7 +212,7 @@ describe('fallback chain', () => {
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
     });
 
-    it('tells the most informative failure', async () => {
+    it('returns the most informative failure', async () => {
       const order = [
         'upstream_timeout',
         'upstream_error',
@@ -225,7 +227,7 @@ describe('fallback chain', () => {
       }
     });
 
-    it('is partial where a failing method left something out', async () => {
+    it('is partial if a failing method left something out', async () => {
       const climb = await chainOf([method('first', failing('upstream_error')), method('second', titled)]).climb();
       expect(climb.partial).to.equal(true);
       expect(outcomes(climb)).to.deep.equal(['first upstream_error', 'second ok']);
@@ -298,7 +300,7 @@ describe('fallback chain', () => {
       expect(outcomes(await climbed)).to.deep.equal(['deaf upstream_timeout', 'second ok']);
     });
 
-    it('logs a method that goes on after its end, and none that ends when it is told', async () => {
+    it('logs a method that continues after its end, and none that ends on abort', async () => {
       const obedient = (signal: AbortSignal) =>
         new Promise<Result>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       const methods = [method('deaf', deaf), method('obedient', obedient), method('last', full)];
@@ -332,7 +334,7 @@ describe('fallback chain', () => {
       expect(error.attempts?.map((attempt) => attempt.ms)).to.deep.equal([1000, 1000, 500, 0]);
     });
 
-    it('rejects at once with the reason of a caller who leaves, and tells the method', async () => {
+    it('rejects at once with the reason of a leaving caller, and aborts the method', async () => {
       let told: unknown;
       const listening = method('listening', (signal: AbortSignal) => {
         signal.addEventListener('abort', () => {
@@ -361,7 +363,7 @@ describe('fallback chain', () => {
       expect(only.runs).to.equal(0);
     });
 
-    it('ends with what it has when a deadline of the caller passes, and tells whom it asked', async () => {
+    it("returns what it has at the caller's deadline, with the methods it asked", async () => {
       const late = () => AbortSignal.abort(new GatewayError('upstream_timeout', 'No answer within 1 s.')).reason;
       const had = new AbortController();
       const climbed = chainOf([method('first', titled), method('deaf', deaf), method('third', full)]).climb(had.signal);
@@ -402,7 +404,7 @@ describe('fallback chain', () => {
       expect(limited.runs).to.equal(2);
     });
 
-    it('rests a rate-limited method for a minute at the most, whatever the platform asks for', async () => {
+    it('cools a rate-limited method down for a minute at most', async () => {
       for (const asked of [61, 86_400, 251_606_812_563]) {
         const thrown = new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: asked });
         for (const answer of [failing('upstream_rate_limited', asked), thrown]) {
@@ -430,7 +432,7 @@ describe('fallback chain', () => {
       expect(waits).to.deep.equal([10, 20, 40, 80, 160, 320, 600, 600]);
     });
 
-    it('goes on without a resting method', async () => {
+    it('continues without a method in cool-down', async () => {
       const limited = method('limited', failing('upstream_rate_limited', 60));
       const { climb } = chainOf([limited, method('second', titled)]);
       await climb();
@@ -439,7 +441,7 @@ describe('fallback chain', () => {
       expect(climbed.partial).to.equal(true);
     });
 
-    it('rests a method after five unreadable answers, and probes it where nothing else helps', async () => {
+    it('cools a method down after five unreadable answers, and probes it if no other helps', async () => {
       const refusing = method('refusing', failing('bot_check'));
       const { climb } = chainOf([refusing, method('second', titled)]);
       for (let round = 0; round < 5; round += 1) await climb();
@@ -477,7 +479,7 @@ describe('fallback chain', () => {
       expect(only.runs).to.equal(7);
     });
 
-    it('forgets failures after an answer that says something', async () => {
+    it('forgets failures after a useful answer', async () => {
       const replies: Result[] = [...Array(4).fill(failing('upstream_changed')), full];
       const moody = method('moody', () => replies.shift() ?? failing('upstream_changed'));
       const { climb } = chainOf([moody, method('second', titled)]);
@@ -504,7 +506,7 @@ describe('fallback chain', () => {
   });
 
   describe('state', () => {
-    it('tells of each method whether it is available, and why and how long it rests', async () => {
+    it('reports for each method whether it is available, and why and how long it cools down', async () => {
       const { climb, clock, states } = chainOf([
         method('keyless', full, { available: () => false }),
         method('limited', failing('upstream_rate_limited', 40)),
@@ -524,7 +526,7 @@ describe('fallback chain', () => {
   });
 
   describe('one method alone', () => {
-    it('is tried without the others, and answers with however little it gives', async () => {
+    it('is tried without the others, and answers with however little it returns', async () => {
       const first = method('first', full);
       const { climb } = chainOf([first, method('second', scrap), method('third', failing('bot_check'))]);
       expect((await climb(never, 'second')).parts).to.deep.equal([{ method: 'second', found: { views: 1 } }]);

@@ -1,3 +1,5 @@
+/** Which part gives which field of an item. */
+
 import { expect } from 'chai';
 import { createGateway, type ExtractCall, type Gateway, type PostData, systemClock } from 'mediagate';
 import { mergePosts, type PartialPost } from 'mediagate/plugin';
@@ -7,7 +9,7 @@ import { invented } from '../../support/links/invented-plugin.js';
 
 type Author = NonNullable<NonNullable<PartialPost['common']>['author']>;
 
-describe('what several methods give of one item', () => {
+describe('one item from several methods', () => {
   let gateway: Gateway;
   let parts: readonly PartialPost[];
   let item = 0;
@@ -116,7 +118,7 @@ describe('what several methods give of one item', () => {
       ],
     ];
     for (const [what, one, other] of same) {
-      it(`completes one ${what}, and says of each field where it is from`, async () => {
+      it(`completes one ${what}, with the source of each field`, async () => {
         const found = await author(one, other);
         expect(found.author).to.deep.equal({ ...other, ...one });
         const expected = Object.keys({ ...other, ...one }).map((name) => [
@@ -134,14 +136,14 @@ describe('what several methods give of one item', () => {
       expect(found.sources).to.deep.equal({ ...ofAnna, '.avatar': 'third' });
     });
 
-    it('knows the author by what all parts so far have told', async () => {
+    it('identifies the author by all earlier parts', async () => {
       // The second part has the id that tells the third apart.
       const found = await author(anna, { username: 'anna', id: '1' }, { id: '2', avatar: 'https://i.example/b' });
       expect(found.author).to.deep.equal({ ...anna, id: '1' });
       expect(found.sources).to.deep.equal({ ...ofAnna, '.id': 'second' });
     });
 
-    it('is of a later part where the first has none, or an empty one', async () => {
+    it('takes the author of a later part if the first has none, or an empty one', async () => {
       for (const none of [undefined, {}, { name: '', avatar: 'nowhere' }]) {
         const found = await author(none, anna);
         expect(found.author).to.deep.equal(anna);
@@ -149,7 +151,7 @@ describe('what several methods give of one item', () => {
       }
     });
 
-    it('is absent where no part has one, in the document and in its sources', async () => {
+    it('omits an author that no part has, also from the sources', async () => {
       const found = await author({}, undefined);
       expect([found.author, found.sources]).to.deep.equal([undefined, {}]);
     });
@@ -187,7 +189,7 @@ describe('what several methods give of one item', () => {
       expect(unfilled.sources).to.deep.equal({ 'metrics.duration_seconds': 'first' });
     });
 
-    it('keeps the channel of the metrics beside that of the ids, and fills it where there is none', async () => {
+    it('keeps the channel of the metrics apart from that of the ids, and fills it if missing', async () => {
       const both = await merged({ ids: { channel_id: 'of-ids' } }, { metrics: { channel_id: 'of-metrics' } });
       expect([both.ids.channel_id, both.metrics.channel_id]).to.deep.equal(['of-ids', 'of-metrics']);
       expect(both.sources).to.deep.equal({ 'ids.channel_id': 'first', 'metrics.channel_id': 'second' });
@@ -309,7 +311,7 @@ describe('what several methods give of one item', () => {
   });
 
   describe('of its words and times', () => {
-    it('is of the first part that says something: what is empty says nothing, and no is an answer', async () => {
+    it('takes the first part with a value: empty is none, and false is one', async () => {
       const { common, sources } = await merged(
         { common: { title: '', description: '  ', tags: [], language: undefined, is_live: false } },
         { common: { title: 'Tugs', tags: ['', 'harbour'], is_live: true } },
@@ -331,14 +333,14 @@ describe('what several methods give of one item', () => {
       });
     });
 
-    it('has a title made of the caption only where no part has a title', async () => {
+    it('makes a title of the caption only if no part has one', async () => {
       const made = await merged({ ids: { post_id: '1' } }, { common: { caption: 'First line\nSecond' } });
       expect([made.common.title, made.sources['common.title']]).to.deep.equal(['First line', 'second']);
       const given = await merged({ common: { caption: 'First line\nSecond' } }, { common: { title: 'Tugs' } });
       expect([given.common.title, given.sources['common.title']]).to.deep.equal(['Tugs', 'second']);
     });
 
-    it('has the time that was stated, and says so of one that was computed', async () => {
+    it('prefers a stated time, and marks a computed one', async () => {
       const [early, late] = ['2024-01-01T00:00:00Z', '2024-01-01T00:05:00Z'];
       const computed: PartialPost = { common: { published_at: early, title: 'Tugs' }, publishedAtSource: 'id' };
       const stated: PartialPost = { common: { published_at: late } };

@@ -1,3 +1,5 @@
+/** Signed links of MP3 files. */
+
 import { expect } from 'chai';
 import { AudioLinks } from '../../../core/extraction/mp3-files.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
@@ -30,7 +32,7 @@ describe('audio links', () => {
     expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
   });
 
-  it('cannot be altered anywhere, nor made with another secret', () => {
+  it('cannot be altered anywhere, nor forged with another secret', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     for (let index = 0; index < name.length; index += 1) {
       const altered = name.slice(0, index) + (name[index] === 'A' ? 'B' : 'A') + name.slice(index + 1);

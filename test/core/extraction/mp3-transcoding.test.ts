@@ -1,10 +1,12 @@
+/** MP3 files during transcoding: deadlines and the end of the gateway. */
+
 import { expect } from 'chai';
 import { type RunTranscode, Transcodes } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
 
-describe('files in the making', () => {
+describe('MP3 files during transcoding', () => {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const untilAborted: RunTranscode = (signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -31,7 +33,7 @@ describe('files in the making', () => {
     expect(makings.has('7')).to.equal(false);
   });
 
-  it('end after two minutes, the time of waiting included', async () => {
+  it('end after two minutes, waiting included', async () => {
     const clock = createManualClock();
     const makings = new Transcodes(clock);
     const hold = Promise.withResolvers<void>();
@@ -75,7 +77,7 @@ describe('files in the making', () => {
     }
   });
 
-  it('end with the gateway, which waits until nothing is left of them', async () => {
+  it('end with the gateway, which waits until none is left', async () => {
     const makings = new Transcodes(createManualClock());
     let over = false;
     const { stored } = makings.join('a', async (signal, begin) => {

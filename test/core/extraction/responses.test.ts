@@ -1,3 +1,5 @@
+/** Replies of platforms: status, cookies, redirects and short links. */
+
 import { expect } from 'chai';
 import type { LinkMatch } from '../../../core/contracts/index.js';
 import {
@@ -66,7 +68,7 @@ describe('the status of a reply', () => {
     expect(readStatus(reply(429, { 'retry-after': 'soon' }))).not.to.have.property('retryAfterSeconds');
   });
 
-  it('is thrown as an error where a success is required', () => {
+  it('is thrown as an error if a success is required', () => {
     const success = reply(201);
     expect(requireSuccess(success)).to.equal(success);
     expect(() => requireSuccess(reply(429, { 'retry-after': '7' })))
@@ -84,7 +86,7 @@ describe('the status of a reply', () => {
 });
 
 describe('the cookies of a reply', () => {
-  it('are those asked for, as a header', () => {
+  it('are the requested ones, as a header', () => {
     const headers = { 'set-cookie': 'a=1; Path=/; HttpOnly\nb=x=y\nc=; Max-Age=0\n d=4;\nother=5\na=2' };
     const cookies = readCookies({ headers }, ['a', 'b', 'c', 'd']);
     expect([...cookies]).to.deep.equal([
@@ -132,7 +134,7 @@ describe('redirects', () => {
     expect(http.requests).to.have.length(1);
   });
 
-  it('end after three, or as many as are allowed', async () => {
+  it('end after three, or the allowed number', async () => {
     for (const [maxRedirects, requests] of [
       [undefined, 4],
       [0, 1],
@@ -198,13 +200,13 @@ describe('a short link', () => {
     expect((await resolve([moved('https://shop.example/1')], { isItem }).end).hostname).to.equal('shop.example');
   });
 
-  it('that does not redirect is read', async () => {
+  it('is read if it does not redirect', async () => {
     const readPage = async (url: URL) => new URL('/item/8', url);
     expect((await resolve([{ body: 'page' }], { readPage }).end).pathname).to.equal('/item/8');
     expect(await errorOf(resolve([{ body: 'page' }]).end)).to.include({ code: 'upstream_refused' });
   });
 
-  it('to another page of the platform gives that page', async () => {
+  it('returns another page of the platform', async () => {
     expect((await resolve([moved('https://a.example/user')]).end).pathname).to.equal('/user');
   });
 

@@ -1,3 +1,5 @@
+/** The site configuration of a platform, and an operator's override. */
+
 import { expect } from 'chai';
 import { loadSiteConfig } from '../../../core/extraction/extractor-from.js';
 

@@ -1,3 +1,5 @@
+/** Submissions to a gateway without a store of jobs. */
+
 import { expect } from 'chai';
 import { createGateway, GatewayError } from 'mediagate';
 import { invented } from '../../support/links/invented-plugin.js';

@@ -1,3 +1,5 @@
+/** The fair order of jobs over keys and groups. */
+
 import { expect } from 'chai';
 import { isGatewayError, type JobPriority } from 'mediagate';
 import type { WorkOptions } from '../../../core/jobs/jobs.js';
@@ -36,7 +38,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('abcabaa');
     });
 
-    it('let no key starve another: one with a job waits for one of a key with a hundred', async () => {
+    it('let no key starve another: one job runs before a hundred of another key', async () => {
       const many = await Promise.all(Array.from({ length: 100 }, () => submit('flood')));
       const workers = jobs.work(async ({ summary }) => {
         order.push(String(summary));
@@ -51,7 +53,7 @@ for (const engine of engines) {
       expect(order).to.have.length(101);
     });
 
-    it('come to a key that comes back after those that wait, and to a new one before the second of any', async () => {
+    it('come to a returning key after the waiting ones, and to a new one before the second of any', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'b', 'b']) all.push(await submit(keyId));
       const workers = jobs.work(async ({ summary }) => {
@@ -64,7 +66,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('abcaba');
     });
 
-    it('are not saved up: a key that comes late takes turns from then on', async () => {
+    it('are not saved up: a late key takes turns from then on', async () => {
       const all: JobRecord[] = [];
       for (let index = 0; index < 8; index += 1) all.push(await submit('a'));
       const workers = jobs.work(async ({ summary }) => {
@@ -77,7 +79,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('aaaabababaa');
     });
 
-    it('are kept over a restart, and by jobs without a key as by one key', async () => {
+    it('survive a restart, and count jobs without a key as one key', async () => {
       const all = [await submit('a'), await submit('a'), await submit('b')];
       jobs.clock.advance(1);
       const anonymous = await jobs.submit({ job: { keyId: undefined, summary: '-' } });
@@ -116,7 +118,7 @@ for (const engine of engines) {
       expect(together).to.be.above(2);
     });
 
-    it('are those of groups first, and within a group those of its keys', async () => {
+    it('go to groups first, and within a group to its keys', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'a', 'b']) all.push(await submit(keyId, 'many'));
       for (const keyId of ['c', 'c']) all.push(await submit(keyId, 'one'));
@@ -126,7 +128,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('acbcaa');
     });
 
-    it('let no two groups hold up a third by submitting again and again', async () => {
+    it('let no two groups delay a third by repeated submits', async () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => submit('f')));
       const workers = jobs.work(async ({ summary }) => {
         order.push(String(summary));
@@ -200,7 +202,7 @@ for (const engine of engines) {
       expect(await ask()).to.include({ code: 'too_many_open_jobs' });
     });
 
-    it('go to the keys of a group by their priority, and to other groups as before', async () => {
+    it('go to the keys of a group by priority, and to other groups as before', async () => {
       const all: JobRecord[] = [];
       for (const [keyId, group, priority] of [
         ['l', 'g', 'low'],
@@ -223,7 +225,7 @@ for (const engine of engines) {
       expect(order.join('')).to.match(/^(?:o[a-z]|[a-z]o){3}/);
     });
 
-    it('leave a job that runs alone, and jobs of one key in their order, whatever priority it has now', async () => {
+    it("do not interrupt a running job, and keep the order of one key's jobs at any priority", async () => {
       const first = await submit('a', 'g', 'low');
       const all = [first, await submit('a', 'g', 'low')];
       const workers = jobs.work(async ({ summary }) => {
@@ -236,7 +238,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('abaa');
     });
 
-    it('say where a job stands', async () => {
+    it('report the place of a job', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'b']) all.push(await submit(keyId));
       const positions = () => Promise.all(all.map(({ id }) => jobs.state.jobs.queuePosition(id)));

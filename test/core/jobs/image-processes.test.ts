@@ -1,3 +1,5 @@
+/** Image jobs whose processes are killed at every point. */
+
 import { expect } from 'chai';
 import { engines, type Place } from '../../support/databases/engines.js';
 import { tortureImages } from './image-chaos.js';

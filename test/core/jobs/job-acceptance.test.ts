@@ -1,3 +1,5 @@
+/** Acceptance of jobs: ids, idempotency keys, slots and quotas. */
+
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { Idempotency } from '../../../server/idempotency/idempotency-keys.js';
@@ -34,7 +36,7 @@ for (const engine of engines) {
       expect(done.expiresAt).to.equal((done.finishedAt ?? 0) + 7 * DAY_MS);
     });
 
-    it('gives ids that begin with the time, and go on at random', async () => {
+    it('makes ids that begin with the time and continue at random', async () => {
       const ids = await Promise.all(Array.from({ length: 50 }, async () => (await jobs.submit()).id));
       const [first] = ids as [string];
       const { createdAt } = (await jobs.state.jobs.find(first, 'one')) as JobRecord;
@@ -142,7 +144,7 @@ for (const engine of engines) {
       expect(await jobs.state.jobs.active(kind)).to.equal(1);
     });
 
-    it('answers it as the job stands by then, whatever became of that', async () => {
+    it('returns the job in its current state to a repeated request', async () => {
       const job = await jobs.submit({ idempotency: idempotency('done') });
       const failing = await jobs.submit({ idempotency: idempotency('failing') });
       const gone = await jobs.submit({ idempotency: idempotency('gone') });
@@ -195,7 +197,7 @@ for (const engine of engines) {
       expect(await jobs.state.rateLimits.peek(slot(5))).to.include({ remaining: 4 });
     });
 
-    it('remembers nothing of what it refused: the same key is tried anew', async () => {
+    it('stores nothing of a refusal: the same key is tried anew', async () => {
       const waiting = await jobs.submit({ rateLimit: slot(1) });
       const wish = { rateLimit: slot(1), idempotency: idempotency('k') };
       expect((await jobs.accept(wish)).job).to.equal(undefined);
@@ -209,7 +211,7 @@ for (const engine of engines) {
       expect(accepted.job?.id).not.to.equal(waiting.id);
     });
 
-    it('remembers a key for 24 hours, or as long as it is told, and over a restart', async () => {
+    it('stores a key for 24 hours, or as configured, over restarts', async () => {
       const day = await jobs.submit({ idempotency: idempotency('day') });
       const short = await jobs.submit({ idempotency: idempotency('short', 'cat', { retentionMs: 1_000 }) });
       jobs.clock.advance(999);
@@ -249,7 +251,7 @@ for (const engine of engines) {
       expect(await jobs.used('2026-06-15')).to.equal(3);
     });
 
-    it('takes no slot where the quota is used up, and no quota where the queue is full', async () => {
+    it('takes no slot if the quota is used up, and no quota if the queue is full', async () => {
       await jobs.submit({ quota: { limit: 1 } });
       const over = jobs.accept({ rateLimit: slot(5), quota: { limit: 1 } });
       expect(await rejection(over)).to.include({ code: 'daily_image_limit_reached' });

@@ -1,3 +1,5 @@
+/** What operators see of jobs, and do to them. */
+
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';
@@ -16,7 +18,7 @@ const quota = { limit: 100 };
 const idempotency = (key: string) => ({ scope: 'one', key, fingerprint: key });
 
 for (const engine of engines) {
-  describe(`what operators see of jobs, and do to them, on ${engine.name}`, () => {
+  describe(`administration of jobs on ${engine.name}`, () => {
     let jobs: ImageJobs;
 
     beforeEach(async function () {
@@ -59,7 +61,7 @@ for (const engine of engines) {
       }
     });
 
-    it('lists those that ended, latest first, also what an account joined', async () => {
+    it('lists ended ones, latest first, with those that an account joined', async () => {
       const [done, failed, gone] = [await submit({ job: { owner: 'two' } }), await submit(), await submit()];
       const dedupeKey = 'item';
       const kind = 'extraction' as const;
@@ -93,7 +95,7 @@ for (const engine of engines) {
       expect((await jobs.state.jobs.recentEnds()).image).to.deep.equal({ completed: 0, failed: 0, cancelled: 0 });
     });
 
-    it('says who runs a job, and when they last showed life', async () => {
+    it('shows the worker of a job, and its last heartbeat', async () => {
       const worker = await jobs.open(300);
       const job = await submit();
       jobs.work((_job, signal) => untilAborted(signal), { from: worker });
@@ -106,7 +108,7 @@ for (const engine of engines) {
       expect(await jobs.look(job)).to.include({ attempts: 1 });
     });
 
-    it('shows whose a job is and how it is remembered, and nothing that was asked for', async () => {
+    it('shows the owner and the keys of a job, and not its input', async () => {
       const summary = { platform: 'shop' };
       const kind = 'extraction' as const;
       const asked = { kind, dedupeKey: 'item', summary, input: { link: 'secret' }, requestId: 'req_1' };
@@ -134,7 +136,7 @@ for (const engine of engines) {
       }
     });
 
-    it('shows what a job cost', async () => {
+    it('shows the cost of a job', async () => {
       const job = await submit();
       jobs.work(async () => 'picture', { charge: () => ({ model: 'm', units: 1, usage: { outputTokens: 2 } }) });
       const { finishedAt } = await jobs.ended(job);
@@ -269,7 +271,7 @@ for (const engine of engines) {
       });
     }
 
-    it('read no job that has ended where those that wait are asked for', async () => {
+    it('read no ended job to find waiting ones', async () => {
       const plan = await plansOf((administration) => administration.list({ limit: 100 }));
       expect(plan).to.match(/jobs_(queue|turns|running|joinable)/);
       expect(plan).not.to.match(/Seq Scan on jobs|SCAN jobs/);

@@ -1,3 +1,5 @@
+/** The end of jobs: timeouts, cancellation and cleaning up. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import type { JobsOfOwner } from '../../../core/jobs/administration.js';
@@ -207,7 +209,7 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(completed);
     });
 
-    it('fails a run that takes too long, even one that ignores its signal, and goes on', async () => {
+    it('fails a run that takes too long, even if it ignores its signal, and continues', async () => {
       const job = await jobs.submit({ quota });
       const next = await jobs.submit();
       let signal: AbortSignal | undefined;
@@ -266,7 +268,7 @@ for (const engine of engines) {
       expect(await jobs.look(begun)).to.include({ state: 'queued', attempts: 1 });
     });
 
-    it('keeps what was given for the run no longer than the job is open', async () => {
+    it('keeps data of a run no longer than the job is open', async () => {
       const secret = { job: { input: 'portrait' } };
       const all = [await jobs.submit(secret), await jobs.submit(secret), await jobs.submit(secret)];
       await cancel(all[1] as JobRecord);

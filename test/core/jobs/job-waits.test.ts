@@ -1,3 +1,5 @@
+/** Waits for the end of jobs, over several nodes. */
+
 import { expect } from 'chai';
 import { engines } from '../../support/databases/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
@@ -37,7 +39,7 @@ for (const engine of engines) {
       expect(await jobs.state.jobs.waitFor(done.id, 'one', { timeoutMs })).to.deep.equal(await jobs.look(done));
     });
 
-    it('hears of a job that another node ends, be it one that says so or not', async () => {
+    it('ends when another node ends the job, with or without a notification', async () => {
       const other = await jobs.open();
       const job = await jobs.submit();
       const wait = jobs.state.jobs.waitFor(job.id, 'one', { timeoutMs });
@@ -45,7 +47,7 @@ for (const engine of engines) {
       expect(await wait).to.include({ state: 'completed', result: 'picture' });
     });
 
-    it('gives the job as it is when the time is over', async () => {
+    it('returns the current job after the timeout', async () => {
       const job = await jobs.submit();
       expect(await jobs.state.jobs.waitFor(job.id, 'one', { timeoutMs: 5 })).to.include({ state: 'queued' });
     });

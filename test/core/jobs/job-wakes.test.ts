@@ -1,3 +1,5 @@
+/** Wake-ups of waiters without polls. */
+
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -121,7 +123,7 @@ async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<W
 }
 
 for (const engine of engines) {
-  describe(`wake-ups of those who wait for jobs on ${engine.name}, with nobody polling`, () => {
+  describe(`wake-ups of waiters for jobs on ${engine.name}, without polls`, () => {
     let jobs: WakeJobs;
     let state: State;
 
@@ -167,7 +169,7 @@ for (const engine of engines) {
         });
     }
 
-    it('wake nobody who waits for another job', async () => {
+    it('do not wake waiters for another job', async () => {
       await untilListening(state);
       const [job, other] = [await jobs.submit(state), await jobs.submit(state)];
       let over = false;
@@ -187,7 +189,7 @@ for (const engine of engines) {
       expect(await inTime(wait.over)).to.include({ id: job.id, state: 'cancelled' });
     });
 
-    it('wake all whose jobs expire at the same time', async () => {
+    it('wake all waiters whose jobs expire at the same time', async () => {
       await untilListening(state);
       const all = [await jobs.submit(state), await jobs.submit(state), await jobs.submit(state)];
       const waits: Wait[] = [];

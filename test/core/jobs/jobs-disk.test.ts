@@ -1,3 +1,5 @@
+/** Durable jobs on a full disk, and beside a locked database. */
+
 import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
@@ -58,7 +60,7 @@ describe('durable jobs in a folder that has troubles', () => {
     });
   }
 
-  it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
+  it('are refused on a full disk without a slot, and keep a running result until there is room', async () => {
     let finish: (() => void) | undefined;
     jobs.work({
       kind: 'extraction',

@@ -1,3 +1,5 @@
+/** Jobs whose processes are killed. */
+
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
@@ -73,7 +75,7 @@ for (const engine of engines) {
       });
     }
 
-    it('leave alone what was completed when the process was killed', async () => {
+    it('keep what was completed when the process was killed', async () => {
       const job = await accept('killed', { ms: 5, killAt: 'after' });
       await (await start()).ended;
       await start();
@@ -124,7 +126,7 @@ for (const engine of engines) {
       expect(await look(job)).to.deep.equal(done);
     });
 
-    it('fail a job that kills each process it runs in, and neither its neighbours nor those behind it', async () => {
+    it('fail a job that kills each of its processes, and neither its neighbours nor later ones', async () => {
       const before = await accept('before', { ms: 400 });
       const poison = await accept('poison', { ms: 20, killAt: 'end', killInRun: 0 });
       const others: JobRecord[] = [];

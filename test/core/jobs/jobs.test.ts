@@ -1,3 +1,5 @@
+/** Durable jobs on both engines: order, slots, leases and results. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { openDatabase } from '../../../core/database/database.js';
@@ -67,7 +69,7 @@ for (const engine of engines) {
       }
     }
 
-    it('writes down what it accepts, and shows it to its owner alone', async () => {
+    it('stores what it accepts, and shows it to its owner alone', async () => {
       const { job, active, slot } = await acceptJob(state.jobs, { job: newJob('a') });
       expect(slot).to.equal(undefined);
       expect(active).to.equal(1);
@@ -94,7 +96,7 @@ for (const engine of engines) {
       expect(await (await node()).jobs.find(id, 'one')).to.deep.equal(job);
     });
 
-    it('takes exactly the slots there are of many requests at once, over two nodes and beside the window itself', async () => {
+    it('takes exactly the free slots for many simultaneous requests, over two nodes and beside the window', async () => {
       const other = await node();
       const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 15 } as const;
       const answers = await Promise.all(
@@ -189,7 +191,7 @@ for (const engine of engines) {
       expect((await accept('same')).id).not.to.equal(id);
     });
 
-    it('never cancels a job that somebody joins at that moment', async () => {
+    it('never cancels a job that another request joins at that moment', async () => {
       const other = await node();
       for (let round = 0; round < 20; round += 1) {
         const { id } = await accept(`round ${round}`);
@@ -245,7 +247,7 @@ for (const engine of engines) {
       expect(second).to.include({ state: 'queued' });
     });
 
-    it('runs jobs in the order of their acceptance, and keeps what they return', async () => {
+    it('runs jobs in the order of their acceptance, and keeps their results', async () => {
       const order: unknown[] = [];
       const jobs: JobRecord[] = [];
       for (let index = 0; index < 20; index += 1) jobs.push(await accept(`${index}`, { input: index }));
@@ -263,7 +265,7 @@ for (const engine of engines) {
       expect(await state.jobs.active(kind)).to.equal(0);
     });
 
-    it('begins what is accepted while the workers wait, here and on another node', async () => {
+    it('starts accepted jobs while the workers wait, here and on another node', async () => {
       const other = await node();
       work(async () => 'ran', { from: other });
       expect(await ended(await accept('there'))).to.include({ result: 'ran' });
@@ -271,7 +273,7 @@ for (const engine of engines) {
       expect(await ended(await accept('here'))).to.include({ result: 'ran' });
     });
 
-    it('runs what it accepts, and what waits, as soon as there is a slot for it', async () => {
+    it('starts accepted and waiting jobs as soon as a slot is free', async () => {
       // Nobody looks by himself before the test is over.
       const patient = await node({ jobPollMs: DAY_MS });
       const gate = Promise.withResolvers<void>();
@@ -294,7 +296,7 @@ for (const engine of engines) {
     });
 
     if (engine.name === 'postgres')
-      it('runs what was accepted while all slots were taken, and committed after one was freed', async () => {
+      it('starts a job that was accepted while all slots were taken, and committed after one was freed', async () => {
         // Nobody looks by himself before the test is over.
         const patient = await node({ jobPollMs: DAY_MS });
         const observer = new pg.Client({ connectionString: place.databaseUrl });
@@ -330,7 +332,7 @@ for (const engine of engines) {
       expect((await ended(failing)).error).to.include({ message: text, platform: text });
     });
 
-    it('keeps of a failure what is for clients', async () => {
+    it('stores the public part of a failure', async () => {
       const attempts = [{ method: 'page', outcome: 'bot_check', ms: 12 }];
       const told = await accept('told');
       const fault = await accept('fault');
@@ -484,7 +486,7 @@ for (const engine of engines) {
       expect(begun.size).to.equal(2);
     });
 
-    it('gives a job to another when its worker shows no life, and refuses what that one says later', async () => {
+    it('passes a job on when its worker has no heartbeat, and refuses late results', async () => {
       const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let finishLate: (() => void) | undefined;
@@ -513,7 +515,7 @@ for (const engine of engines) {
       expect(await ended(job)).to.include({ state: 'completed', result: 'in time', attempts: 3 });
     });
 
-    it('aborts a run whose job was given to another', async () => {
+    it('aborts a run whose job was passed on', async () => {
       const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let signal: AbortSignal | undefined;
@@ -539,7 +541,7 @@ for (const engine of engines) {
       }
     });
 
-    it('keeps the lease of a run that lasts longer, whatever the wall clock does', async () => {
+    it('keeps the lease of a longer run at any wall clock', async () => {
       const nodes = await Promise.all([node({ processLeaseMs: 1_200 }), node({ processLeaseMs: 1_200 })]);
       const job = await accept('a');
       let runs = 0;

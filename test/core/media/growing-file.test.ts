@@ -1,3 +1,5 @@
+/** A file that is read while it grows. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -21,7 +23,7 @@ describe('a file that is read while it grows', () => {
     return Buffer.concat(chunks).toString();
   }
 
-  it('gives everybody all of it, whenever they come', async () => {
+  it('gives every reader the whole file at any time', async () => {
     const early = read(file.follow());
     await file.append(Buffer.from('one '));
     const later = read(file.follow());
@@ -52,7 +54,7 @@ describe('a file that is read while it grows', () => {
     expect(Buffer.concat(received).equals(Buffer.concat(pieces))).to.equal(true);
   });
 
-  it('passes a failure on behind what there is', async () => {
+  it('reports a failure after the bytes before it', async () => {
     const chunks = file.follow()?.[Symbol.asyncIterator]();
     await file.append(Buffer.from('one'));
     expect(Buffer.from((await chunks?.next())?.value).toString()).to.equal('one');

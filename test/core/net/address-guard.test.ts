@@ -1,3 +1,5 @@
+/** The address guard: literals, names and trusted origins. */
+
 import { expect } from 'chai';
 import { createAddressGuard, isPublicAddress } from '../../../core/net/egress.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
@@ -104,7 +106,7 @@ describe('address guard', () => {
     });
   }
 
-  it('takes for an address only what is spelled as one', () => {
+  it('accepts only the spelling of an address', () => {
     for (const text of [
       '',
       '8.8.8',
@@ -124,7 +126,7 @@ describe('address guard', () => {
   describe('trusted origins', () => {
     const trusting = createAddressGuard({ trustedOrigins: ['http://127.0.0.1:9000', 'https://Files.LAN/'] });
 
-    it('are let through exactly as named', () => {
+    it('are accepted exactly as configured', () => {
       for (const text of [
         'http://127.0.0.1:9000/a',
         'http://0x7f.1:9000/a',
@@ -152,7 +154,7 @@ describe('address guard', () => {
       expect(refusal(() => guard.checkUrl(url))?.code).to.equal('upstream_refused');
     });
 
-    it('cover one port and one scheme of their host, whoever names them', () => {
+    it('cover one port and one scheme of their host', () => {
       const named = ['http://10.0.0.5:8080', 'https://vendor.example:8443', 'http://box.lan'];
       const others = [
         'http://10.0.0.5:8081/',
@@ -189,7 +191,7 @@ describe('address guard', () => {
   describe('names', () => {
     const answering = (...addresses: string[]) => createAddressGuard({ resolve: async () => addresses });
 
-    it('give all their addresses where all are public', async () => {
+    it('return all their addresses if all are public', async () => {
       const found = await answering('93.184.216.34', '2606:4700::6810:84e5').addresses('example.com');
       expect(found).to.deep.equal(['93.184.216.34', '2606:4700::6810:84e5']);
     });
@@ -202,14 +204,14 @@ describe('address guard', () => {
       ['93.184.216.34', '::ffff:93.184.216.34'],
       ['93.184.216.34', 'not an address'],
     ]) {
-      it(`are refused where they lead to ${mixed.join(' and ')}`, async () => {
+      it(`are refused if they resolve to ${mixed.join(' and ')}`, async () => {
         const error = await rejection(answering(...mixed).addresses('rebind.example'));
         expect(error).to.include({ code: 'upstream_refused', retryable: false });
         expect(String(error)).not.to.match(/\d{2}/);
       });
     }
 
-    it('are not looked up where they are literals', async () => {
+    it('are not resolved if they are literals', async () => {
       const failing = createAddressGuard({ resolve: () => expect.fail('was asked') });
       expect(await failing.addresses('8.8.8.8')).to.deep.equal(['8.8.8.8']);
       expect(await failing.addresses('[2606:4700::1]')).to.deep.equal(['2606:4700::1']);
@@ -217,14 +219,14 @@ describe('address guard', () => {
       expect(await rejection(failing.addresses('::1'))).to.include({ code: 'upstream_refused' });
     });
 
-    it('without an address are an error that keeps its cause', async () => {
+    it('without an address are an error with its cause', async () => {
       expect(await rejection(answering().addresses('example.com'))).to.include({ code: 'upstream_error' });
       const cause = Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
       const failing = createAddressGuard({ resolve: () => Promise.reject(cause) });
       expect(await rejection(failing.addresses('example.com'))).to.include({ code: 'upstream_error', cause });
     });
 
-    it('are given up in time where name servers are silent', async () => {
+    it('time out if name servers are silent', async () => {
       let given: AbortSignal | undefined;
       const silent = createAddressGuard({
         resolve: (_name, signal) => {

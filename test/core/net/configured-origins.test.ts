@@ -1,3 +1,5 @@
+/** Private servers that an operator configures for one entry. */
+
 import { expect } from 'chai';
 import { createGateway, definePlugin, type Gateway, type HttpClient, type Plugin } from 'mediagate';
 import { Type } from 'mediagate/plugin';

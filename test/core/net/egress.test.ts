@@ -1,3 +1,5 @@
+/** HTTP through an egress proxy. */
+
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -142,7 +144,7 @@ describe('http through an egress proxy', () => {
     expect(seen.map(({ target }) => target)).to.deep.equal([`${trusted}/x`]);
   });
 
-  it('trusted origins of this machine do not: the proxy would look for them on its own', async () => {
+  it('bypasses the proxy for trusted origins of this machine', async () => {
     const here = await startOrigin((_request, response) => response.end('here'));
     servers.push(here);
     const named = here.origin.replace('127.0.0.1', 'localhost');
@@ -182,7 +184,7 @@ describe('http through an egress proxy', () => {
     expect(error).to.include({ code: 'upstream_error' });
   });
 
-  it('a proxy that is away, silent or no proxy ends like an origin that is', async () => {
+  it('ends like for an unavailable origin if the proxy is unavailable, silent or none', async () => {
     const gone = await startRawOrigin(() => {});
     await gone.close();
     const silent = await startRawOrigin(() => {});
@@ -204,7 +206,7 @@ describe('http through an egress proxy', () => {
     }
   });
 
-  it('is refused where it is no http URL, without quoting it', () => {
+  it('refuses a proxy that is no http URL, without quoting it', () => {
     for (const url of [
       'socks5://user:hunter2@proxy:1080',
       'user:hunter2@proxy:3128',

@@ -1,3 +1,5 @@
+/** Bodies of HTTP answers: codings, caps and bombs. */
+
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';
@@ -72,7 +74,7 @@ describe('http bodies', () => {
   });
 
   for (const [coding, body] of Object.entries(CODED)) {
-    it(`come decoded from ${coding}`, async () => {
+    it(`are decoded from ${coding}`, async () => {
       answer = { coding, body };
       const { body: whole } = await client.request({ url: server.origin });
       expect(page.equals(whole)).to.equal(true);
@@ -82,7 +84,7 @@ describe('http bodies', () => {
     });
   }
 
-  it('come decoded from a deflate without its header', async () => {
+  it('are decoded from a deflate without its header', async () => {
     answer = { coding: 'deflate', body: deflateRawSync(page) };
     expect(page.equals((await client.request({ url: server.origin })).body)).to.equal(true);
   });
@@ -108,7 +110,7 @@ describe('http bodies', () => {
     }
   });
 
-  it('are capped at 8 MiB where nothing else is said, and by the face whatever is said', async () => {
+  it('are capped at 8 MiB by default, and by the scoped client in any case', async () => {
     answer = { body: Buffer.alloc(8 * MEBIBYTE + 1) };
     expect(await rejection(client.request({ url: server.origin }))).to.include({ code: 'upstream_error' });
     expect((await client.request({ url: server.origin, maxBytes: 9 * MEBIBYTE })).body).to.have.length(
@@ -126,7 +128,7 @@ describe('http bodies', () => {
     await closed;
   });
 
-  it('that cannot be read leave the status to whoever wants no more, and close their connection', async () => {
+  it('that cannot be read leave the status readable, and close their connection', async () => {
     const unreadable: (typeof answer)[] = [
       { body: Buffer.alloc(0), announced: 9 * MEBIBYTE },
       { body: page, coding: 'utf-8' },

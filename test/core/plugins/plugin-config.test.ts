@@ -1,3 +1,5 @@
+/** plugins.config.json: variables, conditions and paths. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -17,7 +19,7 @@ describe('plugins.config.json', () => {
     return readPluginConfig(file, environment).catch((error: Error) => error.message);
   }
 
-  it('resolves the environment and relative paths, and leaves out what is not set', async () => {
+  it('resolves the environment and relative paths, and omits unset values', async () => {
     const entries = await read(
       {
         plugins: [
@@ -50,7 +52,7 @@ describe('plugins.config.json', () => {
     ]);
   });
 
-  it('says which variable enables an entry, and where an option is after others were left out', async () => {
+  it('names the variable that enables an entry, and where an option is after others were omitted', async () => {
     const [entry] = (await read(
       {
         plugins: [
@@ -71,7 +73,7 @@ describe('plugins.config.json', () => {
     });
   });
 
-  it('switches entries on and off by what the environment has', async () => {
+  it('enables and disables entries by the environment', async () => {
     const plugins = [
       { use: 'model', enabled: { $env: 'MODEL_URL' } },
       { use: 'on', enabled: true },
@@ -86,7 +88,7 @@ describe('plugins.config.json', () => {
     expect(await enabled({ MODEL_URL: '' })).to.deep.equal([false, true, false]);
   });
 
-  it('says what takes the place of other conditions', async () => {
+  it('states what replaces other conditions', async () => {
     const variable = { $env: 'X' };
     for (const wrong of [
       { $env: 1 },

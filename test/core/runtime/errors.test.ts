@@ -1,3 +1,5 @@
+/** GatewayError and its codes. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 

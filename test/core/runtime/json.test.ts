@@ -1,3 +1,5 @@
+/** Paths in JSON values. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {

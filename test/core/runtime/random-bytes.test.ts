@@ -1,8 +1,10 @@
+/** Random bytes, drawn in batches. */
+
 import { expect } from 'chai';
 import { drawRandomBytes } from '../../../core/runtime/time.js';
 
 describe('random bytes', () => {
-  it('gives as many as are wanted, and none of them twice, over many batches', () => {
+  it('returns the requested number, and none twice, over many batches', () => {
     const drawn = Array.from({ length: 5_000 }, (_, index) => drawRandomBytes(index % 2 === 0 ? 16 : 12));
     expect(drawn.every(({ length }, index) => length === (index % 2 === 0 ? 16 : 12))).to.equal(true);
     const ranges = drawn.map(({ buffer, byteOffset, length }) => ({

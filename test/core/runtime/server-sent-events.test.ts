@@ -1,4 +1,5 @@
-// The writer of server-sent events: the bytes of an event, and the comments of a stream that waits.
+/** The writer of server-sent events: the bytes of an event, and the comments of a stream that waits. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { encodeEvent, encodeLongEvent, encodeTypedEvent, withKeepAlive } from '../../../core/runtime/index.js';

@@ -1,3 +1,5 @@
+/** Files on the local disk. */
+
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -98,7 +100,7 @@ describe('files on disk', () => {
     later.close();
   });
 
-  it('is for its owner alone, and sweeps up what a crash left', async () => {
+  it('is readable by its owner alone, and removes what a crash left', async () => {
     await files.write({ name: 'a.txt', contentType: 'text/plain', body: Buffer.from('x') });
     expect((await stat(folder)).mode & 0o777).to.equal(0o700);
     expect((await stat(path.join(folder, 'a.txt'))).mode & 0o777).to.equal(0o600);

@@ -1,3 +1,5 @@
+/** Files in an object store, also with a failing store. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -154,7 +156,7 @@ describe('files in an object store', () => {
     expect(await content(part)).to.deep.equal(body.subarray(8_388_000, 8_389_001));
   });
 
-  it('throws away a large upload that breaks off, and makes it anew', async () => {
+  it('discards a large upload that breaks off, and starts it anew', async () => {
     const node = await open();
     proxy.setFault(({ query }) => (query.includes('partNumber=2') ? 403 : undefined));
     const body = randomBytes(10_000_000);
@@ -183,7 +185,7 @@ describe('files in an object store', () => {
     'redirect',
   ];
   for (const fault of FAULTS) {
-    it(`keeps what it is given while the store fails (${fault}), and brings it there afterwards`, async () => {
+    it(`keeps files while the store fails (${fault}), and uploads them afterwards`, async () => {
       const node = await open({ timeoutMs: 1_000 });
       proxy.setFault(({ method }) => (method === 'PUT' ? fault : undefined));
       const names = ['one.png', 'two.png', 'three.png'];
@@ -211,7 +213,7 @@ describe('files in an object store', () => {
     });
   }
 
-  it('brings what a process has left on the disk, though it ended while the store was away', async () => {
+  it('uploads what an ended process left on the disk', async () => {
     proxy.setFault(() => 'reset');
     const first = await open();
     await write(first, 'left.png');
@@ -223,7 +225,7 @@ describe('files in an object store', () => {
     expect(await sourceOf(second, 'left.png')).to.equal('objstore_s3');
   });
 
-  it('lets nobody wait for a store that is known to be away', async () => {
+  it('does not wait for a store that is known to be unavailable', async () => {
     const node = await open({ timeoutMs: 200 });
     proxy.setFault(() => 'hang');
     await write(node, 'first.png');
@@ -392,7 +394,7 @@ describe('files in an object store', () => {
     expect((await content(await node.files.read('there.png'))).toString()).to.equal('there.png');
   });
 
-  it('has what is damaged on the disk from the store, and tells of the damage where it is nowhere whole', async () => {
+  it("replaces a damaged file by the store's, and reports damage if no copy is whole", async () => {
     const node = await open({ pollMs: 600_000 });
     await write(node, 'whole.png');
     for (const name of ['whole.png', 'broken.png']) await writeFile(path.join(parent, 'a', name), 'half of it');
@@ -404,7 +406,7 @@ describe('files in an object store', () => {
     expect((await content(await node.files.read('broken.png'))).toString()).to.equal('broken.png');
   });
 
-  it('cuts off what the store gives whole with other bytes than it was given, and logs which file that is', async () => {
+  it('cuts what the store returns with other bytes, and logs the file', async () => {
     const node = await open();
     const body = randomBytes(300_000);
     await write(node, 'there.png', body);
@@ -420,7 +422,7 @@ describe('files in an object store', () => {
     expect(node.logger.lines.map(({ message }) => message)).to.include('a stored file is damaged');
   });
 
-  it('asks again where a failure may pass, and says so where a file breaks off', async () => {
+  it('retries temporary failures, and reports a file that breaks off', async () => {
     const node = await open();
     const body = randomBytes(100_000);
     await write(node, 'there.png', body);
@@ -464,7 +466,7 @@ describe('files in an object store', () => {
     });
   }
 
-  it('repeats nothing of what a store says where it should say that an upload is complete', async () => {
+  it("hides the store's own text when an upload is not confirmed", async () => {
     const node = await open({ timeoutMs: 30_000, pollMs: 600_000 });
     const body = 'Secret words, AWSAccessKeyId=S3RVER';
     proxy.setFault(({ method, query }) =>
@@ -485,7 +487,7 @@ describe('files in an object store', () => {
     await until(() => proxy.open === 0);
   });
 
-  it('removes what is over, and nothing else, also where a sweep breaks off', async () => {
+  it('removes expired files, and no others, also if a sweep breaks off', async () => {
     const clock = createMovingClock();
     const node = await open({ clock, pollMs: 600_000 });
     const expiresAt = new Date(clock.now() + 60_000);

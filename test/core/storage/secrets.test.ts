@@ -1,3 +1,5 @@
+/** Secrets on disk. */
+
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -29,7 +31,7 @@ describe('secrets on disk', () => {
     expect((await stat(path.join(folder, 'pepper'))).mode & 0o777).to.equal(0o600);
   });
 
-  it('does not replace a secret that was cut short, nor accept a name that is a path', async () => {
+  it('does not replace a truncated secret, nor accept a path as a name', async () => {
     await loadSecret(dataDir, 'pepper');
     const file = path.join(dataDir, 'secrets', 'pepper');
     await chmod(file, 0o600);
@@ -40,7 +42,7 @@ describe('secrets on disk', () => {
     }
   });
 
-  it('closes to others what was opened to them, and names it', async () => {
+  it('restricts files that were readable by others, and names them', async () => {
     const made = await loadSecret(dataDir, 'pepper');
     await loadSecret(dataDir, 'links');
     const file = path.join(dataDir, 'secrets', 'pepper');

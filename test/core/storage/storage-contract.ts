@@ -1,3 +1,5 @@
+/** What every storage must do; each storage's test calls it. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { Clock, Storage, StoredBody } from '../../../core/contracts/services.js';
@@ -36,7 +38,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
 
     afterEach(() => opened?.close());
 
-    it('gives back what was written, whole and in ranges', async () => {
+    it('returns what was written, whole and in ranges', async () => {
       const files = await open(systemClock);
       const body = randomBytes(200_000);
       await files.write({ name: 'a-b_C.png', contentType: 'image/png', body });
@@ -106,7 +108,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
       expect((await content(await files.read('same.txt'))).toString()).to.equal('second');
     });
 
-    it('deletes, and does not mind what is not there', async () => {
+    it('deletes, and accepts a missing file', async () => {
       const files = await open(systemClock);
       await files.write({ name: 'gone.txt', contentType: 'text/plain', body: Buffer.from('x') });
       await files.delete('gone.txt');

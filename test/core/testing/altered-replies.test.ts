@@ -1,3 +1,5 @@
+/** Replies that the kit alters: reassembly, pruning and another item. */
+
 import { expect } from 'chai';
 import { withDecoys } from '../../../core/testing/decoys.js';
 import type { Exchange } from '../../../core/testing/index.js';
@@ -23,7 +25,7 @@ describe('replies taken apart', () => {
     '<script type="application/json">[{"text":"{\\"inner\\":[1]}"}]</script><script>if (a) {b()}</script></body></html>',
   ].join('\n');
 
-  it('come together again as they were', () => {
+  it('are reassembled unchanged', () => {
     const reply = takeApart(exchangeOf(page));
     const texts = reply.parts.map(({ text }) => text);
     expect(putTogether(reply, texts).body.toString()).to.equal(page);
@@ -35,7 +37,7 @@ describe('replies taken apart', () => {
     expect(reply.parts.filter(({ kind }) => kind === 'tag')).to.have.length(2);
   });
 
-  it('are pruned alike with the same seed, and all of them in time', () => {
+  it('are pruned alike with the same seed, all in time', () => {
     const reply = takeApart(exchangeOf(page));
     const prunings = (first: number) =>
       Array.from({ length: 300 }, (_, index) =>
@@ -53,7 +55,7 @@ describe('replies taken apart', () => {
     }
   });
 
-  it('say what was put in the place of something else', () => {
+  it('list what was replaced', () => {
     const reply = takeApart(exchangeOf('{"views":51234}'));
     const spoiled = Array.from({ length: 100 }, (_, seed) => pruneReply(reply, seededRandom(seed * 7919)));
     for (const { exchange, spoils } of spoiled) {
@@ -101,7 +103,7 @@ describe('another item', () => {
     expect(body).to.include('f("x", {"other_page":{"name":"alias","n":600},"page":{"name":"alias","n":500}});');
   });
 
-  it('is linked at the end of a page that has no data', () => {
+  it('is linked at the end of a page without data', () => {
     const { decoys, body } = decoyed(
       `<html><head><meta property="og:url" content="/${ID}"></head><p>51,234 likes</p></html>`,
     );
@@ -110,7 +112,7 @@ describe('another item', () => {
     expect(body.match(/<meta/g)).to.have.length(1);
   });
 
-  it('is nowhere where a reply does not name the item', () => {
+  it('does not exist if a reply does not name the item', () => {
     const { decoys, body } = decoyed('<html><p>nothing</p></html>');
     expect([decoys, body]).to.deep.equal([0, '<html><p>nothing</p></html>']);
   });

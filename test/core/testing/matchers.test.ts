@@ -1,3 +1,5 @@
+/** Matchers of the testing kit. */
+
 import { expect } from 'chai';
 import {
   absent,
@@ -31,7 +33,7 @@ describe('matchers', () => {
     ['present', present, [null, 0, ''], [undefined]],
   ];
   for (const [name, expected, fits, differs] of pairs) {
-    it(`tells ${name}`, () => {
+    it(`reports ${name}`, () => {
       for (const value of fits) expect(compare(expected, value), JSON.stringify(value)).to.deep.equal([]);
       for (const value of differs) expect(compare(expected, value), JSON.stringify(value)).to.have.length.at.least(1);
     });

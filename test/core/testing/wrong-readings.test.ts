@@ -1,3 +1,5 @@
+/** Readings of replies that find the item, or only seem to. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -49,7 +51,7 @@ function result(item: Item, count = views(item), id: string = ID): Extraction {
   return extraction(id, asString(item.title), count);
 }
 
-describe('the testing kit, of readings of replies', () => {
+describe('the testing kit for readings of replies', () => {
   let folder: InventedPackage;
 
   before(() => {
@@ -85,12 +87,12 @@ describe('the testing kit, of readings of replies', () => {
     return [await problem(TAKES, all), await problem(SURVIVES, all)] as const;
   };
 
-  it('pass where the item is found by its id', async () => {
+  it('passes if the item is found by its id', async () => {
     const right = listing((items) => result(own(items)));
     expect(await both(right)).to.deep.equal(['', '']);
   });
 
-  it('fail where the first of a list is taken', async () => {
+  it('fails if the first of a list is taken', async () => {
     const [takes, survives] = await both(listing(([first = {}]) => result(first)));
     expect(takes).to.match(/another item beside it: took 61234 from it/);
     expect(survives).to.match(/seed \d+ .*: data\.metrics\.views became 98765/);
@@ -130,7 +132,7 @@ describe('the testing kit, of readings of replies', () => {
     );
   });
 
-  it('fail where another item beside it is taken for a change of the platform', async () => {
+  it('fails if another item beside it is taken for a change of the platform', async () => {
     const alone = listing((items) => {
       if (items.length > 2) throw new GatewayError('upstream_changed', 'The list is longer than ever.');
       return result(own(items));
@@ -161,13 +163,13 @@ describe('the testing kit, of readings of replies', () => {
     }
   });
 
-  it('fail where no reply bears the item, unless the sample says why', async () => {
+  it('fails if no reply has the item, unless the sample explains it', async () => {
     const only = listing(([first = {}]) => result(first));
     expect(await problem(TAKES, checks(only, 'nameless'))).to.match(/no reply bears kL9mN2pQ4r/);
     expect(await problem(TAKES, checks(only, 'nameless', { noDecoys: 'Replies name nothing.' }))).to.equal('');
   });
 
-  it('take no time where a plugin waits', async () => {
+  it('takes no time if a plugin waits', async () => {
     let waits = 0;
     const patient = listing(async (items, { clock }) => {
       const item = own(items);

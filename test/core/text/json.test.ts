@@ -1,3 +1,5 @@
+/** Members of JSON bodies, replaced byte by byte. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type JsonValue, replaceFields } from 'mediagate/plugin';
@@ -10,19 +12,19 @@ const changed = (text: string, changes: Changes) =>
 const sorted = (members: Iterable<[string, unknown]>) => [...members].sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe('replaceMembers', () => {
-  it('gives a member its new value where it stands and leaves every other byte alone', () => {
+  it('replaces a member in place and leaves every other byte unchanged', () => {
     const body = '{ "id" : 12345678901234567890, "model":"m-5.5" ,\n\t"x":[1, 2],"temperature":1.0 }\n';
     expect(changed(body, { model: 'vendor/one' })).to.equal(
       '{ "id" : 12345678901234567890, "model":"vendor/one" ,\n\t"x":[1, 2],"temperature":1.0 }\n',
     );
   });
 
-  it('adds what is not there, also to an empty object', () => {
+  it('adds a missing member, also to an empty object', () => {
     expect(changed('{"a":1 }', { b: { c: true }, d: null })).to.equal('{"a":1 ,"b":{"c":true},"d":null}');
     expect(changed(' { } ', { b: 'x' })).to.equal(' { "b":"x"} ');
   });
 
-  it('takes a member away with one of its commas', () => {
+  it('removes a member with one of its commas', () => {
     expect(changed('{"a":1,"b":2,"c":3}', { a: undefined })).to.equal('{"b":2,"c":3}');
     expect(changed('{"a":1,"b":2,"c":3}', { b: undefined })).to.equal('{"a":1,"c":3}');
     expect(changed('{"a":1,"b":2,"c":3}', { c: undefined })).to.equal('{"a":1,"b":2}');
@@ -32,7 +34,7 @@ describe('replaceMembers', () => {
     expect(changed('{ "a":1 , "b":2 }', { a: undefined, b: undefined, c: 3 })).to.equal('{  "c":3}');
   });
 
-  it('looks at the top level alone, and at names alone', () => {
+  it('reads names of the top level alone', () => {
     const body = '{"messages":[{"model":"inner","content":"say \\"model\\": \\\\"}],"kind":"model","model":"m"}';
     expect(changed(body, { model: 'v' })).to.equal(body.replace('"m"}', '"v"}'));
   });
@@ -58,13 +60,13 @@ describe('replaceMembers', () => {
     }
   });
 
-  it('gives back the very bytes where there is nothing to change', () => {
+  it('returns the same bytes if nothing changes', () => {
     const body = Buffer.from('{"a":1}');
     expect(replaceFields(body, {})).to.equal(body);
     expect(replaceFields(body, { b: undefined })).to.equal(body);
   });
 
-  it('refuses what is no object, a byte order mark included', () => {
+  it('refuses everything but an object, a byte order mark included', () => {
     for (const text of [
       '',
       '[]',

@@ -1,3 +1,5 @@
+/** Checks of upstreams. */
+
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { type CheckedUpstream, createGateway, type Gateway } from 'mediagate';
@@ -139,7 +141,7 @@ describe('checks of an upstream', () => {
     });
   }
 
-  it('says why there is no answer, without secrets', async () => {
+  it('explains a failure without secrets', async () => {
     const words = `Loading model ${KEY}`;
     const [loading] = await check(json(503, { error: { code: 503, message: words, type: 'unavailable_error' } }));
     expect(loading).to.include({

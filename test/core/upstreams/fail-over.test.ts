@@ -1,3 +1,5 @@
+/** Fail-over between upstreams. */
+
 import { expect } from 'chai';
 import { GatewayError, systemClock } from 'mediagate';
 import { createFailOver, retryAfterSeconds, type TryConsequence, TryFailure } from 'mediagate/plugin';
@@ -40,19 +42,19 @@ describe('failing over', () => {
     expect((await asked(['a', 'b', 'c', 'd', 'e'], always)).order).to.equal('a b c d e');
   });
 
-  it('asks nobody, somebody else, or the same one again, as the failure says', async () => {
+  it('asks none, another, or the same upstream again, depending on the failure', async () => {
     expect((await asked(['a', 'b'], [failure('nowhere')])).order).to.equal('a');
     expect((await asked(['a'], [failure('elsewhere')])).order).to.equal('a');
     expect((await asked(['a', 'b'], [failure('elsewhere')])).order).to.equal('a b');
     expect((await asked(['a', 'b'], [failure('here')])).order).to.equal('a a');
   });
 
-  it('ends with what else is thrown, as it is', async () => {
+  it('rethrows other errors unchanged', async () => {
     const stray = new Error('stray');
     expect(await asked(['a', 'b'], [stray])).to.deep.equal({ order: 'a', end: stray });
   });
 
-  it('does not wait past the time there is, nor for a caller who leaves', async () => {
+  it('does not wait beyond the deadline, nor for a caller who leaves', async () => {
     const failOver = createFailOver({ upstreams: ['a'], clock: systemClock });
     const work = () => Promise.reject(failure('anywhere', true, 30));
     const error = await rejection(failOver.run({ budgetMs: 20_000, signal, work }));
@@ -220,7 +222,7 @@ describe('failing over', () => {
     expect(await restOf(), 'after a success').to.equal(10_000);
   });
 
-  it('tells its caller to wait for a minute at the most, and tries the upstream for another caller', async () => {
+  it('asks its caller to wait for a minute at most, and tries the upstream for another', async () => {
     for (const [asked, told] of [
       [30, 30],
       [60, 60],
@@ -422,7 +424,7 @@ describe('failing over', () => {
     expect(calls).to.equal(1);
   });
 
-  it('tells how long an upstream asks to wait', () => {
+  it('reports the wait that an upstream asks for', () => {
     const now = Date.parse('2026-06-15T12:00:00Z');
     const asked = (headers: Record<string, string>) => retryAfterSeconds({ headers }, now);
     expect(asked({})).to.equal(undefined);

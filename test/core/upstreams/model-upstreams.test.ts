@@ -1,3 +1,5 @@
+/** Upstreams of model vendors: configuration and choice. */
+
 import { expect } from 'chai';
 import { createUpstreams, GatewayError, openaiError, openaiUsage, resumeBody, TryFailure } from 'mediagate/plugin';
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';

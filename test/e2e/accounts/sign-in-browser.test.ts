@@ -1,3 +1,5 @@
+/** Sign-in with a real browser. */
+
 import { expect } from 'chai';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { chromiumFor } from '../../support/browser/chromium.js';
@@ -65,7 +67,7 @@ describe('signing in with a real browser', () => {
     expect(await page.evaluate(() => document.cookie)).to.equal('');
   });
 
-  it('is not ended, nor used, by a page of somebody else', async () => {
+  it("is neither ended nor used by another site's page", async () => {
     const hostile = await startHostileSite(gateway.url);
     const answers: number[] = [];
     page.on('response', (response) => {

@@ -1,3 +1,5 @@
+/** The browser of a running gateway. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -107,7 +109,7 @@ describe('the browser of the real process', () => {
     }
   });
 
-  it('finds the product where plain requests meet a wall, and names the wall where it meets it too', async () => {
+  it('finds the product where plain requests meet a wall, and reports a wall that it meets itself', async () => {
     const { key } = await start();
     proxy.setAnswer(shop((request) => ({ headers: HTML, body: isBrowser(request) ? PAGE : CHECK })));
     const found = await gateway!.extract(key, { url: LINK, clip_review_limit: 2 });
@@ -130,7 +132,7 @@ describe('the browser of the real process', () => {
     await until(() => browsersOf(gateway!.pid).length === 0);
   });
 
-  it('goes without, at once, where there is none', async () => {
+  it('is skipped at once if there is none', async () => {
     const { key } = await start({ BROWSER: 'off' });
     proxy.setAnswer(shop(() => ({ headers: HTML, body: PAGE })));
     const { json } = await gateway!.extract(key, { url: LINK, clip_review_limit: 45 });
@@ -164,7 +166,7 @@ describe('the browser of the real process', () => {
     }
   });
 
-  it('is shown by doctor', async () => {
+  it('is reported by doctor', async () => {
     await start();
     const { stdout } = await gateway!.command('doctor', '--json');
     const finding = JSON.parse(stdout).find(({ name }: { name: string }) => name === 'browser');

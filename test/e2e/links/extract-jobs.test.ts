@@ -1,3 +1,5 @@
+/** Jobs and batches of a running gateway. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -111,7 +113,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     expect(done.json.data.product.product_id).to.equal(SHOP.id);
   });
 
-  it('a process that is asked to end gives its running job back, and exits 0', async () => {
+  it('return a running job to the queue when the process ends, which exits with 0', async () => {
     gateway = await start();
     const { key } = await gateway.makeKey();
     const { json } = await startHangingJob(key);

@@ -1,3 +1,5 @@
+/** Links through a running gateway, and the first start. */
+
 import { expect } from 'chai';
 import { buildWatchPage } from '../../bench/watch-page.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
@@ -94,7 +96,7 @@ describe('a link through the real process', () => {
     expect(metrics).to.deep.equal(overHttp.json.data.metrics);
   });
 
-  it('capabilities name the platform to a key with the grant, and to nobody else', async () => {
+  it('lists the platform in capabilities only for a key with the grant', async () => {
     const told = await gateway.request('/v1/capabilities', { headers: { authorization: `Bearer ${key}` } });
     expect(told.status).to.equal(200);
     expect(told.json.platforms).to.include('vidsite');

@@ -1,3 +1,5 @@
+/** Links and bodies that must reach no private address. */
+
 import { expect } from 'chai';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
@@ -172,7 +174,7 @@ describe('links and bodies that must not get anywhere', () => {
     expect(forbidden.json.error.code).to.equal('route_not_allowed');
   });
 
-  it('none of all that took the one slot of the minute', async () => {
+  it('none of them took the one slot of the minute', async () => {
     const first = await gateway.extract(key, { url: `https://youtu.be/${ID}` });
     expect(first.status, first.text).to.be.oneOf([422, 502]);
     const second = await gateway.extract(key, { url: `https://youtu.be/${ID}` });

@@ -1,3 +1,5 @@
+/** Upstreams on a private address that an operator configured. */
+
 import { expect } from 'chai';
 import { startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';

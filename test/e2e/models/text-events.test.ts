@@ -1,3 +1,5 @@
+/** Event streams of a running gateway, read by the standard. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventsOfBytes, readEvents } from '../../support/models/event-reading.js';
@@ -90,7 +92,7 @@ describe('streams of a running gateway, read by the standard', () => {
     });
   }
 
-  it('what an upstream says of a failure inside of its answer names nothing of its own', async () => {
+  it("hide the upstream's names in failures within its answer", async () => {
     const { origin } = site.upstream;
     const words = `gpt-5.5 at ${origin}/v1 is overloaded for sk-canary-of-the-upstream-0007, see req_0a1b2c3d4e5f.`;
     const head = { id: 'x', model: 'gpt-5.5' };
@@ -123,7 +125,7 @@ describe('streams of a running gateway, read by the standard', () => {
     expect(numbers).to.deep.equal([0, 1, 2, 3, 4, 5, 6]);
   });
 
-  it('what is no stream although one was asked for is told as an error, or passed on as what it is', async () => {
+  it('report an answer that is no stream as an error, or pass it on with its own type', async () => {
     const pages = [
       { bytes: '<html>no such host</html>', contentType: 'text/html' },
       { bytes: 'upstream connect error', contentType: 'application/json' },

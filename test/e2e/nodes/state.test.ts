@@ -1,3 +1,5 @@
+/** State of a process over kills. */
+
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,7 +12,7 @@ import { until } from '../../support/until.js';
 
 const LINK = 'https://youtu.be/mgState0001';
 
-describeOnStacks('what a process keeps', (stack) => {
+describeOnStacks('state of a process', (stack) => {
   let place: StackPlace;
   let proxy: ReplayingProxy;
   let dataFolder: string;
@@ -104,7 +106,7 @@ describeOnStacks('what a process keeps', (stack) => {
     expect(refused).to.be.instanceOf(Error);
   });
 
-  it('secrets and foreign bodies reach neither the logs nor the data folder', async () => {
+  it('has no secrets or foreign bodies in logs or the data folder', async () => {
     const canary = { body: 'canaryUpstreamBody4711', query: 'canaryQuery4711', header: 'canaryHeader4711' };
     proxy.setAnswer(({ url }) => ({
       status: url.pathname === '/watch' ? 200 : 500,

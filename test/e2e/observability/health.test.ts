@@ -1,3 +1,5 @@
+/** Health of the platforms. */
+
 import { expect } from 'chai';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';

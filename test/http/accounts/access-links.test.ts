@@ -1,3 +1,5 @@
+/** Links that grant access to their holders. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -74,7 +76,7 @@ for (const [where, matchForm] of FORMS) {
     });
     afterEach(() => app.close());
 
-    it('are answered from the cache to those who have them, and to nobody else', async () => {
+    it('answer from the cache only to callers who send the access link', async () => {
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
       expect(told(await app.extract(key, { url: `${BARE}/other` }))).to.deep.equal([200, 'Private, by other']);
@@ -85,12 +87,12 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED, BARE, `${BARE}/other`]);
     });
 
-    it('are shown where the bare link was refused a moment ago', async () => {
+    it('return the item although the bare link was refused a moment ago', async () => {
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
     });
 
-    it('are one item whatever tracking they carry', async () => {
+    it('match the cached item regardless of tracking parameters', async () => {
       const forms = [OPENED, `${OPENED}?utm_source=mail`, `${OPENED}#part`, `${OPENED}?from=a&ref=b`];
       const answers = await Promise.all(forms.map((url) => app.extract(key, { url })));
       expect(answers.map(told)).to.deep.equal(forms.map(() => SHOWN));
@@ -120,7 +122,7 @@ for (const [where, matchForm] of FORMS) {
       expect(said).to.deep.equal([SHOWN[1], REFUSED[1], SHOWN[1]]);
     });
 
-    it('are the only ones that an older answer is given to while the source fails', async () => {
+    it('accept a stale answer while the source fails', async () => {
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
       elapsed += 3_600_000;
       extract = async () => {
@@ -131,7 +133,7 @@ for (const [where, matchForm] of FORMS) {
       expect([...told(stale), stale.headers.get('x-cache')]).to.deep.equal([...SHOWN, 'stale']);
     });
 
-    it('are what a short link stands for: the short link itself gives nobody else access', async () => {
+    it('grant nothing to callers of the short link alone', async () => {
       resolve = async () => new URL(`${OPENED}?utm_source=short`);
       expect(told(await app.extract(key, { url: 'https://inv.example/a1' }))).to.deep.equal(SHOWN);
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
@@ -139,7 +141,7 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED, BARE]);
     });
 
-    it('are not those of a short link with the same code on another path', async () => {
+    it('do not match a short link with the same code on another path', async () => {
       const leads: Record<string, string> = { '/p/a1': OPENED, '/v/a1': BARE, '/a1': `${BARE}/other` };
       const walks: string[] = [];
       resolve = async ({ link }) => {
@@ -187,7 +189,7 @@ for (const [where, matchForm] of FORMS) {
     });
     afterEach(() => app.close());
 
-    it('are joined by equal links alone, whoever asks', async () => {
+    it('join only equal links', async () => {
       const [one, two] = [await app.makeKey(), await app.makeKey({}, { accountId: 'other' })];
       const submit = async (key: string, url: string, more = {}) => {
         const { json } = await app.extract(key, { url, async_mode: true, ...more });
@@ -268,7 +270,7 @@ for (const [where, matchForm] of FORMS) {
       resolved.length = 0;
     });
 
-    it('are each of their own link', async () => {
+    it('belong to their own link', async () => {
       const long = await app.request(await offered(OPENED));
       expect([long.status, resolved]).to.deep.equal([200, [OPENED]]);
       const bare = await app.request(await offered(BARE));
@@ -282,7 +284,7 @@ for (const [where, matchForm] of FORMS) {
       expect([again.status, again.text.length, resolved.length]).to.deep.equal([200, long.text.length, 3]);
     });
 
-    it('have one name each, of whatever length: none has another last letter', async () => {
+    it('have one file name each, whatever the length of the link', async () => {
       const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
       for (const hash of ['h', 'hh', 'hhh']) {
         const target = await offered(`${BARE}/${hash}`);

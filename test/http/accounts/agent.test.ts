@@ -1,3 +1,5 @@
+/** Discovery for programs: manifest, session and guides. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import { DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
@@ -8,7 +10,7 @@ import { type SignInApp, startSignInApp } from './sign-in-app.js';
 const PLAN_FIELDS =
   'id name durationDays requestLimit tokenLimit dailyTokenLimit imageLimit imageMonthlyLimit opusRequestLimit imageLimitText imageDailyLimit maxImagesPerRequest allModels includesAudio includesImage imageOnly note includedRpm maxRpm';
 
-describe('what programs read of the service', () => {
+describe('discovery for programs', () => {
   let app: SignInApp;
 
   before(async () => {
@@ -28,7 +30,7 @@ describe('what programs read of the service', () => {
     return answer;
   }
 
-  it('is a manifest with every field of the service document', async () => {
+  it('returns a manifest with every field of the service document', async () => {
     const { json } = await expectTagged('/api/agent/manifest', 'public, max-age=300');
     expect(json).to.include({ name: 'mediagate', version: '2026-06-15' });
     expect(json.description).to.be.a('string').and.not.to.equal('');
@@ -54,7 +56,7 @@ describe('what programs read of the service', () => {
     expect(json.methods.user).to.deep.equal(['GET', 'POST', 'DELETE']);
   });
 
-  it('has the plans of the service document, with nulls where nothing is limited', async () => {
+  it('lists the plans of the service document, with null where there is no limit', async () => {
     const { json } = await expectTagged('/api/agent/plans', 'public, max-age=300');
     expect(json).to.include({ version: '2026-06-15', publicPriceTablesVisible: false });
     for (const plan of json.plans) expect(Object.keys(plan)).to.have.members(PLAN_FIELDS.split(' '));
@@ -70,7 +72,7 @@ describe('what programs read of the service', () => {
     expect(json.support).to.have.all.keys('text', 'email', 'url');
   });
 
-  it('says who is signed in, and what nobody should do who is not', async () => {
+  it('returns the signed-in user, and advises programs without a session', async () => {
     const nobody = await expectTagged('/api/agent/session', 'private, no-cache');
     expect(nobody.json).to.have.all.keys('authenticated', 'loginUrl', 'instruction');
     expect(nobody.json).to.include({ authenticated: false, loginUrl: `${app.url}/signin` });
@@ -123,7 +125,7 @@ describe('what programs read of the service', () => {
     }
   });
 
-  it('adds to the guide what an account may use, and never a key', async () => {
+  it('adds what the account may use to the guide, and never a key', async () => {
     const bob = await newcomer(app, 'bob@example.com');
     const { apiKey } = (await bob.post('/api/user')).json;
     const free = await bob.get('/api/agent/setup');
@@ -150,7 +152,7 @@ describe('what programs read of the service', () => {
     for (const { text } of [free, paid]) expect(text).not.to.contain(apiKey.slice(6, 14));
   });
 
-  it('is read alone: whoever writes to it is told what it takes', async () => {
+  it('refuses other methods and names the allowed one', async () => {
     for (const path of ['/api/agent/manifest', '/api/agent/plans', '/api/agent/setup']) {
       const answer = await app.request(path, { method: 'POST', body: '{}' });
       expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);

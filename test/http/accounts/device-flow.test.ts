@@ -1,3 +1,5 @@
+/** The device flow. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import * as oidc from 'openid-client';
@@ -55,7 +57,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(await isIn(token)).to.equal(true);
   });
 
-  it('tells a program what to show, and how often to ask', async () => {
+  it('returns what to show and how often to poll', async () => {
     const { status, json, headers } = await start();
     expect(status).to.equal(200);
     expect(headers.get('cache-control')).to.equal('no-store');
@@ -69,7 +71,7 @@ describeOnStacks('the device flow', (stack) => {
     });
   });
 
-  it('asks somebody to sign in first, then shows which program wants in', async () => {
+  it('asks the user to sign in, then shows the program that asks for access', async () => {
     const { json } = await start('Shipyard CLI');
     const browser = createBrowserSession();
     const page = await browser.open(json.verification_uri_complete);
@@ -102,7 +104,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(await isIn(tokens[0])).to.equal(true);
   });
 
-  it('gives a token that is neither an API key nor a cookie, and that its owner can end', async () => {
+  it('issues a token that is neither an API key nor a cookie, and that its owner can revoke', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
     await answer(browser, json.user_code, 'approve');
@@ -136,7 +138,7 @@ describeOnStacks('the device flow', (stack) => {
     expect((await poll(second.device_code)).json.error).to.equal('authorization_pending');
   });
 
-  it('says so where somebody refuses', async () => {
+  it('returns access_denied after the user refuses', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
     const { location } = await answer(browser, json.user_code, 'deny');
@@ -144,7 +146,7 @@ describeOnStacks('the device flow', (stack) => {
     expect((await poll(json.device_code)).json.error).to.equal('access_denied');
   });
 
-  it('slows down whoever polls too soon', async () => {
+  it('slows down a program that polls too soon', async () => {
     const { json } = await start();
     await poll(json.device_code);
     const soon = await poll(json.device_code);
@@ -159,7 +161,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(intervals).to.deep.equal([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 60, 60, 60]);
   });
 
-  it('goes on where a program has waited for the interval', async () => {
+  it('continues when the program has waited for the interval', async () => {
     const clock = createManualClock(Date.now());
     const patient = await startSignInApp({ stack, clock });
     const { json } = await start('Shipyard CLI', patient);
@@ -179,7 +181,7 @@ describeOnStacks('the device flow', (stack) => {
     ]);
   });
 
-  it('ends after 10 minutes, for the program and for whoever is asked', async () => {
+  it('expires after 10 minutes for the program and for the user', async () => {
     const clock = createManualClock(Date.now());
     const old = await startSignInApp({ stack, clock });
     const browser = await old.signedIn();
@@ -194,7 +196,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(said.status).to.equal(404);
   });
 
-  it('ends at the very instant, which is said for ten minutes more', async () => {
+  it('expires at the exact instant, and reports that for ten more minutes', async () => {
     const clock = createManualClock(Date.now());
     const old = await startSignInApp({ stack, clock });
     const { json } = await start('Shipyard CLI', old);
@@ -209,7 +211,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(errors).to.deep.equal(['authorization_pending', 'expired_token', 'expired_token', 'invalid_grant']);
   });
 
-  it('answers in the shape of OAuth whatever else is wrong', async () => {
+  it('reports every other error in the format of OAuth', async () => {
     const ask = (path: string, body: string, headers = JSON_TYPE) =>
       app.request(path, { method: 'POST', headers, body });
     const device = '/api/agent/device';
@@ -240,7 +242,7 @@ describeOnStacks('the device flow', (stack) => {
     });
   }
 
-  it('shows nothing under a code that nobody was given, and keeps hostile codes out of its pages', async () => {
+  it('rejects unknown codes and escapes hostile ones', async () => {
     const browser = await app.signedIn();
     for (const code of ['BBBB-BBBB', '<script>alert(1)</script>', "');--"]) {
       const page = await browser.send(`${app.url}/device?user_code=${encodeURIComponent(code)}`);
@@ -251,7 +253,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(stranger.location).to.equal(`${app.url}/signin?return_to=%2Fdevice`);
   });
 
-  it('lets nobody guess codes', async () => {
+  it('limits guesses of codes', async () => {
     const guessing = await startSignInApp({ stack });
     const browser = await guessing.signedIn();
     let last = 0;

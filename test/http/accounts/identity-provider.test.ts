@@ -1,3 +1,5 @@
+/** Sign-in with an identity provider that is honest, wrong or unavailable. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
@@ -81,7 +83,7 @@ describe('an identity provider', () => {
     return { answer, cookie: browser.cookie(app.url, 'mediagate') };
   }
 
-  it('that is honest lets people in, and is asked for its metadata once', async () => {
+  it('signs users in and reads the metadata of an honest provider once', async () => {
     for (const _ of [1, 2, 3]) expect((await signIn()).cookie).to.match(/^[\w-]{43}$/);
     const [user, ...others] = await app.state.users.list({ limit: 10 });
     expect(others).to.deep.equal([]);
@@ -92,7 +94,7 @@ describe('an identity provider', () => {
     expect(exchange?.get('redirect_uri')).to.equal(`${app.url}/signin/callback`);
   });
 
-  it('that vouches for no address of a person leaves them without one', async () => {
+  it('signs users in without an address when the provider does not verify it', async () => {
     for (const verified of [false, 'false', 'no', 0, null]) {
       issuer.script = { userinfo: (honest) => ({ ...honest, email_verified: verified, name: '' }) };
       await signIn();
@@ -105,7 +107,7 @@ describe('an identity provider', () => {
     expect(user).to.include({ email: 'ann@example.com' });
   });
 
-  it('is shown the secret of the client in a way that it understands', async () => {
+  it('authenticates with a method that the provider supports', async () => {
     await signIn();
     const [scheme, credentials = ''] = (issuer.credentials[0] ?? '').split(' ');
     expect(scheme).to.equal('Basic');
@@ -125,7 +127,7 @@ describe('an identity provider', () => {
   });
 
   for (const [lie, script] of Object.entries(LIES)) {
-    it(`that tells ${lie} lets nobody in`, async () => {
+    it(`signs nobody in when the provider sends ${lie}`, async () => {
       issuer.script = script;
       const { answer, cookie } = await signIn();
       expect(answer.status).to.equal(400);
@@ -136,7 +138,7 @@ describe('an identity provider', () => {
   }
 
   for (const [trouble, script] of Object.entries(TROUBLE)) {
-    it(`that answers ${trouble} gives a page that says so`, async () => {
+    it(`shows an error page when the provider answers ${trouble}`, async () => {
       issuer.script = script;
       const { answer } = await signIn();
       expect(answer.status).to.equal(503);
@@ -146,7 +148,7 @@ describe('an identity provider', () => {
   }
 
   for (const [what, script] of Object.entries(BAD_METADATA)) {
-    it(`with metadata ${what} is not used, until they are right`, async () => {
+    it(`ignores metadata ${what} until it is corrected`, async () => {
       issuer.script = script;
       expect((await signIn()).answer.status).to.equal(503);
       issuer.script = {};
@@ -154,7 +156,7 @@ describe('an identity provider', () => {
     });
   }
 
-  it('that is away costs nothing but signing in, and is used again when it is back', async () => {
+  it('loses only sign-in while the provider is unavailable, and recovers', async () => {
     issuer.script = { metadata: () => ({ issuer: 'https://evil.example' }) };
     expect((await signIn()).answer.status).to.equal(503);
     const key = await app.makeKey();
@@ -165,7 +167,7 @@ describe('an identity provider', () => {
   });
 
   for (const path of ['/.well-known/openid-configuration', '/token', '/jwks', '/userinfo']) {
-    it(`that is silent at ${path} is given up after 5 seconds`, async () => {
+    it(`gives up after 5 seconds when the provider is silent at ${path}`, async () => {
       const clock = createManualClock(Date.now());
       const slow = await startSignInApp({ issuer, clock });
       issuer.script = { silentAt: path };
@@ -185,7 +187,7 @@ describe('an identity provider', () => {
     });
   }
 
-  it('that is not there at all gives a page that says so', async () => {
+  it('shows an error page when the provider does not exist', async () => {
     const gone = { ...issuer, url: 'http://127.0.0.1:1' };
     const lost = await startSignInApp({ issuer: gone });
     const answer = await createBrowserSession().send(`${lost.url}/signin`);
@@ -194,7 +196,7 @@ describe('an identity provider', () => {
     expect(answer.text).to.contain('sign_in_unavailable');
   });
 
-  it('on a private address is reached, since the operator named it', async () => {
+  it('reaches a provider on a private address that the operator configured', async () => {
     const { answer } = await signIn();
     expect(answer.status).to.be.below(400);
     expect(issuer.requests.length).to.be.greaterThan(0);
@@ -212,7 +214,7 @@ describe('an identity provider', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('that has changed its keys lets people in at once, also many, and is asked for them once', async () => {
+  it('accepts changed keys of the provider at once, and fetches them once for many sign-ins', async () => {
     const asked = () => issuer.requests.filter((line) => line === 'GET /jwks').length;
     expect((await signIn()).cookie).to.match(/^[\w-]{43}$/);
     expect((await signIn()).cookie).to.match(/^[\w-]{43}$/);
@@ -225,7 +227,7 @@ describe('an identity provider', () => {
     expect(asked()).to.equal(3);
   });
 
-  it('that names keys it does not publish is asked for them once each, and ten times a minute', async () => {
+  it('fetches unknown keys once each, and at most ten times a minute', async () => {
     const clock = createManualClock(Date.now());
     const held = await startSignInApp({ issuer, clock });
     const attempt = async () => {
@@ -253,7 +255,7 @@ describe('an identity provider', () => {
     await held.close();
   });
 
-  it('that sends the gateway on elsewhere is not followed', async () => {
+  it('follows no redirect of the provider', async () => {
     issuer.script = { token: () => ({}), tokenStatus: 307 };
     const { answer, cookie } = await signIn();
     expect(answer.status).to.equal(503);

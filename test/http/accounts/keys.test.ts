@@ -1,3 +1,5 @@
+/** Keys of an account over HTTP. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -54,7 +56,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
 
   const keysOf = async (client: AccountClient) => (await client.get('/api/user')).json.keys;
 
-  it('are made with the free tier, shown once, and work at once', async () => {
+  it('creates a key with the free tier, shows it once, and accepts it at once', async () => {
     const ann = await somebody();
     const before = (await ann.get('/api/user')).json;
     expect(before).to.deep.include({ plan: null, budget: null, key: null, keys: [] });
@@ -103,7 +105,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(read.headers.get('cache-control')).to.equal('private, no-cache');
   });
 
-  it('count what they used by day', async () => {
+  it('counts usage by day', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user')).json;
     await ask(apiKey);
@@ -118,7 +120,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(code(await ann.get('/api/user?from=yesterday'))).to.deep.equal([400, 'invalid_value']);
   });
 
-  it('are refused a second time, and that is told apart from a request sent again', async () => {
+  it('refuses a second key, but not a repeated request', async () => {
     const ann = await somebody();
     const again = { 'idempotency-key': 'first-key' };
     const [one, other] = await Promise.all([
@@ -149,7 +151,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(his.json.apiKey).to.match(KEY).and.not.to.equal(one.json.apiKey);
   });
 
-  it('are ten at the most, with one budget', async () => {
+  it('allows ten keys with one shared budget', async () => {
     const ann = await somebody();
     const made = await Promise.all(
       Array.from({ length: 12 }, (_, index) => ann.post('/api/user/keys', { name: `key ${index}` })),
@@ -162,7 +164,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ann.get('/api/user')).json.budget.requests.used).to.equal(3);
   });
 
-  it('are ten at the most also where successors are revoked, and twenty new ones in a minute', async () => {
+  it('allows ten keys when successors are revoked, and twenty new ones a minute', async () => {
     const clock = createManualClock(Date.now());
     const timed = await start(clock);
     try {
@@ -196,7 +198,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     }
   });
 
-  it('cancel what was queued with them where they are revoked, unless it is to be kept', async () => {
+  it('cancels queued jobs of a revoked key unless they are to be kept', async () => {
     const ann = await somebody();
     const {
       key: { id },
@@ -215,7 +217,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect([await stateOf(cancelled), await stateOf(kept)]).to.deep.equal(['cancelled', 'queued']);
   });
 
-  it('stand by themselves again where their successor is revoked', async () => {
+  it('restores the old key when its successor is revoked', async () => {
     const ann = await somebody();
     const { key } = (await ann.post('/api/user')).json;
     const successor = (await ann.post('/api/user/rotate')).json.key;
@@ -235,7 +237,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(Date.parse(again.json.replaced.expiresAt) - Date.now()).to.be.below(24 * HOUR_MS);
   });
 
-  it('are rotated: the old one goes on for a day, or as long as is asked', async () => {
+  it('rotates a key: the old one works for a day, or as long as requested', async () => {
     const ann = await somebody();
     const old = (await ann.post('/api/user', { name: 'server' })).json.apiKey;
     const again = { 'idempotency-key': 'rotate-1' };
@@ -263,7 +265,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ask(atOnce.json.apiKey)).status).to.equal(200);
   });
 
-  it('have to be named where there are several, and are only ever those of the account', async () => {
+  it('requires the id of a key if there are several, and finds only those of the account', async () => {
     const [ann, bob] = [await somebody(), await somebody()];
     expect(code(await ann.post('/api/user/rotate'))).to.deep.equal([404, 'key_not_found']);
     const first = (await ann.post('/api/user')).json.apiKey;
@@ -278,7 +280,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     for (const key of [first, second]) expect((await ask(key)).status).to.equal(200);
   });
 
-  it('are revoked one by one, and hold no longer from that answer on', async () => {
+  it('revokes one key, which is refused from that answer on', async () => {
     const ann = await somebody();
     const keys = [(await ann.post('/api/user')).json.apiKey];
     for (const name of ['two', 'three']) keys.push((await ann.post('/api/user/keys', { name })).json.apiKey);
@@ -301,7 +303,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ann.get('/api/user')).json.budget.requests.used).to.equal(3);
   });
 
-  it('are nobody else’s: without a session there is 401, and where to sign in', async () => {
+  it('answers 401 and the sign-in address without a session', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user')).json;
     const strangers: Record<string, string>[] = [
@@ -329,7 +331,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     ]);
   });
 
-  it('cannot be touched from another site, nor by what a form can send', async () => {
+  it('refuses requests from other sites and of forms', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user')).json;
     const cookie = ann.headers.cookie ?? '';
@@ -361,7 +363,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(await keysOf(ann)).to.have.length(1);
   });
 
-  it('say what is wrong with a request', async () => {
+  it('names the wrong field of a request', async () => {
     const ann = await somebody();
     const cases: [path: string, body: unknown, code: string, param: string | null][] = [
       ['/api/user', { name: '' }, 'invalid_value', 'name'],
@@ -388,7 +390,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ann.post('/api/user', { name: null })).json.key.name).to.equal('default');
   });
 
-  it('end with the plan, and the free tier is there again', async () => {
+  it('ends keys with their plan and restores the free tier', async () => {
     const clock = createManualClock(Date.now());
     const own = await start(clock);
     try {
@@ -415,7 +417,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     }
   });
 
-  it('are in no log line and in no table', async () => {
+  it('writes no key to logs or tables', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user', {}, { 'idempotency-key': 'canary-idempotency' })).json;
     await ask(apiKey);

@@ -1,3 +1,5 @@
+/** Export and erasure of personal data over HTTP. */
+
 import { expect } from 'chai';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -14,7 +16,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
   });
   after(() => app?.close());
 
-  it('is exported as an attachment, to its own user alone', async () => {
+  it('exports as an attachment, to its own user alone', async () => {
     const zac = await newcomer(app, EMAIL);
     const { apiKey } = (await zac.post('/api/user', { name: 'laptop of zac' })).json;
     const answer = await zac.get('/api/user/export');
@@ -27,7 +29,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
     expect((await app.request('/api/user/export')).status).to.equal(401);
   });
 
-  it('is erased on demand: session and keys end at once, and signing in makes a new account', async () => {
+  it('erases on request: session and keys end at once, and signing in makes a new account', async () => {
     const zac = await newcomer(app, EMAIL);
     const before = (await zac.get('/api/user')).json;
     const foreign = { ...zac.headers, origin: 'https://evil.example' };
@@ -47,7 +49,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
     expect(after.keys).to.deep.equal([]);
   });
 
-  it('has its place on the dashboard, with what goes and what stays', async () => {
+  it('shows on the dashboard what is erased and what stays', async () => {
     const browser = createBrowserSession();
     await app.signIn(browser, 'reader@example.com');
     const { text } = await browser.send(`${app.url}/dashboard`);
@@ -57,7 +59,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
 
   if (stack.name !== 'SQLite and a folder') return;
 
-  it('is exported and erased by commands, which say when there is nothing to do', async () => {
+  it('exports and erases by commands, which report when there is nothing to do', async () => {
     const run = (...args: string[]) => runCommand(['users', ...args], { DATA_DIR: app.dataDir });
     const zac = await newcomer(app, 'command@example.com');
     const { user, account } = (await zac.get('/api/user')).json;

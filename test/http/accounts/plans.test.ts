@@ -1,3 +1,5 @@
+/** Plans of accounts over HTTP. */
+
 import { expect } from 'chai';
 import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from '../../../server/plans/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -45,7 +47,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     return answers.map(({ status, json }) => json.error?.code ?? status);
   };
 
-  it('for images alone open no other route, hold for 30 days, and have their own pictures of a day', async () => {
+  it('opens only image routes for an image plan, for 30 days, with its own daily images', async () => {
     const ann = await newcomer(app, 'ann@example.com');
     await grant(ann, 'pictures');
     const { apiKey, key } = (await ann.post('/api/user')).json;
@@ -66,7 +68,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(budget).to.equal(null);
   });
 
-  it('of a named account share its pictures of a day, and no others do', async () => {
+  it('shares the daily images of a named account among its keys only', async () => {
     const make = (accountId: string) => app.makeKey({ grants: ['images'], accountId });
     const [one, other, stranger] = [await make('team-a'), await make('team-a'), await make('team-b')];
     expect(await submitted(one, 2)).to.deep.equal([202, 202]);
@@ -74,7 +76,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(await submitted(stranger, 1)).to.deep.equal([202]);
   });
 
-  it('without a limit of their own go by that of the gateway', async () => {
+  it("applies the gateway's limit to plans without their own", async () => {
     const bob = await newcomer(app, 'bob@example.com');
     const { apiKey, key } = (await bob.post('/api/user')).json;
     expect(key).to.deep.include({ planId: 'free', grants: ['images', 'text'], imageDailyLimit: null });
@@ -82,7 +84,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(await submitted(apiKey, 4)).to.deep.equal([202, 202, 202, 'daily_image_limit_reached']);
   });
 
-  it('tell their prices only where the operator wants it', async () => {
+  it('shows prices only if the operator wants it', async () => {
     const hidden = await app.request('/api/agent/plans');
     expect(hidden.json.prices).to.deep.equal([]);
     expect(hidden.text).not.to.contain('1999');

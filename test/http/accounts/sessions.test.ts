@@ -1,3 +1,5 @@
+/** Sessions: their end, their time, and requests of other sites. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
@@ -20,7 +22,7 @@ describeOnStacks('sessions', (stack) => {
   });
   after(() => app.close());
 
-  it('end where somebody signs out, for whoever kept the cookie too; others go on', async () => {
+  it('ends the session on sign-out, also for a stolen cookie, and keeps the others', async () => {
     const [browser, other] = [await app.signedIn(), await app.signedIn()];
     const kept = browser.cookie(app.url, COOKIE) ?? '';
     const answer = await browser.send(`${app.url}/signout`, { form: {} });
@@ -32,7 +34,7 @@ describeOnStacks('sessions', (stack) => {
     expect(await isSignedIn(app, other)).to.equal(true);
   });
 
-  it('end by the API as well', async () => {
+  it('ends a session through the API', async () => {
     for (const method of ['DELETE', 'POST'] as const) {
       const browser = await app.signedIn();
       const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
@@ -47,12 +49,12 @@ describeOnStacks('sessions', (stack) => {
     }
   });
 
-  it('can be ended by whoever has none', async () => {
+  it('accepts a sign-out without a session', async () => {
     const answer = await createBrowserSession().send(`${app.url}/signout`, { form: {} });
     expect(answer.status).to.equal(303);
   });
 
-  it('end everywhere where somebody signs out everywhere: browsers, programs and what a device waits for', async () => {
+  it('ends all browsers, programs and device flows on a sign-out everywhere', async () => {
     const cleo = 'cleo@example.com';
     const user = async () => (await app.state.users.list({ limit: 100 })).find(({ email }) => email === cleo);
     const signOuts = [
@@ -82,7 +84,7 @@ describeOnStacks('sessions', (stack) => {
     expect(nobody.status).to.equal(303);
   });
 
-  it('end where the user is suspended, who cannot sign in any more until that is over', async () => {
+  it('ends with a suspension, and refuses sign-in until it is over', async () => {
     const browser = await app.signedIn('dan@example.com');
     const [user] = (await app.state.users.list({ limit: 100 })).filter(({ email }) => email === 'dan@example.com');
     const suspension = { userId: user?.id ?? '', actor: 'operator:test' };
@@ -95,7 +97,7 @@ describeOnStacks('sessions', (stack) => {
     expect((await app.signIn(browser, 'dan@example.com')).status).to.equal(303);
   });
 
-  it('are not API keys, nor the other way round, and each is good at its own place alone', async () => {
+  it('accepts sessions and API keys on their own routes only', async () => {
     const key = await app.makeKey();
     const browser = await app.signedIn();
     const cookie = browser.cookie(app.url, COOKIE) ?? '';
@@ -114,7 +116,7 @@ describeOnStacks('sessions', (stack) => {
     expect(answer.json.error.code).to.equal('invalid_api_key');
   });
 
-  it('are missed with words for programs and their users: where to sign in, and that no password is to be asked for', async () => {
+  it('explains a missing session to programs and users, and asks for no password', async () => {
     const key = await app.makeKey();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/x-www-form-urlencoded' };
     const { status, json } = await app.request('/device', { method: 'POST', headers, body: 'user_code=BBBBBBBB' });
@@ -126,7 +128,7 @@ describeOnStacks('sessions', (stack) => {
     expect(JSON.stringify(json)).not.to.contain(key);
   });
 
-  it('are judged by the bearer token alone where there is one, and by the cookie where a proxy asks for Basic', async () => {
+  it('prefers a bearer token, and uses the cookie when a proxy sends Basic', async () => {
     const browser = await app.signedIn();
     const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
     const ask = (authorization: string) =>
@@ -204,7 +206,7 @@ describe('requests that another site makes a browser send', () => {
 });
 
 describeOnStacks('the time of a session', (stack) => {
-  it('is 12 hours without a request, and 7 days in all', async () => {
+  it('lasts 12 hours without a request and 7 days in all', async () => {
     const clock = createManualClock(Date.now());
     const app = await startSignInApp({ stack, clock });
     const [idle, busy] = [await app.signedIn(), await app.signedIn()];

@@ -1,3 +1,5 @@
+/** Sign-in over HTTP. */
+
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
@@ -26,7 +28,7 @@ describeOnStacks('signing in', (stack) => {
     expect((await app.device(browser)).status).to.equal(200);
   });
 
-  it('makes the first person the operator of a fresh gateway, and says so before, after and in the log', async () => {
+  it('makes the first user of a fresh gateway the operator, and announces it', async () => {
     const fresh = await startSignInApp({ stack, withoutUsers: true });
     const [browser, second] = [createBrowserSession(), createBrowserSession()];
     const page = async (one: typeof browser, path: string) => (await one.send(fresh.url + path)).text;
@@ -41,7 +43,7 @@ describeOnStacks('signing in', (stack) => {
     await fresh.close();
   });
 
-  it('asks with PKCE, state and nonce, and for its own address alone, whatever the request says of itself', async () => {
+  it('asks with PKCE, state and nonce, for the configured address alone', async () => {
     const browser = createBrowserSession();
     const headers = {
       'x-forwarded-host': 'evil.example',
@@ -80,7 +82,7 @@ describeOnStacks('signing in', (stack) => {
     expect(found[0]?.accountId).to.match(/^acct_/);
   });
 
-  it('makes a new session, whatever the browser held before, and ends that one', async () => {
+  it('starts a new session and ends the old one of the browser', async () => {
     const browser = createBrowserSession();
     const planted = 'A'.repeat(43);
     browser.setCookie(app.url, COOKIE, planted);
@@ -133,7 +135,7 @@ describeOnStacks('signing in', (stack) => {
     });
   }
 
-  it('takes return_to once, and only as it is decoded once', async () => {
+  it('uses return_to once, decoded once', async () => {
     const browser = createBrowserSession();
     const twice = await browser.send(`${app.url}/signin?return_to=/device&return_to=//evil.example`);
     expect(twice.status).to.equal(400);
@@ -154,7 +156,7 @@ describeOnStacks('signing in', (stack) => {
     }
   });
 
-  it('comes back only to the browser that began, which can still go on', async () => {
+  it('returns only to the browser that began, which can still continue', async () => {
     const [browser, stranger, other] = [createBrowserSession(), createBrowserSession(), createBrowserSession()];
     const callback = await app.fillIn(browser, await app.begin(browser));
     await app.begin(other);
@@ -194,7 +196,7 @@ describeOnStacks('signing in', (stack) => {
     expect(one.cookie(app.url, COOKIE)).to.equal(undefined);
   });
 
-  it('says that somebody refused to sign in', async () => {
+  it('reports that the user refused to sign in', async () => {
     const browser = createBrowserSession();
     const page = await app.begin(browser);
     const answer = await browser.open(page.url, { form: { action: 'refuse' } });
@@ -291,7 +293,7 @@ describe('signing in at an address with TLS', () => {
   });
 });
 
-describe('where nobody can sign in', () => {
+describe('unavailable sign-in', () => {
   const CASES = [
     { title: 'the gateway listens on all addresses', options: { host: '0.0.0.0' }, reason: 'dev_identity lets anyone' },
     {
@@ -302,7 +304,7 @@ describe('where nobody can sign in', () => {
     { title: 'the site has no TLS', options: { siteUrl: 'http://gateway.example' }, reason: 'SITE_URL must be https' },
   ];
   for (const { title, options, reason } of CASES) {
-    it(`says why: ${title}`, async () => {
+    it(`explains ${title}`, async () => {
       const app = await startSignInApp(options);
       const answer = await app.request('/signin', { redirect: 'manual' });
       const status = app.identity.status();

@@ -1,3 +1,5 @@
+/** Commands of users. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,7 +25,7 @@ describe('mediagate users', () => {
 
   const run = (...args: string[]): Promise<CommandResult> => runCommand(args, { DATA_DIR: folder });
 
-  it('are named by an address that nobody else has', async () => {
+  it('finds users by their unique address', async () => {
     const [one, two] = [await signUp(state), await signUp(state)];
     const address = one.email ?? '';
     expect((await run('users', 'show', address.toUpperCase())).stdout).to.contain(one.id);
@@ -44,7 +46,7 @@ describe('mediagate users', () => {
     ]);
   });
 
-  it('sign a user out everywhere, and leave their keys as they are', async () => {
+  it('signs a user out everywhere and keeps the keys', async () => {
     const { id } = await signUp(state);
     const session = { userId: id, kind: 'browser', idleMs: 60_000, lifetimeMs: 60_000 } as const;
     for (const hash of ['here', 'there']) await state.sessions.create({ ...session, hash });
@@ -59,7 +61,7 @@ describe('mediagate users', () => {
     expect(more).to.deep.equal([]);
   });
 
-  it('take the keys of a user with them, which the list of keys says', async () => {
+  it('suspends the keys of a user, as the list of keys shows', async () => {
     const user = await signUp(state);
     const { id } = await state.keys.issue({ accountId: user.accountId, otherwise: FREE, maxKeys: 10, key: newKey() });
     const stateOf = async () => {
@@ -72,7 +74,7 @@ describe('mediagate users', () => {
     expect(await stateOf()).to.equal('valid');
   });
 
-  it('cancel what a user has queued, as `keys revoke` does for one key unless the jobs are kept', async () => {
+  it('cancels queued jobs of a user unless they are to be kept', async () => {
     const { id: userId, accountId } = await signUp(state);
     const issue = () => state.keys.issue({ accountId, otherwise: FREE, maxKeys: 10, key: newKey() });
     const keys = [await issue(), await issue(), await issue()];

@@ -1,3 +1,5 @@
+/** Audio by OpenAI's client. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -71,7 +73,7 @@ describe('audio by the openai client', () => {
   });
 
   for (const format of ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const) {
-    it(`speaks ${format}`, async () => {
+    it(`returns ${format}`, async () => {
       const speech = await client.audio.speech.create({
         model: SPEAKING,
         voice: 'alloy',
@@ -104,7 +106,7 @@ describe('audio by the openai client', () => {
     expect(await speak()).to.be.instanceOf(OpenAI.InternalServerError);
   });
 
-  it('tries again by itself where the model was busy', async () => {
+  it('retries when the model is busy', async () => {
     let tries = 0;
     app.audio.sound = () => {
       tries += 1;
@@ -126,7 +128,7 @@ describe('audio by the openai client', () => {
       return app.state.usage.totals({ keyId, from: today(), to: today() });
     }
 
-    it('stands what was heard in seconds and what was said in characters, once each', async () => {
+    it('records heard seconds and spoken characters, once each', async () => {
       const key = await app.makeKey({ grants: ['audio'] });
       const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
       await own.audio.transcriptions.create({ file: await file(), model: HEARING });
@@ -148,7 +150,7 @@ describe('audio by the openai client', () => {
       expect(said).to.include({ route: '/v1/audio/speech', requests: 2, failed: 0, estimated: 1, characters: 23 });
     });
 
-    it('stands a sound that broke off as it was counted, and a refusal with nothing', async () => {
+    it('records interrupted audio as counted, and nothing for a refusal', async () => {
       const key = await app.makeKey({ grants: ['audio'] });
       const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
       app.audio.sound = () => ({
@@ -168,7 +170,7 @@ describe('audio by the openai client', () => {
       expect(row).to.include({ requests: 2, failed: 1, estimated: 1, characters: 6 });
     });
 
-    it('admits nothing for a key that is for other models, or whose budget is used up', async () => {
+    it('refuses a key for other models, or with a used-up budget', async () => {
       const other = await app.makeKey({ grants: ['audio'] }, { models: [HEARING] });
       const refused = await app.request('/v1/audio/speech', {
         method: 'POST',
@@ -221,7 +223,7 @@ describe('audio by the openai client', () => {
       expect((await totals(key))[0]).to.include({ requests: 2, inputTokens: 60, outputTokens: 80 });
     });
 
-    it('stands a sound that its sender gave up as it was counted', async () => {
+    it('records audio that its sender aborted as counted', async () => {
       const key = await app.makeKey({ grants: ['audio'] });
       const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
       const asked = Promise.withResolvers<void>();

@@ -1,3 +1,5 @@
+/** The pace of audio forms. */
+
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -5,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, type Gateway, isGatewayError } from 'mediagate';
-import { type BodyBudget, createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { useAudioForm } from '../../../server/http/form.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 
@@ -13,7 +15,7 @@ const MEGABYTE = 1024 * 1024;
 const PACE_MS = 400;
 const SOUND = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n';
 
-describe('the pace of forms with a sound', () => {
+describe('pace of audio forms', () => {
   let folder: string;
   let gateway: Gateway;
   let server: Server;
@@ -23,7 +25,7 @@ describe('the pace of forms with a sound', () => {
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-forms-'));
     gateway = await createGateway({ plugins: [], scratchFolder: path.join(folder, 'scratch') });
-    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS });
+    budget = new BodyBudget({ bigBodies: 3, paceMs: PACE_MS });
     server = createServer(async (request, response) => {
       const { signal } = new AbortController();
       const limits = { audio: gateway.audio, audioFields: ['file'], maxBytes: 4 * MEGABYTE, budget, signal };
@@ -49,7 +51,7 @@ describe('the pace of forms with a sound', () => {
   const head = (framing: string) =>
     `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nConnection: close\r\n${framing}\r\n\r\n`;
 
-  it('is asked of those that stall or drip, which leave neither a file nor a place behind', async () => {
+  it('ends uploads that stall or drip, and frees their file and place', async () => {
     for (const drips of [false, true]) {
       const client = await openPacedSocket(server, PACE_MS);
       socket = client;

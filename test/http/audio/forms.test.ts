@@ -1,3 +1,5 @@
+/** Hostile and broken audio forms. */
+
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -14,7 +16,7 @@ import { type AudioApp, fileOf, startAudioApp } from './client.js';
 const ROUTE = '/v1/audio/transcriptions';
 const MEGABYTE = 1024 * 1024;
 
-describe('forms with a sound, as attackers and bad lines send them', () => {
+describe('hostile and broken audio forms', () => {
   let app: AudioApp;
   let wav: Buffer;
 
@@ -76,7 +78,7 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     expect((await sendRaw(around)).status).to.equal(200);
   });
 
-  it('wants another content type than a form, and says so', async () => {
+  it('requires a form as content type', async () => {
     for (const type of [
       'application/json',
       'text/plain',
@@ -113,14 +115,14 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     expect(app.audio.calls).to.have.length(0);
   });
 
-  it('uses no name that the client made up as the name of a file', async () => {
+  it("never uses the client's file name for a file", async () => {
     for (const name of ['../../../../tmp/owned', '/etc/cron.d/x', 'C:\\\\x', 'a%00b.wav', '', 'x'.repeat(4_000)]) {
       const { status } = await sendRaw([MODEL, sound(wav, 'file', name), END]);
       expect(status, name.slice(0, 20)).to.equal(200);
     }
   });
 
-  it('reads over parts whose header is too long or broken, or that are no part of a form', async () => {
+  it('skips parts with broken or oversized headers, and parts outside the form', async () => {
     const long = part(`Content-Disposition: form-data; name="file"; x="${'y'.repeat(20_000)}"`, wav);
     const strange = [
       part('X: 1', 'no disposition'),
@@ -134,7 +136,7 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     expect((await sendRaw([MODEL, long, END])).status).to.equal(200);
   });
 
-  it('takes a form within a form for what it is: no sound', async () => {
+  it('refuses a nested form as audio', async () => {
     const inner = Buffer.concat([Buffer.from('--inner\r\nContent-Disposition: file; filename="a.wav"\r\n\r\n'), wav]);
     const head =
       'Content-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: multipart/mixed; boundary=inner';
@@ -149,7 +151,7 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     expect((await sendRaw([field('__proto__', HEARING), sound(), END])).param).to.equal('model');
   });
 
-  it('takes twenty parts and no more, and a sound as large as is allowed and no larger', async () => {
+  it('accepts twenty parts and audio of the maximum size, and no more', async () => {
     const fields = (count: number) => Array.from({ length: count }, (_, index) => field(`f${index}`, 'x'));
     expect((await sendRaw([...fields(18), MODEL, sound(), END])).status).to.equal(200);
     expect((await sendRaw([...fields(19), MODEL, sound(), END])).code).to.equal('bad_request');
@@ -163,7 +165,7 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     }
   });
 
-  it('counts what is read over as well', async () => {
+  it('counts skipped parts', async () => {
     const other = sound(Buffer.alloc(6 * MEGABYTE), 'other');
     const { status } = await sendRaw([MODEL, other, sound(), END], {}, false);
     expect(status).to.equal(413);
@@ -185,7 +187,7 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     socket.destroy();
   });
 
-  it('removes what has arrived where the client goes away in the middle', async () => {
+  it('removes received files when the client disconnects', async () => {
     const socket = connect(app.port, '127.0.0.1');
     socket.on('error', () => {});
     socket.write(
@@ -216,7 +218,7 @@ describe('forms with a sound, as attackers and bad lines send them', () => {
     expect((await send()).status).to.equal(200);
   });
 
-  it('keeps no sound in memory: fifty megabytes later there is as much in use as before', async () => {
+  it('keeps no audio in memory after fifty megabytes', async () => {
     setFlagsFromString('--expose-gc');
     const collect: () => void = runInNewContext('gc');
     const file = fileOf(Buffer.concat([wav, randomBytes(3 * MEGABYTE)]));

@@ -1,3 +1,5 @@
+/** The billed length of audio. */
+
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -58,7 +60,7 @@ const LIARS: Readonly<Record<string, (bytes: Buffer) => void>> = {
   },
 };
 
-describe('the length of audio that is paid for', () => {
+describe('billed length of audio', () => {
   let app: AudioApp;
   const files = new Map<string, Buffer>();
 
@@ -111,7 +113,7 @@ describe('the length of audio that is paid for', () => {
   const costOf = ({ headers }: { headers: Headers }) => Number.parseFloat(headers.get('x-mediagate-cost') ?? '');
   const lying = [...Object.keys(LIARS), 'two tracks', 'chained'];
 
-  it('is that of the decoded audio, whatever the header states: a budget of money refuses it', async () => {
+  it('measures the decoded audio, not its header: a budget of money refuses it', async () => {
     const key = await makeKey('1 USD/month');
     for (const name of lying) {
       for (const target of [TRANSCRIPTIONS, CHANGER]) {
@@ -127,7 +129,7 @@ describe('the length of audio that is paid for', () => {
     expect(app.audio.calls).to.have.length(0);
   });
 
-  it('is charged where the model reports none, with and without a budget', async () => {
+  it('charges the measured length when the model reports none', async () => {
     for (const budget of ['20 USD/month', undefined]) {
       const key = await makeKey(budget);
       for (const name of lying) {
@@ -139,7 +141,7 @@ describe('the length of audio that is paid for', () => {
     }
   });
 
-  it('is not asked where the model reports its own', async () => {
+  it('does not measure when the model reports the length', async () => {
     app.audio.hear = async () => ({ text: HEARD.text, segments: [], usage: { seconds: 7 } });
     const answer = await send(await makeKey('20 USD/month'), TRANSCRIPTIONS, files.get('mp3') ?? Buffer.alloc(0));
     expect(costOf(answer)).to.equal(0.07);
@@ -155,7 +157,7 @@ describe('the length of audio that is paid for', () => {
     expect(app.audio.calls).to.have.length(0);
   });
 
-  it('is at most three hours', async () => {
+  it('accepts at most three hours', async () => {
     const file = path.join(app.folder, 'long.flac');
     // In the largest frames that there are: hundreds of thousands of small ones take ten times as long.
     const silence = 'anullsrc=r=8000:cl=mono:d=11000:n=65535';

@@ -1,3 +1,5 @@
+/** Repeated requests of audio routes. */
+
 import { expect } from 'chai';
 import { type AudioStream, type Clock, GatewayError, systemClock } from 'mediagate';
 import { CHANGING, EFFECTS, HEARD, HEARING, SPEAKING, tonePieces } from '../../support/audio/invented-audio.js';
@@ -66,7 +68,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     });
   }
 
-  it('are answered with the first answer, byte for byte, and counted once', async () => {
+  it('return the first answer, byte for byte, and count once', async () => {
     const wav = await makeSound(app.folder, 'wav');
     const forms = { file: fileOf(wav), audio: fileOf(wav), prompt: 'x', unknown: '1' };
     const form = (fields: Record<string, string>, names: readonly string[]) => ({
@@ -104,7 +106,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     );
   });
 
-  it('are the same form in whatever order, under whatever name, and another with another sound or field', async () => {
+  it('match the same form in any order and file name, and not other audio or fields', async () => {
     const [wav, other] = [await makeSound(app.folder, 'wav'), await makeSound(app.folder, 'flac')];
     const transcribe = (...fields: [string, string | File][]) => {
       const body = new FormData();
@@ -142,7 +144,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect((await entries(1)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 1 }, () => 200));
   });
 
-  it('are new where the first one was refused or has failed, and those that waited get its failure', async () => {
+  it('start anew when the first was refused or failed; waiting ones get its failure', async () => {
     expect((await speak('one', { input: '' })).status).to.equal(400);
     const sound = held();
     app.audio.sound = sound.failing;
@@ -160,7 +162,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(isReplayed(await speak('one'))).to.equal(true);
   });
 
-  it('are new where the sound of the first broke off in the middle', async () => {
+  it('start anew when the audio of the first broke off', async () => {
     for (const [key, more] of [
       ['bare', {}],
       ['events', { stream_format: 'sse' }],
@@ -174,7 +176,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     }
   });
 
-  it('are answered with what the first would have heard, had it not hung up', async () => {
+  it('return what the first would have received if it had not disconnected', async () => {
     const wav = await makeSound(app.folder, 'wav');
     const transcribe = (init?: RequestInit) =>
       ask('/v1/audio/transcriptions', 'heard', { body: toForm({ model: HEARING, file: fileOf(wav) }), ...init });
@@ -243,7 +245,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     });
   }
 
-  it('are written down as they ended, whether anybody was there to hear of it or not', async () => {
+  it('are recorded as they ended, with or without a client', async () => {
     const sound = held();
     app.audio.sound = sound.failing;
     const leaving = new AbortController();
@@ -259,7 +261,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(written.map(({ status, characters }) => [status, characters ?? null])).to.deep.equal([[502, null]]);
   });
 
-  it('are told to come back where the first one takes longer than they wait', async () => {
+  it('get 409 with Retry-After when the first one takes too long', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
     const first = speak('one');
@@ -276,7 +278,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(isReplayed(await speak('one'))).to.equal(true);
   });
 
-  it('are few whose listeners have left: the work of others ends with them', async () => {
+  it('keep few unattended first requests: others end with their client', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
     const leaving = new AbortController();
@@ -294,7 +296,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(app.audio.calls).to.have.length(66);
   });
 
-  it('are new after a day', async () => {
+  it('start anew after a day', async () => {
     const first = await speak('one');
     ahead = DAY_MS - 60_000;
     expect(isReplayed(await speak('one'))).to.equal(true);
@@ -303,7 +305,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect([first.status, later.status, isReplayed(later)]).to.deep.equal([200, 200, false]);
   });
 
-  it('are told when nothing more is kept, and get their answer', async () => {
+  it('report that no further response is stored, and are answered', async () => {
     const { idempotentResponses } = app.state;
     const { claim } = idempotentResponses;
     idempotentResponses.claim = async (request) => {
@@ -322,7 +324,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(isReplayed(await speak('one'))).to.equal(true);
   });
 
-  it('get their answer where the storage takes none, and are new', async () => {
+  it('are answered when the storage fails, and start anew', async () => {
     const { files } = app.state;
     const { write } = files;
     files.write = () => Promise.reject(new GatewayError('upstream_unavailable', 'The disk is full.'));
@@ -340,7 +342,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(app.log.filter(({ message }) => message.includes('could not be stored'))).to.have.length(2);
   });
 
-  it('are not done anew where a kept answer cannot be read', async () => {
+  it('do not start anew when a stored response cannot be read', async () => {
     await speak('one');
     const { files } = app.state;
     const { read } = files;

@@ -1,3 +1,5 @@
+/** Offline speech, spoken and transcribed. */
+
 import { expect } from 'chai';
 import OpenAI, { toFile } from 'openai';
 import offlineSpeech from '../../../plugins/offline_speech/index.js';
@@ -5,7 +7,7 @@ import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
 
-describe('speech there and back, offline', () => {
+describe('offline speech, spoken and transcribed', () => {
   let app: ListeningApp;
   let client: OpenAI;
 
@@ -18,7 +20,7 @@ describe('speech there and back, offline', () => {
 
   // The others are no formats that can be sent back.
   for (const format of ['mp3', 'opus', 'flac', 'wav'] as const) {
-    it(`is understood as it was said, in ${format}`, async () => {
+    it(`transcribes what was spoken, in ${format}`, async () => {
       const speech = await client.audio.speech.create({
         model: 'tts_v3',
         voice: 'nova',

@@ -1,3 +1,5 @@
+/** Speech, voice changes and sound effects over HTTP. */
+
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -73,7 +75,7 @@ describe('speech over HTTP', () => {
   }
 
   for (const [format, exact] of Object.entries(FORMATS)) {
-    it(`gives ${format} as it is meant to be, of a model that makes samples`, async () => {
+    it(`returns valid ${format} from the samples of a model`, async () => {
       const { response, bytes } = await speak({ response_format: format });
       expect(response.status).to.equal(200);
       expect(response.headers.get('content-type')).to.equal(exact.type);
@@ -85,7 +87,7 @@ describe('speech over HTTP', () => {
     });
   }
 
-  it('passes on untouched what the model made in the asked format', async () => {
+  it('passes audio of the requested format through unchanged', async () => {
     for (const [format, coding] of [
       ['mp3', ['-ar', '22050']],
       ['opus', ['-c:a', 'libopus']],
@@ -141,7 +143,7 @@ describe('speech over HTTP', () => {
   });
 
   for (const format of ['pcm', 'mp3', 'opus', 'wav'] as const) {
-    it(`sends the first bytes of ${format} before the sound is finished`, async () => {
+    it(`sends the first bytes of ${format} before the audio is finished`, async () => {
       const rest = Promise.withResolvers<void>();
       app.audio.sound = () => ({ body: halting(rest.promise), format: 'pcm' });
       const response = await fetch(app.url + SPEECH, {
@@ -156,7 +158,7 @@ describe('speech over HTTP', () => {
     });
   }
 
-  it('sends events: the sound in base64, then what was used', async () => {
+  it('sends events: the audio in base64, then the usage', async () => {
     app.audio.sound = () => ({ body: tonePieces(), format: 'pcm', usage: Promise.resolve({ characters: 12 }) });
     const { response, bytes } = await speak({ stream_format: 'sse', response_format: 'pcm' });
     expect(response.headers.get('content-type')).to.equal('text/event-stream; charset=utf-8');
@@ -170,7 +172,7 @@ describe('speech over HTTP', () => {
     expect(events.at(-1)).to.deep.equal({ type: 'speech.audio.done', usage: { characters: 12 } });
   });
 
-  it('ends events with the error where the model breaks off, and cuts bare sound', async () => {
+  it('ends events with the error when the model breaks off, and cuts plain audio', async () => {
     app.audio.sound = () => ({ body: breaking(), format: 'pcm' });
     const response = await fetch(app.url + SPEECH, {
       method: 'POST',
@@ -200,7 +202,7 @@ describe('speech over HTTP', () => {
     }
   });
 
-  it('ends the sound of a revoked key with an error event, and the wait of a request that repeats it', async () => {
+  it('ends audio of a revoked key with an error event, and the wait of a repeated request', async () => {
     for (const repeats of [false, true]) {
       const key = await app.makeKey({ grants: ['audio'] });
       let signal: AbortSignal | undefined;
@@ -231,7 +233,7 @@ describe('speech over HTTP', () => {
     }
   });
 
-  it('answers with the error where there is no sound, and where it is none', async () => {
+  it('returns the error when the model returns no audio, or something else', async () => {
     app.audio.sound = () => ({ body: pieces(Buffer.alloc(0)), format: 'mp3' });
     expect((await app.post(SPEECH, HELLO)).json.error.code).to.equal('upstream_changed');
     for (const response_format of ['wav', 'mp3', 'pcm']) {
@@ -246,7 +248,7 @@ describe('speech over HTTP', () => {
   });
 
   for (const format of ['pcm', 'mp3'] as const) {
-    it(`tells the model that the client has gone, in the middle of ${format}`, async () => {
+    it(`aborts the model when the client disconnects, in the middle of ${format}`, async () => {
       const asked = Promise.withResolvers<AbortSignal>();
       app.audio.sound = (_format, signal) => {
         asked.resolve(signal);
@@ -295,14 +297,14 @@ describe('speech over HTTP', () => {
     expect((await speak({ input: '🦜'.repeat(4_096) })).response.status).to.equal(200);
   });
 
-  it('names what nobody looks at, in a line that stays short', async () => {
+  it('lists ignored fields in a short header', async () => {
     const others = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`other_${index}`, 1]));
     expect((await speak({ seed: 7, lang: 'de' })).response.headers.get('x-ignored-params')).to.equal('seed, lang');
     const { response } = await speak({ ['x'.repeat(2_000)]: 1, ...others });
     expect(response.headers.get('x-ignored-params')?.split(', ')).to.have.length(20);
   });
 
-  it('takes as much as the model that is asked does, and says how much that is', async () => {
+  it('accepts as many characters as the model does, and states the limit', async () => {
     const model = SPEAKING_LONG;
     expect((await speak({ model, input: '🦜'.repeat(10_000) })).response.status).to.equal(200);
     const asked = app.audio.calls.length;
@@ -312,7 +314,7 @@ describe('speech over HTTP', () => {
     expect(app.audio.calls).to.have.length(asked);
   });
 
-  it('names what the model left out', async () => {
+  it('lists what the model ignored', async () => {
     app.audio.sound = () => ({ body: tonePieces(), format: 'pcm', ignored: ['instructions', 'speed'] });
     expect((await speak()).response.headers.get('x-ignored-params')).to.equal('instructions, speed');
   });
@@ -320,7 +322,7 @@ describe('speech over HTTP', () => {
   describe('voice changer', () => {
     const CHANGER = '/v1/audio/voice-changer';
 
-    it('hands on the sound, the voice and everything else', async () => {
+    it('forwards audio, voice and all other fields', async () => {
       const wav = await makeSound(app.folder, 'wav');
       for (const [field, named] of [
         ['audio', 'voice'],
@@ -341,7 +343,7 @@ describe('speech over HTTP', () => {
       }
     });
 
-    it('refuses a sound that is too short for a voice, by the name of its field', async () => {
+    it('refuses audio that is too short for a voice, and names the field', async () => {
       const real = await startApp({ gateway: { plugins: [{ use: ffmpegAudio, timeoutMs: 60_000 }] } });
       try {
         const key = await real.makeKey({ grants: ['audio'] });
@@ -364,7 +366,7 @@ describe('speech over HTTP', () => {
       }
     });
 
-    it('keeps the sound until the last byte is sent', async () => {
+    it('keeps the uploaded audio until the last byte is sent', async () => {
       const wav = await makeSound(app.folder, 'wav');
       app.audio.sound = () => {
         const { audio } = app.audio.calls.at(-1) as ChangeVoiceCall;
@@ -382,7 +384,7 @@ describe('speech over HTTP', () => {
       ).to.equal(true);
     });
 
-    it('refuses what is missing or said twice', async () => {
+    it('refuses missing and repeated fields', async () => {
       const wav = fileOf(await makeSound(app.folder, 'wav'));
       const good = { audio: wav, voice: 'x', model: CHANGING };
       for (const [change, param] of [
@@ -420,7 +422,7 @@ describe('speech over HTTP', () => {
       expect(app.audio.calls.at(-1)).to.include({ durationSeconds: 2, format: 'flac' });
     });
 
-    it('says of a sound that nobody here makes that asking again is of no use', async () => {
+    it('advises against a retry for sounds that no model makes', async () => {
       app.audio.sound = () => {
         throw new GatewayError('plugin_unavailable', 'There is no such sound.', { param: 'text', retryable: false });
       };

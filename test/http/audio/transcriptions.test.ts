@@ -1,3 +1,5 @@
+/** Transcriptions and translations over HTTP. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -30,7 +32,7 @@ describe('transcriptions and translations over HTTP', () => {
   const leftOver = async () => (await readdir(path.join(app.dataDir, 'scratch')).catch(() => [])).length;
 
   for (const extension of Object.keys(CONTAINERS)) {
-    it(`takes ${extension}, whatever it is called, and hands the model the bytes and the length`, async () => {
+    it(`accepts ${extension} under any name, and gives the model its bytes and length`, async () => {
       const sound = await makeSound(app.folder, extension);
       let seen: Buffer | undefined;
       app.audio.hear = async (call) => {
@@ -69,7 +71,7 @@ describe('transcriptions and translations over HTTP', () => {
     expect(app.audio.calls).to.have.length(length);
   });
 
-  it('answers JSON by default, with the seconds heard', async () => {
+  it('answers JSON by default, with the transcribed seconds', async () => {
     const { headers, json } = await ask();
     expect(headers.get('content-type')).to.equal('application/json; charset=utf-8');
     expect(json).to.deep.equal({ text: HEARD.text, usage: { type: 'duration', seconds: 3661.5 } });
@@ -94,7 +96,7 @@ describe('transcriptions and translations over HTTP', () => {
     );
   });
 
-  it('tells everything in verbose JSON, and null for what the model does not tell', async () => {
+  it('returns every member in verbose JSON, with null for unknown ones', async () => {
     const { json } = await ask({ response_format: 'verbose_json', temperature: '0.3' });
     expect(json).to.deep.include({ task: 'transcribe', language: 'english', duration: 3661.5, text: HEARD.text });
     expect(json.segments[0]).to.deep.equal({
@@ -114,7 +116,7 @@ describe('transcriptions and translations over HTTP', () => {
     expect(lastCall()).to.include({ granularity: 'segment', temperature: 0.3 });
   });
 
-  it('shows words where they are asked for, and segments beside them where both are', async () => {
+  it('returns words if requested, and segments beside them if both are', async () => {
     const verbose = { response_format: 'verbose_json' };
     const words = await ask({ ...verbose, 'timestamp_granularities[]': 'word' });
     expect(words.json.words).to.deep.equal([{ word: 'Hello', start: 0, end: 0.5 }]);
@@ -140,7 +142,7 @@ describe('transcriptions and translations over HTTP', () => {
     expect(events[2]).to.deep.include({ text: HEARD.text, usage: { type: 'duration', seconds: 3661.5 } });
   });
 
-  it('hands on language, prompt and temperature, in whatever order they come, and ignores the rest', async () => {
+  it('forwards language, prompt and temperature in any order', async () => {
     const form = { prompt: 'Names: Ada', language: 'EN', 'include[]': 'logprobs', hotwords: 'x', temperature: '1' };
     const { status } = await app.send(TRANSCRIPTIONS, { ...form, model: HEARING, file: fileOf(wav) });
     expect(status).to.equal(200);
@@ -153,19 +155,19 @@ describe('transcriptions and translations over HTTP', () => {
     expect(lastCall().temperature).to.equal(0.1 + 0.2);
   });
 
-  it('names what nobody looks at, in a line that stays short', async () => {
+  it('lists ignored fields in a short header', async () => {
     const asked = { 'include[]': 'logprobs', chunking_strategy: 'auto', hotwords: ['x', 'y'] };
     expect((await ask(asked)).headers.get('x-ignored-params')).to.equal('hotwords, include[], chunking_strategy');
     expect((await ask({ language: 'de' }, TRANSLATIONS)).headers.get('x-ignored-params')).to.equal('language');
     expect((await ask({ language: 'de', ['x'.repeat(2_000)]: '' })).headers.get('x-ignored-params')).to.equal(null);
   });
 
-  it('names what the model left out', async () => {
+  it('lists what the model ignored', async () => {
     app.audio.hear = async () => ({ ...HEARD, ignored: ['prompt', 'bad name\r\nx: y'] });
     expect((await ask({ prompt: 'x' })).headers.get('x-ignored-params')).to.equal('prompt');
   });
 
-  it('translates with models that do, and says so of those that do not', async () => {
+  it('translates with models that can, and refuses others', async () => {
     const { json } = await ask({ response_format: 'verbose_json', language: 'xx' }, TRANSLATIONS);
     expect(json.task).to.equal('translate');
     expect(lastCall()).not.to.have.property('language');
@@ -216,17 +218,17 @@ describe('transcriptions and translations over HTTP', () => {
     });
   }
 
-  it('refuses a form without a sound, naming it', async () => {
+  it('refuses a form without audio and names the field', async () => {
     const { status, json } = await app.send(TRANSCRIPTIONS, { model: HEARING, audio: fileOf(wav) });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'missing_required_parameter', 'file']);
   });
 
-  it('names the accepted formats where the sound has none of them', async () => {
+  it('names the accepted formats when the audio has none of them', async () => {
     const { json } = await ask({ file: fileOf(Buffer.alloc(5_000, 'text ')) });
     expect(json.error.message).to.include('flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm');
   });
 
-  it('says what the model said, and what it should not have said as a fault of the model', async () => {
+  it('forwards what the model reports, and treats invalid reports as its failure', async () => {
     app.audio.hear = () => Promise.reject(new GatewayError('upstream_rate_limited', 'Busy.', { retryAfterSeconds: 3 }));
     const busy = await ask();
     expect([busy.json.error.code, busy.headers.get('retry-after')]).to.deep.equal(['upstream_rate_limited', '3']);
@@ -239,7 +241,7 @@ describe('transcriptions and translations over HTTP', () => {
     expect(await leftOver()).to.equal(0);
   });
 
-  it('tells the model that the client has gone', async () => {
+  it('aborts the model when the client disconnects', async () => {
     const asked = Promise.withResolvers<AbortSignal>();
     app.audio.hear = ({ signal }) => {
       asked.resolve(signal);

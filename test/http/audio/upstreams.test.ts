@@ -1,3 +1,5 @@
+/** Audio routes with upstreams. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
@@ -57,7 +59,7 @@ describe('audio routes before upstreams', () => {
 
   const wav = async () => toFile(await makeSound('wav', 2), 'words.wav');
 
-  it('a transcription has all that the upstream tells, under our name of the model', async () => {
+  it('returns everything of a transcription under the public model name', async () => {
     const file = await wav();
     const heard = await client.audio.transcriptions.create({
       file,
@@ -98,7 +100,7 @@ describe('audio routes before upstreams', () => {
     }
   });
 
-  it('speakers, chunks and log probabilities are asked of the upstream, and come back', async () => {
+  it('requests speakers, chunks and log probabilities of the upstream, and returns them', async () => {
     const known = {
       known_speaker_names: ['agent'],
       known_speaker_references: [`data:audio/wav;base64,${'A'.repeat(200_000)}`],
@@ -181,7 +183,7 @@ describe('audio routes before upstreams', () => {
   });
 
   for (const [format, made] of Object.entries({ mp3: 'mp3_44100_128', opus: 'opus_48000_128', wav: 'pcm_24000' })) {
-    it(`speech in ${format} is asked for as ${made}`, async () => {
+    it(`requests speech in ${format} as ${made}`, async () => {
       const response_format = format as 'mp3' | 'opus' | 'wav';
       const speech = await client.audio.speech.create({
         model: 'tts_multilingual_v2',
@@ -198,7 +200,7 @@ describe('audio routes before upstreams', () => {
     });
   }
 
-  it('what a model says of a request is in the message, which is all that clients show', async () => {
+  it("puts the model's explanation into the message, which clients show", async () => {
     const words = 'Audio file is too short. Minimum audio length is 0.1 seconds.';
     upstream.behave([{ does: 'error', status: 400, code: 'audio_too_short', param: 'file', message: words }]);
     const heard = await rejection(client.audio.transcriptions.create({ file: await wav(), model: 'stt-large-v3' }));
@@ -215,7 +217,7 @@ describe('audio routes before upstreams', () => {
     expect(((await rejection(said)) as Error).message).to.include('Invalid setting for style.');
   });
 
-  it("a voice is changed, and what is billed is in the key's ledger", async () => {
+  it('changes a voice and records its cost for the key', async () => {
     const form = new FormData();
     form.set('audio', new Blob([Uint8Array.from(await makeSound('mp3', 3))]), 'mine.mp3');
     for (const [name, value] of Object.entries({ model: 'tts_multilingual_sts_v2', voice: 'nova', seed: '7' })) {
@@ -254,7 +256,7 @@ describe('audio routes before upstreams', () => {
     });
   });
 
-  it('what an upstream refuses is told in our terms: never as the key of the caller, never with its names', async () => {
+  it("translates refusals of an upstream: never as the caller's key, never with its names", async () => {
     vendor.behave([
       { does: 'error', status: 401, code: 'quota_exceeded', form: 'old', message: `used up: ${KEY}` },
       { does: 'error', status: 404, code: 'voice_not_found', form: 'old', message: 'eleven_v3 has no such voice' },

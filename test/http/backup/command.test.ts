@@ -1,3 +1,5 @@
+/** The commands backup and restore. */
+
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -57,7 +59,7 @@ describe('the commands backup and restore', () => {
     expect(await readdir(at('bad', 'data'))).to.deep.equal([]);
   });
 
-  it('copy what a gateway keeps, for its owner alone, in a form that other programs can check', async () => {
+  it('copy the state for its owner alone, in a form that other programs can check', async () => {
     const { code, stdout, stderr } = await run(['backup', at('new', 'plain')]);
     expect([code, stderr]).to.deep.equal([0, '']);
     expect(stdout).to.match(/new\/plain: \d+ rows, 2 files, [\d.]+ MiB\.\n/);
@@ -83,7 +85,7 @@ describe('the commands backup and restore', () => {
     expect(await readdir(at('new'))).to.deep.equal(['plain']);
   });
 
-  it('bring it into an empty folder, and say where keys need a secret that is not there', async () => {
+  it('restore into an empty folder, and name keys that need a missing secret', async () => {
     const cases: [string[], Environment, boolean][] = [
       [[], {}, false],
       [['--secrets'], {}, true],
@@ -106,7 +108,7 @@ describe('the commands backup and restore', () => {
     }
   });
 
-  it('take secrets that were put into the folder before, and those of the settings', async () => {
+  it('use secrets that are already in the folder, and those of the settings', async () => {
     const backup = at('early');
     await run(['backup', backup]);
     const restored = at('early-restored');
@@ -181,13 +183,13 @@ describe('the commands backup and restore', () => {
     expect(stderr).to.match(/^mediagate: The backup is damaged: .*kept\.txt is changed since the backup\.\n$/);
   });
 
-  it('say in one line what the system says', async () => {
+  it('print system errors in one line', async () => {
     const { code, stdout, stderr } = await run(['backup', '/dev/null/backup']);
     expect([code, stdout]).to.deep.equal([1, '']);
     expect(stderr).to.match(/^mediagate: The command failed: ENOTDIR.*\n$/);
   });
 
-  it('leave nothing behind where they are cut off', async () => {
+  it('leave nothing behind when they are interrupted', async () => {
     await run(['backup', at('whole')]);
     const before = (await readdir(folder)).sort();
     type Cut = Pick<BackupOptions, 'signal' | 'report'>;
@@ -224,7 +226,7 @@ describe('the commands backup and restore', () => {
       .and.not.to.match(/hunter/);
   });
 
-  it('name a way for PostgreSQL that works as it stands', async function () {
+  it('print a working command for PostgreSQL', async function () {
     const postgres = await sharedPostgres();
     // The package of npm has no pg_dump, and another's may be too old for its server.
     if ('unavailable' in postgres || postgres.source !== 'system' || !isOnPath('pg_dump')) return this.skip();

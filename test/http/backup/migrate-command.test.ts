@@ -1,3 +1,5 @@
+/** The command migrate. */
+
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +45,7 @@ for (const engine of engines) {
     const note = (name: string) =>
       execute(`insert into kysely_migration (name, timestamp) values ('${name}', '2099-01-01T00:00:00.000Z')`);
 
-    it('looks without making anything, and ends with 1 where something is to be done', async () => {
+    it('checks without changes, and exits with 1 if a migration is pending', async () => {
       const empty = await migrate('--check');
       expect([empty.code, empty.stderr]).to.deep.equal([1, '']);
       expect(empty.stdout.match(/(?<=to be done: )\S+/g)).to.deep.equal(NAMES);
@@ -123,7 +125,7 @@ describe('the command migrate', () => {
     await place.remove();
   });
 
-  it('does not wait where nothing is to be done', async () => {
+  it('does not wait if there is nothing to do', async () => {
     const place = await createPlace();
     const environment = { DATA_DIR: place.dataDir };
     await runCommand(['migrate'], environment);

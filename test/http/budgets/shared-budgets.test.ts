@@ -1,3 +1,5 @@
+/** Budgets of a key and its group. */
+
 import { expect } from 'chai';
 import { GatewayError, type TextCall, type TextModel } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
@@ -98,7 +100,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
       return budgets.length > 0 && budgets.every(({ reserved }) => reserved === 0) && budgets;
     });
 
-  it('limit the answer to the money that is left, refuse in words, and are told to the client', async () => {
+  it('limit the answer to the remaining money, explain refusals, and appear in headers', async () => {
     await app.state.budgets.createGroup('research');
     await change('group', 'research', '0.01 USD/month');
     const [ann, ben] = [await makeKey('1 USD/day', 'research'), await makeKey('3 requests/day', 'research')];

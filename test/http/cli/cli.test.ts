@@ -1,3 +1,5 @@
+/** The command line and the process. */
+
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -133,7 +135,7 @@ describe('the command line', () => {
     expect((await runCommand(['keys', 'list'], own)).code).to.equal(0);
   });
 
-  it('looks into PostgreSQL without a data folder', async function () {
+  it('reads PostgreSQL without a data folder', async function () {
     const postgres = await sharedPostgres();
     if ('unavailable' in postgres) return this.skip();
     const DATABASE_URL = await postgres.createDatabase();
@@ -210,7 +212,7 @@ describe('the command line', () => {
     expect(unknown.stderr).to.contain('no key with the id nobody00');
   });
 
-  it('makes keys of named accounts, and of none whose name people have', async () => {
+  it('creates keys of named accounts, except names of users', async () => {
     const own = { ...environment, DATA_DIR: path.join(folder, 'accounts') };
     const create = (...args: string[]) => runCommand(['keys', 'create', '--json', ...args], own);
     const made = [
@@ -244,7 +246,7 @@ describe('the command line', () => {
     await state.close();
   });
 
-  it('makes keys of plans, and says what of them is left and what was used', async () => {
+  it('creates keys of plans, and lists what is left and used', async () => {
     const own = { ...environment, DATA_DIR: path.join(folder, 'plans') };
     const made = await runCommand(['keys', 'create', '--plan', 'free', '--grant', 'extract', '--json'], own);
     expect(made.code, made.stderr).to.equal(0);
@@ -291,7 +293,7 @@ describe('the command line', () => {
     expect((await runCommand(['usage', '--key', 'nobody00'], own)).stderr).to.contain('no key with the id nobody00');
   });
 
-  it('says when a key expires with its plan, and with neither a plan nor a date that it never does', async () => {
+  it('shows when a key expires with its plan, or that it never does', async () => {
     const file = path.join(folder, 'month.json');
     await writeFile(file, JSON.stringify({ plans: [{ id: 'month', durationDays: 30, tokenLimit: 1_000 }] }));
     const own = { ...environment, DATA_DIR: path.join(folder, 'ends'), PLANS_FILE: file };
@@ -331,7 +333,7 @@ describe('the command line', () => {
     expect(refused.stderr).to.equal(`mediagate: ${file}: plans must be array.\n`);
   });
 
-  it('says what is wrong with a command and ends with 2', async () => {
+  it('explains a wrong command and exits with 2', async () => {
     const at = (name: string) => path.join(folder, name);
     const cases: [string[], string][] = [
       [['frobnicate'], 'frobnicate'],
@@ -438,7 +440,7 @@ describe('the command line', () => {
       .and.not.to.contain('unspoken');
   });
 
-  it('warns of what looks like a setting and is none, of a .env and of links that others cannot use', async () => {
+  it('warns of misspelt settings, a .env file, and links that others cannot use', async () => {
     const place = await mkdtemp(path.join(folder, 'warned-'));
     const plugins = path.join(place, 'plugins.json');
     await writeFile(path.join(place, '.env'), 'PORT=9000\n');
@@ -497,7 +499,7 @@ describe('the command line', () => {
     expect(table.stdout + table.stderr).not.to.contain('unspoken');
   });
 
-  it('names the variable whose value a plugin does not take, and never the value', async () => {
+  it('names a variable with an invalid value, and never the value', async () => {
     const own = { DATA_DIR: environment.DATA_DIR ?? '', BROWSER: 'off', TEXT_UPSTREAM_URL: 'unspoken.example' };
     const said = 'TEXT_UPSTREAM_URL must be an http or https address, such as https://api.example.com/v1';
     const table = await runCommand(['plugins'], own);
@@ -532,7 +534,7 @@ describe('the command line', () => {
     expect(stderr).to.contain('PORT must be').and.to.contain('LOG_LEVEL must be').and.not.to.contain('    at ');
   });
 
-  it('says in one line why it cannot start', async () => {
+  it('explains in one line why it cannot start', async () => {
     const blocker = createServer().listen(0, '127.0.0.1');
     await once(blocker, 'listening');
     const address = blocker.address();
@@ -642,7 +644,7 @@ describe('the process', () => {
     expect((await second.ended)[0]).to.equal(0);
   });
 
-  it('offers to try what there is, and nothing else', async () => {
+  it('offers only requests that the plugins support', async () => {
     const offered = async (plugins: readonly object[]) => {
       await writeFile(path.join(folder, 'plugins.config.json'), JSON.stringify({ plugins }));
       const { child, said, ended, says } = start('serve', '--first-run');
@@ -668,7 +670,7 @@ describe('the process', () => {
       .and.not.to.contain('curl');
   });
 
-  it('goes on where a connection breaks that nobody listens to, and ends where anything else is thrown', async () => {
+  it('survives an unhandled broken connection, and ends on any other uncaught error', async () => {
     const throwing = `${PLUGIN}
       const thrown = (message, more) => () => { throw Object.assign(new Error(message), more); };
       process.on('SIGUSR1', thrown('read ECONNRESET', { code: 'ECONNRESET', syscall: 'read' }));
@@ -684,7 +686,7 @@ describe('the process', () => {
     expect(said.stderr).to.contain('uncaught error outside of a request');
   });
 
-  it('says in one line which required plugin it cannot start without', async () => {
+  it('names the missing required plugin in one line', async () => {
     const plugins = [{ use: './gone.mjs', id: 'gone', required: true }];
     await writeFile(path.join(folder, 'plugins.config.json'), JSON.stringify({ plugins }));
     const { said, ended } = start('serve');
@@ -693,7 +695,7 @@ describe('the process', () => {
     expect(said.stderr).not.to.contain('failed unexpectedly');
   });
 
-  it('says of what it reads, listens on and names in links what may not be expected', async () => {
+  it('reports unexpected files, addresses and links', async () => {
     // The one of the package is read then.
     await rm(path.join(folder, 'plugins.config.json'));
     await writeFile(path.join(folder, '.env'), 'PORT=9000\n');

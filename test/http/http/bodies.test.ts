@@ -1,10 +1,12 @@
+/** JSON bodies of requests, and when two are equal. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { readJson } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 describe('request bodies', () => {
@@ -24,7 +26,7 @@ describe('request bodies', () => {
       body,
     });
 
-  it('refuses what is not a JSON object', async () => {
+  it('refuses everything but a JSON object', async () => {
     const nested = `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`;
     const bodies = [
       '',
@@ -52,7 +54,7 @@ describe('request bodies', () => {
     expect((await send(deep)).json.error.code).to.equal('invalid_json');
   });
 
-  it('refuses wrong types without bending them, and names the member and what it accepts', async () => {
+  it('refuses wrong types, and names the member and the accepted type', async () => {
     const cases: [string, unknown, string, string][] = [
       ['url', undefined, 'missing_required_parameter', 'link'],
       ['url', null, 'missing_required_parameter', 'link'],
@@ -169,12 +171,12 @@ describe('request bodies', () => {
   });
 });
 
-describe('what makes a JSON body the same as another', () => {
-  it('is made where it is asked for, and nowhere else', async () => {
+describe('identity of JSON bodies', () => {
+  it('is computed only on routes that need it', async () => {
     const server = createServer(async (request, response) => {
       const limits = {
         maxBytes: 1024,
-        budget: createBodyBudget(),
+        budget: new BodyBudget(),
         owner: 'one',
         fingerprinted: request.url === '/keyed',
       };

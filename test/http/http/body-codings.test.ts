@@ -1,3 +1,5 @@
+/** Content codings of request bodies. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -5,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import zlib from 'node:zlib';
 import { expect } from 'chai';
 import { readJson } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { makeSound } from '../../support/audio/sounds.js';
 import { until } from '../../support/until.js';
 import { type AudioApp, startAudioApp, toForm } from '../audio/client.js';
@@ -42,7 +44,7 @@ describe('bodies with a content coding', () => {
     Buffer.from(JSON.stringify({ model: 'm-5.5', messages: [{ role: 'user', content: words }] }));
   const saidOf = ({ json }: Answer): string => json.choices[0].message.content;
 
-  it('are read: gzip, deflate in both forms, br, zstd, identity, and several of them', async () => {
+  it('decodes gzip, both forms of deflate, br, zstd, identity, and several of them', async () => {
     for (const [coding, code] of Object.entries(CODERS)) {
       const answer = await send(code(chat(`by ${coding}`)), coding);
       expect([answer.status, saidOf(answer)], coding).to.deep.equal([
@@ -62,7 +64,7 @@ describe('bodies with a content coding', () => {
     expect(saidOf(await send(zlib.gzipSync(chat(long)), 'gzip'))).to.contain('Ostend Ostend');
   });
 
-  it('are refused with what is accepted if the coding is unknown, and if they are not valid', async () => {
+  it('refuses unknown codings and names the accepted ones, and refuses invalid bodies', async () => {
     for (const coding of ['compress', 'lz4', 'gzip, lz4', 'gzip, gzip, gzip, gzip', '__proto__']) {
       const { status, json, headers } = await send(chat('a'), coding);
       expect([status, json.error.code], coding).to.deep.equal([415, 'unsupported_media_type']);
@@ -79,7 +81,7 @@ describe('bodies with a content coding', () => {
     expect((await send(zlib.gzipSync('{"model":'), 'gzip')).json.error.code).to.equal('invalid_json');
   });
 
-  it('have the byte limit of what they are decoded to, at every stage, without holding up others', async () => {
+  it('limits decoded bytes at every stage without delaying others', async () => {
     const zeros = Buffer.alloc(400 * 1024 * 1024, 0x20);
     const bombs: [string, Buffer][] = [
       ['gzip', zlib.gzipSync(zeros, { level: 1 })],
@@ -104,8 +106,8 @@ describe('bodies with a content coding', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('count in the memory of bodies as what they are decoded to', async () => {
-    const budget = createBodyBudget({ smallBytes: 1024 * 1024 });
+  it('counts decoded bytes in the memory of bodies', async () => {
+    const budget = new BodyBudget({ smallBytes: 1024 * 1024 });
     const server = createServer(async (request, response) => {
       const options = { maxBytes: 1024 * 1024, budget, owner: 'one', fingerprinted: false };
       const code = await readJson(request, response, options).then(
@@ -127,7 +129,7 @@ describe('bodies with a content coding', () => {
     server.close();
   });
 
-  it('end with an error if the client breaks off', async () => {
+  it('ends with an error if the client disconnects', async () => {
     const body = zlib.gzipSync(chat('Ahoy! '.repeat(50_000)));
     const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nX-Request-Id: broken-off\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`;
     const socket = connect(app.port, '127.0.0.1');
@@ -144,7 +146,7 @@ describe('bodies with a content coding', () => {
     });
     after(() => audio.close());
 
-    it('are read within the same limits', async () => {
+    it('decodes forms within the same limits', async () => {
       const sound = new Blob([new Uint8Array(await makeSound(audio.folder, 'wav', 1))]);
       const form = new Response(toForm({ model: 'stt-large-v3', file: sound }));
       const type = form.headers.get('content-type') ?? '';

@@ -1,22 +1,24 @@
+/** The pace of request bodies. */
+
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate';
 import { readJsonBody } from '../../../server/http/body.js';
-import { type BodyBudget, createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 import { until } from '../../support/until.js';
 
 const KIBIBYTE = 1024;
 const PACE_MS = 400;
 
-describe('the pace of bodies', () => {
+describe('pace of request bodies', () => {
   let server: Server;
   let budget: BodyBudget;
   let socket: PacedSocket;
 
   beforeEach(async () => {
-    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
+    budget = new BodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
     server = createServer(async (request, response) => {
       const limits = { maxBytes: 4 * KIBIBYTE * KIBIBYTE, budget, owner: 'one' };
       const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);
@@ -36,7 +38,7 @@ describe('the pace of bodies', () => {
   const head = (framing: string) =>
     `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n${framing}\r\n\r\n`;
 
-  it('is asked of those that stall, which then give their place back', async () => {
+  it('ends bodies that stall and frees their memory', async () => {
     socket.write(`${head('Transfer-Encoding: chunked')}${chunk(' '.repeat(1_100 * KIBIBYTE))}`);
     await until(() => budget.taken().big > 0);
     await socket.passIntervals();
@@ -44,7 +46,7 @@ describe('the pace of bodies', () => {
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('is asked of small ones too, and of those that announce what never comes', async () => {
+  it('ends small bodies too, and those that never arrive', async () => {
     for (const start of [`${head('Content-Length: 65536')}{`, `${head('Transfer-Encoding: chunked')}${chunk('{')}`]) {
       socket.write(start);
       await until(() => budget.taken().small > 0);
@@ -67,7 +69,7 @@ describe('the pace of bodies', () => {
     expect(intervals).to.be.within(10, 13);
   });
 
-  it('is greater for those that do not say how long they are once they are large', async () => {
+  it('requires more of large bodies without a length', async () => {
     socket.write(`${head('Transfer-Encoding: chunked')}${chunk('{')}`);
     await until(() => budget.taken().small > 0);
     expect(budget.taken().big).to.equal(0);
@@ -90,7 +92,7 @@ describe('the pace of bodies', () => {
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('is asked of those that drip', async () => {
+  it('ends bodies that drip', async () => {
     socket.write(head('Content-Length: 3000000'));
     await socket.passIntervals(() => socket.write('   '));
     expect(await socket.answer).to.contain('request_timeout');

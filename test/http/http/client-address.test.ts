@@ -1,10 +1,12 @@
+/** The client address behind proxies. */
+
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';
 import { type ListeningApp, startApp } from './listening-app.js';
 
 const LIMIT = 300;
 
-describe('the address of a client', () => {
+describe('client address', () => {
   let app: ListeningApp | undefined;
   afterEach(async () => {
     await app?.close();
@@ -23,13 +25,13 @@ describe('the address of a client', () => {
     return (await (app as ListeningApp).request('/v1/capabilities', { headers })).status;
   }
 
-  it('is that of the connection where no proxy is trusted, whatever a header says', async () => {
+  it('uses the connection if no proxy is trusted, whatever the header', async () => {
     app = await startApp();
     await useUp((turn) => `192.0.2.${turn % 250}`);
     expect(await guess('198.51.100.1')).to.equal(429);
   });
 
-  it('is what the trusted proxy saw, and what was said before that is not believed', async () => {
+  it('uses what the trusted proxy saw, and ignores earlier entries', async () => {
     app = await startApp({ trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] });
     await useUp((turn) => `203.0.113.${turn % 250}, 192.0.2.1`);
     expect(await guess('192.0.2.1')).to.equal(429);
@@ -40,14 +42,14 @@ describe('the address of a client', () => {
     expect(await guess(), 'the proxy itself').to.equal(401);
   });
 
-  it('is that of the connection where it comes from no trusted proxy, although there are some', async () => {
+  it('uses the connection if it comes from an untrusted proxy', async () => {
     app = await startApp({ trustedProxies: ['10.0.0.0/8'] });
     await useUp((turn) => `192.0.2.${turn % 250}`);
     expect(await guess('198.51.100.1'), 'another name for the same client').to.equal(429);
     expect(await guess('10.1.2.3'), 'a proxy that is none').to.equal(429);
   });
 
-  it('is that of the nearest known where the header holds what no proxy writes', async () => {
+  it('uses the nearest known address if the header is invalid', async () => {
     app = await startApp({ trustedProxies: ['127.0.0.1', '::1'] });
     await useUp((turn) => (turn % 2 === 0 ? 'unknown' : `192.0.2.${turn % 250}, <script>`));
     expect(await guess('')).to.equal(429);

@@ -1,3 +1,5 @@
+/** The connection limit of an address. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
@@ -7,7 +9,7 @@ import { until } from '../../support/until.js';
 /** Addresses of loopback, each of them its own client to the server. */
 const CLIENTS = ['127.0.1.1', '127.0.2.1', '127.0.3.1'];
 
-describe('connections of one address', () => {
+describe('connection limit of an address', () => {
   let server: HttpServer;
   let sockets: Socket[];
   let handled: (() => void)[];
@@ -40,7 +42,7 @@ describe('connections of one address', () => {
   const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
   const isOpen = (socket: Socket) => !socket.readableEnded && !socket.destroyed;
 
-  it('are at most as many as the setting says: one more closes the oldest that is idle', async () => {
+  it('closes the oldest idle connection beyond the limit', async () => {
     const [client = ''] = CLIENTS;
     const busy = await open(client, REQUEST);
     await until(() => handled.length === 1);
@@ -54,7 +56,7 @@ describe('connections of one address', () => {
     for (const end of handled) end();
   });
 
-  it('are refused where none of them is idle, while those of others are not', async () => {
+  it('refuses new connections if none is idle, and not those of other addresses', async () => {
     const [client = '', another = ''] = CLIENTS;
     for (let opened = 0; opened < 3; opened += 1) await open(client, REQUEST);
     await until(() => handled.length === 3);
@@ -66,13 +68,13 @@ describe('connections of one address', () => {
     expect(sockets.slice(0, 3).map(isOpen)).to.deep.equal([true, true, true]);
   });
 
-  it('are not counted where the address is a proxy', async () => {
+  it('does not count connections of a proxy', async () => {
     const proxy = CLIENTS[2] ?? '';
     for (let opened = 0; opened < 10; opened += 1) await open(proxy, REQUEST);
     await until(() => handled.length === 10);
   });
 
-  it('are forgotten when they close', async () => {
+  it('forgets closed connections', async () => {
     const [client = ''] = CLIENTS;
     for (let turn = 0; turn < 10; turn += 1) {
       const socket = await open(client, REQUEST);

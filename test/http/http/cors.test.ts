@@ -1,10 +1,12 @@
+/** Calls of the API by pages of other origins. */
+
 import { expect } from 'chai';
 import { type ListeningApp, type ListeningAppOptions, startApp } from './listening-app.js';
 
 const PAGE = 'https://app.example';
 const MODELS = '/v1/models';
 
-describe('pages of other origins', () => {
+describe('CORS', () => {
   let app: ListeningApp | undefined;
   afterEach(async () => {
     await app?.close();
@@ -33,7 +35,7 @@ describe('pages of other origins', () => {
   const corsOf = ({ headers }: { headers: Headers }) =>
     [...headers.keys()].filter((name) => name.startsWith('access-'));
 
-  it('are not allowed anything unless the operator names them', async () => {
+  it('allows nothing unless the operator lists the origin', async () => {
     const { ask, preflight } = await start();
     const answer = await ask(MODELS, PAGE);
     expect([answer.status, corsOf(answer), answer.headers.get('vary')]).to.deep.equal([200, [], null]);
@@ -41,7 +43,7 @@ describe('pages of other origins', () => {
     expect([refused.status, corsOf(refused)]).to.deep.equal([405, []]);
   });
 
-  it('call the API where they are named, and read what clients need, errors included', async () => {
+  it('allows listed origins to call the API and to read its headers and errors', async () => {
     const { ask, preflight } = await start({ corsOrigins: [PAGE] });
     const asked = await preflight('/v1/chat/completions', PAGE);
     expect([asked.status, asked.text]).to.deep.equal([204, '']);
@@ -62,7 +64,7 @@ describe('pages of other origins', () => {
     }
   });
 
-  it('are others, or pages of the site, without effect', async () => {
+  it('ignores other origins, and pages of the site', async () => {
     const { ask, preflight } = await start({ corsOrigins: [PAGE] });
     for (const [path, origin] of [
       [MODELS, 'https://app.example.evil.example'],
@@ -75,7 +77,7 @@ describe('pages of other origins', () => {
     expect([refused.status, corsOf(refused)]).to.deep.equal([405, []]);
   });
 
-  it('are all allowed by an asterisk, without credentials', async () => {
+  it('allows every origin by an asterisk, without credentials', async () => {
     const { ask } = await start({ corsOrigins: ['*'] });
     const answer = await ask(MODELS, 'https://any.example');
     expect(answer.headers.get('access-control-allow-origin')).to.equal('*');

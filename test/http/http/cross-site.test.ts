@@ -1,3 +1,5 @@
+/** Requests of other sites to every route that writes. */
+
 import { expect } from 'chai';
 import { type Customer, type PaymentApp, startPaymentApp } from '../payments/app.js';
 
@@ -51,7 +53,7 @@ describe('every route that writes', () => {
     return codes;
   }
 
-  it('with a session refuses what a page of somebody else made the browser send', async () => {
+  it('refuses requests that another site made the browser send with a session', async () => {
     const routes = writing().filter((route) => !route.includes(' /v1/') && !(route in WITHOUT_SESSION));
     expect(routes.length).to.be.at.least(11);
     for (const route of routes) expect([...(await codesOf(route))], route).to.deep.equal(['403 cross_site_request']);
@@ -67,11 +69,11 @@ describe('every route that writes', () => {
     }
   });
 
-  it('without a session is one of those that are known to need none', () => {
+  it('without a session is one of the routes that need none', () => {
     expect(writing()).to.include.members(Object.keys(WITHOUT_SESSION));
   });
 
-  it('has changed nothing by then', async () => {
+  it('changes nothing when it refuses', async () => {
     const { json } = await ann.get('/api/user');
     expect(json.keys.map(({ state }: { state: string }) => state)).to.deep.equal(['active']);
     expect((await ann.get(`/api/agent/payment/${order}`)).json.payment).to.include({ status: 'pending' });

@@ -1,3 +1,5 @@
+/** Draining of the HTTP server. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -38,7 +40,7 @@ describe('draining', () => {
     await app.close();
   });
 
-  it('finishes what is in flight, says goodbye, and accepts nothing new', async () => {
+  it('finishes running requests, announces the end of connections, and accepts no more', async () => {
     const key = await app.makeKey();
     const running = app.extract(key, { url: LINK });
     await began;
@@ -60,7 +62,7 @@ describe('draining', () => {
     expect(await drained).to.equal(true);
   });
 
-  it('goes on taking requests for as long as balancers need to see that they should not come', async () => {
+  it('accepts requests for as long as balancers need to notice', async () => {
     app.health.startDraining();
     const drained = drain(app.server, within(10_000, 3_000));
     await turn();
@@ -90,7 +92,7 @@ describe('draining', () => {
     expect(await drained).to.equal(true);
   });
 
-  it('waits for nobody who has asked for nothing', async () => {
+  it('does not wait for connections without a request', async () => {
     const sockets = ['', 'GET /health/live HTTP/1.1\r\nHost:'].map((start) => {
       const socket = connect(app.port, '127.0.0.1').on('error', () => undefined);
       socket.write(start);
@@ -102,7 +104,7 @@ describe('draining', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('takes a client that went away for what it is, and goes on serving', async () => {
+  it('keeps serving when a client disconnects', async () => {
     const key = await app.makeKey();
     const leaving = new AbortController();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -118,7 +120,7 @@ describe('draining', () => {
     expect((await app.request('/health')).status).to.equal(200);
   });
 
-  it('tells those whose answer does not come in time to ask again', async () => {
+  it('answers unfinished requests with an error that asks for a retry', async () => {
     const running = app.extract(await app.makeKey(), { url: LINK });
     await began;
     expect(await drain(app.server, within(100))).to.equal(false);

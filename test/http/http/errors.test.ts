@@ -1,3 +1,5 @@
+/** Errors over HTTP. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { ERRORS } from '../../../core/runtime/index.js';
@@ -118,7 +120,7 @@ describe('errors over HTTP', () => {
     expect(ids.size).to.equal(500);
   });
 
-  it('says of a link that could not be had what the platform said, and whether to come back', async () => {
+  it('states what the platform said of an unavailable link, and whether to retry', async () => {
     failure = new GatewayError('private', 'The item is private.', {
       reason: 'Sign in to see this',
       attempts: [{ method: 'page', outcome: 'private', ms: 12 }],
@@ -143,7 +145,7 @@ describe('errors over HTTP', () => {
     });
   });
 
-  it('maps failures of the source to 502 and 504, with Retry-After where it is known', async () => {
+  it('maps failures of the source to 502 and 504, with Retry-After if known', async () => {
     failure = new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 7.2 });
     const limited = await app.extract(key, fresh());
     expect([limited.status, limited.json.error.type, limited.json.error.retryable]).to.deep.equal([
@@ -158,14 +160,14 @@ describe('errors over HTTP', () => {
     expect(late.headers.get('retry-after')).to.equal(null);
   });
 
-  it('shows nothing of what a plugin threw', async () => {
+  it('hides what a plugin threw', async () => {
     failure = new Error('password=hunter2 in /etc/secret');
     const answer = await app.extract(key, fresh());
     expect([answer.status, answer.json.error.code]).to.deep.equal([502, 'upstream_changed']);
     expect(answer.text).not.to.contain('hunter2');
   });
 
-  it('is a failure of the gateway, and logged, where an error has a code that there is not', async () => {
+  it('reports an unknown error code as a failure of the gateway, and logs it', async () => {
     const { platforms } = app.gateway;
     try {
       for (const code of ['teapot', 'constructor', undefined]) {
@@ -184,7 +186,7 @@ describe('errors over HTTP', () => {
     }
   });
 
-  it('speaks RFC 9457 to a client that asks for it', async () => {
+  it('answers in RFC 9457 if the client asks for it', async () => {
     failure = new GatewayError('removed', 'The item was removed.');
     const accept = { accept: 'application/problem+json' };
     const { url } = fresh();

@@ -1,3 +1,5 @@
+/** Unexpected failures of a stream. */
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,8 +10,8 @@ import { sendEvents } from '../../../server/http/event-stream.js';
 import { App } from '../../../server/http/fast-path.js';
 import type { RequestContext } from '../../../server/http/koa-app.js';
 
-describe('a stream that fails in a way nobody foresaw', () => {
-  it('is an error where nothing of it has gone out, and cut off where something has', async () => {
+describe('unexpected failures of a stream', () => {
+  it('answers with an error before the first byte, and cuts the stream after it', async () => {
     let events: () => AsyncGenerator<Uint8Array>;
     const app = new App();
     app.use(answerErrors(createRecordingLogger()));

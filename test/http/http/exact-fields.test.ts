@@ -1,3 +1,5 @@
+/** Exact spelling of the fields that the gateway reads. */
+
 import { expect } from 'chai';
 import { makeSound } from '../../support/audio/sounds.js';
 import { startAudioApp, toForm } from '../audio/client.js';
@@ -83,7 +85,7 @@ describe('fields that the gateway reads', () => {
     await refused('/v1/moderations', '{"model":"m-vectors","model":"m-5.5","input":"a"}', 'model');
   });
 
-  it('are also compared in large bodies, which another thread parses', async () => {
+  it('compares fields of large bodies too, which another thread parses', async () => {
     const long = `"messages":[{"role":"user","content":"${'Ahoy! '.repeat(60_000)}"}]`;
     await refused('/v1/chat/completions', `{"model":"m-5.5",${long},"Model":"m-vectors"}`, 'Model');
     await refused(
@@ -95,7 +97,7 @@ describe('fields that the gateway reads', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('are not compared in what has names of the client, and other fields may be anything', async () => {
+  it('ignores names that belong to the client, and unknown fields', async () => {
     const body = `{"model":"m-5.5",${TEXT},"metadata":{"Model":"x","id":"1","id":"2"},"X":1,"X":2,"Temperature":1,
       "response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"properties":{"Type":{},"ID":{},"id":{}}}}},
       "tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"Model":{"type":"string"}}}}}]}`;
@@ -106,7 +108,7 @@ describe('fields that the gateway reads', () => {
     expect((await post(app, '/v1/messages', key, called)).status).to.equal(200);
   });
 
-  it('take a whole number of choices', async () => {
+  it('requires a whole number of choices', async () => {
     for (const n of ['"8"', '8.5', '0', '-1', 'true', '1e400', '[8]']) {
       await refused('/v1/chat/completions', `{"model":"m-5.5","n":${n},${TEXT}}`, 'n');
       await refused('/v1/chat/completions', `{"model":"m-5.5","best_of":${n},${TEXT}}`, 'best_of');
@@ -117,7 +119,7 @@ describe('fields that the gateway reads', () => {
     }
   });
 
-  it('name no further models for an upstream with a key that is for certain models', async () => {
+  it('names no further models for a key that is restricted to some', async () => {
     const limited = await app.makeKey({ grants: ['text'] }, { models: ['m-5.5', 'm-claude'] });
     for (const field of ['"models":["gpt-5-pro"]', '"fallbacks":["x"]', '"fallback_models":["x"]']) {
       for (const [path, model] of [
@@ -135,7 +137,7 @@ describe('fields that the gateway reads', () => {
     }
   });
 
-  it('of images and audio are also exact, in JSON and in forms', async () => {
+  it('compares fields of images and audio, in JSON and in forms', async () => {
     const images = await startImageApp();
     const audio = await startAudioApp();
     try {

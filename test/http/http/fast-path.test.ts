@@ -1,3 +1,5 @@
+/** Header fields of answers on the fast path. */
+
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,8 +20,8 @@ async function fieldsOf(answer: (response: ServerResponse) => void): Promise<[st
   }
 }
 
-describe('fields of an answer', () => {
-  it('are there once each, the last that was added of a name', async () => {
+describe('header fields of an answer', () => {
+  it('sends each field once, with the last value', async () => {
     const fields = await fieldsOf((response) => {
       addField(response, 'X-One', '1');
       addField(response, 'x-two', '2');
@@ -32,7 +34,7 @@ describe('fields of an answer', () => {
     ]);
   });
 
-  it('give way to those that are set, before them or after', async () => {
+  it('replaces added fields by those that are set later or earlier', async () => {
     const fields = await fieldsOf((response) => {
       response.setHeader('x-one', 'set');
       addField(response, 'X-One', 'added');
@@ -51,7 +53,7 @@ describe('fields of an answer', () => {
     );
   });
 
-  it('are found and taken away like any other', async () => {
+  it('reads and removes fields like any other', async () => {
     const found: unknown[] = [];
     const fields = await fieldsOf((response) => {
       addField(response, 'X-One', '1');

@@ -1,3 +1,5 @@
+/** HTTP framing. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
@@ -100,14 +102,14 @@ describe('HTTP framing', () => {
     expect((await app.request('/health/live')).status).to.equal(200);
   });
 
-  it('answers what came before a tunnel was asked for, and then refuses that', async () => {
+  it('answers the requests before a CONNECT, and then refuses it', async () => {
     const head = ['POST /v1/extract HTTP/1.1', 'Host: a', `Content-Length: ${body.length}`, `X-API-Key: ${key}`];
     const first = [...head, 'Content-Type: application/json', '', body].join('\r\n');
     const answers = await app.raw(`${first}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`, 2);
     expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 405']);
   });
 
-  it('lets go of connections that it has refused, whatever their clients do', async () => {
+  it('closes refused connections, whatever their clients do', async () => {
     const starts = ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET /health HTTP/1.1\r\nHo', ''];
     const before = await connections();
     const sockets = starts.map((start) => {
@@ -120,7 +122,7 @@ describe('HTTP framing', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('hangs up on a client that does not take its answer, and on nobody who does', async () => {
+  it('closes connections whose client reads nothing, and no others', async () => {
     // More than the buffers of both ends hold.
     const answer = Buffer.alloc(32 * 1024 * 1024);
     const server = createHttpServer({ idleMs: 1_000, handler: (_request, response) => void response.end(answer) });
@@ -155,7 +157,7 @@ describe('HTTP framing', () => {
     });
   }
 
-  it('answers where nobody can tell how the body ends, and then closes', async () => {
+  it('answers and closes if the end of the body is ambiguous', async () => {
     for (const [version, coding] of [
       ['1.1', 'xchunked'],
       ['1.1', 'gzip'],
@@ -168,12 +170,12 @@ describe('HTTP framing', () => {
     }
   });
 
-  it('answers a request once, also where the rest of its body never comes', async () => {
+  it('answers a request once if the rest of its body never arrives', async () => {
     const answers = await app.raw('GET /health/live HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\nx', 2);
     expect(answers.match(/HTTP\/1\.1 /g)).to.have.length(1);
   });
 
-  it('answers what the parser refuses in the usual shape, with a request id', async () => {
+  it('answers parser failures in the usual format, with a request id', async () => {
     const cases: [string, number, string][] = [
       ['GARBAGE\r\n\r\n', 400, 'bad_request'],
       ['GET /health HTTP/1.1\r\n\r\n', 400, 'bad_request'],
@@ -214,7 +216,7 @@ describe('HTTP framing', () => {
     expect((await app.request('/health')).status).to.equal(200);
   });
 
-  it('tells a client to go on only after its key was checked', async () => {
+  it('sends "100 Continue" only after the key was checked', async () => {
     const head = `POST /v1/extract HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
     const refused = await app.raw(`${head}\r\n`);
     expect(refused)

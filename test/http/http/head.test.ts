@@ -1,3 +1,5 @@
+/** GET and HEAD. */
+
 import { expect } from 'chai';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { startApp } from './listening-app.js';
@@ -32,7 +34,7 @@ describe('GET and HEAD', () => {
     }
   });
 
-  it('of one model take its id with slashes, colons and @, encoded or not', async () => {
+  it('accept a model id with slashes, colons and @, encoded or not', async () => {
     const { plugin } = scriptedText(() => ({ pieces: [] }), {
       models: IDS.map((id) => ({ id, routes: ['responses'], efforts: [] })),
     });

@@ -1,3 +1,5 @@
+/** Large answers over HTTP. */
+
 import { expect } from 'chai';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { until } from '../../support/until.js';
@@ -33,7 +35,7 @@ describe('large answers over HTTP', () => {
       body: JSON.stringify(body),
     });
 
-  it('pass vectors of 40 MB on, byte for byte but for the name, and count what was reported', async () => {
+  it('passes vectors of 40 MB through, byte for byte but for the name, and counts the reported usage', async () => {
     const data = `"data":[{"object":"embedding","index":0,"embedding":${numbers(40)}}]`;
     answer = `{"object":"list",${data},"model":"vendor/embedding-x9",${usage}}`;
     const response = await post('embeddings', { model: 'vectors', input: 'a harbour' });
@@ -49,7 +51,7 @@ describe('large answers over HTTP', () => {
     expect(entry).to.include({ model: 'vectors', inputTokens: 5, estimated: false });
   });
 
-  it('are translated whole, and the text is complete', async () => {
+  it('translates a large answer completely', async () => {
     const text = 'a harbour "and" a tug\n'.repeat(100_000);
     const message = { role: 'assistant', content: text };
     answer = JSON.stringify({

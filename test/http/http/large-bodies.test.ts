@@ -1,3 +1,5 @@
+/** Large request bodies and the threads that parse them. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -5,7 +7,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { isGatewayError, type TextCall } from 'mediagate';
 import { readJsonBody } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { parseInWorker } from '../../../server/http/json-threads.js';
 import { pngChunk } from '../../support/images/images.js';
 import { sampleImage } from '../../support/images/sample-images.js';
@@ -56,7 +58,7 @@ describe('bodies with many values', () => {
   });
   after(() => app.close());
 
-  it('are refused while they arrive, beyond what the route takes', async () => {
+  it("refuses bodies beyond the route's limit of values while they arrive", async () => {
     for (const [path, values] of [
       ['/v1/images/jobs', 20_000],
       ['/v1/extract/batch', 20_000],
@@ -70,7 +72,7 @@ describe('bodies with many values', () => {
     }
   });
 
-  it('are refused while they arrive where they are nested deeper than 64 levels', async () => {
+  it('refuses bodies nested deeper than 64 levels while they arrive', async () => {
     for (const path of ['/v1/images/jobs', '/v1/chat/completions']) {
       const answer = await sendOpen(app, path, key, `{"model":"nope","x":${'['.repeat(64)}`);
       expect(answer, path)
@@ -89,7 +91,7 @@ describe('bodies with many values', () => {
     expect(Buffer.from(calls.at(-1)?.body ?? []).toString()).to.equal(body);
   });
 
-  it('pass on byte for byte where the route takes them, with the short fields parsed', async () => {
+  it('passes accepted bodies through byte for byte, with the short fields parsed', async () => {
     const tokens = Array.from({ length: 150_000 }, (_, index) => index % 1000);
     const body = JSON.stringify({ ...CHAT, tokens, user: 'u', max_completion_tokens: 7 });
     const answer = await post(app, '/v1/chat/completions', key, body);
@@ -101,7 +103,7 @@ describe('bodies with many values', () => {
       .and.not.to.have.property('tokens');
   });
 
-  it('are refused for what is wrong with a large body as a small one is', async () => {
+  it('refuses invalid large bodies like small ones', async () => {
     const padding = 'x'.repeat(300 * KIBIBYTE);
     for (const [change, code] of [
       [{ stream: 'yes' }, 'invalid_value'],
@@ -117,7 +119,7 @@ describe('bodies with many values', () => {
     }
   });
 
-  it('are refused with more than 1,000 fields, and lists and objects of all fields come back up to 64 KiB', async () => {
+  it('refuses more than 1,000 fields, and returns lists and objects of all fields up to 64 KiB', async () => {
     const fields = (count: number, value: unknown) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, value]));
     const padding = 'x'.repeat(300 * KIBIBYTE);
@@ -134,7 +136,7 @@ describe('bodies with many values', () => {
     expect(JSON.stringify(calls.at(-1)?.parsed).length).to.be.within(50_000, 70_000);
   });
 
-  it('keep what is decided by: stream_options and reasoning, which have at most 8 KiB', async () => {
+  it('keeps stream_options and reasoning up to 8 KiB', async () => {
     const padding = 'x'.repeat(300 * KIBIBYTE);
     const list = Array.from({ length: 2_000 }, () => 1);
     // Together they have more than 64 KiB, to the last few bytes.
@@ -200,7 +202,7 @@ describe('large image bodies', () => {
   });
   after(() => app.close());
 
-  it('are the same request as another where they say the same, whatever is cut out of them on the way', async () => {
+  it('match equal requests, whatever was cut out of them', async () => {
     const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const key = { 'idempotency-key': 'cut' };
     const long = 'x'.repeat(400 * KIBIBYTE);
@@ -236,7 +238,7 @@ describe('large image bodies', () => {
 });
 
 describe('the threads that parse large bodies', () => {
-  it('let owners take turns: one with many bodies delays another by one of them', async () => {
+  it('take turns: many bodies of one owner delay another by one of them', async () => {
     const body = () => Buffer.from(JSON.stringify({ values: Array.from({ length: 30_000 }, () => ({})) }));
     const ended: string[] = [];
     const parse = async (owner: string) => {
@@ -271,7 +273,7 @@ describe('the threads that parse large bodies', () => {
       return undefined;
     };
     const refusals = { max: 60, blockedFor: fill, add: (owner: string) => void refused.push(owner) };
-    const budget = createBodyBudget({ refusals });
+    const budget = new BodyBudget({ refusals });
     const server = createServer(async (request, response) => {
       const limits = { maxBytes: 100_000, maxValues: 50_000, budget, owner: 'one' };
       const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);
@@ -315,7 +317,7 @@ describe('refused requests with a body above 64 KiB', () => {
   });
   after(() => app.close());
 
-  it('have a window of 60 a minute for each account, after which their bodies are not read', async () => {
+  it('stop reading bodies after 60 a minute of an account', async () => {
     const client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 3 }));
     for (let sent = 0; sent < 60; sent += 1) expect((await client.submit(large)).status).to.equal(400);
     const refused = await client.submit(large);
@@ -328,7 +330,7 @@ describe('refused requests with a body above 64 KiB', () => {
     expect((await another.submit(large)).status).to.equal(400);
   });
 
-  it('are answered before the body is there', async () => {
+  it('are answered before the body has arrived', async () => {
     const key = await app.makeKey({ grants: ['images'] });
     const client = imageClient(app, key);
     for (let sent = 0; sent < 60; sent += 1) await client.submit(large);
@@ -341,7 +343,7 @@ describe('refused requests with a body above 64 KiB', () => {
     );
   });
 
-  it('do not count requests that are accepted, nor those over the rate limit', async () => {
+  it('do not count accepted requests, nor those over the rate limit', async () => {
     const client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 2 }));
     const good = { ...PROMPT, padding: 'x'.repeat(70 * KIBIBYTE) };
     for (const status of [202, 202]) expect((await client.submit(good)).status).to.equal(status);
@@ -354,7 +356,7 @@ describe('refused requests with a body above 64 KiB', () => {
   });
 });
 
-describe('the room of bodies, over HTTP', () => {
+describe('memory of request bodies, over HTTP', () => {
   let app: ListeningApp;
   const sockets: Socket[] = [];
 
@@ -376,14 +378,14 @@ describe('the room of bodies, over HTTP', () => {
     return socket;
   };
 
-  it('is not held by what is announced: 200 bodies of 1 MiB that do not come keep nobody out', async () => {
+  it('does not reserve announced bytes: 200 bodies of 1 MiB that never arrive block no client', async () => {
     const key = await app.makeKey({ grants: ['images'] });
     for (let opened = 0; opened < 200; opened += 1) open(key, 'Content-Length: 1048576', '{');
     const client = imageClient(app, key);
     expect((await client.submit({ ...PROMPT, padding: 'x'.repeat(900 * KIBIBYTE) })).status).to.equal(202);
   });
 
-  it('is given back by bodies that are not JSON, on every route', async () => {
+  it('frees the memory of bodies that are not JSON, on every route', async () => {
     const key = await app.makeKey({ grants: ['images', 'text', 'extract', 'audio'] });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const routes = [
@@ -405,7 +407,7 @@ describe('the room of bodies, over HTTP', () => {
     for (const { status } of await Promise.all(bodies)) expect(status).to.equal(202);
   });
 
-  it('counts chunked bodies by what they hold', async () => {
+  it('counts the received bytes of chunked bodies', async () => {
     const key = await app.makeKey({ grants: ['images'] });
     const held = Array.from({ length: 60 }, () => open(key, 'Transfer-Encoding: chunked', '2\r\n{ \r\n'));
     expect((await imageClient(app, key).submit()).status).to.equal(202);
@@ -415,7 +417,7 @@ describe('the room of bodies, over HTTP', () => {
     for (const [answer] of await Promise.all(answers)) expect(String(answer)).to.match(/^HTTP\/1\.1 400 /);
   });
 
-  it('refuses at once what is announced as too large', async () => {
+  it('refuses an announced body that is too large at once', async () => {
     const key = await app.makeKey({ grants: ['images'] });
     const head = `Host: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 90000000\r\n\r\n`;
     for (const path of ['/v1/images/jobs', '/v1/images/generations'])

@@ -1,3 +1,5 @@
+/** Pipelined requests. */
+
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -13,7 +15,7 @@ interface Begun {
 const asking = (...targets: readonly string[]) =>
   targets.map((one) => `GET ${one} HTTP/1.1\r\nHost: a\r\n\r\n`).join('');
 
-describe('requests that are sent before the answers to earlier ones', () => {
+describe('pipelined requests', () => {
   let server: HttpServer;
   let begun: Begun[];
   let client: Socket;
@@ -52,7 +54,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     await until(() => request?.socket.bytesRead === client.bytesWritten);
   };
 
-  it('are begun one after the other, each when those before it are answered', async () => {
+  it('start one after the other, each when those before it are answered', async () => {
     client.write(asking('/1', '/2', '/3'));
     await until(() => begun.length > 0);
     await arrived();
@@ -65,7 +67,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     expect(received.match(/answer to \/\d/g)).to.deep.equal(['answer to /1', 'answer to /2', 'answer to /3']);
   });
 
-  it('are not begun behind an answer that ends the connection, nor where the client has left', async () => {
+  it('do not start after an answer that ends the connection, or when the client has left', async () => {
     client.write(asking('/1', '/2'));
     await until(() => begun.length > 0);
     begun[0]?.response.setHeader('Connection', 'close');
@@ -82,7 +84,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     expect(targets()).to.deep.equal(['/1', '/3']);
   });
 
-  it('are 32 at the most: who sends more loses the connection', async () => {
+  it('close the connection beyond 32', async () => {
     client.write(asking('/0'));
     await until(() => begun.length > 0);
     client.write(asking(...Array.from({ length: 32 }, (_, index) => `/${index + 1}`)));
@@ -98,7 +100,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     ['a body longer than it says', ['\0']],
     ['a header that does not go on', ['GE']],
   ] as const) {
-    it(`are answered before what follows them is refused: ${what}`, async () => {
+    it(`are answered before the next is refused: ${what}`, async () => {
       client.write(asking('/1'));
       await until(() => begun.length > 0);
       begun[0]?.response.writeHead(200, { 'Content-Length': 10 }).write('begun');
@@ -119,7 +121,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     });
   }
 
-  it('lose the connection where one of them breaks off behind an answer that is under way', async () => {
+  it('close the connection if one breaks off behind a running answer', async () => {
     client.write(asking('/1'));
     await until(() => begun.length > 0);
     begun[0]?.response.writeHead(200, { 'Content-Length': 10 }).write('begun');
@@ -130,7 +132,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     expect(targets()).to.deep.equal(['/1']);
   });
 
-  it('have their own time, whatever the answer before them allowed', async () => {
+  it('have their own timeout, whatever the previous answer allowed', async () => {
     client.write(asking('/1', '/2'));
     await until(() => begun.length > 0);
     begun[0]?.response.setTimeout(60_000);
@@ -139,7 +141,7 @@ describe('requests that are sent before the answers to earlier ones', () => {
     expect(begun[1]?.request.socket.timeout).to.equal(0);
   });
 
-  it('are refused in their turn', async () => {
+  it('are refused in their order', async () => {
     client.write(asking('/1', '*/*', '/2'));
     await until(() => begun.length > 0);
     answer('the first');

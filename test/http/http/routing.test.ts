@@ -1,3 +1,5 @@
+/** Routing and hints for wrong paths. */
+
 import { expect } from 'chai';
 import { type ListeningApp, startApp } from './listening-app.js';
 
@@ -18,7 +20,7 @@ describe('routes', () => {
     ['/health/live?a=/v1/models', 'GET'],
     ['/health/live', 'HEAD'],
   ] as const) {
-    it(`are found by their path: ${method} ${target}`, async () => {
+    it(`finds ${method} ${target} by its path`, async () => {
       const { status, text } = await app.request(target, { method });
       expect(status).to.equal(200);
       expect(text).to.equal(method === 'HEAD' ? '' : '{"ok":true,"status":"live"}');
@@ -26,7 +28,7 @@ describe('routes', () => {
     });
   }
 
-  it('with a name in their path are told from those without', async () => {
+  it('distinguishes routes with a name in their path from those without', async () => {
     const authorization = `Bearer ${await app.makeKey({ grants: ['text'] })}`;
     expect((await app.request('/v1/models', { headers: { authorization } })).json.object).to.equal('list');
     expect(lastRoute()).to.equal('/v1/models');
@@ -35,7 +37,7 @@ describe('routes', () => {
   });
 
   for (const target of ['/health/live/', '/Health/live', '//health/live', '/health/live%3F', '/']) {
-    it(`are not found by another path: ${target}`, async () => {
+    it(`does not find ${target}`, async () => {
       const { status, json } = await app.request(target);
       expect([status, json.error.code]).to.deep.equal([404, 'route_not_found']);
       expect(lastRoute()).to.equal('(none)');
@@ -51,7 +53,7 @@ describe('routes', () => {
     ['/chat/completions/', 'POST', 'There is POST /v1/chat/completions: a base URL ends in /v1.'],
     ['/v1/nothing/', 'GET', ''],
   ] as const) {
-    it(`are hinted at from ${method} ${target}`, async () => {
+    it(`suggests the right route for ${method} ${target}`, async () => {
       const { status, json } = await app.request(target, { method });
       expect([status, json.error.code]).to.deep.equal([404, 'route_not_found']);
       expect(json.error.message).to.equal(`There is no ${method} ${target}.${hint && ` ${hint}`}`);
@@ -67,7 +69,7 @@ describe('routes', () => {
     expect(answer).to.include('"code":"upgrade_not_supported"');
   });
 
-  it('are refused by another method, and say which they have', async () => {
+  it('answers 405 for another method and lists the allowed ones', async () => {
     const { status, headers } = await app.request('/health/live', { method: 'DELETE' });
     expect([status, headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);
   });

@@ -1,8 +1,10 @@
+/** The semaphore of waiting requests. */
+
 import { expect } from 'chai';
 import { createSemaphore } from '../../../server/http/request.js';
 
-describe('the waiting room', () => {
-  it('has so many places in all and for one holder, and takes them back', () => {
+describe('semaphore of waiting requests', () => {
+  it('has a limit in all and for each holder, and takes places back', () => {
     const room = createSemaphore({ permits: 3, permitsEach: 2 });
     const leave = room.acquire('a');
     room.acquire('a');

@@ -1,3 +1,5 @@
+/** The cost of an image without a waiting client. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
@@ -19,7 +21,7 @@ const prices = createPrices({
 });
 const DAILY = 3;
 
-describeOnStacks('what an image costs that nobody waited for', (stack) => {
+describeOnStacks('cost of an image without a waiting client', (stack) => {
   let app: ListeningApp;
   const darkroom = createDarkroom();
 
@@ -75,7 +77,7 @@ describeOnStacks('what an image costs that nobody waited for', (stack) => {
     expect(await one.spent()).to.deep.include({ used: 0.04 });
   });
 
-  it('is its whole price after that, and an image of the day, of each size, and once', async () => {
+  it('is the whole price after that, with one image of the day, of each size, once', async () => {
     const client = await newClient();
     for (const [size, used] of [
       ['1024x1024', 0.04],
@@ -116,7 +118,7 @@ describeOnStacks('what an image costs that nobody waited for', (stack) => {
     expect((await app.state.jobs.inspect(id ?? ''))?.charge).to.deep.include({ units: 1, cost: 42_000 });
   });
 
-  it('is its price where the model did not answer in time, or the key is revoked, and nothing where it failed', async () => {
+  it('is the price if the model timed out or the key was revoked, and nothing if it failed', async () => {
     const ends: [string, number, (client: Awaited<ReturnType<typeof newClient>>) => Promise<unknown>][] = [
       ['late', 0.04, () => darkroom.develop(new GatewayError('upstream_timeout', 'It is late.'))],
       ['failed', 0, () => darkroom.develop(new GatewayError('upstream_error', 'It cannot draw.'))],

@@ -1,3 +1,5 @@
+/** Image edits. */
+
 import { expect } from 'chai';
 import { inventMask } from '../../../core/testing/models/image.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -93,7 +95,7 @@ describeOnStacks('image edits', (stack) => {
     expect([other?.size, other?.references.length, other?.mask?.contentType]).to.deep.equal(['auto', 1, 'image/png']);
   });
 
-  it('refuses what is wrong with a code and the field, and takes no slot for it', async () => {
+  it('refuses invalid fields with a code and the name, and takes no slot', async () => {
     const large = Buffer.concat([picture, Buffer.alloc(10 * 1024 * 1024)]);
     const link = (bytes: Buffer) => ({ image_url: uri(bytes) });
     for (const [body, ...expected] of [
@@ -162,7 +164,7 @@ describeOnStacks('image edits', (stack) => {
     expect(code(refused)).to.deep.equal([403, 'route_not_allowed', null]);
   });
 
-  it('is the same request for the same form, whatever its boundary, and another for another file', async () => {
+  it('matches the same form under another boundary, and not another file', async () => {
     const keyed = { 'idempotency-key': 'edit-1' };
     const { length } = darkroom.calls;
     const first = send(form([['image', picture]]), keyed);

@@ -1,3 +1,5 @@
+/** Image jobs as events. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
@@ -28,7 +30,7 @@ describeOnStacks('image jobs as events', (stack) => {
   const listen = async (id: string): Promise<ReadEvents> => readEvents(await ask(id));
   const statesIn = ({ events }: ReadEvents) => events.map(({ data }) => JSON.parse(data).status);
 
-  it('tells how a job is, each change, and its end as a poll tells it', async () => {
+  it('sends the state of a job, each change, and its end, like a poll', async () => {
     const { json: first } = await client.submit();
     await darkroom.asked(1);
     const { json: second } = await client.submit();
@@ -54,7 +56,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(JSON.parse(told.events[2]?.data ?? '')).to.deep.equal((await client.poll(second.id)).json);
   });
 
-  it('tells of an ended job once, and to whoever has heard it nothing', async () => {
+  it('sends an ended job once, and nothing to a client that has seen it', async () => {
     const { json: job } = await client.submit();
     await client.cancel(job.id);
     const told = await listen(job.id);
@@ -66,7 +68,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(statesIn(await readEvents(other))).to.deep.equal(['cancelled']);
   });
 
-  it('brings the picture where the job delivers it in its answer', async () => {
+  it('sends the image if the job delivers it in its answer', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     const heard = listen(job.id);
     await darkroom.develop();
@@ -75,7 +77,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(Buffer.from(data[0].b64_json, 'base64').length).to.equal(data[0].bytes);
   });
 
-  it('is for the account of the job alone', async () => {
+  it('serves the account of the job alone', async () => {
     const { json: job } = await client.submit();
     const stranger = await app.makeKey({ grants: ['images'] }, { accountId: 'somebody-else' });
     const refused = await ask(job.id, { secret: stranger });
@@ -113,7 +115,7 @@ describeOnStacks('image jobs as events', (stack) => {
     }
   });
 
-  it('ends where the gateway does, so that the reader comes back to another', async () => {
+  it('ends when the gateway drains, so that the client reconnects to another node', async () => {
     const { json: job } = await client.submit();
     const heard = listen(job.id);
     await darkroom.asked(1);

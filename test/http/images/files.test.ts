@@ -1,3 +1,5 @@
+/** Image files over HTTP. */
+
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
@@ -45,7 +47,7 @@ describeOnStacks('image files', (stack) => {
     });
   }
 
-  it('are public, may be shown and kept, and nothing in them can run', async () => {
+  it('are public and cacheable, and cannot run scripts', async () => {
     const { status, headers } = await get(path);
     expect(status).to.equal(200);
     expect(headers).to.include({
@@ -92,7 +94,7 @@ describeOnStacks('image files', (stack) => {
     expect((await get(path, { 'if-modified-since': new Date(now).toUTCString() })).status).to.equal(304);
   });
 
-  it('are found by their names alone', async () => {
+  it('are found by name alone', async () => {
     const name = path.split('/').at(-1) ?? '';
     const stem = name.slice(4, -4);
     for (const other of [
@@ -118,7 +120,7 @@ describeOnStacks('image files', (stack) => {
     expect((await get(path, {}, 'POST')).status).to.equal(405);
   });
 
-  it('are gone after their time, which is told from never having been', async () => {
+  it('expire, and then answer 410 instead of 404', async () => {
     const before = now;
     now += 3 * 3_600_000;
     try {
@@ -147,7 +149,7 @@ describeOnStacks('damaged image files', (stack) => {
   });
   after(() => app.close());
 
-  it('are never given whole with bytes that are not theirs', async () => {
+  it('never returns foreign bytes as a complete image', async () => {
     const { json } = await client.submit({ ...PROMPT, size: '64x64', response_format: 'b64_json' });
     await client.ended(json.id);
     const { filesUrl } = place.settings;

@@ -1,3 +1,5 @@
+/** The blocking image route. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -17,7 +19,7 @@ describeOnStacks('the blocking image call', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('answers with the picture as a public link, and what the vendor counted', async () => {
+  it("answers with a public link to the image and the vendor's usage", async () => {
     const answer = client.generate();
     await darkroom.develop();
     const { status, json } = await answer;
@@ -33,7 +35,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect((await fetch(url)).status).to.equal(200);
   });
 
-  it('tells text from images in what was counted, where the vendor does', async () => {
+  it('separates text from image tokens if the vendor does', async () => {
     const answer = client.generate();
     await darkroom.asked(1);
     const picture = await inventedImage(darkroom.calls[0] as never);
@@ -49,7 +51,7 @@ describeOnStacks('the blocking image call', (stack) => {
     });
   });
 
-  it('answers in base64 where that is asked for', async () => {
+  it('answers in base64 if requested', async () => {
     const answer = client.generate({ ...PROMPT, response_format: 'b64_json', output_format: 'webp' });
     await darkroom.develop();
     const { json } = await answer;
@@ -78,7 +80,7 @@ describeOnStacks('the blocking image call', (stack) => {
     }
   });
 
-  it('ends where somebody cancels its job, which has then neither succeeded nor failed', async () => {
+  it('ends when its job is cancelled, which has then neither succeeded nor failed', async () => {
     const keyed = { 'idempotency-key': 'cancelled' };
     const { json: job } = await client.generate(PROMPT, { ...keyed, prefer: 'respond-async' });
     await client.cancel(job.id);
@@ -116,7 +118,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('lets a picture be finished whose client leaves while it is made, and keeps it for a retry', async () => {
+  it('finishes an image whose client disconnects, and keeps it for a retry', async () => {
     const leaving = new AbortController();
     const left = client.generate(PROMPT, {}, leaving.signal).catch(() => 'left');
     await darkroom.asked(1);
@@ -128,7 +130,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('lets go of a queued job only when nobody waits for it any more, and never of one with a key', async () => {
+  it('cancels a queued job when its last client disconnects, and never one with an idempotency key', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();

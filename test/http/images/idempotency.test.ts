@@ -1,3 +1,5 @@
+/** Repeated image requests. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -19,7 +21,7 @@ describeOnStacks('repeated image requests', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('are answered with the first answer, before and after the end, at no cost', async () => {
+  it('return the first answer, before and after the end, free of charge', async () => {
     const first = await client.submit(PROMPT, keyed('one'));
     const again = async () => {
       const answer = await client.submit({ prompt: PROMPT.prompt, model: PROMPT.model }, keyed(' "one" '));
@@ -38,14 +40,14 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(darkroom.calls).to.have.length(2);
   });
 
-  it('make one job where fifty come at once', async () => {
+  it('make one job of fifty simultaneous requests', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => client.submit(PROMPT, keyed('fifty'))));
     expect(new Set(answers.map(({ status, json }) => `${status} ${json.id}`)).size).to.equal(1);
     expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === null)).to.have.length(1);
     expect((await client.submit()).headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
-  it('are refused where they ask for something else', async () => {
+  it('are refused if they differ from the first', async () => {
     await client.submit(PROMPT, keyed('one'));
     const { status, json, headers } = await client.submit({ ...PROMPT, prompt: 'Another' }, keyed('one'));
     expect([status, json.error.code, json.error.param]).to.deep.equal([
@@ -64,7 +66,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await blocking).json.id).not.to.equal(json.id);
   });
 
-  it('give a failed job again: only a new key tries anew', async () => {
+  it('return a failed job again: only a new key tries anew', async () => {
     const { json } = await client.submit(PROMPT, keyed('one'));
     await darkroom.develop(new GatewayError('upstream_error', 'The upstream failed.'));
     expect((await client.ended(json.id)).json.status).to.equal('failed');
@@ -72,7 +74,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await client.submit(PROMPT, keyed('two'))).json.id).not.to.equal(json.id);
   });
 
-  it('are new where the first one was refused', async () => {
+  it('start anew if the first was refused', async () => {
     expect((await client.submit({ ...PROMPT, n: 2 }, keyed('one'))).status).to.equal(400);
     const { status, headers } = await client.submit(PROMPT, keyed('one'));
     expect([status, headers.get('idempotency-replayed')]).to.deep.equal([202, null]);
@@ -94,7 +96,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await client.submit(PROMPT, keyed('x'.repeat(255)))).status).to.equal(202);
   });
 
-  it('wait for the first of them where the route blocks, and get its image', async () => {
+  it('wait for the first on the blocking route, and get its image', async () => {
     const both = [client.generate(PROMPT, keyed('one')), client.generate(PROMPT, keyed('one'))];
     await darkroom.develop();
     const [one, other] = await Promise.all(both);
@@ -103,7 +105,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('are joined where an SDK says that it asks again, and only then', async () => {
+  it('join when an SDK marks a retry, and only then', async () => {
     const first = client.generate(PROMPT, { 'x-stainless-retry-count': '0' });
     await darkroom.asked(1);
     const retry = client.generate(PROMPT, { 'x-stainless-retry-count': '1' });
@@ -123,7 +125,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(darkroom.calls).to.have.length(2);
   });
 
-  it('are new where the first was given up in the queue when its client left', async () => {
+  it('start anew if the first left the queue with its client', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));

@@ -1,3 +1,5 @@
+/** Image jobs over HTTP. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import sharp from 'sharp';
@@ -21,7 +23,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('answers 202 with exactly the eight members, where to look and when', async () => {
+  it('answers 202 with exactly eight members, the status URL and Retry-After', async () => {
     const { status, headers, json } = await client.submit();
     expect(status).to.equal(202);
     expect(Object.keys(json)).to.deep.equal(EIGHT);
@@ -33,7 +35,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(headers.get('idempotency-replayed')).to.equal(null);
   });
 
-  it('counts pictures of a day for an account, and gives back those that come to nothing', async () => {
+  it('counts images of a day for an account, and returns those that fail', async () => {
     const strict = await startImageApp({
       stack,
       generate: darkroom.generate,
@@ -57,7 +59,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     }
   });
 
-  it('shows a job on its way, and the picture once it is there', async () => {
+  it('shows a running job, and then its image', async () => {
     const { json: job } = await client.submit({ ...PROMPT, size: '1024x1536' });
     await darkroom.asked(1);
     const open = await client.poll(job.id);
@@ -90,7 +92,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(await sharp(bytes).metadata()).to.include({ width: 1024, height: 1536, format: 'png' });
   });
 
-  it('brings another size to the exact canvas and keeps what the model gave as a file of its own', async () => {
+  it("fits another size to the requested canvas and keeps the model's image as a file of its own", async () => {
     const { json: job } = await client.submit();
     const given = await sampleImage({ width: 900, height: 700, format: 'png', seed: 3 });
     await darkroom.develop({ bytes: given, contentType: 'image/png' });
@@ -102,7 +104,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(await sharp(fitted).metadata()).to.include({ width: 1024, height: 1024 });
   });
 
-  it('tells of a failure where a poll looks for it, with whether another request may help', async () => {
+  it('reports a failure to a poll, and whether a retry helps', async () => {
     const { json: job, headers } = await client.submit();
     await darkroom.develop(new GatewayError('moderation_blocked', 'The prompt was refused.', { reason: 'violence' }));
     const { status, json } = await client.ended(job.id);
@@ -121,7 +123,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(json.data).to.deep.equal([]);
   });
 
-  it('says where a job stands in the queue', async () => {
+  it('reports the place of a job in the queue', async () => {
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) ids.push((await client.submit()).json.id);
     await darkroom.asked(2);
@@ -150,7 +152,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(darkroom.calls).to.have.length(2);
   });
 
-  it('cancels a running job: the model is told to stop', async () => {
+  it('cancels a running job and aborts the model', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const signal = darkroom.calls[0]?.signal;
@@ -160,7 +162,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(job.id)).json.status).to.equal('cancelled');
   });
 
-  it('refuses to cancel what has ended', async () => {
+  it('refuses to cancel an ended job', async () => {
     const { json: job } = await client.submit();
     await darkroom.develop();
     await client.ended(job.id);
@@ -232,7 +234,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([changed.status, changed.json.status]).to.deep.equal([200, 'completed']);
   });
 
-  it('answers a poll anew whenever what it shows has changed', async () => {
+  it('answers a conditional poll anew when what it shows has changed', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
@@ -259,7 +261,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([cancelled.status, cancelled.json.status]).to.deep.equal([200, 'cancelled']);
   });
 
-  it('gives the picture in base64 to those who look at the job, and to nobody else', async () => {
+  it('returns the image in base64 only to polls of the job', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     await darkroom.develop();
     await client.ended(job.id);
@@ -321,7 +323,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     ['a site account', `acct_${'0'.repeat(32)}`, 100],
     ["an operator's account", 'team', 1_000],
   ] as const) {
-    it(`begins another account's first image next, behind ten keys of ${whose} with 1,000 submits`, async () => {
+    it(`starts another account's first image next, behind ten keys of ${whose} with 1,000 submits`, async () => {
       await app.close();
       const images = { workers: 1, maxActive: 1_001 };
       app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 2_000 });
@@ -347,7 +349,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     });
   }
 
-  it('refuses what the queue has no room for, at no cost', async () => {
+  it('refuses jobs beyond the room of the queue, free of charge', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 3 }));

@@ -1,3 +1,5 @@
+/** The list of image jobs. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
@@ -64,7 +66,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect((await list('?status=failed')).json.data).to.deep.equal([]);
   });
 
-  it('shows nothing of other accounts, and refuses what it does not know', async () => {
+  it('hides jobs of other accounts, and refuses unknown filters', async () => {
     const { json: job } = await client.submit();
     const stranger = await app.makeKey({ grants: ['images'] }, { accountId: 'somebody-else' });
     expect((await list('', stranger)).json.data).to.deep.equal([]);
@@ -110,7 +112,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect(order.indexOf('other')).to.be.at.most(2);
   });
 
-  it('shows the seed of an image whose model reports one', async () => {
+  it('shows the seed of an image if the model reports one', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const image = await inventedImage(darkroom.calls[0] as never);
@@ -119,7 +121,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect((await list()).json.data[0].data[0].seed).to.equal(42);
   });
 
-  it('says how long a job waited and ran', async () => {
+  it('shows how long a job waited and ran', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const open = (await client.poll(job.id)).json;

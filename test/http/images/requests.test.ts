@@ -1,3 +1,5 @@
+/** Validation of image requests. */
+
 import { expect } from 'chai';
 import type { ImageCall } from 'mediagate';
 import { inventedImage } from '../../support/images/invented-image.js';
@@ -103,7 +105,7 @@ describe('image requests', () => {
     [{ user: {} }, 'invalid_value', 'user'],
   ];
 
-  it('refuses what is wrong with a code and the member, on both routes, and takes no slot for it', async () => {
+  it('refuses invalid members with a code and the name on both routes, and takes no slot', async () => {
     const limited = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 1 }));
     for (const [change, code, param] of refused) {
       for (const ask of [limited.submit, limited.generate]) {
@@ -120,14 +122,14 @@ describe('image requests', () => {
     expect(calls).to.have.length.at.most(1);
   });
 
-  it('streams no job, and says where the events of one are', async () => {
+  it('refuses to stream a job, and names the route of its events', async () => {
     const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const { status, json } = await client.submit({ ...PROMPT, stream: true });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'unsupported_parameter', 'stream']);
     expect(json.error.message).to.include('/events').and.to.include('/v1/images/generations');
   });
 
-  it('takes defaults for what is absent or null', async () => {
+  it('applies defaults to absent and null members', async () => {
     const nulls = { n: null, size: null, response_format: null, items: null, image: null, stream: null, user: null };
     const call = await callFor({ ...nulls, n: 1, stream: false });
     expect(call).to.deep.include({ model: 'gen-img-2', prompt: PROMPT.prompt, references: [], options: {} });
@@ -181,7 +183,7 @@ describe('image requests', () => {
     ]);
   });
 
-  it('keeps no input image once the job has ended or where there is none', async () => {
+  it('keeps no input image after the end of the job', async () => {
     const storage = app.state.files;
     const names = new Set<string>();
     const write = storage.write.bind(storage);
@@ -209,7 +211,7 @@ describe('image requests', () => {
     expect(bare.headers.get('www-authenticate')).to.equal('Bearer');
   });
 
-  it('accepts exactly 15 of 200 at once from a key with 15 requests a minute, and says when to come back', async () => {
+  it('accepts exactly 15 of 200 parallel requests of a key with 15 a minute, and sends Retry-After', async () => {
     const limited = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 15 }));
     const answers = await Promise.all(Array.from({ length: 200 }, () => limited.submit()));
     const accepted = answers.filter(({ status }) => status === 202);

@@ -1,3 +1,5 @@
+/** Image settings in JSON and in forms. */
+
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateImage } from 'ai';
 import { expect } from 'chai';
@@ -49,7 +51,7 @@ describe('settings and forms of images', () => {
     }
   }
 
-  it('of edits: clients of the AI SDK and of OpenAI read base64, others the link, and each may ask for one', async () => {
+  it('answers edits in base64 to the AI SDK and OpenAI clients, as a link to others, and as requested', async () => {
     await using({ model: 'flux' }, async (app, key) => {
       const { image: made } = await generateImage({
         model: createOpenAI({ apiKey: key, baseURL: `${app.url}/v1` }).image(MODEL),
@@ -71,7 +73,7 @@ describe('settings and forms of images', () => {
     });
   });
 
-  it('of local servers pass, in JSON and in forms, and unknown ones are named', async () => {
+  it('passes settings of local servers through, and lists unknown ones', async () => {
     await using({ model: 'flux-dev' }, async (app, key) => {
       const client = imageClient(app, key);
       const made = await client.generate({
@@ -108,7 +110,7 @@ describe('settings and forms of images', () => {
     });
   });
 
-  it('are named where the model refuses them, and pass where the operator says so', async () => {
+  it('names settings that the model refuses, and passes them if the operator allows it', async () => {
     const names = Object.keys(FURTHER).join(', ');
     await using({}, async (app, key) => {
       const made = await imageClient(app, key).generate({ model: MODEL, prompt: 'A tug', ...FURTHER });
@@ -123,7 +125,7 @@ describe('settings and forms of images', () => {
     });
   });
 
-  it('of a mock: each answer names it, and so does the file', async () => {
+  it('marks answers and files of a mock', async () => {
     const app = await startApp({ gateway: { plugins: [{ use: sketchImage }] } });
     try {
       const key = await app.makeKey({ grants: ['images'] });

@@ -1,3 +1,5 @@
+/** Streamed images. */
+
 import { expect } from 'chai';
 import type { EventSourceMessage } from 'eventsource-parser';
 import { GatewayError, type GeneratedImage } from 'mediagate';
@@ -86,7 +88,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(Buffer.from(b64_json, 'base64').toString('latin1', 0, 4)).to.equal('RIFF');
   });
 
-  it('needs no partial images, and adds a link where one is asked for', async () => {
+  it('works without partial images, and adds a link if requested', async () => {
     const image = `data:image/png;base64,${(await sampleImage({ width: 32, height: 32, format: 'png', seed: 1 })).toString('base64')}`;
     const read = ask({ image, response_format: 'url' }, {}, '/v1/images/edits').then((answer) => readEvents(answer));
     await darkroom.develop();
@@ -98,7 +100,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(Buffer.from(data.b64_json, 'base64').equals(Buffer.from(await file.arrayBuffer()))).to.equal(true);
   });
 
-  it('refuses a request as usual, and ends with an error and the job where the image fails', async () => {
+  it('refuses a request as usual, and ends with an error and the job if the image fails', async () => {
     const refused = await ask({ n: 2 });
     expect([refused.status, (await refused.json()).error.param]).to.deep.equal([400, 'n']);
     const read = ask({}).then((answer) => readEvents(answer));
@@ -110,7 +112,7 @@ describeOnStacks('streamed images', (stack) => {
     expect((await client.poll(error.job_id)).json.status).to.equal('failed');
   });
 
-  it('is a job like any other: it goes on without its client, and an answer is repeated by its key', async () => {
+  it('continues without its client, and answers a repeated key', async () => {
     const leaving = new AbortController();
     const keyed = { 'idempotency-key': 'streamed' };
     const left = await ask({ partial_images: 1 }, { headers: keyed, signal: leaving.signal });
@@ -131,7 +133,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('drops a queued job whose client leaves, and ends with an error when the gateway does', async () => {
+  it('cancels a queued job whose client disconnects, and ends with an error when the gateway drains', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();
@@ -147,7 +149,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(dataOf(all.events[0] as EventSourceMessage).error).to.include.keys('job_id', 'status_url');
   });
 
-  it('is a job for a client that prefers that', async () => {
+  it('becomes a job for a client that prefers one', async () => {
     const answer = await ask({}, { headers: { prefer: 'respond-async' } });
     expect([answer.status, (await answer.json()).status]).to.deep.equal([202, 'queued']);
   });

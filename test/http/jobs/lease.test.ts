@@ -1,13 +1,15 @@
+/** The worker state of a job in words. */
+
 import { expect } from 'chai';
 import { renderLease, renderWait } from '../../../server/cli/jobs.js';
 
 const LEASE = { at: 100_000, leaseMs: 15_000 };
 
-describe('how a worker fares, in words', () => {
+describe("state of a job's worker", () => {
   const words = (silentMs: number, isProcessDead = false) =>
     renderLease({ host: 'one', pid: 1, isProcessDead, seenAt: LEASE.at - silentMs }, LEASE);
 
-  it('says what becomes of a job whose worker is silent', () => {
+  it('explains what happens to a job whose worker is silent', () => {
     expect(words(-50)).to.equal('alive 0 s ago');
     expect(words(9_999)).to.equal('alive 9 s ago');
     expect(words(12_000)).to.equal('no heartbeat for 12 s; its lease ends in 3 s');
@@ -16,7 +18,7 @@ describe('how a worker fares, in words', () => {
     expect(words(1_000, true)).to.equal('its worker has ended; waits for another worker');
   });
 
-  it('says why a job waits', () => {
+  it('explains why a job waits', () => {
     expect(renderWait({ attempts: 0, crashCount: 0 })).to.equal('waits for a worker');
     expect(renderWait({ attempts: 1, crashCount: 0 })).to.equal('released; queued again');
     expect(renderWait({ attempts: 1, crashCount: 1 })).to.equal('interrupted once; queued again');

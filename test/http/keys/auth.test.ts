@@ -1,3 +1,5 @@
+/** Authentication and grants over HTTP. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { until } from '../../support/until.js';
@@ -32,7 +34,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     }
   });
 
-  it('answers 401 with the code of what is wrong, and says where keys are made', async () => {
+  it('answers 401 with a specific code, and names where keys are made', async () => {
     const other = await app.makeKey();
     const expired = await app.makeKey({ expiresAt: Date.now() - 1 });
     const revoked = await app.makeKey({}, { revokedAt: Date.now() });
@@ -62,7 +64,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(signIn.json.error.message).to.contain('token of a sign-in');
   });
 
-  it('refuses two different keys on every route, and takes the second header for nothing else where it opens nothing', async () => {
+  it('refuses two different keys on every route, and ignores the second header otherwise', async () => {
     const key = await app.makeKey({ grants: ['text'] });
     const list = (more: Record<string, string>) => app.request('/v1/models', { headers: more });
     const authorization = `Bearer ${key}`;
@@ -101,7 +103,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(code).to.equal('revoked_api_key');
   });
 
-  it('slows an address that keeps guessing, while good keys from there go on working', async () => {
+  it('slows down an address that guesses keys, while valid keys from it still work', async () => {
     const guarded = await startApp({ stack });
     try {
       const key = await guarded.makeKey();

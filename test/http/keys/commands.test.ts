@@ -1,3 +1,5 @@
+/** Commands of keys. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -37,7 +39,7 @@ for (const engine of engines) {
       return JSON.parse(stdout);
     }
 
-    it('update changes a key, says what it has now, and is in the history with a note', async () => {
+    it('update changes a key, prints it, and records the change with a note', async () => {
       const { id, key } = await make('--name', 'laptop', '--models', 'm-5.5,qwen3:32b', '--allow-unknown-models');
       expect((await state.keys.find(id))?.models).to.deep.equal(['m-5.5', 'qwen3:32b']);
       const changed = await run('update', key, '--rpm', '300', '--grant', 'text,extract', '--note', 'a load test');
@@ -68,7 +70,7 @@ for (const engine of engines) {
       expect(audit[0]?.actor).to.match(/^operator:/);
     });
 
-    it('create and revoke are in the history, without the secret and once each', async () => {
+    it('create and revoke record the change once, without the secret', async () => {
       const { id, key } = await make('--name', 'Ann');
       for (const flags of [['--keep-jobs'], []]) expect((await run('revoke', id, ...flags)).code).to.equal(0);
       const audit = await state.audit.list({ subject: id, limit: 9 });
@@ -328,7 +330,7 @@ for (const engine of engines) {
       expect((await groups('list')).stdout).to.match(/research +0 +100 USD of 100 USD\/month of group research/);
     });
 
-    it('show has the cost of today once there are prices, and budgets are in their currency', async () => {
+    it('show prints the cost of today if there are prices, with budgets in their currency', async () => {
       const { id } = await make('--grant', 'text', '--budget', '5 EUR/month');
       await state.usage.setCurrency('USD');
       const request = { keyId: id, accountId: 'local', route: '/v1/chat/completions', model: 'm-5.5' };
@@ -353,7 +355,7 @@ for (const engine of engines) {
       expect((await state.budgets.groups()).map(({ name }) => name)).not.to.include('euros');
     });
 
-    it('create and update refuse names that do not exist, and say which do', async () => {
+    it('create and update refuse unknown names and list the known ones', async () => {
       const { id } = await make('--models', 'm-5.5');
       await runCommand(['groups', 'create', 'research'], environment);
       const cases: [string[], RegExp][] = [
@@ -410,7 +412,7 @@ for (const engine of engines) {
       expect(listed.find((each: { id: string }) => each.id === id)).to.include({ key_name: 'laptop of Ann' });
     });
 
-    it('update says what is wrong', async () => {
+    it('update explains what is wrong', async () => {
       const { id } = await make();
       const cases: [string[], number, string][] = [
         [[id], 2, 'Give what changes: --name, --grant, --rpm, --models, --budget, --group, --priority or --expires.'],

@@ -1,3 +1,5 @@
+/** The end of a revoked key and a suspended account. */
+
 import { expect } from 'chai';
 import type { EventSourceMessage } from 'eventsource-parser';
 import type { UserRecord } from '../../../server/accounts/index.js';
@@ -93,7 +95,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     return result;
   }
 
-  it('end what an account has queued and running when it is suspended, and give back the images that nobody was asked for', async () => {
+  it('cancel queued and running jobs of a suspended account, and return unused images', async () => {
     const stranger = imageClient(app, await makeKey('acct_other'));
     const second = imageClient(app, await makeKey());
     const [running = '', ...queued] = await submit(4);
@@ -124,7 +126,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     expect(await suspend()).to.equal(false);
   });
 
-  it('end what was queued with a revoked key, and nothing else of its account', async () => {
+  it('cancel queued jobs of a revoked key, and no others of its account', async () => {
     const other = await makeKey();
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
@@ -137,7 +139,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     expect(await revoke()).to.equal(false);
   });
 
-  it('leave the jobs to the account where the key is revoked so, or was rotated', async () => {
+  it('leave jobs to the account if the key is revoked so, or was rotated', async () => {
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
     const mine = await submit(2);
@@ -154,7 +156,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     for (const id of [...mine, ...more]) expect(await stateOf(id)).to.equal('cancelled');
   });
 
-  it('end also what a node accepts before it has read of the end', async () => {
+  it('cancel jobs that a node accepts before it has read of the end', async () => {
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
     await submit(1);
@@ -173,7 +175,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     ['suspended', 'account_suspended', suspend],
     ['revoked', 'revoked_api_key', revoke],
   ] as const) {
-    it(`end the streams of models with an error event, and the requests of their upstreams: ${end}`, async () => {
+    it(`end streams of models with an error event, and abort their upstreams: ${end}`, async () => {
       const open: { ended: Promise<ReadEvents> }[] = [];
       for (const [path, body] of ROUTES) open.push(await stream(path, body));
       const whole = post(app, ROUTES[0][0], key, CHAT);
@@ -205,7 +207,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     });
   }
 
-  it('end the events of a job and the requests that wait for it', async () => {
+  it('end events of a job, and requests that wait for it', async () => {
     const [id = ''] = await submit(1);
     await darkroom.asked(1);
     const authorization = `Bearer ${key}`;

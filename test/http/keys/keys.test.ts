@@ -1,3 +1,5 @@
+/** The form of keys, and the replicated key table. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -49,7 +51,7 @@ function keysIn(records: Map<string, ApiKeyRecord>, now: () => number = Date.now
 }
 
 describe('the form of keys', () => {
-  it('is a prefix, a public id, 190 random bits, and a checksum over all of it', () => {
+  it('has a prefix, a public id, 190 random bits, and a checksum over all of it', () => {
     const { id, key } = createKey();
     expect(key).to.match(/^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/);
     expect(keyIdOf(key)).to.equal(id);
@@ -59,7 +61,7 @@ describe('the form of keys', () => {
     expect(new Set(Array.from({ length: 200 }, () => createKey().key)).size).to.equal(200);
   });
 
-  it('tells every single mistyped character', () => {
+  it('detects every single mistyped character', () => {
     const { key } = createKey();
     for (let index = 0; index < key.length; index += 1) {
       const typo = key.slice(0, index) + (key[index] === 'z' ? 'y' : 'z') + key.slice(index + 1);
@@ -69,7 +71,7 @@ describe('the form of keys', () => {
       expect(keyIdOf(other)).to.equal(undefined);
   });
 
-  it('is stored as a keyed hash that another pepper does not give', () => {
+  it('is stored as a keyed hash that needs the pepper', () => {
     const [one, other] = [createPepper(Buffer.alloc(32, 1)), createPepper(Buffer.alloc(32, 2))];
     const { key, record } = createKeyRecord(wanted, one, 0);
     expect(record.hash).to.equal(hashKey(key, one)).and.not.equal(hashKey(key, other));
@@ -105,7 +107,7 @@ describe('the table of keys', () => {
   const open = (keys: KeyTableOptions['keys']) =>
     openKeyTable({ keys, peppers: [pepper], clock: systemClock, logger: silent });
 
-  it('goes on checking keys while the database is away', async () => {
+  it('checks keys while the database is unavailable', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key } = make(records);
     const { keys, use } = keysIn(records);
@@ -116,7 +118,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('refuses keys whose account is suspended, and takes them again afterwards', async () => {
+  it('refuses keys of a suspended account, and accepts them afterwards', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const { keys } = keysIn(records);
@@ -204,7 +206,7 @@ describe('the table of keys', () => {
     }
   });
 
-  it('does not forget a revocation for what was read before it and came later', async () => {
+  it('keeps a revocation when an older read arrives later', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const { keys } = keysIn(records);
@@ -234,7 +236,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('looks a new id up once, and asks no more than 50 times a second for ids that nobody has', async () => {
+  it('looks a new id up once, and at most 50 unknown ids a second', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const table = await open(keys);
@@ -249,7 +251,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('asks for an id that nobody has every 2 s at the most, and for 50 of them in each second', async () => {
+  it('looks an unknown id up every 2 s at most, and 50 of them a second', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
@@ -277,7 +279,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('refuses a key that was revoked after it was shown, and says how old its knowledge is', async () => {
+  it('refuses a key that was revoked after it was shown, and reports the age of its data', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const { keys, use } = keysIn(records);
@@ -298,7 +300,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('accepts keys of an older pepper as long as it is listed', async () => {
+  it('accepts keys of an older pepper while it is listed', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key } = make(records);
     const { keys } = keysIn(records);

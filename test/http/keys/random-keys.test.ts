@@ -1,3 +1,5 @@
+/** Random keys from one address. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -35,7 +37,7 @@ describe('an address that tries random keys', () => {
     return { status: answer.statusCode ?? 0, code: error?.code, retryAfter: answer.headers['retry-after'] };
   }
 
-  it('is refused, then slowed down; keys that are good go on, there and elsewhere', async () => {
+  it('is refused, then slowed down, while valid keys keep working there and elsewhere', async () => {
     const good = await app.makeKey();
     // Where a key is made it is known from then on; other nodes read it within seconds.
     await app.keys.refresh();

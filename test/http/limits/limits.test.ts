@@ -1,3 +1,5 @@
+/** Rate limits over HTTP. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -17,7 +19,7 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect([count(200), count(429)]).to.deep.equal([15, 185]);
   });
 
-  it('says how the window stands on accepted and on refused answers', async () => {
+  it('sends the state of the window on accepted and on refused answers', async () => {
     const key = await app.makeKey({ rpm: 2 });
     const first = await app.extract(key, { url: LINK });
     expect(first.headers.get('ratelimit-policy')).to.equal('"rpm";q=2;w=60');
@@ -81,7 +83,7 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
   });
 
-  it('has no window for a key without a limit', async () => {
+  it('sends no window for a key without a limit', async () => {
     const answer = await app.extract(await app.makeKey({ rpm: null }), { url: LINK });
     expect(answer.status).to.equal(200);
     for (const name of ['ratelimit', 'ratelimit-policy', 'x-ratelimit-limit-requests'])

@@ -1,3 +1,5 @@
+/** MP3 files over HTTP. */
+
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
@@ -232,7 +234,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.filter((one) => one.startsWith(`/${id}`))).to.have.length(1);
   });
 
-  it('the source is fetched piece by piece from where it was found, with the headers that it wants', async () => {
+  it('fetches the source in pieces with the required header fields', async () => {
     const long = path.join(folder, 'long.wav');
     await runFfmpeg(...tone(70), '-ar', '48000', '-ac', '2', '-c:a', 'pcm_s24le', long);
     const content = await readFile(long);
@@ -262,7 +264,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(mp3Seconds((await bytesOf(target)).bytes)).to.be.closeTo(6, 0.2);
   });
 
-  describe('what cannot be had', () => {
+  describe('unavailable files', () => {
     async function refusal(...content: Parameters<typeof offer>) {
       const { target } = await offer(...content);
       const { status, json, headers } = await app.request(target);
@@ -403,7 +405,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect((await readdir(path.join(app.dataDir, 'files'))).filter((name) => name.startsWith('.'))).to.deep.equal([]);
     });
 
-    it('a source that refused is left alone for a while', async () => {
+    it('does not ask a source again for a while after a refusal', async () => {
       const { target } = await refusal((_request, response) => response.writeHead(403).end());
       const before = [origin.asked, origin.requests.length];
       const again = await app.request(target);
@@ -411,7 +413,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect([origin.asked, origin.requests.length]).to.deep.equal(before);
     });
 
-    it('no host is asked that is not public, whatever the platform says', async () => {
+    it('asks no private host, whatever the platform returns', async () => {
       const closed = await startApp({
         stack,
         extractor: origin.extractor,
@@ -429,7 +431,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it('the platform says why: its own code', async () => {
+    it("returns the platform's own code", async () => {
       const { id, target } = await offer(sound);
       const { resolveAudio } = origin.extractor;
       Object.assign(origin.extractor, {
@@ -498,7 +500,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     });
   });
 
-  it('a full disk: 503, nothing left of it, and well again when there is room', async function () {
+  it('answers 503 on a full disk, leaves no file, and recovers', async function () {
     const disk = path.join(folder, 'disk');
     await mkdir(disk);
     // Only root can make a disk that is this small.
@@ -539,7 +541,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
   });
 
   for (const damage of DAMAGES) {
-    it(`one whose file is damaged (${damage}) is made again, once for all who ask`, async () => {
+    it(`makes a damaged file (${damage}) again, once for all callers`, async () => {
       const place = await stack.place();
       const { filesUrl } = place.settings;
       const one = await open({ stack: { ...stack, place: async () => place } });
@@ -571,7 +573,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     });
   }
 
-  it('a client that is slow holds up nobody, and gets all of it', async () => {
+  it('serves a slow client completely without delaying others', async () => {
     const minutes = path.join(folder, 'minutes.m4a');
     await runFfmpeg(...tone(90), '-c:a', 'aac', minutes);
     const { target, id } = await offer(await readFile(minutes));

@@ -1,3 +1,5 @@
+/** Repeated batches. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
@@ -36,7 +38,7 @@ describeOnStacks('repeated batches', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('are answered with the first answer, byte for byte, at no cost; its jobs can be polled', async () => {
+  it('return the first answer, byte for byte, free of charge, with jobs that can be polled', async () => {
     const urls = [itemLink(1), productLink(1)];
     const first = await app.batch(key, { urls, force_async: true }, keyed('one'));
     expect([first.status, isReplayed(first), first.headers.get('x-ratelimit-remaining-requests')]).to.deep.equal([
@@ -56,7 +58,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect((await app.batch(key, { urls: [itemLink(2)] })).headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
-  it('are refused with another body, and are new with another key or API key', async () => {
+  it('are refused with another body, and start anew with another key', async () => {
     await app.batch(key, { urls: [itemLink(1)] }, keyed('one'));
     const { status, json, headers } = await app.batch(key, { urls: [itemLink(2)] }, keyed('one'));
     expect([status, json.error.code, json.error.param]).to.deep.equal([
@@ -71,7 +73,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect(bad.error.code).to.equal('invalid_idempotency_key');
   });
 
-  it('are new where the first one was refused: by its fields, or by the rate limit', async () => {
+  it('start anew if the first was refused for its fields or the rate limit', async () => {
     expect((await app.batch(key, { urls: [] }, keyed('one'))).status).to.equal(400);
     const good = await app.batch(key, { urls: [1, 2, 3].map(itemLink) }, keyed('one'));
     expect([good.status, isReplayed(good)]).to.deep.equal([200, false]);
@@ -79,7 +81,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect((await app.batch(key, { urls: [itemLink(5)] }, keyed('two'))).status).to.equal(429);
   });
 
-  it('are answered with what the first would have got, had it not hung up', async () => {
+  it('return what the first would have received if it had not disconnected', async () => {
     held = Promise.withResolvers();
     const leaving = new AbortController();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...keyed('one') };
@@ -94,7 +96,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect([answer.json.succeeded, isReplayed(answer), fetches]).to.deep.equal([1, true, ['1']]);
   });
 
-  it('are one batch where twenty come at once', async () => {
+  it('run one batch of twenty simultaneous ones', async () => {
     held = Promise.withResolvers();
     const asked = Array.from({ length: 20 }, () => app.batch(key, { urls: [itemLink(1)] }, keyed('one')));
     await until(() => fetches.length === 1);

@@ -1,3 +1,5 @@
+/** Batches of links. */
+
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -123,7 +125,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(fetches).to.deep.equal(['item 1']);
   });
 
-  it('gives shop links from the cache where they are there, and asks anew only with force_async', async () => {
+  it('returns cached shop links, and fetches them anew only with force_async', async () => {
     await app.extract(key, { url: productLink(1) });
     const cached = await app.batch(key, { urls: [productLink(1)] });
     expect(cached.json).to.include({ succeeded: 1, queued: 0 });
@@ -138,7 +140,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(most).to.equal(8);
   });
 
-  it('takes a slot for each link or none at all, and says what is needed and what is free', async () => {
+  it('takes a slot for each link or none, and states the needed and free ones', async () => {
     const limited = await app.makeKey({ rpm: 5 });
     const four = await app.batch(limited, { urls: [itemLink(1), itemLink(1), 'nonsense', 'https://nobody.example/'] });
     expect([four.status, four.headers.get('x-ratelimit-remaining-requests')]).to.deep.equal([200, '1']);
@@ -156,7 +158,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(never.json.error.message).to.match(/at most 5 links/);
   });
 
-  it('lets exactly as many of many parallel batches in as there are slots for', async () => {
+  it('accepts exactly as many parallel batches as there are slots', async () => {
     const limited = await app.makeKey({ rpm: 10 });
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => app.batch(limited, { urls: [itemLink(1), itemLink(2), itemLink(3)] })),
@@ -164,7 +166,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(answers.filter(({ status }) => status === 200)).to.have.length(3);
   });
 
-  it('refuses a batch of nothing but jobs where the queue is full, without a slot; else the links one by one', async () => {
+  it('refuses a batch of jobs only if the queue is full, without a slot; others link by link', async () => {
     await app.extract(key, { url: productLink(9) });
     const limited = await app.makeKey({ rpm: 10 });
     const some = await app.batch(limited, { urls: [1, 2, 3, 4].map(productLink) });

@@ -1,3 +1,5 @@
+/** Background jobs of links over HTTP. */
+
 import { expect } from 'chai';
 import { type Extraction, type Extractor, GatewayError, systemClock } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -164,7 +166,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     }
   });
 
-  it('makes one job of twenty refreshes at once, and puts what it finds in the place of what was cached', async () => {
+  it('makes one job of twenty simultaneous refreshes, and replaces the cached result', async () => {
     const first = app.extract(key, { url: productLink(1) });
     await shelf.deliver(inventedProduct('1', 'old'));
     expect((await first).headers.get('x-cache')).to.equal('miss');
@@ -198,7 +200,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(names).to.have.members(['one', 'other']);
   });
 
-  it('says of a failed job why, where link-data errors have it too', async () => {
+  it('returns the reason of a failed job like other link-data errors', async () => {
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     await shelf.deliver(
       new GatewayError('bot_check', 'The source asks for a check.', {
@@ -233,7 +235,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     });
   });
 
-  it('answers at once with a refusal of a moment ago, as without async_mode, and forgets what was withdrawn', async () => {
+  it('returns a recent refusal at once, as without async_mode, and drops withdrawn items', async () => {
     const limited = await app.makeKey({ rpm: 3 });
     const first = app.extract(limited, { url: productLink(1) });
     await shelf.deliver(inventedProduct('1'));
@@ -247,7 +249,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1', '1']);
   });
 
-  it('refuses with 503 what the queue has no room for, without a slot, and lets others join what is in it', async () => {
+  it('answers 503 if the queue is full, without a slot, and lets others join queued jobs', async () => {
     const limited = await app.makeKey({ rpm: 3 });
     for (const id of [1, 2]) await app.extract(limited, { url: productLink(id), async_mode: true });
     for (const body of [
@@ -273,7 +275,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(over.json).to.include({ ok: false, platform: 'bazaar', input_url: productLink(2) });
   });
 
-  it('takes exactly as many slots as there are for 40 jobs asked for at once', async () => {
+  it('takes exactly the available slots for 40 parallel jobs', async () => {
     const limited = await app.makeKey({ rpm: 7 });
     const answers = await Promise.all(
       Array.from({ length: 40 }, () => app.extract(limited, { url: productLink(1), async_mode: true })),
@@ -304,7 +306,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.ended(key, json.data.job.job_id)).json.data.product.name).to.equal(name);
   });
 
-  it('shows a job to the accounts that asked for it and to nobody else', async () => {
+  it('shows a job only to the accounts that requested it', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
@@ -373,7 +375,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(late.headers.get('x-should-retry')).to.equal('false');
   });
 
-  it('knows no job by an id that is none, whatever it looks like', async () => {
+  it('answers 404 for ids of every other form', async () => {
     const ids = ['x', UNKNOWN.toUpperCase(), `${UNKNOWN}%00`, '%00', '..%2f..%2fhealth', '%zz', 'exjob_', '__proto__'];
     for (const id of [...ids, `exjob_${'a'.repeat(5_000)}`, 'exjob_%F0%9F%92%A9', "exjob_'%20or%201=1--"]) {
       const answer = await app.poll(await app.makeKey(), id);

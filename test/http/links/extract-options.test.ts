@@ -1,3 +1,5 @@
+/** Request options of links over HTTP. */
+
 import { expect } from 'chai';
 import type { RequestOptions } from 'mediagate';
 import { Type } from 'mediagate/plugin';
@@ -43,7 +45,7 @@ describe('request options over HTTP', () => {
   });
   after(() => app.close());
 
-  it('have their names in snake_case, beside those of the service document', async () => {
+  it('have snake_case names beside those of the service document', async () => {
     await app.extract(key, { url: LINK, max_comments: 5, maxComments: 6, other: 7 });
     await app.extract(key, { url: productLink(1), clip_review_limit: 3, clip_sort: 'recommended' });
     expect(seen).to.deep.equal([
@@ -52,7 +54,7 @@ describe('request options over HTTP', () => {
     ]);
   });
 
-  it('are refused by name if the value does not fit, whatever the link', async () => {
+  it('are refused by name if the value is invalid, for every link', async () => {
     for (const url of [LINK, productLink(2)]) {
       const { status, json } = await app.extract(key, { url, max_comments: 51 });
       expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', 'max_comments']);
@@ -62,7 +64,7 @@ describe('request options over HTTP', () => {
     expect(seen).to.deep.equal([]);
   });
 
-  it('have no effect on other platforms, which the answer says', async () => {
+  it('have no effect on other platforms, as the answer states', async () => {
     const product = await app.extract(key, { url: productLink(3), max_comments: 5 });
     expect(product.json.limitations).to.deep.equal(['max_comments_ignored: the platform has no such option']);
     const item = await app.extract(key, { url: `${LINK}7`, clip_sort: 'latest' });
@@ -74,7 +76,7 @@ describe('request options over HTTP', () => {
     ]);
   });
 
-  it('stand in the API reference', () => {
+  it('are in the API reference', () => {
     const route = app.declaredRoutes().find(({ path }) => path === '/v1/extract');
     const { properties } = JSON.parse(JSON.stringify(route?.body?.schema));
     expect(properties.max_comments).to.deep.include({ type: 'integer', minimum: 0, maximum: 50 });
@@ -96,7 +98,7 @@ describe('request options of one name and two schemas over HTTP', () => {
   });
   after(() => app.close());
 
-  it('are refused by the name of the field if the value fits the other platform alone', async () => {
+  it('are refused by name if the value fits another platform alone', async () => {
     const { status, json } = await app.extract(key, { url: LINK, max_comments: 'all' });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', 'max_comments']);
     expect(json.error.message).to.include('max_comments').and.not.include('maxComments');
@@ -107,7 +109,7 @@ describe('request options of one name and two schemas over HTTP', () => {
     expect(product.result.ok).to.equal(true);
   });
 
-  it('make no platform one with reviews, though it works in the background', async () => {
+  it('do not give a platform reviews because it works in the background', async () => {
     const { json } = await app.request('/v1/capabilities', { headers: { 'x-api-key': key } });
     const shop = json.details.find((one: { key: string }) => one.key === 'bazaar');
     expect(shop.features).to.deep.include({ async: true, reviews: false });

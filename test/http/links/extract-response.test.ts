@@ -1,3 +1,5 @@
+/** The answer of an extraction. */
+
 import { expect } from 'chai';
 import { type ExtractionData, type ExtractResult, GatewayError, type PostData, type ProductData } from 'mediagate';
 import { encodeExtraction } from '../../../server/links/answers.js';
@@ -37,7 +39,7 @@ const bareProduct: ProductData = {
 };
 
 describe('the extraction response', () => {
-  it('has every named member of a post, null or empty where nothing is known', () => {
+  it('has every named member of a post, null or empty if unknown', () => {
     expect(parse(result(barePost))).to.deep.equal({
       ok: true,
       platform: 'invented',
@@ -111,7 +113,7 @@ describe('the extraction response', () => {
     ]);
   });
 
-  it('sends further members only where they are known, and text as it is', () => {
+  it('sends further members only if they are known, and text unchanged', () => {
     const title = 'quote " backslash \\ line\nsnow \u2603 \u{1F600} \u2028 </script> \ud800';
     const { data } = parse(
       result({
@@ -189,7 +191,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     expect(second.json.data.metrics).to.deep.equal(first.json.data.metrics);
   });
 
-  it('says that an item needs a password, and keeps the refusal', async () => {
+  it('reports that an item needs a password, and caches the refusal', async () => {
     calls = 0;
     for (const _ of [1, 2]) {
       const { status, json } = await app.extract(key, { url: 'https://invented.example/item/423' });
@@ -202,7 +204,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     expect(calls).to.equal(1);
   });
 
-  it('accepts the options of shop links and says that they change nothing here', async () => {
+  it('accepts options of shop links and reports that they have no effect', async () => {
     const answer = await app.extract(key, {
       url: LINK,
       clip_review_limit: 5,

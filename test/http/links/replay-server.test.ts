@@ -1,3 +1,5 @@
+/** The replay server of the testing kit. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -173,14 +175,14 @@ describe('openReplayServer', () => {
     expect(faults.join()).to.contain('a fault of the plugin');
   });
 
-  it('is closed once and for all', async () => {
+  it('closes once', async () => {
     const server = await openReplayServer({ plugin: echo, options: { model: 'echo-1' }, fixtures: [] });
     await server.close();
     await server.close();
     await rejection(fetch(server.url));
   });
 
-  describe('refuses, and says why:', () => {
+  describe('refuses with a reason:', () => {
     let folder: string;
 
     before(async () => {

@@ -1,3 +1,5 @@
+/** Cached results over HTTP. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -67,7 +69,7 @@ describeOnStacks('cached results over HTTP', (stack) => {
 
   for (const code of DEFINITIVE_CODES) {
     const isWithdrawn = code === 'removed' || code === 'private';
-    it(`${isWithdrawn ? 'never give again what became' : 'are given in an outage although the item was'} ${code}`, async () => {
+    it(`${isWithdrawn ? 'never return again what became' : 'are returned in an outage although the item was'} ${code}`, async () => {
       expect(await ask()).to.deep.equal(['first', 'miss']);
       elapsed += TTL_MS;
       source = new GatewayError(code, 'It is not shown.');
@@ -97,7 +99,7 @@ describeOnStacks('cached results over HTTP', (stack) => {
     'queue_full',
   ] as const) {
     const isOutage = code.startsWith('upstream_') ? code !== 'upstream_auth_error' : code === 'bot_check';
-    it(`${isOutage ? 'are' : 'are not'} given for a day where the source ends with ${code}, which is asked each time`, async () => {
+    it(`${isOutage ? 'are' : 'are not'} returned for a day while the source answers ${code}, which is asked each time`, async () => {
       await ask();
       elapsed += TTL_MS;
       source = new GatewayError(code, 'Not now.');
@@ -112,7 +114,7 @@ describeOnStacks('cached results over HTTP', (stack) => {
     });
   }
 
-  it('are fresh for their time and no longer: partial ones for half a minute', async () => {
+  it('stay fresh for their time, and partial ones for half a minute', async () => {
     await ask();
     elapsed += TTL_MS - 1;
     source = { partial: 'second' };
@@ -126,7 +128,7 @@ describeOnStacks('cached results over HTTP', (stack) => {
     expect(await ask()).to.deep.equal(['third', 'miss']);
   });
 
-  it('take the place of a refusal as soon as a refresh has found the item again', async () => {
+  it('replace a refusal as soon as a refresh finds the item again', async () => {
     const url = productLink(1);
     source = new GatewayError('removed', 'It is gone.');
     expect((await ask(url))[0]).to.equal('removed');
@@ -142,7 +144,7 @@ describeOnStacks('cached results over HTTP', (stack) => {
     expect((await ask(url))[0]).to.equal('private');
   });
 
-  it('are not brought back by the poll of a job that is older than the withdrawal', async () => {
+  it('stay withdrawn when an older job is polled', async () => {
     const url = productLink(2);
     const first = await app.extract(key, { url, async_mode: true });
     const job = first.json.data.job.job_id;
@@ -162,7 +164,7 @@ describeOnStacks('cached results over HTTP', (stack) => {
 });
 
 describe('cached results of several processes', () => {
-  it('are not read from a shared cache that could not forget what was withdrawn', async () => {
+  it('are not read from a shared cache that could not forget withdrawn items', async () => {
     const memory = createMemoryCache();
     const cache = { ...memory, delete: async () => {} };
     let elapsed = 0;
@@ -198,7 +200,7 @@ describe('cached results of several processes', () => {
     }
   });
 
-  it('end a refusal here once a job of another process has found the item again', async () => {
+  it('end a refusal after a job of another process has found the item', async () => {
     const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-refusals-'));
     const state = await openState({ dataDir, clock: systemClock, logger: silentLogger });
     let isThere = false;

@@ -1,3 +1,5 @@
+/** Requests of link data in the usage. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -32,7 +34,7 @@ describeOnStacks('requests of link data in the usage', (stack) => {
     return (await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })).status;
   }
 
-  it('are counted by key, platform and day, cached and failed ones too, and each link of a batch', async () => {
+  it('are counted by key, platform and day, with cached, failed and batched ones', async () => {
     for (const url of [LINK, LINK]) expect(await send('/v1/extract', { url })).to.equal(200);
     expect(await send('/v1/extract', { url: GONE })).to.be.above(399);
     expect(await send('/v1/extract', { url: productLink(1), async_mode: true })).to.be.below(300);
@@ -57,7 +59,7 @@ describeOnStacks('requests of link data in the usage', (stack) => {
     expect(json.total).to.include({ requests: 8, failed: 3, input_tokens: 0 });
   });
 
-  it('are written without being asked for', async () => {
+  it('are written without a request', async () => {
     const other = await app.makeKey();
     const headers = { authorization: `Bearer ${other}`, 'content-type': 'application/json' };
     await app.request('/v1/extract', { method: 'POST', headers, body: JSON.stringify({ url: LINK }) });

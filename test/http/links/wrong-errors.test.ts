@@ -1,3 +1,5 @@
+/** Errors of plugins over HTTP. */
+
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
@@ -286,7 +288,7 @@ describe('errors of plugins over HTTP', () => {
   const errorLines = (from: number) => app.log.slice(from).filter(({ level }) => level === 'error');
 
   for (const { kind, way, place, ask } of WAYS) {
-    it(`are those of the contract alone: ${way}`, async () => {
+    it(`follow the contract: ${way}`, async () => {
       const foreign = KINDS[kind].others.map(
         (code) => [`${code} of another contract`, gatewayError(code), code] as const,
       );
@@ -309,7 +311,7 @@ describe('errors of plugins over HTTP', () => {
       }
     });
 
-    it(`name a package that is not installed, and not the upstream: ${way}`, async () => {
+    it(`name a missing package, and not the upstream: ${way}`, async () => {
       for (const [name, load] of [
         ['an import', () => import(`${MISSING}/sub-path.js`)],
         ['a require', async () => createRequire(import.meta.url)(MISSING)],
@@ -333,7 +335,7 @@ describe('errors of plugins over HTTP', () => {
       expect((await ask()).json.error.code).to.equal('upstream_changed');
     });
 
-    it(`are told without the values of the entry's options: ${way}`, async () => {
+    it(`hide the values of the entry's options: ${way}`, async () => {
       const { own, status } = KINDS[kind];
       const details = { reason: WORDS, param: API_KEY, cause: new Error(WORDS, { cause: API_KEY }) };
       const odd = {
@@ -370,7 +372,7 @@ describe('errors of plugins over HTTP', () => {
     });
   }
 
-  it('are the same of background jobs, of pictures and of batches', async () => {
+  it('are the same for background jobs, images and batches', async () => {
     for (const [thrown, code] of [
       [gatewayError('invalid_api_key', WORDS), 'upstream_changed'],
       [gatewayError('teapot', WORDS), 'upstream_changed'],
@@ -397,7 +399,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('are the same of a body: of a whole answer, and of a stream under way', async () => {
+  it('are the same within a whole answer and within a stream', async () => {
     for (const place of ['body', 'flow']) {
       for (const [name, thrown, code] of FORGED) {
         const logged = app.log.length;
@@ -427,7 +429,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('are told of replies that are none, and nothing hangs', async () => {
+  it('report invalid return values, without a hanging request', async () => {
     const body = (async function* () {})();
     const good = { status: 200, headers: {}, body, upstream: 'first', upstreamModel: 'm' };
     async function* words() {
@@ -463,7 +465,7 @@ describe('errors of plugins over HTTP', () => {
     reply = undefined;
   });
 
-  it('that the upstream tells of inside of its answer are told without the values of options', async () => {
+  it('hide values of options within the answer of an upstream', async () => {
     act = () => {};
     const told = JSON.stringify({ error: { message: WORDS, code: 'server_error' } });
     async function* body() {
@@ -485,7 +487,7 @@ describe('errors of plugins over HTTP', () => {
     reply = undefined;
   });
 
-  it('and notes beside a result are told without the values of options', async () => {
+  it('hide values of options in notes beside a result', async () => {
     act = () => {};
     notes = [WORDS, 'metadata_only'];
     const { json, text } = await app.extract(key, { url: next() });
@@ -503,7 +505,7 @@ describe('errors of plugins over HTTP', () => {
     notes = [];
   });
 
-  it('break off a sound under way, and say in the log whose fault it was', async () => {
+  it('end running audio, and name the entry in the log', async () => {
     for (const [name, thrown, code] of FORGED.filter(([, , named]) => named !== undefined)) {
       const logged = app.log.length;
       throwAt('flow', thrown);
@@ -518,7 +520,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('of a link that is refused name its kind, without the values of options', async () => {
+  it('name the kind of a refused link, without values of options', async () => {
     act = () => {};
     matched = () => ({ unsupported: WORDS });
     const refused = await app.extract(key, { url: next() });
@@ -548,7 +550,7 @@ describe('errors of plugins over HTTP', () => {
     matched = undefined;
   });
 
-  it('of a match count as no match and are logged without the values of options', async () => {
+  it('count as no match, and are logged without values of options', async () => {
     for (const thrown of [
       gatewayError('unsupported_link', WORDS),
       new ForeignError('unsupported_link', WORDS),
@@ -568,7 +570,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('where it tells its state leave the states of the others alone', async () => {
+  it('affect only the entry whose state fails', async () => {
     for (const thrown of [gatewayError('invalid_api_key'), new Error(WORDS), undefined]) {
       throwAt('upstreams', thrown);
       const headers = { authorization: `Bearer ${key}` };
@@ -581,7 +583,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('in its set-up are told by the health without the values of options, whatever it throws', async () => {
+  it('in the set-up appear in the health without values of options', async () => {
     for (const thrown of [
       new Error(WORDS),
       WORDS,
@@ -603,7 +605,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('in its disposal concern nobody', async () => {
+  it('in the disposal affect no other entry', async () => {
     for (const thrown of [gatewayError('invalid_api_key'), undefined, WORDS]) {
       const leaving = {
         ...liar,

@@ -123,7 +123,7 @@ describe('conversations of agents', () => {
   const user = (content: unknown) => ({ role: 'user', content });
 
   describe('tools that agents send by default', () => {
-    it('never end a request: namespaces become functions, hosted tools are left out and named', async () => {
+    it('never end a request: namespaces become functions, hosted tools are left out and listed', async () => {
       for (const model of ['local', 'claude']) {
         for (const stream of [false, true]) {
           const { status, ignored, text } = await ask(RESPONSES, { model, input: 'Hi', tools: CODEX_TOOLS, stream });
@@ -136,7 +136,7 @@ describe('conversations of agents', () => {
       }
     });
 
-    it('are called under their own names, whole and streamed', async () => {
+    it('are called by their own names, whole and streamed', async () => {
       const names = { mcp__harbour__list_tugs: ['list_tugs', 'mcp__harbour'], shell: ['shell', undefined] };
       for (const [encoded, [name, namespace]] of Object.entries(names)) {
         chats.answer(chatAnswer(called(encoded), 'tool_calls'));
@@ -205,7 +205,7 @@ describe('conversations of agents', () => {
       expect(sent(chats).tools).to.have.length(1);
     });
 
-    it('of messages are left out too, and their blocks are kept as text', async () => {
+    it('are left out of messages too, with their blocks kept as text', async () => {
       const tools = [
         { name: 'shell', input_schema: PARAMETERS },
         { name: 'tide', description: 'Tides.', input_schema: PARAMETERS, defer_loading: true },
@@ -256,7 +256,7 @@ describe('conversations of agents', () => {
     const thoughtsSent = (field = 'reasoning_content') =>
       (sent(chats).messages as Json[]).filter(({ role }) => role === 'assistant').map((message) => message[field]);
 
-    it('go back to the upstream within a tool loop, of responses and of messages', async () => {
+    it('return to the upstream within a tool loop of responses and messages', async () => {
       expect((await ask(RESPONSES, { model: 'local', input: loop, tools: [FUNCTION] })).status).to.equal(200);
       expect(thoughtsSent()).to.deep.equal(['First I list.', 'Then I count.']);
       const use = (id: string) => ({ type: 'tool_use', id, name: 'shell', input: {} });
@@ -272,7 +272,7 @@ describe('conversations of agents', () => {
       expect(thoughtsSent()).to.deep.equal(['First I list.', 'Then I count.']);
     });
 
-    it('do not go back without a tool call, nor where the upstream takes none', async () => {
+    it('do not return without a tool call, or to an upstream that refuses them', async () => {
       const input = [user('Hi'), loop[1], { role: 'assistant', content: 'Hello.' }, user('And?')];
       await ask(RESPONSES, { model: 'local', input });
       expect(thoughtsSent()).to.deep.equal([undefined]);
@@ -280,12 +280,12 @@ describe('conversations of agents', () => {
       expect(thoughtsSent()).to.deep.equal([undefined, undefined]);
     });
 
-    it('are empty where the upstream demands them and the client dropped them', async () => {
+    it('are empty if the upstream requires them and the client dropped them', async () => {
       await ask(RESPONSES, { model: 'deepseek', input: loop.filter(({ type }: Json) => type !== 'reasoning') });
       expect(thoughtsSent()).to.deep.equal(['', '']);
     });
 
-    it('of a responses upstream become a thinking block, from its text or its summary', async () => {
+    it('of a responses upstream become a thinking block, from text or summary', async () => {
       const item = { id: 'rs_1', type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] };
       const body = { model: 'open', max_tokens: 50, messages: [user('Hi')], thinking: { type: 'adaptive' } };
       const done = responseObject('completed', 'Aye.');
@@ -305,7 +305,7 @@ describe('conversations of agents', () => {
       expect(events.map(({ delta }) => delta?.thinking).filter(Boolean)).to.deep.equal(['Hm.']);
     });
 
-    it('that are encrypted for another vendor are left out and named', async () => {
+    it('are left out and listed if another vendor encrypted them', async () => {
       const item = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' };
       const { status, ignored } = await ask(RESPONSES, { model: 'local', input: [user('Hi'), item, user('Go')] });
       expect([status, ignored]).to.deep.equal([200, ['input[1].encrypted_content']]);
@@ -354,7 +354,7 @@ describe('conversations of agents', () => {
       ]);
     });
 
-    it('write roles of the system as the option says, and nothing else', async () => {
+    it('write system roles as the option requires', async () => {
       const messages = [
         { role: 'system', content: 'A' },
         user('Hi'),
@@ -414,7 +414,7 @@ describe('conversations of agents', () => {
       }
     });
 
-    it('give chats of Anthropic models their own names back', async () => {
+    it('restore the names in chats of Anthropic models', async () => {
       claude.answer(({ body }) => ({
         type: 'application/json',
         pieces: [
@@ -458,7 +458,7 @@ describe('conversations of agents', () => {
       expect(events.find(({ type }) => type === 'response.function_call_arguments.done')?.arguments).to.equal('{}');
     });
 
-    it('end a turn normally that claims a call and has none, and read the older function_call', async () => {
+    it('end a turn normally that reports a call and has none, and read the older function_call', async () => {
       const tools = [{ name: 'shell', input_schema: PARAMETERS }];
       const body = { model: 'local', max_tokens: 9, messages: [user('Hi')], tools };
       chats.answer(chatAnswer({ content: 'Done.' }, 'tool_calls'));
@@ -480,7 +480,7 @@ describe('conversations of agents', () => {
       expect(streamed.events.at(-1)?.response.output[0]).to.include({ name: 'shell', arguments: '{"a":1}' });
     });
 
-    it('take finish_reason "error" for an error', async () => {
+    it('treat finish_reason "error" as an error', async () => {
       const body = { model: 'local', max_tokens: 9, messages: [user('Hi')] };
       chats.answer(chatAnswer({ content: 'Half' }, 'error'));
       expect((await ask(MESSAGES, body)).status).to.equal(502);
@@ -510,11 +510,11 @@ describe('conversations of agents', () => {
     });
   });
 
-  describe('what Anthropic refuses', () => {
+  describe('fields that Anthropic refuses', () => {
     const chat = (more: object) => ask(CHATS, { model: 'claude', messages: [user('Hi')], max_tokens: 9_000, ...more });
     const tools = [{ type: 'function', function: { name: 'shell', parameters: PARAMETERS } }];
 
-    it('is left out and named: sampling beside thinking, and thinking beside a forced tool', async () => {
+    it('are left out and listed: sampling beside thinking, and thinking beside a forced tool', async () => {
       const sampled = await chat({ reasoning_effort: 'high', temperature: 0.2, top_p: 0.9, top_k: 4 });
       expect(sampled.ignored).to.deep.equal(['temperature', 'top_p', 'top_k']);
       expect(sent(claude).thinking).to.deep.equal({ type: 'adaptive', display: 'summarized' });
@@ -536,7 +536,7 @@ describe('conversations of agents', () => {
       expect((await chat({ temperature: 1.7 })).ignored).to.deep.equal(['temperature']);
     });
 
-    it('is written as it takes it: types of images, empty texts, white space at the end', async () => {
+    it('are converted: types of images, empty texts, trailing white space', async () => {
       for (const type of ['image/jpg', 'image/JPG', 'image/pjpeg']) {
         const image = { type: 'image_url', image_url: { url: `data:${type};base64,aGk=` } };
         expect((await chat({ messages: [user([image, { type: 'text', text: '' }])] })).status).to.equal(200);

@@ -1,3 +1,5 @@
+/** The form of an answer, whatever the upstream sends. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
@@ -157,7 +159,7 @@ const ODDITIES: Readonly<Record<string, (events: string) => string>> = {
 };
 const TYPES = ['text/event-stream', 'application/json', 'text/plain', 'application/octet-stream', null];
 
-describe('the form of an answer', () => {
+describe('form of an answer', () => {
   let vendor: ScriptedVendor;
   let app: ListeningApp;
   let key: string;
@@ -238,20 +240,20 @@ describe('the form of an answer', () => {
 
   const SAID = { content: 'Ahoy.', reasoning_content: 'Hm.', arguments: ARGUMENTS, name: 'find', finish: 'tool_calls' };
 
-  it('is events where a stream was asked for and the upstream sent a chat whole', async () => {
+  it('is events for a stream if the upstream sends a whole chat', async () => {
     for (const type of TYPES) {
       vendor.answer({ type, pieces: [JSON.stringify(CHAT_WHOLE)] });
       expect(await streamChat('vendor-1'), String(type)).to.deep.equal({ chat: SAID, usages: 1 });
     }
   });
 
-  it('has no event of usage where none was asked for', async () => {
+  it('has no usage event unless requested', async () => {
     vendor.answer({ type: JSON_TYPE, pieces: [JSON.stringify(CHAT_WHOLE)] });
     const stream = await openai.chat.completions.create({ model: 'vendor-1', messages: HI, stream: true });
     for await (const { choices } of stream) expect(choices).to.have.length(1);
   });
 
-  it('is events where a stream was asked for and the upstream sent a response whole', async () => {
+  it('is events for a stream if the upstream sends a whole response', async () => {
     vendor.answer({ type: JSON_TYPE, pieces: [JSON.stringify(RESPONSE_WHOLE)] });
     const types: string[] = [];
     const numbers: number[] = [];
@@ -288,7 +290,7 @@ describe('the form of an answer', () => {
     ]);
   });
 
-  it('is events where a stream was asked for and the upstream sent a message whole', async () => {
+  it('is events for a stream if the upstream sends a whole message', async () => {
     vendor.answer({ type: JSON_TYPE, pieces: [MESSAGE_WHOLE] });
     const stream = anthropic.messages.stream({ model: 'claude', max_tokens: 50, messages: HI });
     const final = await stream.finalMessage();
@@ -304,7 +306,7 @@ describe('the form of an answer', () => {
   });
 
   for (const [how, change] of Object.entries(ODDITIES)) {
-    it(`is whole where a whole answer was asked for and events came, ${how}`, async () => {
+    it(`is whole for a whole request if events arrive, ${how}`, async () => {
       for (const type of TYPES) {
         vendor.answer({ type, pieces: [change(CHAT_EVENTS)] });
         expectChat(await openai.chat.completions.create({ model: 'vendor-1', messages: HI }));
@@ -318,7 +320,7 @@ describe('the form of an answer', () => {
       }
     });
 
-    it(`is a stream of events whatever type they have, ${how}`, async () => {
+    it(`is an event stream under any content type, ${how}`, async () => {
       for (const type of TYPES) {
         vendor.answer({ type, pieces: [change(CHAT_EVENTS)] });
         expect(await streamChat('vendor-1'), String(type)).to.deep.equal({ chat: SAID, usages: 1 });
@@ -330,7 +332,7 @@ describe('the form of an answer', () => {
     });
   }
 
-  it('is whole and streamed through a conversion: responses of chats, chats and responses of messages', async () => {
+  it('is converted whole and streamed: responses of chats, chats and responses of messages', async () => {
     for (const stream of [true, false]) {
       vendor.answer(stream ? { type: JSON_TYPE, pieces: [JSON.stringify(CHAT_WHOLE)] } : { pieces: [CHAT_EVENTS] });
       const translated = await post('/v1/responses', { model: 'chat-only', input: 'Hi', stream });
@@ -355,7 +357,7 @@ describe('the form of an answer', () => {
     }
   });
 
-  it('is an error where the events break off, or the model says nothing', async () => {
+  it('is an error if the events break off, or the model sends nothing', async () => {
     const broken = CHAT_EVENTS.slice(0, CHAT_EVENTS.indexOf('"tool_calls"}'));
     vendor.answer({ pieces: [broken.slice(0, broken.lastIndexOf('data:'))] });
     const answer = await post('/v1/chat/completions', { model: 'vendor-1', messages: HI });

@@ -1,3 +1,5 @@
+/** Models of a server with the messages format. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { createGateway } from 'mediagate';
@@ -80,7 +82,7 @@ describe('models of a server with the messages format', () => {
   describe("as Anthropic's client uses them", () => {
     const ASKED = { model: MODEL, max_tokens: 300, messages: HI };
 
-    it('get requests with cache_control, thinking, server tools and betas as they are', async () => {
+    it('pass cache_control, thinking, server tools and betas through', async () => {
       const body = {
         ...ASKED,
         system: [{ type: 'text' as const, text: 'Sail.', cache_control: { type: 'ephemeral' as const } }],
@@ -105,7 +107,7 @@ describe('models of a server with the messages format', () => {
       });
     });
 
-    it('stream every event, and count what was read from the cache and written to it', async () => {
+    it('stream every event, and count cache reads and writes', async () => {
       const before = await entries();
       for (const pieces of [undefined, 1, 13]) {
         upstream.behave({ does: 'answer', ...(pieces && { pieces }) });
@@ -158,7 +160,7 @@ describe('models of a server with the messages format', () => {
     });
   });
 
-  it('name the setting that lists them where it is missing', async () => {
+  it('name the missing setting that lists them', async () => {
     const variables = { names: [], ofOptions: {}, ofUnset: { models: 'ANTHROPIC_UPSTREAM_MODELS' } };
     const options = { upstreams: [{ url: upstream.url }] };
     const gateway = await createGateway({ plugins: [{ use: anthropicText, options, variables }] });
@@ -166,7 +168,7 @@ describe('models of a server with the messages format', () => {
     await gateway.close();
   });
 
-  it('are checked by their list of models, which has the dates of versions', async () => {
+  it('are checked by their list of models, with dates of versions', async () => {
     const plugin = (apiKey: string, model: string) => ({
       use: anthropicText,
       id: `${apiKey} ${model}`.replace(/\W/g, '_'),
@@ -220,7 +222,7 @@ describe('models of a server with the messages format', () => {
       expect(asked()).to.have.all.keys('model', 'system', 'messages');
     });
 
-    it('are made of responses, whole and streamed alike', async () => {
+    it('answer whole and streamed alike', async () => {
       const body = { model: MODEL, input: 'Which tugs lie here?', reasoning: { effort: 'low' as const }, store: false };
       const whole = await openai.responses.create(body);
       const streamed = await openai.responses.stream(body).finalResponse();
@@ -349,7 +351,7 @@ describe('models of a server with the messages format', () => {
       }
     });
 
-    it('refuse in words what the format cannot express, before the upstream is asked', async () => {
+    it('refuse what the format cannot express before the upstream is asked', async () => {
       const part = (content: object) => ({ messages: [{ role: 'user', content: [content] }] });
       for (const [more, code, param] of [
         [{ n: 2 }, 'unsupported_parameter', 'n'],
@@ -375,7 +377,7 @@ describe('models of a server with the messages format', () => {
       expect(upstream.requests).to.have.length(0);
     });
 
-    it('end where the model did: by its limit, by a refusal, by a stop sequence', async () => {
+    it("end with the model's reason: limit, refusal, stop sequence", async () => {
       for (const [stopReason, finish] of [
         ['max_tokens', 'length'],
         ['model_context_window_exceeded', 'length'],
@@ -392,7 +394,7 @@ describe('models of a server with the messages format', () => {
       }
     });
 
-    it('end with an error where a stream breaks, or the upstream sends one', async () => {
+    it('end with an error if a stream breaks, or the upstream sends one', async () => {
       for (const ends of ['break', 'error'] as const) {
         upstream.behave({ does: 'answer', ends });
         const stream = await openai.chat.completions.create({ model: MODEL, messages: HI, stream: true });
@@ -410,7 +412,7 @@ describe('models of a server with the messages format', () => {
       }
     });
 
-    it('are refused by the upstream as the fault says: of the client, of the operator, or for a while', async () => {
+    it('map refusals of the upstream to the client, the operator, or a retry', async () => {
       for (const [args, status, code] of [
         [[400, 'invalid_request_error', 'prompt is too long: 9 > 8'], 400, 'context_length_exceeded'],
         [[413, 'request_too_large', 'Too large'], 413, 'context_length_exceeded'],

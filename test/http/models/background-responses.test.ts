@@ -1,3 +1,5 @@
+/** Responses in the background over HTTP. */
+
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock, type TextReply } from 'mediagate';
 import type { UsageEntry } from '../../../server/usage/usage-log.js';
@@ -60,7 +62,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
 
   const asksFor = () => upstream.requests.filter(({ method }) => method === 'GET').length;
 
-  it('are written down before their client is told, and counted when it sees them ended', async () => {
+  it('are stored before the client has the id, and counted when it polls their end', async () => {
     await start();
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     expect(made.status).to.equal('queued');
@@ -74,7 +76,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     await isReal();
   });
 
-  it('are counted without their client, however often they have to be asked for', async () => {
+  it('are counted without a poll of the client, however often they are polled', async () => {
     await start(50);
     await post(app, RESPONSES, key, QUESTION);
     await until(() => asksFor() >= 3);
@@ -86,7 +88,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(asksFor()).to.equal(asked);
   });
 
-  it('are counted when they are deleted before anybody saw their end', async () => {
+  it('are counted when they are deleted before their end was polled', async () => {
     await start();
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     upstream.endBackground('completed');
@@ -94,7 +96,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     await isReal();
   });
 
-  it('stay counted by an estimate where an end tells nothing, and where they are not there any more', async () => {
+  it('stay counted by an estimate if the end has no usage, or they are gone', async () => {
     for (const end of [() => upstream.endBackground('failed'), () => upstream.reset()]) {
       await start(50);
       const { json: made } = await post(app, RESPONSES, key, QUESTION);
@@ -110,7 +112,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(await entry(() => true)).to.include({ estimated: true, outputTokens: 1_024 });
   });
 
-  it('stay counted by an estimate where they do not end for a day', async () => {
+  it('stay counted by an estimate if they run for more than a day', async () => {
     let elapsed = 0;
     await start(50, { ...systemClock, now: () => systemClock.now() + elapsed });
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
@@ -124,7 +126,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(app.log.some(({ message }) => message.includes('has not ended for a day'))).to.equal(true);
   });
 
-  it('are counted however many there are at once', async () => {
+  it('are all counted, however many there are', async () => {
     await start(50);
     const count = 40;
     await Promise.all(Array.from({ length: count }, () => post(app, RESPONSES, key, QUESTION)));
@@ -138,7 +140,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(total).to.include({ outputTokens: output });
   });
 
-  it('are counted by their stream, and by looks where that was left or broke off', async () => {
+  it('are counted by their stream, and by polls if it was left or broke off', async () => {
     await start();
     const whole = await post(app, RESPONSES, key, { ...QUESTION, stream: true });
     expect(whole.text).to.include('response.completed');
@@ -176,7 +178,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
   });
 });
 
-describe('responses in the background, of an upstream that answers what it is told to', () => {
+describe('responses in the background, of a scripted upstream', () => {
   let app: ListeningApp;
   let made = 0;
   /** What the next look gets, by the response that is asked for. */
@@ -226,7 +228,7 @@ describe('responses in the background, of an upstream that answers what it is to
     return app.state.usage.entries(dates, 100);
   }
 
-  it('are asked for again where a look fails, however it does', async () => {
+  it('are polled again after every kind of failure', async () => {
     const failures = [
       new GatewayError('upstream_unavailable', 'Not now.'),
       new GatewayError('upstream_error', 'It failed.'),
@@ -257,7 +259,7 @@ describe('responses in the background, of an upstream that answers what it is to
     expect(app.log.some(({ message }) => message.includes('its estimated usage stays counted'))).to.equal(false);
   });
 
-  it('end with an estimate where the upstream says that it does not know them', async () => {
+  it('end with an estimate if the upstream does not know them', async () => {
     look = () => {
       throw new GatewayError('response_not_found', 'There is no such response.');
     };
@@ -267,7 +269,7 @@ describe('responses in the background, of an upstream that answers what it is to
     expect((await entries())[0]).to.include({ estimated: true, outputTokens: 1_024 });
   });
 
-  it('stay open and estimated while they go on, whatever usage is reported by then', async () => {
+  it('stay open and estimated while they run, whatever usage is reported meanwhile', async () => {
     let status = 'in_progress';
     let looks = 0;
     look = (id) => {
@@ -289,7 +291,7 @@ describe('responses in the background, of an upstream that answers what it is to
     expect(await app.state.backgroundResponses.isOpen('resp_1', ACCOUNT)).to.equal(false);
   });
 
-  it('that hang hold nobody else up', async () => {
+  it('do not delay others when they hang', async () => {
     // As many as are asked for at once.
     const hanging = new Set(['resp_1', 'resp_2', 'resp_3', 'resp_4']);
     const given = new Set<string>();

@@ -1,3 +1,5 @@
+/** Models by configuration. */
+
 import { expect } from 'chai';
 import { createGateway } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -59,7 +61,7 @@ describe('models by configuration', () => {
   };
   const askedOf = (upstream: TextUpstream) => upstream.requests.map(({ members }) => members.model);
 
-  it('go to the upstream that has them, by its name for them', async () => {
+  it('are sent to their upstream under its name for them', async () => {
     for (const model of ['gpt-5.5', 'qwen3:32b']) await chat(model);
     expect(askedOf(fast)).to.deep.equal(['gpt-5.5', 'qwen3-32b-awq']);
     for (let count = 0; count < 4; count++) await chat('org/both.1');
@@ -81,7 +83,7 @@ describe('models by configuration', () => {
     expect(askedOf(spare)).to.deep.equal(['other-name', 'other-name']);
   });
 
-  it('have routes and efforts of their own', async () => {
+  it('have their own routes and efforts', async () => {
     const { json } = await post(app, CHATS, key, { model: 'qwen3:32b', messages: MESSAGES, reasoning_effort: 'high' });
     expect(json.error).to.include({ param: 'reasoning_effort' });
     await chat('qwen3:32b', { reasoning_effort: 'low' });
@@ -94,7 +96,7 @@ describe('models by configuration', () => {
     expect(routes.get('ordered')).to.deep.equal([CHATS, '/v1/responses', '/v1/messages']);
   });
 
-  it('have their context length in the lists where it is stated, and nothing of it elsewhere', async () => {
+  it('list a configured context length, and nothing otherwise', async () => {
     const headers = { authorization: `Bearer ${key}` };
     const get = async (path: string, more = {}) => (await app.request(path, { headers: { ...headers, ...more } })).json;
     const { data } = await get('/v1/models');
@@ -165,7 +167,7 @@ describe('models by configuration', () => {
     expect(plugin?.upstreams.every(({ tries }) => tries > 0)).to.equal(true);
   });
 
-  it('are refused at the start in words, if the configuration contradicts itself', async () => {
+  it('refuse a contradicting configuration at the start', async () => {
     const reasonFor = async (models: unknown, upstreams: unknown = upstreamsOf()) => {
       await using gateway = await createGateway({ plugins: [{ use: openaiText, options: { models, upstreams } }] });
       const [plugin] = gateway.plugins();

@@ -1,3 +1,5 @@
+/** The form of embedding vectors. */
+
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import OpenAI from 'openai';
@@ -10,7 +12,7 @@ const PATH = '/v1/embeddings';
 const MODEL = 'vectors';
 const FORMS = ['float', 'base64'] as const;
 
-describe('the form of vectors', () => {
+describe('form of vectors', () => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -51,7 +53,7 @@ describe('the form of vectors', () => {
     upstream.behave(() => ({ does: 'bytes', bytes: JSON.stringify(body), contentType: 'application/json' }));
   const askedForms = () => upstream.requests.map(({ members }) => members.encoding_format);
 
-  it('is the one that was asked for, whatever the upstream has', async () => {
+  it('is the requested one, whatever the upstream sends', async () => {
     const vectors = [vectorOf('a'), vectorOf('b')];
     for (const has of FORMS) {
       always(answerIn(has, vectors, { note: 'kept', big: 12345678901234 }));
@@ -66,7 +68,7 @@ describe('the form of vectors', () => {
     }
   });
 
-  it('is also that in a large answer, which another thread reads', async () => {
+  it('is the requested one in a large answer too, which another thread reads', async () => {
     const vectors = Array.from({ length: 600 }, (_, index) => vectorOf(String(index), 256));
     for (const [has, form] of [
       ['float', 'base64'],
@@ -78,7 +80,7 @@ describe('the form of vectors', () => {
     }
   });
 
-  it('is asked of the upstream as its own if it refuses the other, and remembered', async () => {
+  it("is requested in the upstream's form if it refuses the other, and remembered", async () => {
     upstream.behave(({ members }) =>
       members.encoding_format === undefined
         ? { does: 'answer' }
@@ -91,7 +93,7 @@ describe('the form of vectors', () => {
     expect(askedForms()).to.deep.equal(['base64', undefined, undefined]);
   });
 
-  it('stays as it is where the client asks for a form of the vendor, and where it is no vector', async () => {
+  it("is unchanged for a vendor's own form, and for other values", async () => {
     const body = { object: 'list', data: [{ embedding: 'AQID', index: 0 }, { embedding: [[1, 2]] }], model: MODEL };
     always(body);
     for (const form of ['ubinary', 'float']) {
@@ -103,7 +105,7 @@ describe('the form of vectors', () => {
     expect([refused.status, refused.json.error.param]).to.deep.equal([400, 'input']);
   });
 
-  it('is told with the number of tries, as other answers are', async () => {
+  it('has the number of tries in its header', async () => {
     const second = await startTextUpstream();
     const upstreams = [{ url: upstream.baseUrl }, { url: second.baseUrl }];
     const both = await startApp({

@@ -1,3 +1,5 @@
+/** Embeddings and moderations over HTTP. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -56,7 +58,7 @@ describe('embeddings and moderations', () => {
       return entries.length >= count && entries;
     });
 
-  it('come from the upstream in each form of input and of vectors, and are counted as it says', async () => {
+  it('accept each form of input and vectors, and record the reported usage', async () => {
     const openai = client();
     const texts = ['a tug', 'a lighthouse in the fog'];
     const tokens = [[1, 2, 3], [4]];
@@ -94,7 +96,7 @@ describe('embeddings and moderations', () => {
     expect(entries.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0)).to.equal(asked);
   });
 
-  it('rate texts, and are counted by an estimate where the upstream says nothing', async () => {
+  it('rate texts, and record an estimate if the upstream reports nothing', async () => {
     const rated = await client().moderations.create({ model: 'rate-1', input: ['a tug', 'a cannon'] });
     expect(rated.model).to.equal('rate-1');
     expect(rated.results.map(({ flagged }) => flagged)).to.deep.equal([false, true]);
@@ -124,7 +126,7 @@ describe('embeddings and moderations', () => {
     expect([request?.path, request?.headers.accept]).to.deep.equal([EMBEDDINGS, 'application/json']);
   });
 
-  it('are refused for models that are not there, of another route, or not allowed', async () => {
+  it('refuse models that are missing, of another route, or not allowed', async () => {
     const limited = await app.makeKey({ ...TEXT }, { models: ['m-5.5'] });
     const cases: [key: string, path: string, body: object, status: number, code: string][] = [
       [key, EMBEDDINGS, { model: 'none', input: 'x' }, 404, 'model_not_found'],
@@ -165,7 +167,7 @@ describe('embeddings and moderations', () => {
     expect(statuses).to.deep.equal([200, 429]);
   });
 
-  it('are told as the upstream tells them, where it refuses or does not have them', async () => {
+  it('forward refusals and missing models of the upstream', async () => {
     upstream.behave([
       { does: 'error', status: 400, message: "This model's maximum context length is 9 tokens.", param: 'input' },
       { does: 'error', status: 404, message: 'Not Found' },
@@ -176,7 +178,7 @@ describe('embeddings and moderations', () => {
     expect([absent.status, absent.json.error.code]).to.deep.equal([400, 'model_not_supported']);
   });
 
-  it('have their routes in the list of models, and no place in that of chats', async () => {
+  it('have their routes in the list of models, and none of chats', async () => {
     const { json } = await app.request('/v1/models', { headers: { authorization: `Bearer ${key}` } });
     const routes = Object.fromEntries(
       json.data.map((each: { id: string; routes: string[] }) => [each.id, each.routes]),
@@ -193,7 +195,7 @@ describe('embeddings and moderations', () => {
     expect(refused).to.be.instanceOf(Anthropic.BadRequestError);
   });
 
-  it('answer 503 naming the settings where no model has them', async () => {
+  it('answer 503 and name the settings if no model has them', async () => {
     const plain = await startUpstreamApp(upstream);
     try {
       const own = await plain.makeKey({ ...TEXT });

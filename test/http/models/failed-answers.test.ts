@@ -1,3 +1,5 @@
+/** Answers that fail before the client has received anything. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -152,7 +154,7 @@ describe('answers that fail before anything reached the client', () => {
       expect(text).to.not.match(/Boom|quota|Overloaded|Slow down/);
     });
 
-    it(`${path}, ${form}: ${what} is an HTTP error where nobody else is left`, async () => {
+    it(`${path}, ${form}: ${what} is an HTTP error without another upstream`, async () => {
       bad.answer(script);
       const answer = await ask(path, `single${index}`, stream);
       expect(answer.headers.get('content-type')).to.include(JSON_TYPE);
@@ -174,7 +176,7 @@ describe('answers that fail before anything reached the client', () => {
     }
   }
 
-  it('waits longer where nobody else is left', async () => {
+  it('waits longer without another upstream', async () => {
     bad.answer((request) => ({ pieces: [SILENCE_SECONDS * 2_000, goodAnswer(request.path, 'At last.').events] }));
     const answer = await ask(CHAT, 'single', true);
     expect(await answer.text()).to.include('At last.');
@@ -191,7 +193,7 @@ describe('answers that fail before anything reached the client', () => {
     expect(good.requests).to.have.length(0);
   });
 
-  it('never replaces what has reached the client', async () => {
+  it('never replaces bytes that reached the client', async () => {
     const told = dataEvents(chatChunk({ role: 'assistant', content: 'I begin' }), { error: { message: 'Boom' } });
     bad.answer(events(told));
     const answer = await ask(CHAT, 'both', true);
@@ -231,7 +233,7 @@ describe('answers that fail before anything reached the client', () => {
     expect(good.requests).to.have.length(0);
   });
 
-  it("tells the caller of the caller's own fault, and asks nobody else", async () => {
+  it("reports the caller's fault, and asks no other upstream", async () => {
     const faults = [
       { error: { type: 'invalid_request_error', code: 'context_length_exceeded', message: 'Too long.' } },
       { error: { code: 'content_policy_violation', message: 'Not allowed.' } },

@@ -1,3 +1,5 @@
+/** Fallbacks of a model. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
@@ -123,7 +125,7 @@ describe('fallbacks of a model', () => {
     }
   });
 
-  it('are asked in their order, and the last error is told', async () => {
+  it('are asked in their order, and the last error is returned', async () => {
     openai.answer({ ...failing, status: 401 });
     anthropic.answer(({ path, body, ...rest }) =>
       path === '/v1/messages'
@@ -138,7 +140,7 @@ describe('fallbacks of a model', () => {
     expect([failed.status, failed.headers.get('x-mediagate-attempts')]).to.deep.equal([502, '3']);
   });
 
-  it('cost what the model costs that answered', async () => {
+  it('cost what the answering model costs', async () => {
     openai.answer({ ...failing, status: 401 });
     const answer = await ask('/v1/chat/completions', { messages: HI });
     // 11 tokens of input at 100, and 5 of output at 1000, for a million each.
@@ -151,14 +153,14 @@ describe('fallbacks of a model', () => {
     expect(cheap.headers.get('x-mediagate-attempts')).to.equal(null);
   });
 
-  it('are reserved at the dearest', () => {
+  it('are reserved at the highest price', () => {
     const dearest = dearestOf(PRICES, ['claude', 'second']);
     expect(dearest.highestCostOf({ model: 'first', inputTokens: 1_000_000, outputTokens: 0 })).to.equal(100_000_000);
     expect(dearest.outputTokensWithin(1_000_000, { model: 'first', inputTokens: 0 })).to.equal(1_000);
     expect(dearestOf(PRICES, ['unpriced']).highestCostOf({ model: 'first', inputTokens: 1 })).to.equal(null);
   });
 
-  it("are no answer to the caller's own fault", async () => {
+  it("are not asked after the caller's own fault", async () => {
     for (const [status, code] of [
       [400, 'context_length_exceeded'],
       [422, 'invalid_value'],
@@ -173,7 +175,7 @@ describe('fallbacks of a model', () => {
     expect(anthropic.requests).to.have.length(0);
   });
 
-  it('are left out where the key may not use them', async () => {
+  it('are skipped if the key may not use them', async () => {
     const narrow = await app.makeKey({
       grants: ['text'],
       rpm: null,
@@ -197,7 +199,7 @@ describe('fallbacks of a model', () => {
     expect(failed[1]?.reason).to.include('one, other, one');
   });
 
-  it('stand in the log, and so do those that are not there', async () => {
+  it('are logged, and so are missing ones', async () => {
     openai.answer({ ...failing, status: 401 });
     await (await ask('/v1/chat/completions', { messages: HI })).text();
     await until(async () => app.log.some(({ message }) => message.includes('its fallback claude is asked')));

@@ -1,3 +1,5 @@
+/** Token budgets of requests with files. */
+
 import { expect } from 'chai';
 import type { TextCall, TextModel } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
@@ -78,7 +80,7 @@ function message(content: unknown, more: object = {}) {
   return { model: 'm-native', ...ask, messages: [{ role: 'user', content }], ...more };
 }
 
-describe('files in the bodies of requests to models, and token budgets', () => {
+describe('token budgets of files in model requests', () => {
   let app: ListeningApp;
   let calls: TextCall[] = [];
   /** What the budget holds while the model answers. */
@@ -245,7 +247,7 @@ describe('files in the bodies of requests to models, and token budgets', () => {
     }
   });
 
-  it('addresses of files, and files of an upstream, reserve what they may hold; images what an image may', async () => {
+  it("reserve the largest content of addresses and uploaded files, and an image's tokens for images", async () => {
     const source = { type: 'url', url: URL_OF_PDF };
     const named: { path: string; body: object }[] = [
       { path: '/v1/messages', body: message([{ type: 'document', source }]) },
@@ -333,7 +335,7 @@ describe('files in the bodies of requests to models, and token budgets', () => {
     expect(await reservedFor({ path: '/v1/messages', body })).to.be.within(300, 450);
   });
 
-  it('sound counts by its length', async () => {
+  it('counts audio by its length', async () => {
     const sound = (file: Buffer) => ({
       path: '/v1/chat/completions',
       body: chat([{ type: 'input_audio', input_audio: { data: base64(file), format: 'wav' } }]),

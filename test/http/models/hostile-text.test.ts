@@ -1,10 +1,12 @@
+/** Hostile text of an upstream: it must not take long. */
+
 import { expect } from 'chai';
 import { withoutNames } from 'mediagate/plugin';
-import { encodeSrt } from '../../../server/audio/transcriptions.js';
+import { encodeSrt } from '../../../server/audio/transcripts.js';
 
 /** What took a time that grows by the square would not be done before the test is given up. */
-describe('text of an upstream that is made to take long', () => {
-  it('is told without names', () => {
+describe('hostile text of an upstream', () => {
+  it('removes names', () => {
     const names = { url: 'https://vendor.example/v1', model: 'q-model', publicModel: 'm-5.5' };
     const words = 'a.'.repeat(1_000_000);
     expect(withoutNames(`${words} see https://vendor.example/x`, names)).to.equal(`${words} see …`);

@@ -95,7 +95,7 @@ const plain = (text: string) =>
   text
     .trim()
     .replace(/\b(resp|msg|rs_chat|fc|req|toolu)_[\w-]{8,}/g, '$1')
-    .replace(/"created(_at)?":\d+/g, '"created":1')
+    .replace(/"(created|completed)(_at)?":\d+/g, '"$1":1')
     .replace(/^: .*\n\n/gm, '');
 
 describe('large translations', () => {
@@ -136,7 +136,7 @@ describe('large translations', () => {
   for (const route of Object.keys(ASKED)) {
     for (const model of MODELS) {
       const isChat = model === 'chats';
-      it(`of ${route} by ${model} say what short ones say`, async () => {
+      it(`of ${route} by ${model} return what short ones return`, async () => {
         for (const stream of [false, true]) {
           for (const isWhole of [false, true]) {
             const answer = (padding: string) => {
@@ -159,7 +159,7 @@ describe('large translations', () => {
         }
       });
 
-      it(`of ${route} by ${model} fail as short ones fail`, async () => {
+      it(`of ${route} by ${model} fail like short ones`, async () => {
         for (const broken of ['{"choices":[', '{"error":{"message":"no"}}', '<html>']) {
           for (const stream of [false, true]) {
             vendor.answer({ type: WHOLE, pieces: [broken] });
@@ -177,7 +177,7 @@ describe('large translations', () => {
         }
       });
 
-      it(`of ${route} by ${model} ask what short ones ask`, async () => {
+      it(`of ${route} by ${model} request what short ones request`, async () => {
         vendor.answer((request) => ({
           type: WHOLE,
           pieces: [isChat ? JSON.stringify(chatOf(request)) : messageOf(request)],
@@ -192,7 +192,7 @@ describe('large translations', () => {
     }
   }
 
-  it('make short events of long texts, and lose no letter', async () => {
+  it('split long texts into short events, and lose no character', async () => {
     const text = '⚓🚢 "tug"\n'.repeat(60_000);
     vendor.answer({
       type: WHOLE,
@@ -211,7 +211,7 @@ describe('large translations', () => {
     expect(said.join('') === text).to.equal(true);
   });
 
-  it('are given up where the client leaves', async () => {
+  it('are aborted when the client disconnects', async () => {
     const left = new AbortController();
     vendor.answer({ type: WHOLE, pieces: [BLANK, 20, BLANK], ends: 'hang' });
     const body = JSON.stringify({ ...ASKED.responses, model: 'chats' }) + BLANK;

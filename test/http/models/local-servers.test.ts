@@ -1,3 +1,5 @@
+/** Local model servers and their habits. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -54,7 +56,7 @@ for (const kind of KINDS) {
     beforeEach(() => server.reset());
     after(() => Promise.all([app.close(), server.close()]));
 
-    it('is reachable for the check, which finds the model that it lacks', async () => {
+    it('passes the check, which finds the model that it lacks', async () => {
       const checks = await app.gateway.checkUpstreams();
       const missing = checks.filter(({ result }) => result === 'unknown_model').flatMap(({ models }) => models);
       expect(checks[0]).to.include({ result: 'reachable', upstream: 'upstreams.0' });
@@ -62,14 +64,14 @@ for (const kind of KINDS) {
       expect(missing).to.deep.equal(kind === 'llamacpp' ? [] : ['gone']);
     });
 
-    it('is not asked for a chat that cannot stand in for the response', async () => {
+    it('is not asked for a chat that cannot replace the response', async () => {
       const prompt = { id: 'pmpt_1' };
       const asked = client.responses.create({ model: 'fresh', input: 'Hi', prompt });
       expect(await rejection(asked)).to.include({ status: 400, param: 'prompt' });
       expect(server.requests.map(({ path }) => path)).to.deep.equal(['/v1/responses']);
     });
 
-    it('is asked for a response once: what the first request found is remembered', async () => {
+    it('is asked for a response once, and the result is remembered', async () => {
       for (const input of ['Hi', 'Hi again']) await client.responses.create({ model: 'local', input });
       const chats = ['/v1/chat/completions', '/v1/chat/completions'];
       expect(server.requests.map(({ path }) => path)).to.deep.equal(['/v1/responses', ...chats]);
@@ -223,7 +225,7 @@ for (const kind of KINDS) {
       expect(answer.text).to.deep.equal({ format });
     });
 
-    it('says what ended an answer early', async () => {
+    it('reports why an answer ended early', async () => {
       const short = await client.responses.create({ model: 'local', input: 'Hi', max_output_tokens: 3 });
       expect(short).to.deep.include({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
       server.breakAfter = 3;

@@ -1,3 +1,5 @@
+/** Messages converted to the formats of other models. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { TextCall } from 'mediagate';
@@ -110,7 +112,7 @@ describe('messages in the formats of the models', () => {
     return { ...streamContent(events, odd), usage: answer.usage };
   };
 
-  describe('are asked', () => {
+  describe('requests', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
     const linked = { type: 'image', source: { type: 'url', url: 'https://pier.example/tug.png' } };
     const pdf = {
@@ -150,7 +152,7 @@ describe('messages in the formats of the models', () => {
       { type: 'text', text: 'Be short.' },
     ];
 
-    it('as a response', async () => {
+    it('become a response', async () => {
       const asked = await askedOn('responses', { system, messages: conversation });
       expect(asked.instructions).to.equal('Be kind.\n\nBe short.');
       expect(asked).to.include({ store: false, stream: false, max_output_tokens: 500, model: 'm-5.5' });
@@ -189,7 +191,7 @@ describe('messages in the formats of the models', () => {
       ]);
     });
 
-    it('as a chat, where the model has no other format', async () => {
+    it('become a chat if the model has no other format', async () => {
       const asked = await askedOn('chat_completions', { system, messages: conversation });
       expect(asked).to.include({ max_tokens: 500, model: 'm-chat', stream: false }).and.not.to.have.property('store');
       const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
@@ -224,7 +226,7 @@ describe('messages in the formats of the models', () => {
       ]);
     });
 
-    it('with documents of every kind that there is a way for', async () => {
+    it('carry documents of every kind that can be converted', async () => {
       const document = (source: object, more: object = {}) => ({
         messages: [{ role: 'user', content: [{ type: 'document', source, ...more }] }],
       });
@@ -247,7 +249,7 @@ describe('messages in the formats of the models', () => {
       );
     });
 
-    it('for tools, and how to use them', async () => {
+    it('carry tools and their choice', async () => {
       const tools = [{ ...TOOL, type: 'custom', description: 'Of a place.', strict: true }, TOOL];
       for (const [choice, response, chat] of [
         [{ type: 'auto' }, 'auto', 'auto'],
@@ -279,7 +281,7 @@ describe('messages in the formats of the models', () => {
       expect(await askedOn('responses', { tools: [], tool_choice })).to.not.include.keys('tools', 'tool_choice');
     });
 
-    it('as a chat in which results follow their calls, whatever the model said between those', async () => {
+    it('become a chat in which results follow their calls', async () => {
       const call = (id: string) => ({ type: 'tool_use', id, name: 'tide', input: {} });
       const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'low' });
       const text = (words: string) => ({ type: 'text', text: words });
@@ -298,7 +300,7 @@ describe('messages in the formats of the models', () => {
       ]);
     });
 
-    it('to think as much as was meant, as far as the model can', async () => {
+    it("carry the thinking effort within the model's range", async () => {
       const enabled = (budget_tokens: number) => ({ thinking: { type: 'enabled', budget_tokens } });
       for (const [more, reasoning] of [
         [{}, undefined],
@@ -324,7 +326,7 @@ describe('messages in the formats of the models', () => {
       expect(app.model.calls.at(-1)?.parsed).not.to.have.property('reasoning_effort');
     });
 
-    it('for everything else that there is a word for', async () => {
+    it('carry every other field that can be converted', async () => {
       const user_id = `user_${'x'.repeat(90)}`;
       const more = { temperature: 0.5, top_p: 0.9, service_tier: 'standard_only', metadata: { user_id } };
       for (const route of ROUTES) {
@@ -345,7 +347,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('for nothing that they cannot do: who asks is told what is wrong and where', async () => {
+    it('are refused with the field if they cannot be converted', async () => {
       const said = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
       const assistant = { role: 'assistant', content: 'The answer is (' };
       const cases: [more: object, words: RegExp][] = [
@@ -414,7 +416,7 @@ describe('messages in the formats of the models', () => {
       for (const [more, words] of cases) expect(await refusalOf('responses', more)).to.match(words);
     });
 
-    it('with every number as it was sent, in schemas and inputs of tools', async () => {
+    it('keep every number in schemas and tool inputs', async () => {
       const [max, id, huge] = ['18446744073709551615', '-1187234567890123457', '1e400'];
       const schema = `{"type":"integer","maximum":${max},"enum":[${id},1.50,${huge}],"title":"\\"${max}"}`;
       const input = `{"channel":${id},"of":{"them":[${max},9007199254740993,7]},"text":"${id}"}`;
@@ -458,7 +460,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('however much there is, up to 32 MiB and 50,000 values', async () => {
+    it('may have 32 MiB and 50,000 values', async () => {
       const content = Array.from({ length: 8_000 }, () => ({ type: 'text', text: '' }));
       const result = { type: 'tool_result', tool_use_id: 'a', content };
       const messages = [
@@ -477,7 +479,7 @@ describe('messages in the formats of the models', () => {
       expect([refused.status, await refused.text()].join()).to.match(/^413,.*"type":"error".*50000 JSON values/s);
     });
 
-    it('how many tokens there are, or the gateway counts', async () => {
+    it("return the vendor's token count, or the gateway's", async () => {
       const messages = [
         { role: 'user', content: 'tug '.repeat(100) },
         { role: 'assistant', content: 'and' },
@@ -493,7 +495,7 @@ describe('messages in the formats of the models', () => {
     });
   });
 
-  describe('are answered', () => {
+  describe('answers', () => {
     it('the same wherever the bytes of a stream are cut', async () => {
       for (const route of ROUTES) {
         const { bytes, usage } = vendorStream(route);
@@ -518,7 +520,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with an error at the end wherever a stream breaks off, and what was used is taken down', async () => {
+    it('end with an error when a stream breaks off, and record the usage', async () => {
       for (const route of ROUTES) {
         const { bytes, boundaries } = vendorStream(route);
         // Behind the last event but one of a chat is nothing that matters to anybody.
@@ -551,7 +553,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with calls of tools one after the other, however they came mixed', async () => {
+    it('order mixed tool calls one after the other', async () => {
       const call = (id: string) => ({
         id: `fc_${id}`,
         type: 'function_call',
@@ -611,7 +613,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with each call as it comes, where the one before it is whole', async () => {
+    it('stream each call as soon as the one before it is complete', async () => {
       const chunk = (call: object) => ({ choices: [{ index: 0, delta: { tool_calls: [call] } }] });
       const pieces = [
         streamOf([chunk({ index: 0, id: 'a', function: { name: 'a', arguments: '{"n":"}\\""}' } })]),
@@ -643,7 +645,7 @@ describe('messages in the formats of the models', () => {
       ]);
     });
 
-    it('with pings in silences', async () => {
+    it('send pings in silences', async () => {
       const { bytes } = vendorStream('responses');
       script = () => ({ pieces: [bytes.subarray(0, 900), 'stall'] });
       const leaving = new AbortController();
@@ -662,7 +664,7 @@ describe('messages in the formats of the models', () => {
       expect(text).to.match(/^event: message_start\n/);
     });
 
-    it('to their end where the upstream tells it and does not close', async () => {
+    it("end with the upstream's last event although it keeps the connection open", async () => {
       for (const route of ROUTES) {
         const { message } = await streamed(route, [vendorStream(route).bytes, 'stall']);
         expect(message.stop_reason).to.equal('end_turn');
@@ -685,7 +687,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('in the form that was asked for, whatever form the upstream chose', async () => {
+    it('have the requested form, whatever form the upstream sends', async () => {
       const { bytes } = vendorStream('responses');
       script = () => ({ pieces: [bytes] });
       const whole = (await (await send(bodyOn('responses'))).json()) as Anthropic.Message;
@@ -697,7 +699,7 @@ describe('messages in the formats of the models', () => {
       expect(events.message.content).to.deep.equal([{ type: 'text', text: 'Ahoy', citations: null }]);
     });
 
-    it('with items that are told only when they are done', async () => {
+    it('send items that arrive only complete', async () => {
       const item = (index: number, value: object) => ({
         type: 'response.output_item.done',
         output_index: index,
@@ -722,13 +724,13 @@ describe('messages in the formats of the models', () => {
       ]);
     });
 
-    it('with all of it where the upstream tells it in its last event', async () => {
+    it('are complete if the upstream sends everything in its last event', async () => {
       const response = responseOf([{ type: 'message', content: [{ type: 'output_text', text: 'Ahoy' }] }]);
       const { message } = await streamed('responses', [streamOf([{ type: 'response.completed', response }])]);
       expect(message.content).to.deep.equal([{ type: 'text', text: 'Ahoy', citations: null }]);
     });
 
-    it('with an error that passes where the gateway shuts down meanwhile', async () => {
+    it('end with a temporary error when the gateway shuts down', async () => {
       for (const route of ROUTES) {
         const { bytes } = vendorStream(route);
         script = () => ({ pieces: [bytes.subarray(0, 900), 'stall'] });
@@ -771,7 +773,7 @@ describe('messages in the formats of the models', () => {
       names: new ToolNames(),
     });
 
-    it('without the model where nobody reads on behind the first event', async () => {
+    it('abort the model when the client disconnects after the first event', async () => {
       for (const route of ROUTES) {
         script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
         const exchange = await sendUnread(route);
@@ -784,7 +786,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with an error that does not wait until its tokens are counted', async () => {
+    it('send an error before its tokens are counted', async () => {
       for (const route of ROUTES) {
         script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
         const sent = await sendUnread(route);
@@ -807,7 +809,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with thoughts only where they were asked for', async () => {
+    it('carry thoughts only if requested', async () => {
       const thinking = { reasoning_content: 'Hm.', content: 'Ahoy' };
       script = () => wholly(chatOf(thinking));
       const blocks = async (more: object) => {
@@ -819,7 +821,7 @@ describe('messages in the formats of the models', () => {
       expect(await blocks({ thinking: { type: 'adaptive', display: 'omitted' } })).to.deep.equal(['text']);
     });
 
-    it('with refusals as such', async () => {
+    it('carry refusals as such', async () => {
       script = ({ route }) =>
         wholly(
           route === 'responses'
@@ -833,7 +835,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with tools whose calls come in forms of their own', async () => {
+    it('carry custom tool calls', async () => {
       const chunk = (...calls: object[]) => ({ choices: [{ index: 0, delta: { tool_calls: calls } }] });
       const called = (name: string, more: object = {}) => ({
         id: name,
@@ -860,7 +862,7 @@ describe('messages in the formats of the models', () => {
       expect(content).to.deep.equal([callBlock('a', { n: 1 })]);
     });
 
-    it('with every number of an input as the model told it', async () => {
+    it('keep every number of a tool input', async () => {
       const input = '{"channel":1187234567890123457,"most":[18446744073709551615,1e400],"text":"[[1"}';
       const call = { type: 'function_call', call_id: 'a', name: 'weather' };
       // Some servers send an object: then there is no text of the model's own.
@@ -876,7 +878,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('with an error where a call does not end and too much waits behind it, and the model is left', async () => {
+    it('end with an error, and abort the model, if a call never ends and too much waits behind it', async () => {
       const open = [0, 1].map((index) => ({
         choices: [
           {
@@ -909,7 +911,7 @@ describe('messages in the formats of the models', () => {
       expect(rows).to.have.length(before + 1);
     });
 
-    it('with ids of calls that no other call has, where the model names none', async () => {
+    it('make unique ids for calls without one', async () => {
       const nameless = [
         {
           route: 'chat_completions',
@@ -933,7 +935,7 @@ describe('messages in the formats of the models', () => {
       for (const id of ids) expect(id).to.match(/^toolu_[\w-]{24}$/);
     });
 
-    it('with the text of parts, and of the first of several answers alone', async () => {
+    it('carry the text of parts, and of the first of several answers', async () => {
       const events = [
         { choices: [{ index: 1, delta: { content: 'other' } }] },
         {
@@ -951,7 +953,7 @@ describe('messages in the formats of the models', () => {
       expect(message.content).to.deep.equal([{ type: 'text', text: 'abc', citations: null }]);
     });
 
-    it('to an end, whatever the events say', async () => {
+    it('end whatever the events contain', async () => {
       const done = { type: 'response.completed', response: responseOf([]) };
       const text = (index: unknown, part: unknown) => ({
         type: 'response.output_text.delta',
@@ -976,7 +978,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('by 502 where there is no answer in what the model says', async () => {
+    it('answer 502 if the model sends no answer', async () => {
       const call = { type: 'function_call', call_id: 'a', name: 'a', arguments: '{"n":' };
       for (const [value, words] of [
         [responseOf([], { status: 'failed', error: { code: 'server_error', message: 'It broke.' } }), /^It broke\.$/],
@@ -1000,7 +1002,7 @@ describe('messages in the formats of the models', () => {
       expect(message.stop_reason).to.equal('max_tokens');
     });
 
-    it('by 502 where the model does not stop talking, and is left', async () => {
+    it('are 502 if the model never ends, which is aborted', async () => {
       const event = {
         type: 'response.output_text.delta',
         output_index: 0,
@@ -1024,7 +1026,7 @@ describe('messages in the formats of the models', () => {
       expect(told).to.be.below(50);
     });
 
-    it('with the words of the format where the model says why it failed', async () => {
+    it("carry the model's reason for a failure in the words of the format", async () => {
       for (const [code, type, status] of [
         ['rate_limit_exceeded', 'rate_limit_error', 429],
         ['server_is_overloaded', 'overloaded_error', 529],

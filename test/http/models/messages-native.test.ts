@@ -1,3 +1,5 @@
+/** Messages of models with their own format. */
+
 import { expect } from 'chai';
 import type { TextCall } from 'mediagate';
 import { demandOf, limitOutput } from '../../../core/text/requests.js';
@@ -98,7 +100,7 @@ describe('messages of a model with their format', () => {
     });
   });
 
-  it('are answered byte by byte but for the name of the model, and every token is counted', async () => {
+  it("are answered byte for byte but for the model's name, with every token counted", async () => {
     const by = await newAccount();
     const message = `{ "id":"msg_1","type":"message", "model" : "vendor/secret-name","content":[{"type":"x_new","y":1.0}],"stop_reason":"pause_turn",${USAGE} }`;
     script = () => whole(message);
@@ -113,7 +115,7 @@ describe('messages of a model with their format', () => {
   });
 
   for (const cut of ['event', 1, 7] as const) {
-    it(`are streamed byte by byte in pieces (${cut}), and every token is counted`, async () => {
+    it(`are streamed byte for byte in pieces (${cut}), with every token counted`, async () => {
       const by = await newAccount();
       const sent = [START, ...BLOCKS, DELTA, STOP];
       const bytes = Buffer.from(sent.join(''));
@@ -136,7 +138,7 @@ describe('messages of a model with their format', () => {
     });
   }
 
-  it('end with an error in their format where a stream breaks; the input is then exact', async () => {
+  it('end with an error of their format if a stream breaks, with the exact input tokens', async () => {
     const by = await newAccount();
     script = () => ({ pieces: [START, ...BLOCKS].map((text): Piece => Buffer.from(text)).concat(new Error('reset')) });
     const { events: read } = await readEvents(await send(STREAMED, { by }));
@@ -158,13 +160,13 @@ describe('messages of a model with their format', () => {
     expect(JSON.parse(read.at(-1)?.data ?? '').error).to.deep.equal({ type: 'overloaded_error', message: 'Full.' });
   });
 
-  it('get the last event where only that is missing', async () => {
+  it('get the last event if only that is missing', async () => {
     script = () => events(START, ...BLOCKS, DELTA);
     const { events: read } = await readEvents(await send(STREAMED));
     expect(read.at(-1)?.event).to.equal('message_stop');
   });
 
-  it('are limited to what a budget holds, but not below their thinking', async () => {
+  it('are limited to the rest of a budget, but not below their thinking', async () => {
     const parsed = JSON.parse(WHOLE);
     const demand = demandOf(parsed, 'messages', MODEL, { input: 50, namesFiles: false });
     expect(demand).to.include({ output: 900, minOutput: 601, choices: 1 });
@@ -174,14 +176,14 @@ describe('messages of a model with their format', () => {
     expect(Buffer.from(body).toString()).to.equal(WHOLE.replace('900', '700'));
   });
 
-  it('are counted by its upstream, or by an estimate', async () => {
+  it('count tokens by the upstream, or by an estimate', async () => {
     const path = '/v1/messages/count_tokens';
     const answer = await send(WHOLE, { path });
     const { input_tokens: tokens } = (await answer.json()) as { input_tokens: number };
     expect(tokens).to.be.within(5, 60);
   });
 
-  it('are refused to keys of a plan where they use what costs more, or is of the vendor', async () => {
+  it("are refused to keys of a plan if they use paid extras, or the vendor's own features", async () => {
     const plan = await app.makeKey({ grants: ['text'] }, { planId: 'token_30m', accountId: 'acct_plan' });
     const refusal = async (body: string) => {
       const answer = await send(body, { by: plan });

@@ -1,3 +1,5 @@
+/** Messages of the vendor's client. */
+
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import type { UsageEntry } from '../../../server/usage/usage-log.js';
@@ -21,7 +23,7 @@ const WEATHER = {
 
 const today = () => new Date().toISOString().slice(0, 10);
 
-describeOnStacks("messages, asked for by their vendor's client", (stack) => {
+describeOnStacks("messages of the vendor's client", (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -49,7 +51,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     });
   }
 
-  it('whole, with all members of the format', async () => {
+  it('are answered whole, with all members of the format', async () => {
     const { data, request_id, response } = await clientOf().messages.create(ASKED).withResponse();
     const { usage } = upstream.requests[0] ?? {};
     expect(data.id).to.match(/^msg_[\w-]{24}$/);
@@ -98,7 +100,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     expect(entry).to.include({ route: MESSAGES, status: 200, estimated: false, outputTokens: usage?.output });
   });
 
-  it('that call tools, streamed and whole, there and back', async () => {
+  it('call tools, streamed and whole, in both directions', async () => {
     for (const stream of [true, false]) {
       upstream.reset();
       const ask = (messages: Anthropic.MessageParam[]) => {
@@ -129,7 +131,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     }
   });
 
-  it('by a schema', async () => {
+  it('follow a schema', async () => {
     const schema = { type: 'object', properties: { tugs: { type: 'array', items: { type: 'string' } } } };
     upstream.behave([{ does: 'answer', text: '{"tugs":["Zeeleeuw"]}' }]);
     const format = { type: 'json_schema' as const, schema };
@@ -140,7 +142,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     });
   });
 
-  it('end where a stop sequence comes: the upstream is left, and both are told the same usage', async () => {
+  it('end at a stop sequence: the upstream is aborted, and both report the same usage', async () => {
     upstream.behave([{ does: 'answer', text: 'one two three four', stall: { events: 9 } }]);
     const seen = upstream.next();
     const message = await clientOf()
@@ -161,7 +163,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     expect(whole).to.include({ stop_reason: 'stop_sequence', stop_sequence: 'o thr' });
   });
 
-  it('say why they ended', async () => {
+  it('state why they ended', async () => {
     for (const [stop, reason] of [
       ['length', 'max_tokens'],
       ['content_filter', 'refusal'],
@@ -202,7 +204,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     }
   });
 
-  it('that break off are thrown, with what broke', async () => {
+  it('throw in the client when they break off, with the reason', async () => {
     upstream.behave([{ does: 'answer', cut: { events: 6 } }]);
     let text = '';
     const stream = await clientOf().messages.create({ ...ASKED, stream: true });
@@ -225,7 +227,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     ]);
   });
 
-  it('are refused in the classes of the client, with the request named and how long to wait', async () => {
+  it("are refused in the client's error classes, with the request id and the wait", async () => {
     const slow = await app.makeKey({ ...TEXT, rpm: 1 });
     const used = await app.makeKey({ ...TEXT }, { budgetId: 'budget' });
     const budget = { id: 'budget', accountId: 'local', planId: 'free', tokenLimit: 1, dailyTokenLimit: null };
@@ -282,7 +284,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     }
   });
 
-  it('take either header with the key, and no two that differ', async () => {
+  it('accept the key in either header, and refuse two different ones', async () => {
     const bearer = clientOf({ apiKey: null, authToken: key });
     expect((await bearer.messages.create(ASKED)).stop_reason).to.equal('end_turn');
     const two = clientOf({ defaultHeaders: { authorization: 'Bearer sk-mg-other' } });
@@ -290,7 +292,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     expect(both).to.be.instanceOf(Anthropic.AuthenticationError);
   });
 
-  it('name what was left out', async () => {
+  it('list what was left out', async () => {
     // Clients of older versions still send the first.
     const older: object = { top_k: 5 };
     const body = { ...ASKED, ...older, speed: 'fast', cache_control: { type: 'ephemeral' } } as const;
@@ -298,7 +300,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     expect(response.headers.get('x-ignored-params')).to.equal('top_k, speed');
   });
 
-  it('have their tokens counted by the upstream, for one request and no tokens', async () => {
+  it('count tokens by the upstream, free of tokens', async () => {
     const counted = await clientOf().messages.countTokens({ model: 'm-5.5', messages: HI, system: 'Be brief.' });
     const [asked] = upstream.requests;
     expect(asked?.path).to.equal('/v1/responses/input_tokens');
@@ -314,7 +316,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     });
   });
 
-  it('have their tokens counted by the gateway where the upstream does not count', async () => {
+  it('count tokens by the gateway if the upstream does not', async () => {
     upstream.behave(() => ({ does: 'error', status: 404, text: 'Not found' }));
     const words = Array.from({ length: 200 }, () => 'tug').join(' ');
     const messages = [{ role: 'user' as const, content: words }];
@@ -327,7 +329,7 @@ describeOnStacks("messages, asked for by their vendor's client", (stack) => {
     expect(unknown).to.be.instanceOf(Anthropic.NotFoundError);
   });
 
-  it('are told where an upstream counts in no way that is known, and that is taken down', async () => {
+  it('report an upstream that cannot count, and log it', async () => {
     const question = { model: 'm-5.5', messages: HI };
     for (const contentType of ['text/event-stream', 'application/json']) {
       upstream.behave([{ does: 'bytes', bytes: contentType.endsWith('json') ? '{}' : 'data: {}\n\n', contentType }]);

@@ -1,3 +1,5 @@
+/** Marks on the answers of mocks. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
@@ -39,14 +41,14 @@ describe('answers of mocks', () => {
     ['/v1/audio/sound-effects', { model: 'tts_text_to_sound_v2', text: 'Rain', duration_seconds: 1 }],
   ];
   for (const [target, body] of cases) {
-    it(`are named: ${target}${'stream' in body ? ', streamed' : ''}`, async () => {
+    it(`are marked: ${target}${'stream' in body ? ', streamed' : ''}`, async () => {
       const { status, headers, text } = await post(app, target, key, body);
       expect(status, text.slice(0, 300)).to.be.within(200, 202);
       expect(headers.get('x-mediagate-stand-in')).to.match(NAMES);
     });
   }
 
-  it('are named: /v1/audio/voice-changer', async () => {
+  it('are marked: /v1/audio/voice-changer', async () => {
     const audio = new Blob([new Uint8Array(await makeSound('wav', 1))]);
     const { status, headers } = await app.request('/v1/audio/voice-changer', {
       method: 'POST',

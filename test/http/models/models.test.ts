@@ -1,3 +1,5 @@
+/** The list of models. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import sketchImage from 'mediagate/plugins/sketch_image';
@@ -23,7 +25,7 @@ describe('the list of models', () => {
   });
   after(() => app.close());
 
-  it('has exactly the members that clients expect, in the order of the service', async () => {
+  it('has exactly the members that clients expect, in the order of the service document', async () => {
     const { status, json } = await get('/v1/models', await bearer({ grants: ['text'] }));
     expect(status).to.equal(200);
     expect(Object.keys(json)).to.deep.equal(['object', 'data']);
@@ -42,7 +44,7 @@ describe('the list of models', () => {
     }
   });
 
-  it('has one model by its name', async () => {
+  it('returns one model by its name', async () => {
     const headers = await bearer({ grants: ['audio'] });
     const { json } = await get('/v1/models/m-5.5', headers);
     expect(json).to.include({ id: 'm-5.5', object: 'model' });
@@ -54,21 +56,21 @@ describe('the list of models', () => {
     ]);
   });
 
-  it('shows a key what it may use', async () => {
+  it('shows the models that a key may use', async () => {
     const headers = await bearer({ grants: ['text'] }, { models: ['m-5.5'] });
     const { json } = await get('/v1/models', headers);
     expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal(['m-5.5']);
     expect((await get('/v1/models/m-5.4', headers)).json.error.code).to.equal('model_not_allowed');
   });
 
-  it('is not for keys that only make images, nor for keys in another header', async () => {
+  it('refuses keys for images alone, and keys in another header', async () => {
     const refused = await get('/v1/models', await bearer({ grants: ['images'] }));
     expect([refused.status, refused.json.error.code]).to.deep.equal([403, 'route_not_allowed']);
     const unsent = await get('/v1/models', { 'x-api-key': await app.makeKey({ grants: ['text'] }) });
     expect([unsent.status, unsent.json.error.code]).to.deep.equal([401, 'missing_api_key']);
   });
 
-  it('has routes beside it that are disabled, and say so as their clients understand it', async () => {
+  it('has disabled routes beside it, which clients recognize as such', async () => {
     for (const path of MESSAGES) {
       for (const headers of [await bearer(), { 'x-api-key': await app.makeKey({ grants: ['images'] }) }]) {
         const answer = await app.request(path, { method: 'POST', headers, body: '{"model":"m-5.5"}' });
@@ -101,7 +103,7 @@ describe('the list of models', () => {
     }
   });
 
-  describe("for clients of Anthropic's format, where that is enabled", () => {
+  describe("for clients of Anthropic's format", () => {
     let enabled: ListeningApp;
     let key: string;
     const clientOf = (apiKey: string) => new Anthropic({ apiKey, baseURL: enabled.url, maxRetries: 0 });
@@ -113,7 +115,7 @@ describe('the list of models', () => {
     });
     after(() => enabled.close());
 
-    it('has the text models, in pages', async () => {
+    it('lists the text models in pages', async () => {
       const { models } = clientOf(key);
       const first = await models.list({ limit: 3 });
       expect(first).to.deep.include({ has_more: true, first_id: 'm-own', last_id: 'm-5.4' });

@@ -1,3 +1,5 @@
+/** Names of models: own ones, aliases and the upstream's. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
@@ -65,7 +67,7 @@ describe('names of models', () => {
       { 'm-5.5': 'qwen3:32b', 'llama3.2': 'llama3.2' },
     ],
   ] as const) {
-    it(`with ${what}: the own names come first, and every listed name answers under that name`, async () => {
+    it(`with ${what} are listed first, and every listed name answers under that name`, async () => {
       app = await start({ TEXT_UPSTREAM_URL: upstream.baseUrl, ...variables }, { messages: true });
       const key = await app.makeKey({ grants: ['text'] });
       const listed = await listOf(app, key);
@@ -91,7 +93,7 @@ describe('names of models', () => {
     });
   }
 
-  it('of the vendor answer beside those of the service document, which are mapped to them', async () => {
+  it('of the vendor work beside those of the service document, which are mapped to them', async () => {
     app = await start({ TEXT_UPSTREAM_URL: upstream.baseUrl });
     const key = await app.makeKey({ grants: ['text'] });
     const listed = await listOf(app, key);
@@ -101,7 +103,7 @@ describe('names of models', () => {
     expect((await post(app, CHATS, key, { model: 'm-5.4', messages: MESSAGES })).json.model).to.equal('m-5.4');
   });
 
-  it('that the server does not have are not listed, until they answer', async () => {
+  it('that the server lacks are listed only after they answer', async () => {
     app = await start({ TEXT_UPSTREAM_URL: upstream.baseUrl });
     const key = await app.makeKey({ grants: ['text'] });
     expect(await listOf(app, key)).to.have.length(24);
@@ -116,7 +118,7 @@ describe('names of models', () => {
     expect(await listOf(app, key)).to.include('m-5.5');
   });
 
-  it('are only those of mocks without a connection, and aliases can be left out of the list', async () => {
+  it('are those of mocks without a connection, and aliases can be left out of the list', async () => {
     app = await start({});
     expect((await listOf(app, await app.makeKey({ grants: ['text'] })))[0]).to.equal('m-5.5');
     await app.close();
@@ -129,7 +131,7 @@ describe('names of models', () => {
     expect((await post(app, CHATS, key, { model: 'm-5.5', messages: MESSAGES })).status).to.equal(200);
   });
 
-  it('are one model for the rules of a key, for prices and in the usage', async () => {
+  it('are one model for key rules, prices and usage', async () => {
     const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TEXT_UPSTREAM_MODELS: 'llama3.2,gpt-5.4' };
     const models = { 'm-5.5': { input: 1, output: 1_000_000 } };
     const entries = (await readPluginConfig(FILE, environment)).map((entry) =>
@@ -161,7 +163,7 @@ describe('names of models', () => {
     }
   });
 
-  it('of images, speech, transcription and sound are also those of the connected model', async () => {
+  it("of images, speech, transcription and sound effects include the connected model's", async () => {
     const [images, audio, vendor] = await Promise.all([
       startImageUpstream(),
       startOpenaiAudioUpstream(),

@@ -1,3 +1,5 @@
+/** Which providers serve which models, by environment. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -70,7 +72,7 @@ const CHOICES = Object.keys(VARIABLES).reduce<string[][]>(
   [[]],
 );
 
-describe('the providers of models, by what the environment has', () => {
+describe('providers of models by environment', () => {
   let folder: string;
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-providers-'));
@@ -97,7 +99,7 @@ describe('the providers of models, by what the environment has', () => {
 
   const pick = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, VARIABLES[name] ?? '']));
 
-  it('are those of the vendors that are set, and stand-ins for the others', async () => {
+  it('are those of the configured vendors, and mocks for the others', async () => {
     for (const names of CHOICES) {
       await using gateway = await open(pick(names));
       const plugins = gateway.plugins();
@@ -122,14 +124,14 @@ describe('the providers of models, by what the environment has', () => {
     }
   });
 
-  it('are no stand-ins where the value of a vendor is not usable', async () => {
+  it("are no mocks if a vendor's value is invalid", async () => {
     await using gateway = await open({ IMAGE_UPSTREAM_URL: 'nonsense', TEXT_UPSTREAM_URL: 'nonsense' });
     const failed = gateway.plugins().filter(({ state }) => state === 'failed');
     expect(failed.map(({ id }) => id)).to.deep.equal(['openai_image', 'openai_text']);
     expect(new Set(gateway.models().map(({ kind }) => kind))).to.deep.equal(new Set(['audio']));
   });
 
-  it('say which variables would connect a better one, the nearest first', async () => {
+  it('name the variables that connect a better one, the nearest first', async () => {
     await using gateway = await open({});
     const switchOff = new Map(
       gateway

@@ -1,3 +1,5 @@
+/** Chats and responses over HTTP. */
+
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
@@ -51,7 +53,7 @@ describeOnStacks('text over HTTP', (stack) => {
   afterEach(() => app.close());
   after(() => upstream.close());
 
-  it('passes a body on as it is, but for the name of the model', async () => {
+  it("passes a body through unchanged but for the model's name", async () => {
     const body = `{ "x_new":{"model":"m-5.5"}, "seed":12345678901234567890,\n"model":"m-5.5","messages":[{"role":"user","content":"Hi"}] }`;
     const { status, headers, json: answer } = await post(app, CHATS, key, body);
     expect(status).to.equal(200);
@@ -91,7 +93,7 @@ describeOnStacks('text over HTTP', (stack) => {
     }
   });
 
-  it('takes down each request once, with what the upstream says it used', async () => {
+  it('records each request once, with the reported usage', async () => {
     await post(app, CHATS, key, CHAT);
     await post(app, CHATS, key, { ...CHAT, stream: true });
     await post(app, RESPONSES, key, { ...QUESTION, stream: true });
@@ -113,7 +115,7 @@ describeOnStacks('text over HTTP', (stack) => {
     for (const { requestId } of entries) expect(requestId).to.match(/^mine\/req_/);
   });
 
-  it('ends the request at the upstream when the client hangs up, and takes down what was used', async () => {
+  it('aborts the upstream when the client disconnects, and records the usage', async () => {
     for (const [place, most] of [
       [{ events: 4 }, 200],
       ['before_headers', 499],
@@ -158,7 +160,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(entry?.outputTokens).to.be.greaterThan(3);
   });
 
-  it('refuses what is asked wrongly before anything is counted or sent', async () => {
+  it('refuses invalid requests before anything is counted or sent', async () => {
     const cases: [path: string, body: unknown, status: number, code: string, param: string | null][] = [
       [CHATS, '{', 400, 'invalid_json', null],
       [CHATS, {}, 400, 'missing_required_parameter', 'model'],
@@ -231,7 +233,7 @@ describeOnStacks('text over HTTP', (stack) => {
     }
   });
 
-  it("asks for a slot of the key's minute, and says how the window stands", async () => {
+  it("takes a slot of the key's minute, and sends the state of the window", async () => {
     const limited = await app.makeKey({ ...TEXT, rpm: 2 });
     const statuses = [];
     for (let count = 0; count < 3; count += 1) statuses.push((await post(app, CHATS, limited, CHAT)).status);
@@ -394,7 +396,7 @@ describeOnStacks('text over HTTP', (stack) => {
     for (const entry of entries) expect(entry.inputTokens).to.equal(null);
   });
 
-  it('finds a response again where it was made, for its own account alone', async () => {
+  it('finds a response at its upstream, for its own account alone', async () => {
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     const headers = { authorization: `Bearer ${key}` };
     const { status, json: found } = await app.request(`${RESPONSES}/${made.id}`, { headers });
@@ -433,7 +435,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(cancelled.json).to.include({ id: made.id, status: 'cancelled', model: 'm-5.5' });
   });
 
-  it('tells of a resumed stream that breaks off by the id of its response', async () => {
+  it('names the response id when a resumed stream breaks off', async () => {
     const { id } = (await post(app, RESPONSES, key, QUESTION)).json;
     upstream.behave([{ does: 'answer', cut: { events: 1 } }]);
     const headers = { authorization: `Bearer ${key}` };
@@ -503,11 +505,11 @@ describeOnStacks('text over HTTP', (stack) => {
   });
 });
 
-describe('text over HTTP, of a model that says what it is told to', () => {
+describe('text over HTTP, of a scripted model', () => {
   let app: Awaited<ReturnType<typeof startScriptedApp>>;
   afterEach(() => app.close());
 
-  it('is a bad gateway where the model does not answer with JSON, or only with an error', async () => {
+  it('answers 502 if the model sends no JSON, or only an error', async () => {
     const errors = ['{"error":{"message":"Sorry."}}', '{"error":"vendor/secret-name is out."}'];
     const bodies = ['<html></html>', '{"id":', '{"id":"1"} {"id":"2"}', '[]', '', ...errors];
     let at = 0;
@@ -522,7 +524,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     }
   });
 
-  it('says when to ask again where asking again may help, and that it does not where it cannot', async () => {
+  it('sends Retry-After if a retry helps, and advises against it otherwise', async () => {
     const failures = [
       [new GatewayError('upstream_rate_limited', 'Slow down.'), 429, '5', null],
       [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 8.2 }), 429, '9', null],
@@ -551,7 +553,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     }
   });
 
-  it('is events where a stream was asked for and none came', async () => {
+  it('sends events for a stream if the upstream sends none', async () => {
     app = await startScriptedApp(() => json({ id: '1', model: 'vendor/x', choices: [{ message: { content: 'Hi' } }] }));
     const answer = await post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream: true });
     expect(answer.text).to.include('"model":"m-5.5"').and.to.include('"content":"Hi"').and.to.include('[DONE]');
@@ -565,7 +567,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     expect(headers.get('x-mediagate-stand-in')).to.equal('scripted_text');
   });
 
-  it('keeps what is between the upstream and the gateway, and passes other fields on', async () => {
+  it('removes hop-by-hop fields, and passes others on', async () => {
     const headers = {
       'set-cookie': 'session=of-the-vendor',
       'x-request-id': 'of-the-vendor',
@@ -624,7 +626,7 @@ describe('text over HTTP, of a model that says what it is told to', () => {
     expect([status, answer.error.code, answer.error.param]).to.deep.equal([400, 'model_not_supported', 'model']);
   });
 
-  it('tells the client of a stream that broke off, and the log why', async () => {
+  it('reports a broken stream to the client, and its reason to the log', async () => {
     const pieces: Piece[] = [
       Buffer.from('data: {"choices":[{"delta":{"content":"He"}}]}\n\ndata: {"cho'),
       new GatewayError('upstream_error', 'The connection broke off.'),

@@ -1,3 +1,5 @@
+/** Responses of an upstream that is configured for chats only. */
+
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import OpenAI from 'openai';
@@ -97,7 +99,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     });
   }
 
-  it('names the field of the client where the upstream names one of the chat', async () => {
+  it("name the client's field if the upstream names one of the chat", async () => {
     for (const [refused, param] of [
       ['messages[0].content', 'input'],
       ['max_completion_tokens', 'max_output_tokens'],
@@ -110,7 +112,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     }
   });
 
-  it('is left alone when the client leaves in the middle of a stream', async () => {
+  it('aborts the upstream when the client leaves a stream', async () => {
     server.stallAfter = 3;
     const leaving = new AbortController();
     const response = await fetch(`${app.url}${RESPONSES}`, {
@@ -138,7 +140,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     }
   });
 
-  it('has tools that take a text, and only those that are allowed', async () => {
+  it('supports custom tools, and only allowed ones', async () => {
     const patch = {
       type: 'custom',
       name: 'patch',
@@ -206,7 +208,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     });
   });
 
-  it('is not asked where another upstream of the model has responses', async () => {
+  it('is not asked if another upstream of the model has responses', async () => {
     const { status } = await ask({ model: 'mixed', tools: [{ type: 'web_search' }] });
     expect([status, vendor.requests.length, server.requests.length]).to.deep.equal([200, 1, 0]);
     const plain = await ask({ model: 'plain' });

@@ -1,3 +1,5 @@
+/** Messages of a model vendor, without its names. */
+
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../../support/models/text-upstream.js';
@@ -62,7 +64,7 @@ const CASES: readonly Expected[] = [
   },
 ];
 
-describe('the words of a model vendor', () => {
+describe('messages of a model vendor', () => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -111,7 +113,7 @@ describe('the words of a model vendor', () => {
     }
   });
 
-  it('have no key, address or name of the upstream in them', async () => {
+  it('hide keys, addresses and names of the upstream', async () => {
     const { host } = new URL(upstream.baseUrl);
     const message =
       `vendor/secret-name at ${host} for ${KEY} of http://user:pass@proxy.example/x,\n 10.1.2.3:8080, 192.168.7.9, ` +

@@ -1,3 +1,5 @@
+/** Limits of a model vendor. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -64,7 +66,7 @@ describe('limits of a model vendor', () => {
   const limitsIn = ({ headers }: Response) =>
     Object.fromEntries([...headers].filter(([name]) => name.includes('ratelimit')));
 
-  it('are told with the wait that the vendor states, 7 days at most', async () => {
+  it("carry the vendor's wait, at most 7 days", async () => {
     const key = await app.makeKey({ grants: ['text'], rpm: null });
     const date = new Date(Date.now() + 7_200_000).toUTCString();
     const cases = [
@@ -84,7 +86,7 @@ describe('limits of a model vendor', () => {
     }
   });
 
-  it('are passed on with an answer, whole and streamed', async () => {
+  it('appear on whole and streamed answers', async () => {
     const key = await app.makeKey({ grants: ['text'], rpm: null });
     for (const stream of [true, false]) {
       for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
@@ -179,7 +181,7 @@ describe('stream_options that an upstream refuses', () => {
     });
   }
 
-  it('are no reason to ask again where something else is refused', async () => {
+  it('are not retried if something else is refused', async () => {
     vendor.answer({ status: 400, type: JSON_TYPE, pieces: [JSON.stringify({ error: { message: 'No such tool.' } })] });
     expect((await stream('/v1/chat/completions', { model: 'chat-5', messages: HI })).status).to.equal(400);
     expect(vendor.requests).to.have.length(1);

@@ -1,14 +1,16 @@
+/** Text without invisible characters. */
+
 import { expect } from 'chai';
 import { isVisible, sanitizeForTerminal } from '../../../server/format/index.js';
 
-describe('text that is seen', () => {
+describe('visible text', () => {
   it('may have what joins the parts of emoji, and letters of scripts that join theirs', () => {
     for (const text of ['👩‍👩‍👧‍👦 family', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', '❤️‍🔥', '🇧🇪', 'می‌خواهم', 'क्‍ष', 'Crème brûlée №1', 'a']) {
       expect([isVisible(text), sanitizeForTerminal(text)], text).to.deep.equal([true, text]);
     }
   });
 
-  it('has nothing that is not seen, turns the order of what is read, or breaks a line', () => {
+  it('has no invisible characters, direction changes or line breaks', () => {
     for (const [text, seen] of [
       ['a\u200db', 'a?b'],
       ['a\u200cb', 'a?b'],

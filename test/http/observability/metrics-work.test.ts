@@ -1,3 +1,5 @@
+/** Metrics of jobs, caches, upstreams and the node. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
@@ -18,7 +20,7 @@ describe('metrics of work', () => {
   let app: ListeningApp | undefined;
   afterEach(() => app?.close());
 
-  it('tell of jobs: submissions, commits, waits, runs by outcome, failures by code', async () => {
+  it('count jobs: submissions, commits, waits, runs by outcome, failures by code', async () => {
     app = await startApp({
       publicMetrics: true,
       jobs: { workers: 2 },
@@ -47,7 +49,7 @@ describe('metrics of work', () => {
     expect(figures.get('mediagate_job_retries_total')).to.equal(undefined);
   });
 
-  it('tell what came from the cache', async () => {
+  it('count results of the cache', async () => {
     app = await startApp({ publicMetrics: true });
     const key = await app.makeKey();
     for (let index = 0; index < 3; index += 1) await app.extract(key, { url: LINK });
@@ -57,7 +59,7 @@ describe('metrics of work', () => {
     expect([answered('miss'), answered('hit')]).to.deep.equal([1, 2]);
   });
 
-  it('tell of upstreams: answers by outcome, tries, failures, and which rest', async () => {
+  it('count upstreams: answers by outcome, tries, failures, cool-downs', async () => {
     const upstream = await startTextUpstream();
     try {
       app = await startUpstreamApp(upstream, { publicMetrics: true });
@@ -85,7 +87,7 @@ describe('metrics of work', () => {
     }
   });
 
-  it('tell of the node: checks, room on the disk, the age of its keys; nothing of what it does not have', async () => {
+  it('report the node: checks, disk space, age of keys, and nothing that it lacks', async () => {
     app = await startApp({ publicMetrics: true });
     const figures = await readFigures(app);
     expect(figures.get('mediagate_check_up{check="database"}')).to.equal(1);
@@ -98,7 +100,7 @@ describe('metrics of work', () => {
     expect([...figures.keys()].some((name) => name.startsWith('mediagate_trace_spans'))).to.equal(false);
   });
 
-  it('say that the database is away, and how old the keys get meanwhile', async () => {
+  it('report an unavailable database, and the growing age of the keys', async () => {
     app = await startApp({ publicMetrics: true });
     await app.state.close();
     const running = app;

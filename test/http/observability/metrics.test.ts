@@ -1,3 +1,5 @@
+/** Metrics of the process and of models. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { productLink } from '../../support/links/invented-shop.js';
@@ -43,7 +45,7 @@ describeOnStacks('metrics', (stack) => {
     await app.close();
   });
 
-  it('are not there unless they are asked for', async () => {
+  it('do not exist unless configured', async () => {
     const other = await startApp({ stack });
     try {
       expect((await other.request('/metrics')).status).to.equal(404);
@@ -65,7 +67,7 @@ describeOnStacks('metrics', (stack) => {
     expect(figures.get(`mediagate_http_requests_total{${looked}}`)).to.equal(1);
   });
 
-  it('take no label from what a caller makes up', async () => {
+  it('use no label that a caller invents', async () => {
     await app.request('/v1/made-up-by-a-caller');
     await app.raw('PROPFIND /v1/extract HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     const { text } = await app.request('/metrics');
@@ -86,7 +88,7 @@ describeOnStacks('metrics', (stack) => {
     expect(figures.get(`mediagate_window_refusals_total{${route}}`)).to.equal(2);
   });
 
-  it('tell jobs that wait from those that run', async () => {
+  it('separate waiting from running jobs', async () => {
     const key = await app.makeKey();
     for (const id of [1, 2, 3]) await app.extract(key, { url: productLink(id), async_mode: true });
     const jobs = (figures: Map<string, number>, kind: string, state: string) =>
@@ -99,14 +101,14 @@ describeOnStacks('metrics', (stack) => {
     expect([jobs(figures, 'image', 'queued'), jobs(figures, 'image', 'running')]).to.deep.equal([0, 0]);
   });
 
-  it('go on without the jobs while the database is away', async () => {
+  it('omit the jobs while the database is unavailable', async () => {
     await app.state.close();
     const figures = await readFigures(app);
     expect([...figures.keys()].some((name) => name.startsWith('mediagate_jobs'))).to.equal(false);
     expect(figures.get('mediagate_open_requests')).to.equal(1);
   });
 
-  it('know the requests that are open, and the room that bodies take', async () => {
+  it('report open requests, and the memory of bodies', async () => {
     const key = await app.makeKey();
     const body = '{"url":"';
     const head = `POST /v1/extract HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
@@ -123,7 +125,7 @@ describeOnStacks('metrics', (stack) => {
     await slow;
   });
 
-  it('tell of the process: memory, CPU, the delay of its loop', async () => {
+  it('report the process: memory, CPU, event loop delay', async () => {
     const figures = await readFigures(app);
     expect(figures.get('process_resident_memory_bytes')).to.be.greaterThan(10_000_000);
     expect(figures.get('process_cpu_seconds_total')).to.be.greaterThan(0);
@@ -143,7 +145,7 @@ describe('metrics of models', () => {
   afterEach(() => app?.close());
   after(() => upstream.close());
 
-  it('count what was admitted by model, route and status, and the tokens it took', async () => {
+  it('count admitted requests by model, route and status, and their tokens', async () => {
     app = await startUpstreamApp(upstream, { publicMetrics: true });
     const key = await app.makeKey({ grants: ['text'] });
     const answers = [await post(app, CHATS, key, CHAT), await post(app, CHATS, key, CHAT)];
@@ -164,7 +166,7 @@ describe('metrics of models', () => {
     expect([...figures.keys()].join('\n')).to.not.contain('made-up');
   });
 
-  it('know the streams that are open', async () => {
+  it('report open streams', async () => {
     const stream = await startOpenStream({ publicMetrics: true });
     app = stream.app;
     const open = async () => (await readFigures(stream.app)).get('mediagate_open_streams');

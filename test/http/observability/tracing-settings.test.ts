@@ -1,3 +1,5 @@
+/** Settings of traces. */
+
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';
 import { secretsOf } from '../../../server/settings/secrets.js';
@@ -5,7 +7,7 @@ import { secretsOf } from '../../../server/settings/secrets.js';
 const SECRET = 'a-token-that-nobody-may-see';
 
 describe('settings of traces', () => {
-  it('are none where no variable is set', () => {
+  it('are none without a variable', () => {
     const settings = readSettings({});
     expect([settings.otlpEndpoint, settings.otlpHeaders, settings.sampler]).to.deep.equal([
       undefined,
@@ -14,14 +16,14 @@ describe('settings of traces', () => {
     ]);
   });
 
-  it('add the path to the address of a collector, and take one for traces alone as it is', () => {
+  it("append the path to a collector's address, and use a trace address unchanged", () => {
     const general = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.example:4318/' };
     expect(readSettings(general).otlpEndpoint).to.equal('http://collector.example:4318/v1/traces');
     const traces = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/otlp' };
     expect(readSettings({ ...traces, ...general }).otlpEndpoint).to.equal('https://traces.example/otlp');
   });
 
-  it('take what is said of traces alone before what is said of everything', () => {
+  it('prefer trace variables to general ones', () => {
     const settings = readSettings({
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
@@ -33,7 +35,7 @@ describe('settings of traces', () => {
     expect(settings).to.deep.include({ otlpProtocol: 'http/json', otlpTimeoutMs: 7, otlpHeaders: { 'x-one': '1' } });
   });
 
-  it('read header fields and attributes as they are encoded, and keep the values of the first out of the log', () => {
+  it('decode header fields and attributes, and keep header values out of the log', () => {
     const settings = readSettings({
       OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${SECRET}, x-tenant=a%2Cb`,
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=production,team=links%20and%20more',
@@ -46,7 +48,7 @@ describe('settings of traces', () => {
     expect(secretsOf(settings)).to.include.members([`Bearer ${SECRET}`, SECRET, 'a,b']);
   });
 
-  it('name what is wrong, and repeat no value', () => {
+  it('name what is wrong without values', () => {
     const wrong: readonly [name: string, value: string][] = [
       ['OTEL_EXPORTER_OTLP_ENDPOINT', `http://user:${SECRET}@collector.example`],
       ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],

@@ -1,3 +1,5 @@
+/** Traces and their propagation. */
+
 import { expect } from 'chai';
 import { createGateway, definePlugin, type HttpClient, type HttpRequest, type Plugin } from 'mediagate';
 import { Type } from 'mediagate/plugin';
@@ -36,7 +38,7 @@ describe('traces', () => {
   });
   after(() => upstream.close());
 
-  it('show each attempt at an upstream, and what the model used', async () => {
+  it("show each upstream attempt, and the model's usage", async () => {
     const { tracer, spans, named, parentOf } = recordingTracer();
     app = await startUpstreamApp(upstream, { tracer });
     const key = await app.makeKey({ grants: ['text'] });
@@ -75,7 +77,7 @@ describe('traces', () => {
     await named(`POST ${CHATS}`);
   });
 
-  it('show the ways to a platform, and tell a failure of ours from one of the caller', async () => {
+  it('show the methods of a platform, and separate gateway failures from caller errors', async () => {
     const { tracer, named } = recordingTracer();
     app = await startApp({
       tracer,
@@ -103,7 +105,7 @@ describe('traces', () => {
     expect(line?.fields).to.include({ traceId, spanId, route: '/v1/models' });
   });
 
-  it('go on with the trace of a caller as it wants to be seen, and begin one where it cannot be read', async () => {
+  it("continue a caller's trace as it requests, and start one if it cannot be read", async () => {
     const { tracer, spans, named } = recordingTracer();
     app = await startApp({ tracer });
     const ask = (traceparent: string) => app?.request('/v1/models', { headers: { traceparent } });
@@ -123,7 +125,7 @@ describe('traces', () => {
     expect((await named('GET /v1/models')).spanContext().traceId).to.equal(TRACE_ID);
   });
 
-  it('are made as the sampler says', async () => {
+  it('follow the sampler', async () => {
     const sampled = async (settings: TracingSettings, traceparent?: string) => {
       const { tracer, spans } = recordingTracer(settings);
       for (let index = 0; index < 200; index += 1) tracer.start({ name: 'one', parent: traceparent }).end();
@@ -139,7 +141,7 @@ describe('traces', () => {
   });
 });
 
-describe('who is told of a trace', () => {
+describe('propagation of traces', () => {
   const { tracer } = recordingTracer();
 
   /** Fields that a request to a server on loopback arrived with, sent by a plugin of this kind. */
@@ -185,12 +187,12 @@ describe('who is told of a trace', () => {
     }
   }
 
-  it('is a vendor whom the operator configured', async () => {
+  it('reaches a vendor that the operator configured', async () => {
     const [told] = await sentBy('text', 'this origin');
     expect(told).to.match(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
   });
 
-  it('is no other host, and nobody that a redirect may lead to', async () => {
+  it('reaches no other host, and no redirect target', async () => {
     expect(await sentBy('text', 'another')).to.deep.equal([undefined]);
     expect(await sentBy('text', 'this origin', { url: '/moved', maxRedirects: 1 })).to.deep.equal([
       undefined,
@@ -198,7 +200,7 @@ describe('who is told of a trace', () => {
     ]);
   });
 
-  it('is never a platform', async () => {
+  it('reaches no platform', async () => {
     expect(await sentBy('extractor', 'this origin')).to.deep.equal([undefined]);
   });
 });

@@ -1,3 +1,5 @@
+/** Answers of every route against the API reference. */
+
 import { Ajv2020, type AnySchema } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { type ExtractCall, GatewayError, type ImageCall } from 'mediagate';
@@ -150,7 +152,7 @@ describe('the answers of every route', () => {
     return check(described[1].schema ?? {}, body);
   }
 
-  it('are what the document says, for callers and bodies of all kinds', async () => {
+  it('match the document, for callers and bodies of all kinds', async () => {
     const differences = new Set<string>();
     const keys = { nobody: undefined, 'a wrong key': WRONG_KEY, 'a key without grants': narrowKey, 'a key': key };
     let errors = 0;
@@ -194,7 +196,7 @@ describe('the answers of every route', () => {
     return answer;
   }
 
-  it('are so for failures of platforms and models', async () => {
+  it('match for failures of platforms and models', async () => {
     const link = await post('/v1/extract', 422, { url: `${LINK}404` });
     expect(link.json.error).to.include({ reason: 'It was taken down.', retryable: false });
     const image = await post('/v1/images/generations', 400, { model: MODEL, prompt: 'A wreck' });
@@ -203,7 +205,7 @@ describe('the answers of every route', () => {
     await post('/v1/chat/completions', 404, { model: 'none', messages: [] });
   });
 
-  it('are so for event streams, and for lists in the format of Anthropic', async () => {
+  it('match for event streams, and lists in the format of Anthropic', async () => {
     const messages = [{ role: 'user', content: 'Ahoy' }];
     await post('/v1/chat/completions', 200, { model: 'm-5.5', messages, stream: true });
     await post('/v1/responses', 200, { model: 'm-5.5', input: 'Ahoy', stream: true });
@@ -222,7 +224,7 @@ describe('the answers of every route', () => {
     }
   });
 
-  it('are so for the device flow, with forms and with JSON', async () => {
+  it('match for the device flow, with forms and with JSON', async () => {
     for (const encode of [(fields: object) => JSON.stringify(fields), encodeForm]) {
       const headers = { 'content-type': encode === encodeForm ? FORM_TYPE : JSON_TYPE };
       const poll = (code: string, more = {}) =>
@@ -235,7 +237,7 @@ describe('the answers of every route', () => {
     }
   });
 
-  it('are the documented problem for a request that accepts problems', async () => {
+  it('are the documented problem if the client accepts problems', async () => {
     for (const [path, body] of [
       ['/v1/extract', { url: `${LINK}404` }],
       ['/v1/extract', {}],

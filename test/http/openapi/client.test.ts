@@ -1,3 +1,5 @@
+/** A client that is generated from the API reference. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
@@ -117,7 +119,7 @@ describe('a client that is generated from the API reference', () => {
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  it('has no type that accepts no field', () => {
+  it('has no type without fields', () => {
     const empty = [...schema.matchAll(/^.*Record<string, never>.*$/gm)].map(([line]) => line);
     // The generator's own types of parts that the document does not have.
     expect(empty.filter((line) => !/^export type (webhooks|\$defs) /.test(line))).to.deep.equal([]);
@@ -135,7 +137,7 @@ describe('a client that is generated from the API reference', () => {
     client = { ...(await load('program.js')), ...(await load('examples.js')) };
   });
 
-  it('runs, and gives what its types say', async () => {
+  it('runs, and returns what its types declare', async () => {
     const used = await client.use?.(app.url, key, LINK, MODEL);
     expect(used?.said).to.be.a('string').with.length.above(0);
     expect(used?.events).to.match(/^data: \{.*data: \[DONE\]\s*$/s);

@@ -1,3 +1,5 @@
+/** Every declared GET route. */
+
 import { expect } from 'chai';
 import type { Route } from '../../../server/http/index.js';
 import { type PaymentApp, startPaymentApp } from '../payments/app.js';
@@ -28,7 +30,7 @@ describe('every declared GET route', () => {
     ['without credentials', {}],
     ['with a wrong key', { authorization: WRONG_KEY }],
   ] as const) {
-    it(`answers a caller ${caller} as its grant says`, async () => {
+    it(`answers a caller ${caller} as its grant requires`, async () => {
       expect(routes.length).to.be.at.least(35);
       for (const route of routes) {
         const target = route.path.replace(/:\w+/g, 'none');

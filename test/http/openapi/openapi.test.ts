@@ -1,3 +1,5 @@
+/** The API reference. */
+
 import { randomBytes } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
@@ -104,7 +106,7 @@ describe('the API reference', () => {
     return validate(value) ? '' : ajv.errorsText(validate.errors);
   };
 
-  it('is an OpenAPI 3.1 document whose parts fit together', () => {
+  it('is a consistent OpenAPI 3.1 document', () => {
     expect(document.openapi).to.equal('3.1.0');
     const names = operations().map(({ operation }) => operation.operationId);
     expect(new Set(names).size).to.equal(names.length);
@@ -131,7 +133,7 @@ describe('the API reference', () => {
     }
   });
 
-  it('has schemas that are JSON Schema 2020-12, and examples that are good by them', () => {
+  it('has JSON Schema 2020-12 schemas, and valid examples', () => {
     let examples = 0;
     for (const { path, method, operation } of operations()) {
       const answers = Object.values(operation.responses).flatMap(({ content = {} }) => Object.values(content));
@@ -146,7 +148,7 @@ describe('the API reference', () => {
     expect(examples).to.be.above(10);
   });
 
-  it('says in words what every operation and every response is', () => {
+  it('describes every operation and every response', () => {
     for (const { path, method, operation } of operations()) {
       const { summary, description, responses } = operation;
       const where = `${method} ${path}`;
@@ -169,7 +171,7 @@ describe('the API reference', () => {
     expect(missing).to.deep.equal([]);
   });
 
-  it('describes what the routes answer', async () => {
+  it('describes the answers of the routes', async () => {
     const submitted = await ask('POST', '/v1/images/jobs', 202, { model: MODEL, prompt: 'A tug' });
     await ask('GET', '/v1/images/jobs/:id', 200, undefined, submitted.status_url);
     await ask('POST', '/v1/images/generations', 200, { model: MODEL, prompt: 'A tug' });

@@ -1,3 +1,5 @@
+/** Commands and settings of payments. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
@@ -54,7 +56,7 @@ describe('mediagate payments', () => {
     ]);
   });
 
-  it('cancels an order that nobody paid for, and says no to one that was paid', async () => {
+  it('cancels an unpaid order, and refuses to cancel a paid one', async () => {
     const [open, paid] = [await made(), await made()];
     expect((await run('cancel', open.code)).stdout).to.equal(`Order ${open.code} is cancelled.\n`);
     await run('confirm', paid.code);
@@ -77,7 +79,7 @@ describe('mediagate payments', () => {
     expect((await run('list', '--state', 'lost')).code).to.equal(2);
   });
 
-  it('counts a bank statement once, and leaves for a look what fits nothing', async () => {
+  it('counts a bank statement once, and marks unknown transfers for review', async () => {
     const [one, two, webhook] = [await made(), await made({ amount: 250 }), await made()];
     const told = { provider: 'payos', id: 'P1', amount: 1_000, currency: 'EUR', text: webhook.code, at: 1_000 };
     await state.orders.record(told);
@@ -121,7 +123,7 @@ describe('mediagate payments', () => {
     expect((await run('review', 'statement:B4')).code).to.equal(1);
   });
 
-  it('counts nothing of a file with a mistake, and says where it is', async () => {
+  it('counts nothing of a file with an error, and names the line', async () => {
     const wanted = await made();
     const head = 'id,amount,currency,text,at\n';
     const good = `G1,10.00,EUR,${wanted.code},2026-06-15\n`;
@@ -151,7 +153,7 @@ describe('mediagate payments', () => {
 });
 
 describe('settings of payments', () => {
-  it('that cannot be used stop the start, with their names and without their values', async () => {
+  it('end the start if they are invalid, with their names and without their values', async () => {
     const { code, stderr } = await runCommand(['serve'], {
       DATA_DIR: path.join(tmpdir(), 'mediagate-never'),
       PAYMENT_ACCOUNT: 'DE88 3704 0044 0532 0130 00',

@@ -1,3 +1,5 @@
+/** Orders over HTTP. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { PlansFileError } from 'mediagate/server';
@@ -20,7 +22,7 @@ describeOnStacks('orders', (stack) => {
   });
   after(() => app.close());
 
-  it('say what to transfer where to, at the price of the plan', async () => {
+  it('state the amount and the receiving account, at the price of the plan', async () => {
     const ann = await app.customer('ann@example.com');
     const answer = await ann.post('/api/agent/payment', { planId: 'token_30m' });
     expect(answer.status).to.equal(201);
@@ -65,7 +67,7 @@ describeOnStacks('orders', (stack) => {
     expect((await fetch(qr.svgUrl)).status).to.equal(401);
   });
 
-  it('take no amount, no other member, and only plans that there are', async () => {
+  it('refuse amounts, other members and unknown plans', async () => {
     const bob = await app.customer('bob@example.com');
     for (const [body, code, param] of [
       [{ planId: 'token_30m', amount: 1 }, 'unsupported_parameter', 'amount'],
@@ -81,7 +83,7 @@ describeOnStacks('orders', (stack) => {
     expect((await bob.get('/api/agent/payment')).json).to.deep.equal({ payments: [] });
   });
 
-  it('are not made for a plan without a price, and say whom to ask', async () => {
+  it('are refused for a plan without a price, with the support contact', async () => {
     const { status, json } = await (await app.customer('bob@example.com')).post('/api/agent/payment', {
       planId: 'token_100m',
     });
@@ -89,7 +91,7 @@ describeOnStacks('orders', (stack) => {
     expect(json.error.message).to.contain('Write to us. (help@example.com)');
   });
 
-  it('are one under one Idempotency-Key, and refused where it says something else', async () => {
+  it('are one for one Idempotency-Key, and refused with another body', async () => {
     const cleo = await app.customer('cleo@example.com');
     const post = (body: object, key = 'one') => cleo.post('/api/agent/payment', body, { 'idempotency-key': key });
     const answers = await Promise.all([1, 2, 3].map(() => post({ planId: 'token_30m' })));
@@ -105,7 +107,7 @@ describeOnStacks('orders', (stack) => {
     expect((await post({ planId: 'token_30m' }, 'x\u00e4')).json.error.code).to.equal('invalid_idempotency_key');
   });
 
-  it('are five at the most, until one is cancelled', async () => {
+  it('are limited to five until one is cancelled', async () => {
     const eve = await app.customer('eve@example.com');
     const codes = [];
     for (let index = 0; index < 5; index += 1) codes.push(await eve.order());
@@ -127,7 +129,7 @@ describeOnStacks('orders', (stack) => {
     ]);
   });
 
-  it('of others are not there', async () => {
+  it('are hidden from other accounts', async () => {
     const [fay, gus] = [await app.customer('fay@example.com'), await app.customer('gus@example.com')];
     const code = await fay.order();
     const answers = [
@@ -143,7 +145,7 @@ describeOnStacks('orders', (stack) => {
     expect((await fay.get(`/api/agent/payment/${code}`)).json.payment.status).to.equal('pending');
   });
 
-  it('are made and cancelled by nobody else: not without a session, not with a key, not from another page', async () => {
+  it('need a session of the site: no key, no other page', async () => {
     const hal = await app.customer('hal@example.com');
     const code = await hal.order();
     const key = await app.makeKey();
@@ -225,7 +227,7 @@ describeOnStacks('a plan that is bought while another one runs', (stack) => {
   });
 });
 
-describeOnStacks('how an order stands', (stack) => {
+describeOnStacks('order status', (stack) => {
   let app: PaymentApp;
 
   // The limits of an address are among what is tested.
@@ -234,7 +236,7 @@ describeOnStacks('how an order stands', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('is told to whoever knows its code, and nothing of whose it is', async () => {
+  it('is shown to callers with its code, without the account', async () => {
     const code = await (await app.customer('ann@example.com')).order();
     const answer = await app.status(code);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -257,7 +259,7 @@ describeOnStacks('how an order stands', (stack) => {
     expect((await app.status(code, '&wait=61')).json.error.param).to.equal('wait');
   });
 
-  it('is waited for: until it is paid, or the time is over', async () => {
+  it('is held until the order is paid or expired', async () => {
     const code = await (await app.customer('ann@example.com')).order();
     expect((await app.status(code, '&wait=1')).json.payment.status).to.equal('pending');
     const waiting = app.status(code, '&wait=20');
@@ -267,7 +269,7 @@ describeOnStacks('how an order stands', (stack) => {
     expect((await app.status(code, '&wait=20')).json.payment.status).to.equal('paid');
   });
 
-  it('is guessed at from one address 600 times a minute, and no more', async () => {
+  it('is limited to 600 polls a minute of an address', async () => {
     let refused: number | undefined;
     for (let asked = 0; asked < 700 && refused === undefined; asked += 50) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => app.status('MG00000000')));
@@ -278,7 +280,7 @@ describeOnStacks('how an order stands', (stack) => {
 });
 
 describeOnStacks('a wait for an order', (stack) => {
-  it('ends where the gateway begins to finish', async () => {
+  it('ends when the gateway drains', async () => {
     const app = await startPaymentApp({ stack });
     try {
       const code = await (await app.customer('ann@example.com')).order();
@@ -292,8 +294,8 @@ describeOnStacks('a wait for an order', (stack) => {
   });
 });
 
-describeOnStacks('an order whose time is over', (stack) => {
-  it('has expired, which is written down within a minute; money that comes later still pays it', async () => {
+describeOnStacks('expired order', (stack) => {
+  it('expires within a minute, and a later transfer still pays it', async () => {
     const clock = createManualClock(Date.now());
     const app = await startPaymentApp({ stack, clock });
     const sweep = startPaymentSweep({ orders: app.state.orders, clock, logger: createRecordingLogger() });
@@ -317,7 +319,7 @@ describeOnStacks('an order whose time is over', (stack) => {
   });
 });
 
-describeOnStacks('somebody who orders and cancels without end', (stack) => {
+describeOnStacks('an account that orders and cancels in a loop', (stack) => {
   it('is stopped at 20 orders a minute, and others are not', async () => {
     const app = await startPaymentApp({ stack });
     try {
@@ -337,7 +339,7 @@ describeOnStacks('somebody who orders and cancels without end', (stack) => {
 });
 
 describe('prices', () => {
-  it('that the account cannot be paid are found at the start', () => {
+  it('end the start if the account cannot receive them', () => {
     const orders = { create: never, find: never, list: never, cancel: never, preview: never };
     const plans = { orders, catalogue: PRICED, freeTierPeriod: 'lifetime' } as const;
     const desk = (settings: typeof DONG_ACCOUNT) => () =>

@@ -1,3 +1,5 @@
+/** QR payloads, and the receiving account. */
+
 import { expect } from 'chai';
 import { checksum, decode, parse } from 'promptparse';
 import qrcode from 'qrcode';
@@ -25,19 +27,19 @@ const WITH_BILL =
   '00020101021238570010A00000072701270006970403011300110123456780208QRIBFTTA530370454061800005802VN62340107NPS68690819thanh toan don hang63042E2E';
 
 describe('VietQR payloads', () => {
-  it('are those that are known to be right', () => {
+  it('equal known correct ones', () => {
     expect(crc16('123456789').toString(16)).to.equal('29b1');
     expect(encodeVietQr(TRANSFER)).to.equal(KNOWN);
   });
 
-  it('agree with the printed one up to what it says of the bill, and their checksum with its checksum', () => {
+  it('agree with the printed one up to the bill number, with valid checksums', () => {
     const printed = { bankBin: '970403', accountNumber: '0011012345678', amount: 180_000, purpose: 'x' };
     const upToBill = encodeVietQr(printed).split('62050801x')[0] ?? '';
     expect(upToBill).to.equal(WITH_BILL.slice(0, WITH_BILL.indexOf('62340107')));
     expect(crc16(WITH_BILL.slice(0, -4)).toString(16).toUpperCase()).to.equal('2E2E');
   });
 
-  it('are read by others as they were meant', () => {
+  it('are decoded by other libraries', () => {
     const payload = encodeVietQr(TRANSFER);
     const read = parse(payload, true);
     expect(read?.validate('63')).to.equal(true);
@@ -94,11 +96,11 @@ describe('EPC payloads', () => {
   });
 });
 
-describe('the account that money goes to', () => {
+describe('receiving account', () => {
   const problems = (change: Partial<ReceiverSettings>, account = DONG_ACCOUNT) =>
     readReceiver({ ...account, ...change }).problems.join('\n');
 
-  it('is read where it is whole, blanks and all', () => {
+  it('accepts a complete account with blanks', () => {
     expect(readReceiver(DONG_ACCOUNT).receiver).to.include({ bankBin: '970436', accountNumber: '1234567890' });
     const grouped = { ...EURO_ACCOUNT, paymentAccount: 'de89 3704 0044 0532 0130 00' };
     expect(readReceiver(grouped).receiver).to.include({ accountNumber: 'DE89370400440532013000', bankBin: null });
@@ -121,7 +123,7 @@ describe('the account that money goes to', () => {
   });
 });
 
-describe('pictures of QR codes', () => {
+describe('QR code images', () => {
   const payload = encodeVietQr(TRANSFER);
   const { modules } = qrcode.create(payload, { errorCorrectionLevel: 'M' });
   const QUIET = 4;
@@ -162,7 +164,7 @@ describe('pictures of QR codes', () => {
     expect(await look(Buffer.from(svg))).to.deep.equal(wanted);
   });
 
-  it('stand in a page without a script, a style or an address of anybody else', async () => {
+  it('appear in a page without scripts, styles or foreign addresses', async () => {
     const svg = await drawSvg(payload);
     expect(svg).not.to.match(/<(?!\/?svg|\/?path)|style=|href|on\w+=/);
     expect(svg.length).to.be.below(16_000);

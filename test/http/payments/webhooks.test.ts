@@ -1,3 +1,5 @@
+/** Bank webhooks: signatures, amounts and repetitions. */
+
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
@@ -28,7 +30,7 @@ function newId(): string {
   return String(randomInt(1, 2 ** 47));
 }
 
-describeOnStacks('what banks tell', (stack) => {
+describeOnStacks('bank webhooks', (stack) => {
   let app: PaymentApp;
   let customer: Customer;
   let number = 0;
@@ -65,7 +67,7 @@ describeOnStacks('what banks tell', (stack) => {
       expect(await grants(code)).to.equal(1);
     });
 
-    it(`is refused where it is forged, in the format of ${provider}`, async () => {
+    it(`are refused if they are forged, in the format of ${provider}`, async () => {
       const code = await customer.order();
       const real = notice({ id: newId(), text: code, amount: 1 });
       const forged: SignedNotice[] = [
@@ -99,7 +101,7 @@ describeOnStacks('what banks tell', (stack) => {
     });
   }
 
-  it('is refused where it was signed more than five minutes ago, or in five minutes', async () => {
+  it('are refused if they were signed more than five minutes ago, or in five minutes', async () => {
     const code = await customer.order();
     for (const minutes of [-6, 6, -100_000]) {
       const at = Date.now() + minutes * MINUTE_MS;
@@ -116,7 +118,7 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'paid' });
   });
 
-  it('is refused where it tells of a day that the calendar does not have', async () => {
+  it('are refused if they state a day that does not exist', async () => {
     const code = await customer.order();
     for (const [provider, notice, member] of [
       ['generic', genericNotice({ id: newId(), text: code }, { told: '2026-02-31T18:25:00Z' }), 'at'],
@@ -128,14 +130,14 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
-  it('takes the API key of SePay where it signs nothing', async () => {
+  it('accept the API key of SePay, which signs nothing', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     expect((await app.webhook('sepay', body, { authorization: `Apikey ${SECRETS.sepay}` })).status).to.equal(200);
     expect(await statusOf(code)).to.include({ status: 'paid' });
   });
 
-  it('is no payment where money went out, or payOS tells of a failure', async () => {
+  it('are no payment for outgoing money, or a failure of payOS', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     const out = body.replace('"transferType":"in"', '"transferType":"out"');
@@ -144,7 +146,7 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
-  it('is no payment where SePay does not say that money came in', async () => {
+  it('are no payment unless SePay states incoming money', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     for (const direction of [
@@ -162,7 +164,7 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await app.state.orders.transactions({ code }, 10)).to.deep.equal([]);
   });
 
-  it('is kept with the time of the bank, which is that of Vietnam where it names none', async () => {
+  it('store the time of the bank, Vietnamese without a time zone', async () => {
     const code = await customer.order();
     const text = `of ${code}`;
     for (const [provider, notice] of [
@@ -200,7 +202,7 @@ describeOnStacks('what banks tell', (stack) => {
     }
   });
 
-  it('is refused where its signature would be right for other fields as well, in the format of payos', async () => {
+  it('are refused if their signature matches other fields too, in the format of payos', async () => {
     const code = await customer.order();
     const memo = `${code}&orderCode=1&reference=again`;
     const { status, json } = await tell('payos', payosNotice({ id: newId(), text: memo, amount: 1 }));
@@ -222,14 +224,14 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: 1 });
   });
 
-  it('is nothing for providers without a secret, and never more than 64 KiB', async () => {
+  it('are not found for providers without a secret, and have 64 KiB at most', async () => {
     expect((await app.webhook('stripe', '{}')).status).to.equal(404);
     expect((await app.webhook('constructor', '{}')).status).to.equal(404);
     expect((await app.webhook('generic', JSON.stringify({ text: 'x'.repeat(70_000) }))).status).to.equal(413);
     expect((await app.webhook('generic', '[]')).json.error.code).to.equal('invalid_json');
   });
 
-  it('is refused, and so told again, where its money makes no sense', async () => {
+  it('are refused, and so repeated, if their amount is invalid', async () => {
     const code = await customer.order();
     for (const amount of [0, -PRICE, 1.5, 2 ** 53, 1e300]) {
       const { status, json } = await tell('generic', genericNotice({ id: newId(), text: code, amount }));
@@ -253,7 +255,7 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await grants(code)).to.equal(1);
   });
 
-  it('needs a look where it is too much, or another currency, or for a cancelled order', async () => {
+  it('mark excess amounts, other currencies and cancelled orders for review', async () => {
     const [over, foreign] = [await customer.order(), await customer.order()];
     const ids = [newId(), newId(), newId()] as const;
     await tell('generic', genericNotice({ id: ids[0], text: over, amount: PRICE + 1 }));
@@ -268,7 +270,7 @@ describeOnStacks('what banks tell', (stack) => {
     }
   });
 
-  it('is kept for a look where it names no order, or two; its bank is told that it has arrived', async () => {
+  it('store transfers with no order, or two, for review, and are acknowledged', async () => {
     const [one, two] = [await customer.order(), await customer.order()];
     const [unknown, both] = [newId(), newId()];
     expect((await tell('generic', genericNotice({ id: unknown, text: 'MG00000000 thanks' }))).status).to.equal(200);
@@ -280,7 +282,7 @@ describeOnStacks('what banks tell', (stack) => {
     ]);
   });
 
-  it('is told apart by provider: one id of two is two transfers', async () => {
+  it('distinguish providers: one id of two is two transfers', async () => {
     const code = await customer.order();
     const id = newId();
     await tell('sepay', sepayNotice({ id, text: code, amount: 99_000 }));
@@ -289,7 +291,7 @@ describeOnStacks('what banks tell', (stack) => {
     expect(await app.state.orders.transactions({ code }, 10)).to.have.length(2);
   });
 
-  it('changes nothing any more where it comes again with another amount', async () => {
+  it('change nothing when they repeat an id with another amount', async () => {
     const code = await customer.order();
     const id = newId();
     await tell('generic', genericNotice({ id, text: code, amount: 1_000 }));
@@ -348,7 +350,7 @@ describe('a signature over a time', () => {
 });
 
 describe('wrong signatures', () => {
-  it('are slowed down after 60 from one address in a minute, while right ones from there go on', async () => {
+  it('are slowed down after 60 a minute of an address, while valid ones are accepted', async () => {
     const app = await startPaymentApp();
     try {
       const { body } = genericNotice({ id: newId(), text: 'MG00000000' });

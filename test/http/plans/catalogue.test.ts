@@ -1,3 +1,5 @@
+/** The catalogue of plans. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -30,7 +32,7 @@ describe('the catalogue of plans', () => {
     return file;
   }
 
-  it('is that of the service document, with every field', async () => {
+  it('equals the service document, with every field', async () => {
     const { plans, freeTier } = await readCatalogue(undefined);
     expect(plans.map(({ id, name, tokenLimit }) => [id, name, tokenLimit])).to.deep.equal([
       ['token_30m', '30M tokens', 30_000_000],
@@ -91,7 +93,7 @@ describe('the catalogue of plans', () => {
     expect(terms('token_30m')?.grants).to.deep.equal(['text', 'audio']);
   });
 
-  it('says what is wrong with a file', async () => {
+  it('explains what is wrong with a file', async () => {
     const cases: [content: unknown, said: string][] = [
       ['{', 'is not JSON'],
       [[], 'the file must be object'],

@@ -1,3 +1,5 @@
+/** Reservations for searches, speed and service tiers. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -14,7 +16,7 @@ const PRICES = {
 };
 const SEARCH = { type: 'web_search_20250305', name: 'web_search', max_uses: 5 };
 
-describe('what a request asks for beside tokens', () => {
+describe('extras of a request beside tokens', () => {
   let vendor: ScriptedVendor;
   let app: ListeningApp;
 
@@ -67,7 +69,7 @@ describe('what a request asks for beside tokens', () => {
 
   const said = [{ role: 'user', content: 'Hi' }];
 
-  it('is reserved from a budget of money: searches of a response', async () => {
+  it('reserve money for searches of a response', async () => {
     const ask = (more: object) =>
       isTaken('/v1/responses', { model: 'vendor-1', input: 'Hi', max_output_tokens: 16, ...more });
     expect(await ask({})).to.equal(true);
@@ -75,7 +77,7 @@ describe('what a request asks for beside tokens', () => {
     expect(await ask({ tools: [{ type: 'web_search' }], max_tool_calls: 1 })).to.equal(true);
   });
 
-  it('is reserved from a budget of money: searches of a message, and its speed', async () => {
+  it('reserve money for searches of a message, and its speed', async () => {
     const ask = (more: object, grants?: readonly string[]) =>
       isTaken('/v1/messages', { model: 'claude', max_tokens: 16, messages: said, ...more }, grants);
     expect(await ask({ tools: [{ ...SEARCH, max_uses: 1 }] })).to.equal(true);
@@ -85,7 +87,7 @@ describe('what a request asks for beside tokens', () => {
     expect(await ask({ speed: 'fast' })).to.equal(false);
   });
 
-  it('is reserved from a budget of money: a service tier', async () => {
+  it('reserve money for a service tier', async () => {
     const ask = (tier: string) =>
       isTaken('/v1/chat/completions', { model: 'vendor-1', messages: said, max_tokens: 16, service_tier: tier });
     expect(await ask('auto')).to.equal(true);

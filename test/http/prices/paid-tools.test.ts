@@ -68,7 +68,7 @@ describe('tools and tiers that cost more than tokens', () => {
   const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'image_generation', 'computer_use_preview', 'mcp'];
 
   for (const by of ['plan', 'group']) {
-    it(`are left out and named for a key with a budget of its ${by}, whatever the size of the request`, async () => {
+    it(`are left out and listed for a key with a budget of its ${by}, for any size of request`, async () => {
       for (const type of HOSTED) {
         const more = type === 'mcp' ? { server_url: 'https://x.example/' } : {};
         for (const input of ['Hi', 'word '.repeat(60_000)]) {
@@ -97,7 +97,7 @@ describe('tools and tiers that cost more than tokens', () => {
       expect(sent(claude).tools).to.deep.equal([tools[1]]);
     });
 
-    it(`are refused for a key with a budget of its ${by} where they are chosen, as tiers are`, async () => {
+    it(`are refused for a key with a budget of its ${by} if they are forced, like tiers`, async () => {
       const tools = [FUNCTION, { type: 'web_search' }];
       const response = { model: 'm-5.5', input: 'Hi', tools };
       const hosted = [{ type: 'web_search_20260318', name: 'web_search' }];

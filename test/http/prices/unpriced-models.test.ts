@@ -1,3 +1,5 @@
+/** Models without a price, and budgets of money. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -31,7 +33,7 @@ const TOKENS = {
   totalTokens: 1_050,
 };
 
-describe('models and how they are billed', () => {
+describe('unpriced models', () => {
   let app: ListeningApp;
   let sound: Buffer;
 
@@ -87,12 +89,12 @@ describe('models and how they are billed', () => {
     }
   });
 
-  it('is paid by the second although the vendor reports tokens, where that is its price', async () => {
+  it('charge seconds if that is the price, although the vendor reports tokens', async () => {
     const { status, headers } = await hear(await rich(), HEARING_FAST);
     expect([status, headers.get('x-mediagate-cost')]).to.deep.equal([200, '0.001200 USD']);
   });
 
-  it('is an image model billed by tokens, which a budget of money pays', async () => {
+  it('charge tokens of an image model to a budget of money', async () => {
     const image = { model: 'gen-img-2', prompt: 'A tug', size: '1024x1024' };
     expect((await post(await rich(), '/v1/images/generations', image)).status).to.equal(200);
     const poor = await post(await rich('0.01 USD/month'), '/v1/images/generations', image);
@@ -100,7 +102,7 @@ describe('models and how they are billed', () => {
     expect(poor.json.error.message).to.contain('this request may cost');
   });
 
-  it('is refused with the name of the price that is missing', async () => {
+  it('are refused with the name of the missing price', async () => {
     const speech = { model: SPEAKING, input: 'Ahoy.', voice: 'alloy' };
     const refused = await post(await rich(), '/v1/audio/speech', speech);
     expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'insufficient_quota']);
@@ -109,7 +111,7 @@ describe('models and how they are billed', () => {
       .and.contain('The operator sets `characters` in PRICES_FILE');
   });
 
-  it('is named where no price fits, but not where one does', () => {
+  it('are listed if no price fits, and only then', () => {
     // The one that hears here says that it only stands in for another.
     expect(describeUnpriced(PRICES, app.gateway).join('\n')).not.to.contain(SPEAKING);
     const gateway = { models: () => app.gateway.models(), plugins: () => [] };
@@ -124,7 +126,7 @@ describe('models and how they are billed', () => {
       .and.contain('no `images`, or `input` and `output`');
   });
 
-  it('is told by doctor', async () => {
+  it('are reported by doctor', async () => {
     const folder = await mkdtemp(path.join(os.tmpdir(), 'unpriced-'));
     try {
       const file = path.join(folder, 'prices.json');

@@ -1,3 +1,5 @@
+/** Misspelt settings. */
+
 import { expect } from 'chai';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../../server/settings/index.js';
 import { findMisspelt } from '../../../server/settings/settings-help.js';
@@ -26,11 +28,11 @@ const ORDINARY = `
   PAYMENT_SERVICE_HOST PAYMENT_SERVICE_PORT PAYMENT_SERVICE_PORT_HTTP PAYMENT_PORT_8080_TCP PAYMENT_PORT_8080_TCP_ADDR
 `;
 
-describe('variables that are no settings', () => {
+describe('misspelt settings', () => {
   const find = (environment: Record<string, string>, ofPlugins: string[] = []) => findMisspelt(environment, ofPlugins);
   const set = (names: Iterable<string>) => Object.fromEntries(Array.from(names, (name) => [name, 'hidden']));
 
-  it('are named with the setting that was meant, and their values are not', () => {
+  it('are reported with the intended setting, without their values', () => {
     const environment = set([
       'PROT',
       'IMAGE_UPSTREM_URL',
@@ -51,7 +53,7 @@ describe('variables that are no settings', () => {
     ]);
   });
 
-  it('are named with all that begins as they do, where none is near', () => {
+  it('are reported with all settings of the same beginning if none is near', () => {
     expect(find({ EXTRACT_THREADS: '8' })).to.deep.equal([
       'EXTRACT_THREADS is not a setting. Settings that begin with EXTRACT_: EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE.',
     ]);
@@ -60,14 +62,14 @@ describe('variables that are no settings', () => {
     ]);
   });
 
-  it('do not count where the plugins file reads them, or where they are empty', () => {
+  it('are ignored if the plugins file reads them, or they are empty', () => {
     expect(find({ IMAGE_UPSTREAM_URL2: 'x', PAYMENT_TOKEN: '' }, ['IMAGE_UPSTREAM_URL2'])).to.deep.equal([]);
     expect(find({ SECOND_UPSTREM: 'x' }, ['SECOND_UPSTREAM'])).to.deep.equal([
       'SECOND_UPSTREM is not a setting. Did you mean SECOND_UPSTREAM?',
     ]);
   });
 
-  it('do not count where they are ordinary ones of others', () => {
+  it('are ignored if they are common variables of other programs', () => {
     expect(find(set(ORDINARY.trim().split(/\s+/)))).to.deep.equal([]);
     expect(find({ PAYMENT_PORT: 'tcp://10.0.0.7:80', METRIC_PORT: 'tcp://10.0.0.7:80' })).to.deep.equal([]);
     const all = [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map(({ name }) => name);

@@ -1,3 +1,5 @@
+/** Settings from the environment. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
@@ -6,7 +8,7 @@ import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../../serv
 import { packageRoot } from '../../support/package-root.js';
 
 describe('settings', () => {
-  it('have defaults for everything', () => {
+  it('have defaults', () => {
     const settings = readSettings({ HOST: '', PORT: '  ' });
     expect(settings).to.include({
       host: '127.0.0.1',
@@ -46,7 +48,7 @@ describe('settings', () => {
     expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
   });
 
-  it('name an identity provider as its tokens do, by TLS, with the client that it knows', () => {
+  it('name an identity provider as its tokens do, over TLS, with the known client', () => {
     const issuer = 'https://login.example/realms/one/';
     const read = readSettings({ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'gateway', SITE: 'off' });
     expect(read).to.include({ oidcIssuer: issuer, oidcClientId: 'gateway', site: false });
@@ -96,7 +98,7 @@ describe('settings', () => {
     expect(message).to.contain('PORT must be a whole number from 0 to 65535.');
   });
 
-  it('take no secret of fewer than 32 characters, also beside longer ones', () => {
+  it('refuse secrets of fewer than 32 characters, also beside longer ones', () => {
     const [longEnough, tooShort] = ['s'.repeat(32), 'canary'.padEnd(31, 's')];
     for (const name of ['KEY_PEPPER', 'LINK_SECRET', 'IMAGE_WEBHOOK_SECRET']) {
       expect(() => readSettings({ [name]: longEnough }), name).not.to.throw();
@@ -127,7 +129,7 @@ describe('settings', () => {
       );
   });
 
-  it('say of an account for payments what else has to be set', () => {
+  it('name the other settings that a payment account needs', () => {
     expect(() => readSettings({ PAYMENT_ACCOUNT: '123' })).to.throw(
       SettingsError,
       /^PAYMENT_BANK_NAME must be set as well, since PAYMENT_ACCOUNT is\.\nPAYMENT_ACCOUNT_NAME must be set .*\nPAYMENT_BANK_BIN must be set .*\.$/,
@@ -139,7 +141,7 @@ describe('settings', () => {
     );
   });
 
-  it('of real models are those that the plugins.config.json of the package reads, all of them and no other', async () => {
+  it("equal those that the package's plugins.config.json reads", async () => {
     const entries = await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {});
     const read = new Set(entries.flatMap(({ variables }) => variables?.names ?? []));
     const own = new Set(SETTING_DESCRIPTIONS.map(({ name }) => name));

@@ -1,3 +1,5 @@
+/** Routes that pages reach by a session. */
+
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
@@ -43,7 +45,7 @@ describe('routes that pages reach by a session', () => {
     return { browser, add };
   }
 
-  it('do what a key of the account may do, without any key in sight', async () => {
+  it('do what a key of the account may do, without a visible key', async () => {
     const { browser } = await person('ann@example.com');
     const read = await play(browser, '/v1/extract', { json: { url: LINK } });
     expect([read.status, JSON.parse(read.text).data.common.title]).to.deep.equal([200, 'Item 7']);
@@ -57,7 +59,7 @@ describe('routes that pages reach by a session', () => {
     expect(read.text + JSON.stringify(done)).not.to.contain('sk-mg-');
   });
 
-  it('refuse what another site, or nobody in particular, made a browser send', async () => {
+  it('refuse requests that another site made the browser send', async () => {
     const { browser } = await person('ben@example.com');
     const elsewhere = [
       { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
@@ -73,14 +75,14 @@ describe('routes that pages reach by a session', () => {
     }
   });
 
-  it('let nobody in who is not signed in, and say where to', async () => {
+  it('refuse visitors without a session, and name the sign-in address', async () => {
     const { browser } = await person('cleo@example.com');
     browser.removeCookie(app.url, 'mediagate');
     const answer = await play(browser, '/v1/models');
     expect([answer.status, JSON.parse(answer.text).loginUrl]).to.deep.equal([401, `${app.url}/signin`]);
   });
 
-  it('are for browsers: a bearer token or an API key is told where it belongs, whatever the cookie', async () => {
+  it('refuse a bearer token or an API key and name its place, whatever the cookie', async () => {
     const { browser } = await person('dan@example.com');
     const program = await app.makeKey();
     const forms: Record<string, string>[] = [
@@ -94,7 +96,7 @@ describe('routes that pages reach by a session', () => {
     }
   });
 
-  it('tell an account without a good key to make one', async () => {
+  it('ask an account without a valid key to make one', async () => {
     const { browser, add } = await person('eve@example.com', { revokedAt: Date.now() });
     await add({ expiresAt: Date.now() - 1 });
     const answer = await play(browser, '/v1/extract', { json: { url: LINK } });
@@ -112,7 +114,7 @@ describe('routes that pages reach by a session', () => {
     expect([second.status, codeOf(second)]).to.deep.equal([429, 'rate_limit_exceeded']);
   });
 
-  it("do not show another account's jobs, and refuse one that is suspended", async () => {
+  it("hide another account's jobs, and refuse a suspended account", async () => {
     const { browser: gus } = await person('gus@example.com');
     const { browser: hal } = await person('hal@example.com');
     const path = JSON.parse((await play(gus, '/v1/images/jobs', { json: PROMPT })).text).status_url;

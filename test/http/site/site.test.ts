@@ -1,3 +1,5 @@
+/** Templates and pages of the site. */
+
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createPepper } from '../../../server/keys/index.js';
@@ -13,13 +15,13 @@ const PEPPER = createPepper(Buffer.alloc(32, 'site'));
 const PAGE = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 describe('templates of pages', () => {
-  it('escape what is put into them, in text and in attributes', () => {
+  it('escape inserted values in text and attributes', () => {
     const hostile = `"><script>alert('&')</script>`;
     const safe = '&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;';
     expect(html`<p title="${hostile}">${hostile}</p>`.markup).to.equal(`<p title="${safe}">${safe}</p>`);
   });
 
-  it('leave what is HTML already, take lists apart, and drop what is not there', () => {
+  it('keep HTML values, join lists, and drop missing values', () => {
     const items = ['<a>', 2].map((item) => html`<li>${item}</li>`);
     expect(html`${items}${false}${null}${undefined}${html`<hr>`}${0}`.markup).to.equal(
       '<li>&lt;a&gt;</li><li>2</li><hr>0',
@@ -56,7 +58,7 @@ describe('pages of the site', () => {
 
   const visit = (browser: BrowserSession, path: string) => browser.send(app.url + path, { headers: PAGE });
 
-  it('are HTML that lets nothing of others in, is kept by nobody, and tells its address to the site alone', async () => {
+  it('are uncached HTML that embeds nothing foreign, and send the referrer to the site alone', async () => {
     for (const path of ['/', '/login', '/plans', '/setup', '/dashboard', '/device', '/nowhere']) {
       const { headers, text } = await visit(path === '/login' ? createBrowserSession() : ann, path);
       const policy = headers.get('content-security-policy');
@@ -72,7 +74,7 @@ describe('pages of the site', () => {
     }
   });
 
-  it('name every file under an address that holds its hash', async () => {
+  it('name every file by an address with its hash', async () => {
     const { text } = await visit(ann, '/dashboard');
     const named = [...text.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path);
     expect(named.length).to.be.greaterThan(3);
@@ -83,7 +85,7 @@ describe('pages of the site', () => {
     }
   });
 
-  it('compress style and scripts as the browser can, and say so to caches', async () => {
+  it('compress style and scripts as the browser accepts, and vary caches', async () => {
     const path = assets.url('site.css');
     const whole = await app.request(path, { headers: { 'accept-encoding': 'identity' } });
     expect(whole.headers.get('content-encoding')).to.equal(null);
@@ -102,7 +104,7 @@ describe('pages of the site', () => {
     expect(br.body.length).to.be.lessThan(whole.text.length / 3);
   });
 
-  it('answer for a file of another release with their own, which nobody keeps', async () => {
+  it('answer a file of another release with their own, uncached', async () => {
     const { status, headers } = await app.request('/assets/000000000000/page.js');
     expect([status, headers.get('cache-control')]).to.deep.equal([200, 'no-cache']);
     expect((await app.request(`/assets/${assets.version}/..%2fhtml.js`)).status).to.equal(404);
@@ -118,7 +120,7 @@ describe('pages of the site', () => {
     expect((await visit(ann, '/login')).location).to.equal(`${app.url}/dashboard`);
   });
 
-  it('lead to no other site after the sign-in', async () => {
+  it('redirect to no other site after the sign-in', async () => {
     for (const target of ['//evil.example', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)']) {
       const { status, text } = await visit(createBrowserSession(), `/login?return_to=${encodeURIComponent(target)}`);
       expect(status, target).to.equal(400);
@@ -127,7 +129,7 @@ describe('pages of the site', () => {
     }
   });
 
-  it('tell a person what is not there in words, and a program in JSON', async () => {
+  it('report missing pages to people in words, and to programs in JSON', async () => {
     const page = await visit(ann, '/nowhere');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([404, 'text/html; charset=utf-8']);
     expect(page.text).to.contain('Page not found').and.to.contain('route_not_found');
@@ -137,7 +139,7 @@ describe('pages of the site', () => {
     }
   });
 
-  it('show what an account has: keys without their secret, plan, requests of thirty days, orders', async () => {
+  it('show keys without their secret, plan, requests of thirty days, orders', async () => {
     const { orders, key } = used;
     const { text } = await visit(ann, '/dashboard');
     expect(text)
@@ -152,7 +154,7 @@ describe('pages of the site', () => {
     for (const { code } of orders) expect(text).to.contain(`href="/pay/${code}"`);
   });
 
-  it('show an order with what is still to pay, where to, and how it stands', async () => {
+  it('show an order with the open amount, the account and the state', async () => {
     const { accountId } = used.orders[0]!;
     const [paid, underpaid, pending] = (await app.state.orders.list({ accountId, limit: 3 })).toReversed();
     const page = async (code = '') => (await visit(ann, `/pay/${code}`)).text;
@@ -179,7 +181,7 @@ describe('pages of the site', () => {
     }
   });
 
-  it('show nobody the order of somebody else', async () => {
+  it('hide orders of other accounts', async () => {
     const { code } = used.orders[0]!;
     const bob = await app.signedIn('bob@example.com');
     const { status, text } = await visit(bob, `/pay/${code}`);

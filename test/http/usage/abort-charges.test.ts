@@ -157,7 +157,7 @@ describeOnStacks('requests that end early', (stack) => {
         });
       }
 
-      it('give back the rest of their reservation', async () => {
+      it('return the rest of their reservation', async () => {
         const before = await left();
         await spend(CHATS, 'budget', chat({ stream: true }), (read) => read());
         const after = await until(async () => {
@@ -167,14 +167,14 @@ describeOnStacks('requests that end early', (stack) => {
         expect((after?.used ?? 0) - (before?.used ?? 0)).to.be.within(0.00005, 0.0003);
       });
 
-      it('cost the larger of what was reported and what was received', async () => {
+      it('cost the larger of the reported and the received usage', async () => {
         const usage = { prompt_tokens: 700, completion_tokens: 90, total_tokens: 790 };
         const reported = dataEvents({ ...chatChunk({ content: ' more' }), usage });
         vendor.answer({ pieces: [chatWords, reported], ends: 'break' });
         expect(await spend(CHATS, 'budget', chat({ stream: true }))).to.include({ inputTokens: 700, outputTokens: 90 });
       });
 
-      it('cost what came before the upstream broke off, or fell silent', async () => {
+      it('cost what arrived before the upstream broke off, or fell silent', async () => {
         for (const ends of ['break', 'hang'] as const) {
           vendor.answer({ pieces: [chatWords], ends });
           const entry = await spend(CHATS, 'budget', chat({ stream: true }));
@@ -182,7 +182,7 @@ describeOnStacks('requests that end early', (stack) => {
         }
       });
 
-      it('cost their time where nobody sees the output, within the reservation', async () => {
+      it('cost their time if the output is hidden, within the reservation', async () => {
         vendor.answer({ type: 'application/json', pieces: [], ends: 'silent' });
         const whole = await spend(CHATS, 'budget', chat(), later(700));
         expect(whole?.inputTokens).to.be.within(1, 60);

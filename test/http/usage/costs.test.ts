@@ -1,3 +1,5 @@
+/** Costs in answers, usage, commands and on the dashboard. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -246,7 +248,7 @@ describeOnStacks('costs of requests', (stack) => {
   /** In the usage log by day alone. */
   const OF_LINKS: ReadonlySet<string> = new Set(['link', 'brokenlink', 'batch']);
 
-  it('are those of a spreadsheet: in the header, in each row and in the totals', async () => {
+  it('match a spreadsheet: in the header, in each row and in the totals', async () => {
     const rows = readTable();
     expect(rows.length).to.be.at.least(40);
     const sent: { row: Row; id: string }[] = [];
@@ -321,7 +323,7 @@ describeOnStacks('costs of requests', (stack) => {
     expect(ofModel('rate-1', '/v1/moderations')).to.include({ cost: 0, requests: 1, unpriced: 0 });
   });
 
-  it('are not there without prices', async () => {
+  it('are absent without prices', async () => {
     const plain = await startApp({
       stack,
       gateway: { plugins: [{ use: scriptedText(answerOf, { models: MODELS }).plugin }] },
@@ -374,7 +376,7 @@ for (const engine of engines) {
       state.admissions.settle(settlement({ model, usage, status, at, keyId: 'someone0' }));
     }
 
-    it('usage has them once there are prices, and says which requests have none', async () => {
+    it('usage has them if there are prices, and counts requests without', async () => {
       settle('m-5.5', { inputTokens: 1_000_000, outputTokens: 1 });
       await state.admissions.flush();
       expect(await report('--by', 'model')).not.to.contain('COST');

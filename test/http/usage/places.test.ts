@@ -1,3 +1,5 @@
+/** Where upstreams report usage. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -154,7 +156,7 @@ describe('the usage that upstreams report', () => {
     });
   }
 
-  it('is not undone by zeros after a good start, on the routes of a messages upstream', async () => {
+  it('is not replaced by later zeros, on the routes of a messages upstream', async () => {
     const start = {
       input_tokens: 1_500,
       output_tokens: 1,
@@ -189,7 +191,7 @@ describe('the usage that upstreams report', () => {
     }
   });
 
-  it('has the searches of a response, and not the pages that were opened', async () => {
+  it('counts searches of a response, and not opened pages', async () => {
     const search = (id: string, type: string) => ({
       id,
       type: 'web_search_call',

@@ -1,3 +1,5 @@
+/** The usage route. */
+
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { Settlement } from '../../../server/usage/usage-log.js';
@@ -35,7 +37,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
     });
   }
 
-  it('says what the key used by day and model, and what of its budget and window is left', async () => {
+  it("returns the key's usage by day and model, and what is left of its budget and window", async () => {
     const today = dayOf(Date.now());
     const budget: Budget = {
       id: 'budget_usage',
@@ -130,7 +132,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
     expect((await look('sk-mg-wrong')).json.error).to.include({ code: 'invalid_api_key' });
   });
 
-  it('looks at the days that are asked for, and refuses what are none', async () => {
+  it('filters by days, and refuses invalid ones', async () => {
     const key = await app.makeKey();
     const keyId = key.slice(6, 14);
     for (const day of [13, 14, 15, 16]) settle(keyId, { at: Date.UTC(2024, 1, day) });

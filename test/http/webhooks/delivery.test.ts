@@ -1,3 +1,5 @@
+/** Addresses, secrets and tries of webhooks. */
+
 import { expect } from 'chai';
 import { isGatewayError, openHttpClient, systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
@@ -55,7 +57,7 @@ for (const engine of engines) {
       expect(await secrets.newest('one')).to.equal(second);
     });
 
-    it('are two at most, whose overlap begins anew with each rotation, of that account alone', async () => {
+    it('are two at most, with an overlap from each rotation, of that account alone', async () => {
       const secrets = createWebhookSecrets([NEW], state.webhooks);
       const stranger = await secrets.newest('two');
       const first = await secrets.newest('one');
@@ -100,7 +102,7 @@ describe('addresses of webhooks', () => {
     }
   };
 
-  it('are kept without the fragment, with everything else', () => {
+  it('are stored without the fragment', () => {
     expect(targets.check('https://Hooks.example:443/a/b?c=d&e#token=f')).to.equal('https://hooks.example/a/b?c=d&e');
     expect(targets.check('https://hooks.example/#')).to.equal('https://hooks.example/');
     expect(targets.check('https://hooks.example#part')).to.equal('https://hooks.example/');
@@ -114,7 +116,7 @@ describe('addresses of webhooks', () => {
     expect(refusal(`${longest}a`)).to.include('a public https URL of at most 2048 characters');
   });
 
-  it('go without TLS to the origins of the operator alone', () => {
+  it('may lack TLS only for origins of the operator', () => {
     expect(targets.check('http://127.0.0.1:9000/hook')).to.equal('http://127.0.0.1:9000/hook');
     for (const url of [
       'http://127.0.0.1:9001/hook',
@@ -215,7 +217,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
 
   const settled = () => until(async () => (await app.state.webhooks.waiting()) === 0);
 
-  it('do not count a try that could not read its job', async () => {
+  it('do not count if the job could not be read', async () => {
     await endJob('job');
     deliver({ images: { find: onceUnavailable((...parts) => app.gateway.images.find(...parts)) } });
     await receiver.heard('job');
@@ -226,7 +228,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     expect(logger.lines.map(({ message }) => message)).to.include('webhooks wait for the database');
   });
 
-  it('do not count a try that could not read the secret', async () => {
+  it('do not count if the secret could not be read', async () => {
     const secrets = createWebhookSecrets([Buffer.from('s'.repeat(32))], app.state.webhooks);
     await endJob('secret');
     deliver({ secrets: { signing: onceUnavailable(secrets.signing) } });

@@ -1,3 +1,5 @@
+/** Webhooks of image jobs. */
+
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -64,7 +66,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     return Object.fromEntries(Array.from(text.matchAll(COUNTED), ([, outcome, count]) => [outcome, Number(count)]));
   };
 
-  it('tell of a picture: what the poll shows, signed', async () => {
+  it('send an image as the poll shows it, signed', async () => {
     const id = await submit('done');
     await darkroom.develop();
     const [first, ...others] = await receiver.heard('done');
@@ -76,7 +78,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect(others).to.deep.equal([]);
   });
 
-  it('leave out a picture in base64', async () => {
+  it('omit an image in base64', async () => {
     const id = await submit('inline', { response_format: 'b64_json' });
     await darkroom.develop();
     const [first] = await receiver.heard('inline');
@@ -85,7 +87,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect((await client.poll(id)).json.data[0].b64_json).to.be.a('string');
   });
 
-  it('tell of a failure and of a cancellation', async () => {
+  it('send a failure and a cancellation', async () => {
     await submit('failed');
     await darkroom.develop(new GatewayError('moderation_blocked', 'No.'));
     const failed = await verify((await receiver.heard('failed'))[0]!);
@@ -101,7 +103,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect(receiver.of('cancelled')).to.have.length(1);
   });
 
-  it('are tried again after an error, a redirect and silence: the same event, signed anew', async () => {
+  it('are retried after an error, a redirect and silence: the same event, signed anew', async () => {
     receiver.behave('again', 500, 302, 'hang');
     const id = await submit('again');
     await client.cancel(id);
@@ -126,7 +128,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     ]);
   });
 
-  it('end where the receiver wants no more, and after the last try; the log names no address', async () => {
+  it('end when the receiver answers 410, and after the last try, without an address in the log', async () => {
     const { gone = 0, given_up = 0 } = await counts();
     receiver.behave('gone', 410);
     receiver.behave('dead', ...Array.from({ length: 10 }, () => 503));
@@ -141,7 +143,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect(JSON.stringify(app.log)).not.to.include('hidden');
   });
 
-  it('have one event for a request that is repeated', async () => {
+  it('send one event for a repeated request', async () => {
     const headers = { 'idempotency-key': 'one' };
     const id = await submit('replayed', {}, headers);
     expect(await submit('replayed', {}, headers)).to.equal(id);
@@ -154,7 +156,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect([other.status, other.json.error.code]).to.deep.equal([422, 'idempotency_key_reused']);
   });
 
-  it('go to public https addresses alone, also where a name leads elsewhere later', async () => {
+  it('reach public https addresses alone, also if a name resolves elsewhere later', async () => {
     const refused = [
       7,
       '',
@@ -200,13 +202,13 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     }
   });
 
-  it('are ignored by images that are waited for', async () => {
+  it('are ignored by blocking requests', async () => {
     const waiting = client.generate({ ...PROMPT, webhook_url: 'nonsense' });
     await darkroom.develop();
     expect((await waiting).status).to.equal(200);
   });
 
-  it('are understood by the receiver of the webhook guide, and none that somebody else has sent', async () => {
+  it('are accepted by the receiver of the webhook guide, and forged ones are not', async () => {
     await client.cancel(await submit('guide'));
     const [event] = await receiver.heard('guide');
     const [code = ''] = snippetsOf('docs/guides/webhooks.md', 'js');
@@ -254,7 +256,7 @@ print([is_signed(*one, secret) for one in ((body, headers), (body + b" ", header
     expect((await run('python3', ['-c', inPython], { env })).stdout.trim()).to.equal('[True, False, False]');
   });
 
-  it('are signed with both secrets for a day after an account has asked for another', async () => {
+  it('are signed with both secrets for a day after a rotation', async () => {
     const first = await secretOf();
     expect(first).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const second = await secretOf('/v1/webhooks/secret/rotate', 'POST');
@@ -268,7 +270,7 @@ print([is_signed(*one, secret) for one in ((body, headers), (body + b" ", header
     expect(() => new Webhook(foreign.json.secret).verify(event!.body, event!.headers)).to.throw();
   });
 
-  it('are signed with the newest secret alone a day after it was asked for', async () => {
+  it('are signed with the newest secret alone after that day', async () => {
     let movedMs = 0;
     const { sleep, monotonic } = systemClock;
     const clock: Clock = { now: () => systemClock.now() + movedMs, monotonic, sleep };
@@ -307,8 +309,8 @@ function signed({ headers }: ReceivedWebhook): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-')));
 }
 
-describe('webhooks that are switched off', () => {
-  it('are ignored as any unknown member, and have no secret', async () => {
+describe('disabled webhooks', () => {
+  it('are ignored like any unknown member, and have no secret', async () => {
     const app = await startImageApp();
     try {
       const key = await app.makeKey({ grants: ['images'] });
@@ -325,8 +327,8 @@ describe('webhooks that are switched off', () => {
   });
 });
 
-describe('webhooks whose receiver hangs', () => {
-  it('hold up nobody of another account', async () => {
+describe('webhooks with a hanging receiver', () => {
+  it('do not delay other accounts', async () => {
     const receiver = await startWebhookReceiver();
     const app = await startImageApp({ webhooks: { origin: receiver.origin }, images: { workers: 0 } });
     try {

@@ -1,3 +1,5 @@
+/** Webhooks of accounts with hanging receivers. */
+
 import { expect } from 'chai';
 import { openHttpClient, systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
@@ -11,7 +13,7 @@ import { PROMPT, startImageApp } from '../images/client.js';
 const ACCOUNTS = 30;
 const EVENTS = 10;
 
-describeOnStacks('webhooks of accounts whose receivers hang', (stack) => {
+describeOnStacks('webhooks of accounts with hanging receivers', (stack) => {
   let receiver: WebhookReceiver;
   let app: ListeningApp;
   let http: Awaited<ReturnType<typeof openHttpClient>>;

@@ -1,3 +1,5 @@
+/** Keys and plans of an account in the database. */
+
 import { expect } from 'chai';
 import type { AccountPlan } from '../../../server/accounts/account-plans.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
@@ -34,7 +36,7 @@ for (const engine of engines) {
     const budgetOf = async ({ budgetId }: Pick<AccountPlan | ApiKeyRecord, 'budgetId'>) =>
       budgetId === null ? undefined : state.budgets.find(budgetId);
 
-    it('makes a key with the plan of the account, which is the one given where it has none', async () => {
+    it('creates a key with the plan of the account, or with the default', async () => {
       expect(await state.accounts.find(accountId)).to.deep.include({ suspendedAt: null, plan: null });
       const key = await issue();
       const { grants, models, rpm } = FREE;
@@ -137,7 +139,7 @@ for (const engine of engines) {
       expect(await state.keys.find(old.id)).to.equal(undefined);
     });
 
-    it('gives a plan to the account and to all its keys, and says so to every node', async () => {
+    it('assigns a plan to the account and all its keys, on every node', async () => {
       const [first, second] = [await issue(), await issue()];
       const rotated = await rotate(second.id);
       clock.advance(1_000);
@@ -157,7 +159,7 @@ for (const engine of engines) {
       expect(entry).to.include({ action: 'plan.granted', actor: 'operator:bob', to: planId, number: 2 });
     });
 
-    it('adds a further purchase to what is left, and begins anew where other things are limited', async () => {
+    it('adds a further purchase to the rest, and starts anew if other things are limited', async () => {
       const key = await issue();
       const { budgetId } = await grant(TOKENS);
       const { reservation } = await state.admissions.admit({
@@ -181,7 +183,7 @@ for (const engine of engines) {
       expect(await budgetOf(month)).to.include({ requestLimit: 50 });
     });
 
-    it('lengthens the plan it has; keys end with it, and what comes after it is what is given', async () => {
+    it('extends the current plan; keys end with it, and the default follows', async () => {
       const key = await issue();
       const begun = clock.now();
       expect(await grant(IMAGES)).to.include({ budgetId: null, expiresAt: begun + 30 * DAY_MS, imageDailyLimit: 100 });
@@ -198,7 +200,7 @@ for (const engine of engines) {
       expect(await grant(IMAGES)).to.include({ expiresAt: clock.now() + 30 * DAY_MS });
     });
 
-    it('pauses a plan without a price to compare, with a budget of its own, and lengthens it where it is bought again', async () => {
+    it('pauses a plan without a comparable price, with a budget of its own, and extends it on repurchase', async () => {
       const short = { ...TOKENS, planId: 'short', durationMs: 5 * DAY_MS };
       const long = { ...TOKENS, planId: 'long', durationMs: 30 * DAY_MS };
       const begun = clock.now();
@@ -221,7 +223,7 @@ for (const engine of engines) {
       expect(await grant(short)).to.include({ expiresAt: clock.now() + 5 * DAY_MS });
     });
 
-    it('neither adds to the free plan nor takes its end from it, and that is taken up again as it stood', async () => {
+    it('neither adds to the free plan nor takes its end, and resumes it unchanged', async () => {
       const key = await issue();
       const { budgetId } = key;
       const { reservation } = await state.admissions.admit({

@@ -1,3 +1,5 @@
+/** Sessions in the database. */
+
 import { expect } from 'chai';
 import type { NewSession } from '../../../server/accounts/sessions.js';
 import type { State } from '../../../server/state.js';
@@ -156,7 +158,7 @@ for (const engine of engines) {
         expect(polls.filter(({ status }) => status === 'invalid_grant')).to.have.length(4);
       });
 
-      it('is told that it was denied, that it came too late, or that its code is none', async () => {
+      it('reports a refusal, an expiry, and an invalid code', async () => {
         const user = await signUp(state);
         const [denied, late] = [await begin(), await begin()];
         expect(await state.deviceGrants.deny(denied.userCode)).to.equal(true);

@@ -1,3 +1,5 @@
+/** API keys in the database. */
+
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
@@ -60,7 +62,7 @@ for (const engine of engines) {
       for (const id of ['nobody', 'nob\u0000dy']) expect(await state.keys.find(id)).to.equal(undefined);
     });
 
-    it('lists in the order of creation and refuses an id that is taken', async () => {
+    it('lists in the order of creation and refuses an existing id', async () => {
       const late = await insert({ createdAt: clock.now() + 5 });
       const early = await insert({ createdAt: 5 });
       const ids = (await state.keys.list()).map(({ id }) => id);
@@ -71,7 +73,7 @@ for (const engine of engines) {
       expect((await state.keys.find(late.id))?.createdAt).to.equal(late.createdAt);
     });
 
-    it('revokes once, and says what changed since', async () => {
+    it('revokes once, and returns what changed since', async () => {
       const record = await insert();
       clock.advance(1_000);
       const since = clock.now();
@@ -99,7 +101,7 @@ for (const engine of engines) {
       expect(await state.keys.changedSince(clock.now())).to.deep.equal([]);
     });
 
-    it('notes changes by one clock, whatever that of a node says', async function () {
+    it("records changes by one clock, whatever the node's", async function () {
       // The clock of the database is far ahead of the one that the other tests move.
       const own = await engine.place(this);
       const others = await own.open({

@@ -1,3 +1,5 @@
+/** The key table with many keys. */
+
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';

@@ -1,3 +1,5 @@
+/** Stored responses of models. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/databases/engines.js';
@@ -42,7 +44,7 @@ for (const engine of engines) {
       expect(await again.storedResponses.find('resp_1', 'two')).to.include({ upstream: 'https://b.example' });
     });
 
-    it('are forgotten at any moment, also while they are being written', async () => {
+    it('are deleted at any moment, also while they are being written', async () => {
       const ids = Array.from({ length: 60 }, (_, index) => `resp_${index}`);
       for (const id of ids) {
         state.storedResponses.remember({ ...response, id, createdAt: Date.now() });

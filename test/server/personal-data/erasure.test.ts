@@ -1,3 +1,5 @@
+/** Erasure of a person. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -230,7 +232,7 @@ for (const engine of engines) {
       await expectNothingLeft();
     });
 
-    it('is done once, accepts no key and no order after it, and a new sign-in is another person', async () => {
+    it('runs once, accepts no key and no order after it, and a new sign-in is another person', async () => {
       const { accountId } = await erase();
       const again = state.erasures.begin({ userId: user.id, actor: 'operator:ann' });
       expect(await codeOf(again)).to.equal('user_not_found');
@@ -249,7 +251,7 @@ for (const engine of engines) {
       expect(await state.keys.listOf(returned.accountId)).to.deep.equal([]);
     });
 
-    it('is continued by the next sweep where it was interrupted, and until nothing comes any more', async () => {
+    it('is continued by the next sweep after an interruption, until nothing arrives any more', async () => {
       await fill();
       const { accountId } = await state.erasures.begin({ userId: user.id, actor: 'operator:ann' });
       let left = 2;
@@ -293,7 +295,7 @@ for (const engine of engines) {
       expect(asked).to.deep.equal(Array(2).fill({ id: 'resp_zq', owner: accountId, isOpen: false }));
     });
 
-    it('has a copy of everything before it, without a secret', async () => {
+    it('exports everything before it, without a secret', async () => {
       await fill();
       const chunks: Uint8Array[] = [];
       for await (const bytes of state.personalExport.read(user)) chunks.push(bytes);

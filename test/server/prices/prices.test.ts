@@ -1,3 +1,5 @@
+/** Prices of models, links and extras. */
+
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -134,7 +136,7 @@ describe('prices', () => {
     expect([highest('priority'), highest('flex')]).to.deep.equal([60 + 100, 20 + 100]);
   });
 
-  it('has prices of what vendors bill apart', () => {
+  it('has prices of what vendors bill separately', () => {
     const models = {
       claude: { input: 1, cacheWrite: 1.25, cacheWrite1h: 2, output: 5, webSearch: 0.01 },
       picture: { input: 5, inputImage: 8, output: 40, outputText: 10 },
@@ -153,7 +155,7 @@ describe('prices', () => {
     expect(apart.highestCostOf({ model: 'claude', inputTokens: 10, outputTokens: 1, webSearches: 2 })).to.equal(20_025);
   });
 
-  it('tells an unknown cost from none', () => {
+  it('distinguishes an unknown cost from none', () => {
     expect(PRICES.costOf({ ...NOTHING, model: 'unknown', inputTokens: 5 })).to.equal(null);
     expect(PRICES.costOf({ model: 'unknown', nothing: true })).to.equal(null);
     expect(PRICES.costOf({ model: 'chat', nothing: true })).to.equal(0);
@@ -218,7 +220,7 @@ describe('prices', () => {
       expect(prices?.linkCostOf('any', 'any')).to.equal(500_000);
     });
 
-    it('is as the documentation shows it', async () => {
+    it("equals the documentation's example", async () => {
       const page = await readFile(path.join(packageRoot, 'docs/operate/costs.md'), 'utf8');
       const [, text = ''] = /^```json\n([\s\S]*?)^```$/m.exec(page) ?? [];
       const prices = await readText(text);
@@ -227,7 +229,7 @@ describe('prices', () => {
       expect(prices?.linkCostOf('photo', 'page')).to.equal(500);
     });
 
-    it('is not needed', async () => {
+    it('is optional', async () => {
       expect(await readPrices({})).to.equal(undefined);
       expect((await readPrices({ models: { one: { input: 1 } } }))?.currency).to.equal('USD');
       expect((await readPrices({ models: { one: { input: 1 } }, currency: 'EUR' }))?.currency).to.equal('EUR');

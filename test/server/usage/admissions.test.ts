@@ -1,3 +1,5 @@
+/** Admissions of requests by budgets. */
+
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { State } from '../../../server/state.js';
@@ -59,7 +61,7 @@ for (const engine of engines) {
       expect(refused.rateLimit).to.include({ accepted: false, retryAfterMs: 60_000 });
     });
 
-    it('lets exactly as many in as there are requests, of many that ask at once and over two nodes', async () => {
+    it('admits exactly as many of many simultaneous requests as the budget has, over two nodes', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       const id = await createBudget({ requestLimit: 60 });
       const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 0, index % 2 === 0 ? state : other));
@@ -67,7 +69,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(id)).to.include({ requestsUsed: 60, tokensReserved: 0 });
     });
 
-    it('lets exactly as many in as there are tokens to hold', async () => {
+    it('admits exactly as many as there are tokens to reserve', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       const id = await createBudget({ tokenLimit: 60 * 7 + 6 });
       const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 7, index % 2 === 0 ? state : other));
@@ -90,7 +92,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(id)).to.include({ tokensReserved: 4, requestsUsed: 1 });
     });
 
-    it('puts what was used in the place of what was held', async () => {
+    it('replaces the reservation by the usage', async () => {
       const id = await createBudget({ tokenLimit: 1_000 });
       const { reservation } = await ask(id, 600);
       expect(await rejection(ask(id, 500))).to.include({ code: 'insufficient_quota' });
@@ -102,7 +104,7 @@ for (const engine of engines) {
       expect(await rejection(ask(id, 1))).to.include({ code: 'insufficient_quota' });
     });
 
-    it('grants the output that is wanted, or what is left, and counts tokens only for a budget that limits them', async () => {
+    it('grants the requested output, or the rest, and counts tokens only for a budget that limits them', async () => {
       let counts = 0;
       const demand = async () => {
         counts += 1;
@@ -157,7 +159,7 @@ for (const engine of engines) {
       expect(total).to.include({ requests: 4, failed: 4, estimated: 1, outputTokens: 3 });
     });
 
-    it('forgets what was used of a day and of a month when they are over', async () => {
+    it('forgets the usage of a day and a month when they are over', async () => {
       const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
       const monthly = await createBudget({ tokenLimit: 100, requestLimit: 5, resets: 'month', createdAt: clock.now() });
       for (const id of [daily, monthly]) await use(id, 90);
@@ -226,7 +228,7 @@ for (const engine of engines) {
         .that.includes('ended');
     });
 
-    it('ends with the plan, and is refused where it is not there', async () => {
+    it('ends with the plan, and is refused without one', async () => {
       const ending = await createBudget({ tokenLimit: 100, requestLimit: 1, expiresAt: clock.now() + 1_000 });
       await use(ending, 60);
       expect(await rejection(ask(ending, 1)))

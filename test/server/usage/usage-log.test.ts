@@ -1,3 +1,5 @@
+/** The usage log. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import type { UsageTotal } from '../../../server/usage/tables.js';
@@ -28,7 +30,7 @@ for (const engine of engines) {
       await state.admissions.flush();
     }
 
-    it('keeps what was said of a request, and unknown apart from zero', async () => {
+    it('stores what was reported of a request, with unknown apart from zero', async () => {
       const at = clock.now();
       const usage = {
         inputTokens: 7,
@@ -75,7 +77,7 @@ for (const engine of engines) {
       await until(async () => (await state.usage.totals(ALL)).length > 0);
     });
 
-    it('is looked at by key, account and day, newest first', async () => {
+    it('is read by key, account and day, newest first', async () => {
       const at = Date.UTC(2026, 5, 15);
       for (const [keyId, accountId] of [
         ['a', 'one'],
@@ -108,7 +110,7 @@ for (const engine of engines) {
       expect(await state.usage.entries({ ...ALL, keyId: 'c', accountId: 'one' }, 2)).to.deep.equal([]);
     });
 
-    it('has totals that are the sums of its entries, whatever comes', async () => {
+    it('has totals that are the sums of its entries', async () => {
       const budgets = [budget({ tokenLimit: 5_000_000 }), budget({ tokenLimit: 5_000_000 })];
       for (const each of budgets) await state.budgets.create(each);
       const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(Math.random() * items.length)] as Item;

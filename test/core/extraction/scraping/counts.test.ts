@@ -1,3 +1,5 @@
+/** Counts as pages show them. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseCount, shownCounters } from '../../../../core/extraction/scraping/counts.js';
@@ -144,7 +146,7 @@ describe('parseCount', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('gives whole numbers that are not negative, whatever it is given', () => {
+  it('returns only whole, non-negative numbers for any input', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const count = parseCount(text);
@@ -158,7 +160,7 @@ describe('parseCount', () => {
 });
 
 describe('counters of a page', () => {
-  it('are metrics, with the precision of the rounded ones', () => {
+  it('are metrics, with the precision of rounded ones', () => {
     const counts = { likes: parseCount('1.2K likes'), comments: parseCount('7 comments'), views: parseCount('a view') };
     expect(shownCounters(counts)).to.deep.equal({
       metrics: { likes: 1200, comments: 7, views: undefined },

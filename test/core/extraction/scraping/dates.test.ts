@@ -1,3 +1,5 @@
+/** Dates and durations. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseDuration, toIsoTime } from '../../../../core/extraction/scraping/dates.js';

@@ -1,3 +1,5 @@
+/** JSON in pages. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { findJsonAfter } from '../../../../core/extraction/scraping/page-json.js';
@@ -97,7 +99,7 @@ describe('findJsonAfter', () => {
     });
   }
 
-  it('says where the value ends, so that the next search goes on from there', () => {
+  it('returns the end of the value, so that the next search continues there', () => {
     const html = 'x={"n":1};x=[2];x={"n":3}';
     const first = findJsonAfter(html, 'x');
     const second = findJsonAfter(html, 'x', first?.end);
@@ -130,7 +132,7 @@ describe('findJsonAfter', () => {
     expect(findJsonAfter('{"a":1}', /(?:)/)).to.equal(undefined);
   });
 
-  it('is done soon with a page that is made of markers', () => {
+  it('is fast on a page that consists of markers', () => {
     const started = process.cpuUsage();
     expect(findJsonAfter('data={"a":['.repeat(100_000), 'data')).to.equal(undefined);
     expect(findJsonAfter(`data=${'['.repeat(1_000_000)}`, 'data')).to.equal(undefined);

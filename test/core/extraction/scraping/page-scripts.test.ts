@@ -1,3 +1,5 @@
+/** Scripts in pages. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { indexOfTag, splitScripts } from '../../../../core/extraction/scraping/page-json.js';
@@ -14,7 +16,7 @@ describe('splitScripts', () => {
     });
   });
 
-  it('takes what a cut page has', () => {
+  it('returns what a cut page has', () => {
     expect(splitScripts('one<script>{"a":')).to.deep.equal({
       scripts: [{ tag: 'script', text: '{"a":' }],
       markup: ['one', ''],
@@ -23,7 +25,7 @@ describe('splitScripts', () => {
     expect(splitScripts('')).to.deep.equal({ scripts: [], markup: [''] });
   });
 
-  it('leaves every character where it stands', () => {
+  it('leaves every character in its place', () => {
     const piece = fc.constantFrom('<script', '<script>', '</script', '</script>', '<', '>', 'x', '</');
     fc.assert(
       fc.property(fc.array(piece), (pieces) => {

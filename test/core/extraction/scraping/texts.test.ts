@@ -1,3 +1,5 @@
+/** Hashtags, phrases, digits and values of unknown shape. */
+
 import { expect } from 'chai';
 import { findPhrase, hashtagsIn, latinDigits } from '../../../../core/extraction/scraping/texts.js';
 import { asId, asRecords, rawStats } from '../../../../core/runtime/json.js';
@@ -36,7 +38,7 @@ describe('hashtags', () => {
     expect(hashtagsIn(undefined, { listed: ['2024'] })).to.deep.equal(['2024']);
   });
 
-  it('are a hundred at most, of a megabyte in no time', () => {
+  it('are a hundred at most, also of a megabyte', () => {
     for (const piece of ['#a№ ', '#', '#a#', '&#', '#aaaa']) {
       const text = Array.from({ length: 2 ** 18 }, (_, index) => piece.replace('№', String(index))).join('');
       const started = process.cpuUsage();
