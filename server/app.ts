@@ -290,7 +290,7 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;
     state.requestId = requestIdOf(context.req);
-    const open = metrics?.requestCame(response);
+    const open = metrics?.requests.came(response);
     addField(response, 'x-request-id', state.requestId);
     isHttps ??= baseUrl?.().startsWith('https:') === true;
     setSecurityHeaders(response, isHttps);
@@ -305,7 +305,7 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     const hasRateLimit = code !== undefined && response.hasHeader('ratelimit-policy');
     if (metrics && open) {
       const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasRateLimit };
-      metrics.requestDone(open, done);
+      metrics.requests.done(open, done);
     }
     if (state.span) endRequestSpan(state.span, context, route);
   };

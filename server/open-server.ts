@@ -133,7 +133,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
   opened.add(() => identity?.close());
 
-  const [{ createApp, createWorkerApp, createMetricsApp }, { createHealth }] = await modules;
+  const [{ createApp, createWorkerApp, createMetricsApp }, { Health }] = await modules;
   // With an external database, a full folder affects only MP3 files.
   const { dataDir, databaseUrl } = settings;
   const isDatabaseHere = databaseUrl === undefined;
@@ -150,7 +150,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   };
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const signIn = identity && (() => identity.status());
-  const health = createHealth({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
+  const health = new Health({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
   opened.add(() => health.close());
   const metricsSources = { health, logger, clock: systemClock };
   const parts = {
@@ -254,7 +254,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   const usage = new UsageService({
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
-    admissions: metrics?.watchAdmissions(admissions) ?? admissions,
+    admissions: metrics?.requests.watchAdmissions(admissions) ?? admissions,
     clock: keys.clock,
     prices,
   });
@@ -269,7 +269,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     const erasing = startErasureSweep({ erasures: state.erasures, files, gateway, logger });
     opened.add(() => erasing.close());
   }
-  const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhookTried(outcome));
+  const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
   const delivers = isBackground;
   const webhooks = await openWebhooks({
     settings,
