@@ -1,3 +1,5 @@
+/** Recorded pages of the platforms, read field by field; the pages are outside the project. */
+
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** The files for deployment: settings, images and secrets. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -85,7 +87,7 @@ describe('the files for deployment', () => {
     expect(Number(seconds)).to.be.above(LONGEST_STOP_SECONDS);
   });
 
-  it('open nothing but the balancer, on loopback, and reach the nodes at the port of the image', () => {
+  it('expose only the balancer, on loopback, and reach the nodes at the port of the image', () => {
     expect(services.filter(([, { ports }]) => ports).map(([name, { ports }]) => [name, ports])).to.deep.equal([
       ['balancer', ['127.0.0.1:8080:8080']],
     ]);

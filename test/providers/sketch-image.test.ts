@@ -1,3 +1,5 @@
+/** The sketch image provider with a mask. */
+
 import { expect } from 'chai';
 import { createGateway, type ImageCall } from 'mediagate';
 import sketchImage from 'mediagate/plugins/sketch_image';

@@ -1,3 +1,5 @@
+/** Changes of the plugins file by commands. */
+
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

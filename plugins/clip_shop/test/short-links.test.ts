@@ -1,3 +1,5 @@
+/** Short links of the shop plugin. */
+
 import { expect } from 'chai';
 import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';

@@ -1,3 +1,5 @@
+/** Short links of the short-video plugin. */
+
 import { expect } from 'chai';
 import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
@@ -49,7 +51,7 @@ describe('clip_video short links', () => {
     });
   }
 
-  it('end at other pages, which the gateway refuses', async () => {
+  it('end at other pages, which are refused', async () => {
     expect((await walk('https://www.tiktok.com/@harbour.notes?_r=1')).end).to.equal(
       'https://www.tiktok.com/@harbour.notes?_r=1',
     );

@@ -1,3 +1,5 @@
+/** Sound effects of the ffmpeg audio provider by the words of a prompt. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { createFakeHttp, describePlugin, setUpPlugin } from 'mediagate/testing';
@@ -26,7 +28,7 @@ describe('ffmpeg_audio', () => {
     });
   }
 
-  it('takes a word for a word, not for a part of another', () => {
+  it('matches whole words, not parts of words', () => {
     for (const prompt of ['a train leaves', 'the window', 'a seal', 'refired', 'carpet']) {
       expect(() => soundsIn(prompt), prompt).to.throw(GatewayError);
     }

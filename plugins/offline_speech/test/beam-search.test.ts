@@ -1,3 +1,5 @@
+/** The beam search of offline transcription, on made-up probabilities. */
+
 import { expect } from 'chai';
 import { searchBeam } from '../beam-search.js';
 

@@ -1,3 +1,5 @@
+/** Counters of the photo network in every page layout. */
+
 import { expect } from 'chai';
 import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
 

@@ -1,3 +1,5 @@
+/** Where a page of the photo network keeps the data of its post. */
+
 import { expect } from 'chai';
 import { siteConfigOf } from '../fetch.js';
 import { identityOf } from '../links.js';

@@ -1,3 +1,5 @@
+/** Older pages, aliases, embeds and query results of the social network. */
+
 import { expect } from 'chai';
 import { matchedLink } from 'mediagate/plugin';
 import { matchItem } from '../links.js';

@@ -1,3 +1,5 @@
+/** Lists that every query result of the social network repeats. */
+
 import { expect } from 'chai';
 import { createListShortener, readRelayPage } from '../read/relay.js';
 

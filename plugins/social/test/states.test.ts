@@ -1,3 +1,5 @@
+/** Pages of the social network that are not the requested item. */
+
 import { expect } from 'chai';
 import { GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';

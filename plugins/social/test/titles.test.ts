@@ -1,3 +1,5 @@
+/** Titles and descriptions of the social network in many languages. */
+
 import { expect } from 'chai';
 import { readPageTags } from '../read/parts.js';
 import { parseTags } from '../read/tags.js';

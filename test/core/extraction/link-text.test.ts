@@ -1,3 +1,5 @@
+/** Links as text: parsing and canonical spelling. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { GatewayError } from 'mediagate';

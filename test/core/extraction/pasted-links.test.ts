@@ -1,3 +1,5 @@
+/** Links as people paste them, for the five platforms. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createGateway, type Gateway, GatewayError } from 'mediagate';

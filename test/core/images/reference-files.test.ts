@@ -1,3 +1,5 @@
+/** Input images that cannot be stored. */
+
 import { expect } from 'chai';
 import { createRecordingLogger } from 'mediagate/testing';
 import { createReferenceFiles } from '../../../core/images/references.js';

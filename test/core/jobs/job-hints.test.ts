@@ -1,3 +1,5 @@
+/** Hints between nodes, also over lost connections. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';

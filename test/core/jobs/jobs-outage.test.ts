@@ -1,3 +1,5 @@
+/** Durable jobs while PostgreSQL is unavailable. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isGatewayError } from '../../../core/runtime/errors.js';

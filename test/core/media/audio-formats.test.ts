@@ -1,3 +1,5 @@
+/** The container of an audio file by its first bytes. */
+
 import { expect } from 'chai';
 import { type Container, sniffContainer } from '../../../core/media/containers.js';
 

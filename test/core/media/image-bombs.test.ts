@@ -1,3 +1,5 @@
+/** Hostile images: memory and refusals. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +13,7 @@ import { packageRoot } from '../../support/package-root.js';
 
 const MIB = 1024 * 1024;
 
-describe('images made to do harm', () => {
+describe('hostile images', () => {
   let folder: string;
   let canary: Canary;
 

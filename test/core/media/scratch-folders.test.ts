@@ -1,3 +1,5 @@
+/** Folders for work in progress. */
+
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,7 +25,7 @@ describe('folders for work in progress', () => {
     expect(await readdir(path.dirname(one.path))).to.deep.equal([path.basename(other.path)]);
   });
 
-  it('are removed after a crash, unlike younger ones and those of others', async () => {
+  it('are removed after a crash, except new ones and those of others', async () => {
     const scratch = createScratchFolders(parent);
     const [old, young] = [await scratch.take(), await scratch.take()];
     await writeFile(path.join(old.path, 'source'), 'x');

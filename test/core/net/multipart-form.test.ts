@@ -1,3 +1,5 @@
+/** Multipart forms of the HTTP client. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';

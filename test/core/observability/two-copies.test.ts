@@ -1,3 +1,5 @@
+/** Scopes of work with a second copy of the plugin package. */
+
 import { expect } from 'chai';
 import { currentScope, runInScope } from '../../../core/observability/index.js';
 

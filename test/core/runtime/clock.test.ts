@@ -1,3 +1,5 @@
+/** The system clock. */
+
 import { expect } from 'chai';
 import { systemClock } from '../../../core/runtime/time.js';
 import { rejection } from '../../support/rejection.js';

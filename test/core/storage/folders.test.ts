@@ -1,3 +1,5 @@
+/** The sync of a folder. */
+
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

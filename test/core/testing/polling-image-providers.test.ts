@@ -1,3 +1,5 @@
+/** The testing kit for image providers that poll. */
+
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import {

@@ -1,3 +1,5 @@
+/** Wrong audio providers, each found by the kit. */
+
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import {

@@ -1,3 +1,5 @@
+/** Wrong extractors, each found by the kit. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'node:util';

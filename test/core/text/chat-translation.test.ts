@@ -1,3 +1,5 @@
+/** Chats as responses, whole and streamed. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { type ChatTranslation, translateToChat } from '../../../core/text/chats/translation.js';
@@ -7,7 +9,7 @@ type Fields = Record<string, unknown>;
 type Event = Fields & { type: string; item?: Fields; response?: Fields };
 
 describe('answers of chats as responses', () => {
-  function translation(fields: Fields = {}): ChatTranslation {
+  function translation(fields: Fields = {}): Promise<ChatTranslation> {
     const request = { model: 'm', input: 'Hi', ...fields };
     const { signal } = new AbortController();
     const body = Buffer.from(JSON.stringify(request));
@@ -19,12 +21,12 @@ describe('answers of chats as responses', () => {
       parsed: request,
       signal,
     };
-    // A short one is translated at once.
-    return translateToChat(call, () => 1_760_000_000_000) as ChatTranslation;
+    return translateToChat(call, () => 1_760_000_000_000);
   }
 
-  const bodyOf = (contentType: string, pieces: readonly (string | Error)[], fields?: Fields) =>
-    translation(fields).replyOf({
+  async function* bodyOf(contentType: string, pieces: readonly (string | Error)[], fields?: Fields) {
+    const { replyOf } = await translation(fields);
+    yield* replyOf({
       headers: { 'content-type': contentType },
       body: (async function* () {
         for (const piece of pieces) {
@@ -33,6 +35,7 @@ describe('answers of chats as responses', () => {
         }
       })(),
     }).body;
+  }
 
   async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
     let text = '';
@@ -192,7 +195,7 @@ describe('answers of chats as responses', () => {
     expect(await textOf(body)).to.match(/^: keep-alive\n\n/);
   });
 
-  it('throw what the body throws, and report what is no answer', async () => {
+  it('rethrow errors of the body, and report invalid answers', async () => {
     const error = new GatewayError('upstream_error', 'gone');
     expect(await rejection(textOf(bodyOf('text/event-stream', [error], { stream: true })))).to.equal(error);
     for (const text of ['<html>', '{"error":{"message":"no"}}', '', '[]', 'null', '{}', '{"choices":[]}']) {
@@ -211,7 +214,8 @@ describe('answers of chats as responses', () => {
         },
       }),
     };
-    const { body } = translation({ stream: true }).replyOf({
+    const { replyOf } = await translation({ stream: true });
+    const { body } = replyOf({
       headers: { 'content-type': 'text/event-stream' },
       body: source,
     });

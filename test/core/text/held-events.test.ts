@@ -1,3 +1,5 @@
+/** The bound on incomplete events over all streams. */
+
 import { expect } from 'chai';
 import { EventRewriter } from '../../../core/text/event-rewriter.js';
 import { ChatEvents } from '../../../core/text/usage-events.js';

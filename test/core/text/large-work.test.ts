@@ -1,3 +1,5 @@
+/** Work on large texts in threads. */
+
 import { expect } from 'chai';
 import type { TextReply } from '../../../core/contracts/index.js';
 import { inFormOf } from '../../../core/text/answer-form.js';

@@ -1,3 +1,5 @@
+/** Usage in the shape of every vendor. */
+
 import { expect } from 'chai';
 import { laterUsage, readUsage } from '../../../core/text/usage-shapes.js';
 
@@ -140,7 +142,7 @@ describe('the usage of vendors', () => {
     });
   }
 
-  it('contains what vendors bill at prices of its own', () => {
+  it('includes tokens with a price of their own', () => {
     const claude = {
       input_tokens: 3,
       output_tokens: 5,

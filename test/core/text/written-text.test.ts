@@ -1,3 +1,5 @@
+/** Estimated usage of whole answers and streams. */
+
 import { expect } from 'chai';
 import { createGateway, type Gateway, type TextRoute, type Usage } from 'mediagate';
 import { inPieces, type Script, scriptedText } from '../../support/models/scripted-text.js';
@@ -182,7 +184,7 @@ describe('estimated usage of a model', () => {
     });
   }
 
-  it('is that of the words in an answer that breaks off', async () => {
+  it('is that of the received words if an answer breaks off', async () => {
     const text = JSON.stringify({
       id: ID,
       choices: [choice({ content: 'Three old tugs lie in the harbour', id: ID })],

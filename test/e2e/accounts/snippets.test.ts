@@ -1,3 +1,5 @@
+/** Examples of the account pages, run as they are. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** Audio models of a running gateway. */
+
 import { expect } from 'chai';
 import { type ElevenlabsUpstream, startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';
 import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';
@@ -39,7 +41,7 @@ describe('audio models of a running gateway', () => {
     });
   });
 
-  it('are those of configured upstreams', async () => {
+  it('come from configured upstreams', async () => {
     const url = upstream.baseUrl;
     expect(await plugins({ TRANSCRIPTION_UPSTREAM_URL: url, SPEECH_UPSTREAM_URL: url })).to.deep.equal({
       ...each(HEARING, 'openai_audio'),

@@ -1,3 +1,5 @@
+/** The move from SQLite to PostgreSQL. */
+
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** A gateway on the state of an early release. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Code blocks of the documentation that are marked as runnable. */
+
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -63,7 +65,7 @@ describe('code blocks that a page marks as runnable', () => {
     });
   }
 
-  it('follow each marker, so that none is forgotten', () => {
+  it('follow each marker', () => {
     for (const page of documentPages())
       expect(readPage(page).match(/^<!-- run\b/gm) ?? [], page).to.have.length(runnableBlocksOf(page).length);
   });

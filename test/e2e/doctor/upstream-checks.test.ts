@@ -1,3 +1,5 @@
+/** Checks of upstreams by doctor and at the start. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

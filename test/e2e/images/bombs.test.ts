@@ -1,3 +1,5 @@
+/** Hostile input images against a running gateway. */
+
 import { expect } from 'chai';
 import { runImageBombs } from '../../support/images/image-bomb-run.js';
 import { type Canary, startCanary } from '../../support/links/live-probe.js';
@@ -11,7 +13,7 @@ describe('hostile input images, sent to a running gateway', () => {
   });
   after(() => canary.close());
 
-  it('are each accepted or refused correctly, take little memory and reach no host', async () => {
+  it('are accepted or refused correctly, take little memory and reach no host', async () => {
     const outcomes = Object.entries(await runImageBombs(canary.origins));
     expect(outcomes.map(([name, { verdict }]) => [name, verdict])).to.deep.equal(
       outcomes.map(([name, { expected }]) => [name, expected]),

@@ -1,3 +1,5 @@
+/** A plugin that does not await its own work, in a running gateway. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** A background shop link through a real browser. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

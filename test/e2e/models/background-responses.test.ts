@@ -1,3 +1,5 @@
+/** Responses in the background of killed gateways. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

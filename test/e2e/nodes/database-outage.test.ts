@@ -1,3 +1,5 @@
+/** A node without its database. */
+
 import { expect } from 'chai';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';

@@ -1,3 +1,5 @@
+/** Nodes under load, and their rolling restart. */
+
 import { expect } from 'chai';
 import { restartUnderLoad } from '../../chaos/rolling-restart.js';
 import { tortureSharedLimits } from '../../chaos/shared-limits.js';

@@ -1,3 +1,5 @@
+/** The listener for metrics. */
+
 import { expect } from 'chai';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';

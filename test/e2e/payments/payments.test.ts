@@ -1,3 +1,5 @@
+/** Bank webhooks during kills and database outages. */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Content codings of request bodies. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';

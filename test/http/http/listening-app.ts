@@ -1,3 +1,5 @@
+/** An app on a free port, with everything that its tests may replace. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Commands of models. */
+
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -82,7 +84,7 @@ describe('the commands of models', () => {
     expect(JSON.parse(await read()).plugins[2].options.models.at(-1)).to.deep.equal({ id: 'org/second.1' });
   });
 
-  it('refuse what would not work, and leave the file alone', async () => {
+  it('refuse models that would not work, and leave the file unchanged', async () => {
     const before = await read();
     const url = upstream.baseUrl;
     const cases: readonly (readonly [id: string, AddModelOptions, RegExp])[] = [

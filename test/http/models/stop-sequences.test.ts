@@ -1,3 +1,5 @@
+/** Stop sequences of converted answers. */
+
 import { expect } from 'chai';
 import { seededRandom } from '../../../core/testing/pruning.js';
 import { StopCutter } from '../../../server/models/messages/sinks.js';

@@ -1,3 +1,5 @@
+/** Stored responses to requests with an idempotency key. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

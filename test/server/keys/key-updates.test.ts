@@ -1,3 +1,5 @@
+/** Updates of keys and their audit log. */
+
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
 import { openKeyTable } from '../../../server/keys/authentication.js';

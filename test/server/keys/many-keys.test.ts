@@ -1,3 +1,5 @@
+/** The key table with many keys. */
+
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';
@@ -46,7 +48,7 @@ for (const engine of engines) {
       expect(listed.map(({ createdAt }) => createdAt)).to.deep.equal(Array.from({ length: MANY }, (_, index) => index));
     });
 
-    it('writes down the latest use of each, several at once', async () => {
+    it('stores the latest use of each, several at once', async () => {
       await insertKeys(SWEPT);
       const { keys } = await place.open();
       const ids = Array.from({ length: 700 }, (_, index) => idOf(index));

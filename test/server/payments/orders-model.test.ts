@@ -1,3 +1,5 @@
+/** Orders under random events, against a model. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BankTransaction, OrderState } from '../../../server/payments/order-records.js';

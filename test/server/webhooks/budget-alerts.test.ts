@@ -1,3 +1,5 @@
+/** Alerts of budgets. */
+
 import { createHmac, createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
 import { openHttpClient } from 'mediagate';

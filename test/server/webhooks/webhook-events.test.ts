@@ -1,3 +1,5 @@
+/** Due webhooks in the database. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';

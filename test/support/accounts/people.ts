@@ -1,3 +1,5 @@
+/** Users, plans and orders for tests of accounts. */
+
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { UserRecord } from '../../../server/accounts/tables.js';
 import type { NewKeyRecord } from '../../../server/keys/api-keys.js';

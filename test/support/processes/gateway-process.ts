@@ -1,3 +1,5 @@
+/** A real gateway in a process of its own. */
+
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Several nodes of one gateway in processes. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
