@@ -15,7 +15,7 @@ import type { TextSample } from './counting/prompts.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { AnswerBytes, readLargeAnswer } from './large-answers.js';
-import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
+import type { BackgroundStart, TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import type { VectorForm } from './vectors.js';
 
 /** Failures after which an upstream may have done its work without answering. */
@@ -117,7 +117,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   listIndex = 0;
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
-  readonly background: TextExchange['background'];
+  readonly background?: Promise<BackgroundStart | undefined>;
   failure: GatewayError | undefined;
   isBroken = false;
   readonly #subject: ExchangeSubject;
@@ -147,7 +147,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   constructor(subject: ExchangeSubject, clockwork: Clockwork) {
     this.#subject = subject;
     this.#clockwork = clockwork;
-    this.background = subject.background;
+    if (subject.background) this.background = subject.background;
     this.#startedAt = clockwork.monotonic();
     this.#receivedAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;
