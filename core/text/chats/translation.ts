@@ -28,13 +28,12 @@ export interface ChatTranslation {
  * Translates a call of the responses route for an upstream that only has chats; a large one in a thread.
  * @throws GatewayError that says what a chat cannot do, or which field is wrong.
  */
-export function translateToChat(
+export async function translateToChat(
   call: TextCall,
   now: () => number,
   format?: ChatFormat,
-): ChatTranslation | Promise<ChatTranslation> {
-  const sent = workOn(CHAT, call.body, format, call.signal);
-  return sent instanceof Promise ? sent.then((chat) => translationBy(call, now, chat)) : translationBy(call, now, sent);
+): Promise<ChatTranslation> {
+  return translationBy(call, now, await workOn(CHAT, call.body, format, call.signal));
 }
 
 interface ChatOfRequest extends Pick<ChatFromResponses, 'customTools' | 'ignored'> {
@@ -89,7 +88,7 @@ export interface BodyConverter {
   close?(): void;
 }
 
-/** A body in another format. No generator: see `resumeBody`. */
+/** A body in another format. It is no generator: one that waits for a chunk would not notice that its reader has left. */
 export function convertBody(
   source: AsyncIterable<Uint8Array>,
   converter: BodyConverter,

@@ -5,7 +5,7 @@ import { GatewayError } from 'mediagate/plugin';
 import { describePlugin } from 'mediagate/testing';
 import { createPlaces } from '../engines.js';
 import { resampleSpeech } from '../flite.js';
-import { createSpeechCutter } from '../hearing.js';
+import { SpeechCutter } from '../hearing.js';
 import plugin from '../index.js';
 import { engineVoice, readableText, splitSpeech } from '../speaking.js';
 
@@ -102,7 +102,7 @@ describe('offline_speech: pieces', () => {
       }),
     );
   const cut = (bytes: Buffer, step = 4_096) => {
-    const cutter = createSpeechCutter();
+    const cutter = new SpeechCutter();
     const pieces = [];
     for (let at = 0; at < bytes.length; at += step) pieces.push(...cutter.add(bytes.subarray(at, at + step)));
     pieces.push(...cutter.finish());

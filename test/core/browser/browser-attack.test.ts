@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type BrowserService, createBrowserService } from '../../../core/browser/browser.js';
+import { BrowserService } from '../../../core/browser/browser.js';
 import { connectBrowser, createPipeTransport } from '../../../core/browser/browser-connection.js';
 import { type BrowserExecutable, startBrowserProcess } from '../../../core/browser/browser-process.js';
 import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
@@ -105,7 +105,7 @@ describe('a hostile page', () => {
     beforeEach(() => {
       // A name that an attacker has pointed at this machine.
       const guard = createAddressGuard({ resolve: async () => ['127.0.0.1'] });
-      service = createBrowserService({ executable: async () => executable, guard, logger: silentLogger });
+      service = new BrowserService({ executable: async () => executable, guard, logger: silentLogger });
     });
 
     afterEach(() => service?.close());

@@ -5,11 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import {
-  type BrowserService,
-  type BrowserServiceOptions,
-  createBrowserService,
-} from '../../../core/browser/browser.js';
+import { BrowserService, type BrowserServiceOptions } from '../../../core/browser/browser.js';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
 import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
@@ -62,7 +58,7 @@ describe('the browser', () => {
   after(() => site?.close());
 
   function start(options: Partial<BrowserServiceOptions> = {}): Browser {
-    service = createBrowserService({
+    service = new BrowserService({
       executable: async () => executable,
       guard: createAddressGuard(),
       logger: log,
@@ -526,7 +522,7 @@ describe('the browser', () => {
       const left = path.join(tmpdir(), `mediagate-browser-${process.pid}-x`);
       await start().run({ visit: open });
       await mkdir(left);
-      const other = createBrowserService({
+      const other = new BrowserService({
         executable: async () => executable,
         guard: createAddressGuard(),
         logger: log,

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createGrowingFile, type GrowingFile } from '../../../core/media/ffmpeg-process.js';
+import { GrowingFile } from '../../../core/media/ffmpeg-process.js';
 
 describe('a file that is read while it grows', () => {
   let folder: string;
@@ -12,7 +12,7 @@ describe('a file that is read while it grows', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-growing-'));
-    file = await createGrowingFile(path.join(folder, 'file'));
+    file = await GrowingFile.create(path.join(folder, 'file'));
   });
 
   afterEach(() => rm(folder, { recursive: true, force: true }));

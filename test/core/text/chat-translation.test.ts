@@ -9,7 +9,7 @@ type Fields = Record<string, unknown>;
 type Event = Fields & { type: string; item?: Fields; response?: Fields };
 
 describe('answers of chats as responses', () => {
-  function translation(fields: Fields = {}): ChatTranslation {
+  function translation(fields: Fields = {}): Promise<ChatTranslation> {
     const request = { model: 'm', input: 'Hi', ...fields };
     const { signal } = new AbortController();
     const body = Buffer.from(JSON.stringify(request));
@@ -21,12 +21,12 @@ describe('answers of chats as responses', () => {
       parsed: request,
       signal,
     };
-    // A short one is translated at once.
-    return translateToChat(call, () => 1_760_000_000_000) as ChatTranslation;
+    return translateToChat(call, () => 1_760_000_000_000);
   }
 
-  const bodyOf = (contentType: string, pieces: readonly (string | Error)[], fields?: Fields) =>
-    translation(fields).replyOf({
+  async function* bodyOf(contentType: string, pieces: readonly (string | Error)[], fields?: Fields) {
+    const { replyOf } = await translation(fields);
+    yield* replyOf({
       headers: { 'content-type': contentType },
       body: (async function* () {
         for (const piece of pieces) {
@@ -35,6 +35,7 @@ describe('answers of chats as responses', () => {
         }
       })(),
     }).body;
+  }
 
   async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
     let text = '';
@@ -213,7 +214,8 @@ describe('answers of chats as responses', () => {
         },
       }),
     };
-    const { body } = translation({ stream: true }).replyOf({
+    const { replyOf } = await translation({ stream: true });
+    const { body } = replyOf({
       headers: { 'content-type': 'text/event-stream' },
       body: source,
     });
