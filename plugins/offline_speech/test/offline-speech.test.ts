@@ -5,7 +5,7 @@ import { GatewayError } from 'mediagate/plugin';
 import { describePlugin } from 'mediagate/testing';
 import { createPlaces } from '../engines.js';
 import { resampleSpeech } from '../flite.js';
-import { createSpeechCutter } from '../hearing.js';
+import { SpeechCutter } from '../hearing.js';
 import plugin from '../index.js';
 import { engineVoice, readableText, splitSpeech } from '../speaking.js';
 
@@ -58,7 +58,7 @@ describe('offline_speech: texts', () => {
     }
   });
 
-  it('knows its own voices and those that clients ask for', () => {
+  it('accepts its own voices and those that clients use', () => {
     expect(['slt', 'Alloy', 'onyx', 'kal'].map(engineVoice)).to.deep.equal(['slt', 'slt', 'rms', 'kal16']);
     for (const name of ['', 'toString', '__proto__', '21m00Tcm4TlvDq8ikWAM']) {
       expect(() => engineVoice(name), name)
@@ -102,7 +102,7 @@ describe('offline_speech: pieces', () => {
       }),
     );
   const cut = (bytes: Buffer, step = 4_096) => {
-    const cutter = createSpeechCutter();
+    const cutter = new SpeechCutter();
     const pieces = [];
     for (let at = 0; at < bytes.length; at += step) pieces.push(...cutter.add(bytes.subarray(at, at + step)));
     pieces.push(...cutter.finish());

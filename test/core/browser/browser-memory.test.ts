@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type BrowserService, createBrowserService } from '../../../core/browser/browser.js';
+import { BrowserService } from '../../../core/browser/browser.js';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
 import type { BrowserPage } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
@@ -63,7 +63,7 @@ describe('the memory of the browser', () => {
   });
 
   const open = (maxMemoryBytes: number) =>
-    createBrowserService({
+    new BrowserService({
       executable: async () => executable,
       guard: createAddressGuard(),
       logger: log,
@@ -122,7 +122,7 @@ describe('the memory of the browser', () => {
     });
   }
 
-  it('is counted over all its processes, the first one included', async () => {
+  it('is the sum of all its processes, the first one included', async () => {
     // On Debian's build no process alone reaches this; on the packaged one, the first does.
     service = open(640 * MEBIBYTE);
     const looks = watchPeak();

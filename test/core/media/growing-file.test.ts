@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createGrowingFile, type GrowingFile } from '../../../core/media/ffmpeg-process.js';
+import { GrowingFile } from '../../../core/media/ffmpeg-process.js';
 
 describe('a file that is read while it grows', () => {
   let folder: string;
@@ -12,7 +12,7 @@ describe('a file that is read while it grows', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-growing-'));
-    file = await createGrowingFile(path.join(folder, 'file'));
+    file = await GrowingFile.create(path.join(folder, 'file'));
   });
 
   afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -36,7 +36,7 @@ describe('a file that is read while it grows', () => {
     expect(file.follow(), 'once everybody has left').to.equal(undefined);
   });
 
-  it('keeps the order where a reader is now behind, now beside its writer', async () => {
+  it('keeps the order for a reader that falls behind and catches up', async () => {
     const pieces = Array.from({ length: 40 }, (_, index) =>
       Buffer.alloc(1 + index * 5_000, String.fromCharCode(65 + index)),
     );
@@ -64,7 +64,7 @@ describe('a file that is read while it grows', () => {
     expect(await next?.catch((error: Error) => error.message)).to.equal('cut');
   });
 
-  it('does not hold up its writer for a reader that waits, never begins, or leaves', async () => {
+  it('does not slow its writer down for a reader that waits, never begins, or leaves', async () => {
     const waiting = file.follow()?.[Symbol.asyncIterator]();
     const never = file.follow()?.[Symbol.asyncIterator]();
     const leaving = file.follow()?.[Symbol.asyncIterator]();
