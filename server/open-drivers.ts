@@ -103,6 +103,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       logger,
     });
     const keyUpdates = createKeyUpdates(database, times);
+    const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
+    const closing = [...writers, instances, dispatcher, cache, database];
     instances.watch();
     return {
       engine,
@@ -133,15 +135,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       ping: () => database.ping(),
       pingCache: () => cache.ping(),
       async close() {
-        await jobs.close();
-        await admissions.close();
-        await requestCounts.close();
-        await storedResponses.close();
-        await idempotentResponses.close();
-        await instances.close();
-        await dispatcher.close();
-        await cache.close();
-        await database.close();
+        for (const part of closing) await part.close();
       },
     };
   } catch (error) {

@@ -61,7 +61,7 @@ describe('the form of keys', () => {
     expect(new Set(Array.from({ length: 200 }, () => createKey().key)).size).to.equal(200);
   });
 
-  it('detects every single mistyped character', () => {
+  it('detects a single mistyped character anywhere', () => {
     const { key } = createKey();
     for (let index = 0; index < key.length; index += 1) {
       const typo = key.slice(0, index) + (key[index] === 'z' ? 'y' : 'z') + key.slice(index + 1);
@@ -80,7 +80,7 @@ describe('the form of keys', () => {
     expect(JSON.stringify(record)).not.to.contain(key.slice(15, 40));
   });
 
-  it('leaves no key in any file of the data folder', async () => {
+  it('is in no file of the data folder', async () => {
     const app = await startApp();
     try {
       const key = await app.makeKey();
@@ -134,7 +134,7 @@ describe('the table of keys', () => {
     expect(await verifyAnew()).to.equal('ok');
   });
 
-  it('refuses a key from the very instant at which it expires', async () => {
+  it('refuses a key from the exact instant of its expiry', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const clock = createManualClock(10_000);
@@ -150,7 +150,7 @@ describe('the table of keys', () => {
     expect(codes).to.deep.equal(['ok', 'ok', 'expired_api_key', 'expired_api_key']);
   });
 
-  it('knows which plan comes back at the end of another one, without asking the database', async () => {
+  it('restores the plan below at the end of another one, without the database', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const clock = createManualClock(10_000);
@@ -236,7 +236,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('looks a new id up once, and at most 50 unknown ids a second', async () => {
+  it('looks up a new id once, and at most 50 unknown ids a second', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const table = await open(keys);
@@ -251,7 +251,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('looks an unknown id up every 2 s at most, and 50 of them a second', async () => {
+  it('looks up an unknown id every 2 s at most, and 50 of them a second', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
@@ -312,7 +312,7 @@ describe('the table of keys', () => {
     await Promise.all([rotating.close(), rotated.close()]);
   });
 
-  it('refuses the right id with another secret', async () => {
+  it('refuses a valid id with another secret', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { record } = make(records);
     const other = createKey().key;
@@ -331,7 +331,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('writes down when keys were last used, at the latest when it closes', async () => {
+  it('stores when keys were last used, at the latest when it closes', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const { keys, use } = keysIn(records);

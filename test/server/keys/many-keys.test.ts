@@ -48,7 +48,7 @@ for (const engine of engines) {
       expect(listed.map(({ createdAt }) => createdAt)).to.deep.equal(Array.from({ length: MANY }, (_, index) => index));
     });
 
-    it('writes down the latest use of each, several at once', async () => {
+    it('stores the latest use of each, several at once', async () => {
       await insertKeys(SWEPT);
       const { keys } = await place.open();
       const ids = Array.from({ length: 700 }, (_, index) => idOf(index));
