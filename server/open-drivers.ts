@@ -31,7 +31,7 @@ import { createRateLimits, createRateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
-import { createErasures, createPersonalExport } from './personal-data/index.js';
+import { Erasures, PersonalExport, personalRecords } from './personal-data/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
@@ -111,6 +111,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     });
     const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
     const closing = [...writers, instances, dispatcher, cache, database];
+    const personal = personalRecords(jobs);
     instances.watch();
     return {
       engine,
@@ -136,8 +137,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       idempotentResponses,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
       webhooks: createWebhooks(database, times),
-      erasures: createErasures({ database, times, jobs, identitySecrets }),
-      personalExport: createPersonalExport({ database, times }),
+      erasures: new Erasures({ database, times, records: personal, identitySecrets }),
+      personalExport: new PersonalExport({ database, times, records: personal }),
       cache,
       instances,
       ping: () => database.ping(),

@@ -1,8 +1,10 @@
 /*
- * Declares the jobs that make images, and what their price depends on.
+ * Declares the jobs that make images, the files that belong to one, and what their price depends on.
  */
 
 import { type Charge, declareJobKind } from '../jobs/index.js';
+import type { ImageResult } from './image-run.js';
+import type { ImageJobSummary } from './references.js';
 
 declare module '../jobs/kinds.js' {
   interface JobKinds {
@@ -12,7 +14,16 @@ declare module '../jobs/kinds.js' {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-declareJobKind('image', { prefix: 'imgjob_', retentionMs: 7 * DAY_MS });
+declareJobKind('image', { prefix: 'imgjob_', retentionMs: 7 * DAY_MS, filesOf });
+
+/** Files of a job: its input images, and its image once it has completed. */
+function filesOf(summary: unknown, result: unknown): string[] {
+  return [...(summary as ImageJobSummary).files, ...(result === null ? [] : filesOfResult(result as ImageResult))];
+}
+
+export function filesOfResult({ image: { name, rawName } }: ImageResult): string[] {
+  return [...new Set([name, rawName])];
+}
 
 /** The charge of an image job. */
 export interface ImageCharge extends Charge {

@@ -30,7 +30,7 @@ import {
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type { ImageCharge } from './image-jobs.js';
+import { filesOfResult, type ImageCharge } from './image-jobs.js';
 import { type ImageResult, ImageRun, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
@@ -233,7 +233,7 @@ export class ImageService implements Images {
       ...(graceMs !== undefined && { graceMs }),
       run: (...run) => this.#work(...run),
       charge: chargeOfResult,
-      refused: (job, result) => this.#tidyLater(job, namesOf(result as ImageResult)),
+      refused: (job, result) => this.#tidyLater(job, filesOfResult(result as ImageResult)),
       endedUnrun: (job) => this.#tidyLater(job, []),
     });
   }
@@ -387,7 +387,7 @@ export class ImageService implements Images {
       if (record && !isTerminal(record)) return;
       // A run that was too late has made an image that is not part of the job, beside the image of the run that ended
       // the job.
-      const jobFiles = record?.state === 'completed' ? namesOf(record.result as ImageResult) : [];
+      const jobFiles = record?.state === 'completed' ? filesOfResult(record.result as ImageResult) : [];
       await this.#referenceFiles.remove([...files, ...made.filter((name) => !jobFiles.includes(name))]);
     } catch {
       // The workers stop, or the database is unavailable: the files expire.
@@ -443,15 +443,6 @@ function checkMasking(
       param,
     });
   if (!takesMask) throw new GatewayError('unsupported_value', `The model ${id} accepts no mask.`, { param });
-}
-
-/** Files of a job: its input images, and its image once it has completed. Both are JSON of the job's row. */
-export function filesOfImageJob(summary: unknown, result: unknown): string[] {
-  return [...(summary as ImageJobSummary).files, ...(result === null ? [] : namesOf(result as ImageResult))];
-}
-
-function namesOf({ image: { name, rawName } }: ImageResult): string[] {
-  return [...new Set([name, rawName])];
 }
 
 async function refuse(): Promise<never> {

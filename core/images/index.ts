@@ -10,7 +10,6 @@ import './image-jobs.js';
 export { type ImageCharge, isImageCharge } from './image-jobs.js';
 export {
   absentImages,
-  filesOfImageJob,
   type ImageJob,
   type ImageRequest,
   ImageService,

@@ -22,6 +22,7 @@ export {
   type WaitOptions,
 } from './jobs.js';
 export { declareJobKind, type JobKind, kindOfJob } from './kinds.js';
+export { eraseJobs, readJobs, selectJobsOf } from './owner-jobs.js';
 export type { JobFilter, JobRecord, JobRun } from './records.js';
 export { createJobs } from './service.js';
 export { hashText, toFailure, toJson } from './statements.js';

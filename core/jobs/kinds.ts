@@ -18,6 +18,8 @@ export interface JobKindDeclaration {
   prefix: string;
   /** Milliseconds that an ended job is kept. */
   retentionMs: number;
+  /** Files of a job, from the values of its row; the result is null until it has completed. Default: none. */
+  filesOf?(summary: unknown, result: unknown): string[];
 }
 
 const declared = new Map<JobKind, JobKindDeclaration>();
@@ -56,6 +58,11 @@ export function kindOfJob(id: string): JobKind | undefined {
 /** Milliseconds that an ended job is kept. */
 export function retentionMs(kind: JobKind): number {
   return declarationOf(kind).retentionMs;
+}
+
+/** Files that belong to a job. */
+export function filesOfJob(kind: JobKind, summary: unknown, result: unknown): string[] {
+  return declarationOf(kind).filesOf?.(summary, result) ?? [];
 }
 
 function declarationOf(kind: JobKind): JobKindDeclaration {

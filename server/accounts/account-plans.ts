@@ -18,7 +18,7 @@ import {
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { type BudgetRow, toBudgetRow } from '../budgets/index.js';
-import type { Grant, KeyPlan } from '../keys/index.js';
+import { type Grant, type KeyPlan, lockKeys } from '../keys/index.js';
 import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
 import { addPlan, type GrantedPlan, type PlanEntry, type PlanPeriod, scheduleOf, stackOf } from './plan-stack.js';
 import type { AccountsTable } from './tables.js';
@@ -144,16 +144,6 @@ async function writeBudget(
     ...(resets !== 'never' && { tokenLimit, requestLimit, costLimit }),
   };
   await transaction.updateTable('budgets').set(change).where('id', '=', budgetId).execute();
-}
-
-/** The same fixed order as in the update of last uses, so that the two do not deadlock. */
-export async function lockKeys(
-  transaction: Transaction<Tables>,
-  engine: Engine,
-  accountId: string,
-): Promise<readonly string[]> {
-  const keys = transaction.selectFrom('api_keys').select('id').where('accountId', '=', accountId).orderBy('id');
-  return (await locked(engine, keys).execute()).map(({ id }) => id);
 }
 
 function encodeFollowing(periods: readonly PlanPeriod[]): string | null {

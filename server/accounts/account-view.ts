@@ -11,10 +11,10 @@ import { isoTime } from '../format/index.js';
 import {
   type ApiKeyRecord,
   type ApiKeys,
+  encodeKey,
   isValidKey,
   type KeyRateLimits,
   keyState,
-  maskedKey,
   readRateLimits,
 } from '../keys/index.js';
 import type { RateLimits } from '../limits/index.js';
@@ -51,8 +51,8 @@ export function encodeOverview(overview: AccountOverview, { catalogue, now }: Ac
     plan: account.plan && encodeAccountPlan(account.plan, { catalogue, now }),
     budget: budget ? encodeBudget(budget) : null,
     imagesToday: images ? { ...images, left: Math.max(0, images.limit - images.used) } : null,
-    key: newest ? encodeKey(newest, now) : null,
-    keys: keys.map((key) => encodeKey(key, now)),
+    key: newest ? encodeOverviewKey(newest, now) : null,
+    keys: keys.map((key) => encodeOverviewKey(key, now)),
     usage: {
       ...range,
       ...(currency !== undefined && { currency }),
@@ -98,8 +98,8 @@ export function countValidKeys(keys: readonly ApiKeyRecord[], now: number): numb
   return keys.filter((record) => isValidKey(record, now)).length;
 }
 
-function encodeKey({ record, rateLimits }: OverviewKey, now: number) {
-  return { ...encodeAccountKey(record, now), windows: rateLimits ? encodeRateLimits(rateLimits) : null };
+function encodeOverviewKey({ record, rateLimits }: OverviewKey, now: number) {
+  return { ...encodeKey(record, now), windows: rateLimits ? encodeRateLimits(rateLimits) : null };
 }
 
 function encodeRateLimits(rateLimits: KeyRateLimits) {
@@ -224,24 +224,4 @@ export function createAccountView(options: AccountViewOptions): AccountView {
       rateLimits: isValidKey(record, clock.now()) ? await readRateLimits(rateLimits, record) : undefined,
     };
   }
-}
-
-/** A key without its secret. */
-export function encodeAccountKey(record: ApiKeyRecord, now: number) {
-  return {
-    id: record.id,
-    name: record.name,
-    maskedKey: maskedKey(record.id),
-    state: keyState(record, now),
-    planId: record.planId,
-    grants: record.grants,
-    models: record.models,
-    rpm: record.rpm,
-    imageDailyLimit: record.imageDailyLimit,
-    createdAt: isoTime(record.createdAt),
-    expiresAt: isoTime(record.expiresAt),
-    revokedAt: isoTime(record.revokedAt),
-    replacedBy: record.replacedBy,
-    lastUsedAt: isoTime(record.lastUsedAt),
-  };
 }

@@ -11,9 +11,7 @@ export {
   type AccountRecord,
   grantPlan,
   lockAccount,
-  lockAccountOf,
   locked,
-  lockKeys,
   type PlanChange,
   type PlanPreview,
   previewPlans,
@@ -24,7 +22,6 @@ export {
   type AccountOverview,
   type AccountView,
   createAccountView,
-  encodeAccountKey,
   type OverviewKey,
 } from './account-view.js';
 export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
@@ -33,6 +30,7 @@ export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } f
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
+export { accountPersonalRecords } from './personal-records.js';
 export {
   type AccountServices,
   createPlay,
@@ -47,4 +45,4 @@ export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClient
 export { createSignIns, type SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export { accountMigrations, type UserRecord } from './tables.js';
 export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
-export { createUsers, type Users, type UsersOptions } from './users.js';
+export { createUsers, lockUser, type Users, type UsersOptions } from './users.js';

@@ -27,6 +27,7 @@ import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempot
 import {
   type ApiKeyRecord,
   type ApiKeys,
+  encodeKey,
   KeyService,
   type KeyTable,
   type MadeKey,
@@ -35,7 +36,7 @@ import {
 } from '../keys/index.js';
 import { type PlanTerms, type PlanTermsOptions, planTerms } from '../plans/index.js';
 import { readRangeQuery } from '../usage/index.js';
-import { type AccountView, encodeAccountKey, encodeOverview } from './account-view.js';
+import { type AccountView, encodeOverview } from './account-view.js';
 import { type AccountServices, tokenOf } from './sessions.js';
 import { AccountPlanSchema, asItStands, KeySchema, UserSchema } from './setup.js';
 
@@ -186,7 +187,7 @@ export function userRoutes(services: UserServices): Route[] {
     context.body = { apiKey: key, key: encodeMade(record), ...more };
   }
 
-  const encodeMade = (record: ApiKeyRecord) => encodeAccountKey(record, clock.now());
+  const encodeMade = (record: ApiKeyRecord) => encodeKey(record, clock.now());
 
   const common = { grant: 'session', tag: 'Account' } as const;
   return [
@@ -251,7 +252,7 @@ export function userRoutes(services: UserServices): Route[] {
       async handler(context) {
         const { body, ...input } = await beginKey(context);
         const made = await keyService.rotate({ ...input, ...decodeRotationBody(body) });
-        sendMade(context, made, { replaced: encodeAccountKey(made.replaced, clock.now()) });
+        sendMade(context, made, { replaced: encodeKey(made.replaced, clock.now()) });
       },
     }),
     defineRoute({
@@ -271,7 +272,7 @@ export function userRoutes(services: UserServices): Route[] {
         const { accountId, actor, body } = await begin(context);
         const keepsJobs = decodeRevocationBody(body);
         const record = await keyService.revoke({ accountId, actor, id: paramOf(context, 'id'), keepsJobs });
-        context.body = { key: encodeAccountKey(record, clock.now()) };
+        context.body = { key: encodeKey(record, clock.now()) };
       },
     }),
   ];

@@ -8,6 +8,7 @@
 
 import { randomBytes } from 'node:crypto';
 import {
+  type Engine,
   isStorable,
   type Kysely,
   lockNamed,
@@ -18,8 +19,9 @@ import {
 import type { JobAdministration } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
+import { lockKeys } from '../keys/index.js';
 import { OPERATOR_TERMS } from '../plans/index.js';
-import { grantPlan, lockAccount, lockAccountOf, lockKeys, refuseSuspended } from './account-plans.js';
+import { grantPlan, lockAccount, lockAccountOf, locked, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
 import { hashIdentity, type IdentitySecrets, restoreAllowance } from './erased-allowances.js';
 import type { UserRecord } from './tables.js';
@@ -288,4 +290,21 @@ export function createSuspensions({
         return true;
       }),
   };
+}
+
+/**
+ * Locks a user and the account until the end of the transaction. A session that is being created refers to the row of
+ * the user, so it waits.
+ * @throws GatewayError `user_not_found`.
+ */
+export async function lockUser(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  userId: string,
+): Promise<Tables['users']> {
+  const users = transaction.selectFrom('users').selectAll().where('id', '=', userId);
+  const user = isStorable(userId) ? await locked(engine, users).executeTakeFirst() : undefined;
+  if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
+  await lockAccount(transaction, engine, user.accountId);
+  return user;
 }

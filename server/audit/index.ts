@@ -11,3 +11,4 @@ export {
   createAudit,
   writeAudit,
 } from './audit.js';
+export { auditPersonalRecords, clearNotes } from './personal-records.js';

@@ -35,3 +35,4 @@ export {
   type IdempotentResponses,
   idempotencyMigrations,
 } from './idempotent-responses.js';
+export { idempotencyPersonalRecords } from './personal-records.js';

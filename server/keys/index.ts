@@ -20,6 +20,7 @@ export {
   keyMigrations,
   keysOf,
   lockKey,
+  lockKeys,
   soonerOf,
   toKeyRecord,
 } from './key-rows.js';
@@ -30,6 +31,7 @@ export {
   createKey,
   createKeyRecord,
   createPepper,
+  encodeKey,
   GRANTS,
   hashKey,
   hashToken,
@@ -52,3 +54,4 @@ export {
   queueShareOf,
   quotaSubject,
 } from './keys.js';
+export { keyPersonalRecords } from './personal-records.js';

@@ -99,6 +99,16 @@ export async function lockKey(
   return (engine === 'postgres' ? rows.forUpdate() : rows).executeTakeFirst();
 }
 
+/** Locks the keys of an account in the order of their ids, as the update of last uses does, so that the two do not deadlock. */
+export async function lockKeys(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  accountId: string,
+): Promise<readonly string[]> {
+  const keys = transaction.selectFrom('api_keys').select('id').where('accountId', '=', accountId).orderBy('id');
+  return (await (engine === 'postgres' ? keys.forUpdate() : keys).execute()).map(({ id }) => id);
+}
+
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
 export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {

@@ -18,7 +18,7 @@ import {
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { QueueShare } from '../../core/contracts/index.js';
-import { isSiteAccount } from '../format/index.js';
+import { isoTime, isSiteAccount } from '../format/index.js';
 import { type ApiKeyRecord, type Grant, type KeyGrant } from './key-rows.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -227,4 +227,24 @@ export function isBrowserToken(text: string): boolean {
 
 export function isDeviceToken(text: string): boolean {
   return text.startsWith(DEVICE_PREFIX) && isBrowserToken(text.slice(DEVICE_PREFIX.length));
+}
+
+/** A key without its secret. */
+export function encodeKey(record: ApiKeyRecord, now: number) {
+  return {
+    id: record.id,
+    name: record.name,
+    maskedKey: maskedKey(record.id),
+    state: keyState(record, now),
+    planId: record.planId,
+    grants: record.grants,
+    models: record.models,
+    rpm: record.rpm,
+    imageDailyLimit: record.imageDailyLimit,
+    createdAt: isoTime(record.createdAt),
+    expiresAt: isoTime(record.expiresAt),
+    revokedAt: isoTime(record.revokedAt),
+    replacedBy: record.replacedBy,
+    lastUsedAt: isoTime(record.lastUsedAt),
+  };
 }

@@ -6,6 +6,7 @@
 import './errors.js';
 
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
+export { limitPersonalRecords } from './personal-records.js';
 export {
   consumeRateLimit,
   consumeRequest,

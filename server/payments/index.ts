@@ -19,4 +19,5 @@ export {
   readPaymentSecrets,
   startPaymentSweep,
 } from './payment-service.js';
+export { paymentPersonalRecords } from './personal-records.js';
 export { PAYMENT_FORMATS, type PaymentReceiver, type ReceiverSettings, readReceiver } from './transfer-qr.js';

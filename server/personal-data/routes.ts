@@ -22,7 +22,8 @@ import {
   Time,
 } from '../http/index.js';
 import type { KeyTable } from '../keys/index.js';
-import type { Erasures, ErasureWork } from './erasure.js';
+import type { ErasureWork } from '../personal-records/index.js';
+import type { Erasures } from './erasure.js';
 import type { PersonalExport } from './export.js';
 
 /** An export reads everything that an account has. */

@@ -14,6 +14,7 @@ export {
   type ProductJobs,
   toJobTerms,
 } from './job-admission.js';
+export { usagePersonalRecords } from './personal-records.js';
 export { RequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {

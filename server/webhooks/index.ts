@@ -9,6 +9,7 @@ export {
   type WebhookDeliveryOptions,
   type WebhookOutcome,
 } from './delivery.js';
+export { webhookPersonalRecords } from './personal-records.js';
 export { createWebhooks, type Webhooks, webhookMigrations } from './webhook-events.js';
 export {
   createWebhookSecrets,

@@ -1,0 +1,16 @@
+/*
+ * The form in which each folder erases and exports what it stores of a person. Other folders import these from here.
+ */
+
+export {
+  type ErasedPerson,
+  type ErasureWork,
+  type ExportedFields,
+  type OwnedResponse,
+  type Person,
+  type PersonalRecords,
+  pages,
+  parseJson,
+  rowsOf,
+  withTimes,
+} from './personal-records.js';
