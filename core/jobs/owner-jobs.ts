@@ -1,5 +1,5 @@
 /*
- * Deletes and reads all jobs of an owner, for whoever must erase or export what belongs to it. A job that others joined
+ * Deletes and reads all jobs of an owner, for the erasure or export of what belongs to it. A job that others joined
  * stays for them, under the first of them. Active jobs are cancelled, then ended ones are deleted in batches: files
  * first and rows last, so interrupted work is repeated from the rows that are left. Jobs are read five at a time, since
  * their results may be large.

@@ -1,4 +1,7 @@
-// Every table with something of a person is declared by the folder that owns it.
+/*
+ * Every table with data of a person is declared by the folder that owns it, and its erasure deletes or clears the rows.
+ */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/index.js';
