@@ -17,7 +17,7 @@ import { createIdentity, type Identity, type SignInStatus } from './accounts/ind
 import type { AppDependencies } from './app.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
-import { createIdempotencyService } from './idempotency/index.js';
+import { IdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
@@ -286,7 +286,7 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
   if (isBackground)
     await openBudgetAlerts({ settings, webhooks: events, alerts: state.budgetAlerts, clock, logger, opened });
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
-  const answers = createIdempotencyService({
+  const answers = new IdempotencyService({
     answers: idempotentResponses,
     files,
     clock,

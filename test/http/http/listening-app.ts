@@ -21,7 +21,7 @@ import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
-import { createIdempotencyService } from '../../../server/idempotency/index.js';
+import { IdempotencyService } from '../../../server/idempotency/index.js';
 import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import {
   createKeyRecord,
@@ -209,7 +209,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     noteAnswered: (id) => gateway.noteAnswered(id),
   });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
-  const answers = createIdempotencyService({
+  const answers = new IdempotencyService({
     answers: state.idempotentResponses,
     files: state.files,
     clock,
