@@ -6,7 +6,7 @@
  * again at their old priority, and fails jobs that waited too long.
  */
 
-import type { Logger, Meter } from '../contracts/index.js';
+import type { Logger, Meter, Tracer } from '../contracts/index.js';
 import {
   DATABASE_TIMEOUT_MS,
   type Database,
@@ -18,10 +18,10 @@ import {
   SilenceWatch,
 } from '../database/index.js';
 import { startPollLoop } from '../runtime/index.js';
+import type { Dispatcher } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
-import { namesOf } from './jobs.js';
+import { namesOf, type WorkOptions } from './jobs.js';
 import type { JobKind } from './kinds.js';
-import type { JobRecord } from './records.js';
 import type { JobRunTable, RunKey, RunSeen } from './run-statements.js';
 import type { JobRow, JobTable } from './statements.js';
 
@@ -34,20 +34,36 @@ interface ClaimOccasion {
   ended?: readonly RunKey[];
 }
 
-interface JobClaimsOptions {
-  kind: JobKind;
-  concurrency: number;
-  maxPerKey: number | undefined;
-  maxAttempts: number;
+/** What the workers of one kind in this process need. */
+export interface WorkersOptions extends WorkOptions {
+  database: Database;
+  sweeper: Sweeper;
+  runTable: JobRunTable;
+  ends: JobEnds;
+  dispatcher: Dispatcher;
   instances: Instances;
+  /** Whether any workers of this process have this run. */
+  isHeld(run: RunKey): boolean;
+  /** Called whenever the database is unavailable. */
+  report(error: unknown): void;
+  logger: Logger;
+  /** Default: no tracing. */
+  tracer?: Tracer | undefined;
+  /** Default: no metrics. */
+  meter?: Meter | undefined;
+}
+
+interface JobClaimsOptions
+  extends Pick<
+    WorkersOptions,
+    'kind' | 'concurrency' | 'maxPerKey' | 'instances' | 'database' | 'runTable' | 'report'
+  > {
+  maxAttempts: number;
   /** The runs of the busy workers, by job. */
   runs: Map<string, Run>;
-  database: Database;
-  runTable: JobRunTable;
   begin(row: JobRow, claimedAt: number): void;
   /** Makes the workers poll again. */
   wake(): void;
-  report(error: unknown): void;
 }
 
 interface Claimed {
@@ -165,26 +181,12 @@ export class JobClaims {
   }
 }
 
-interface RunWatchOptions {
-  kind: JobKind;
+interface RunWatchOptions extends Omit<WorkersOptions, 'run' | 'charge' | 'refused' | 'concurrency'> {
   maxAttempts: number;
-  maxQueuedMs: number | undefined;
-  instances: Instances;
-  database: Database;
-  runTable: JobRunTable;
-  ends: JobEnds;
-  sweeper: Sweeper;
   /** The runs of these workers, by job. */
   runs: ReadonlyMap<string, Run>;
-  /** Whether any workers of this process have this run. */
-  isHeld(run: RunKey): boolean;
   /** Receives jobs that were cancelled without a timely notification. */
   cancelled(id: string): void;
-  /** Called for a job that failed without a run; never throws. */
-  endedUnrun: ((job: JobRecord) => void) | undefined;
-  report(error: unknown): void;
-  logger: Logger;
-  meter: Meter | undefined;
 }
 
 /**

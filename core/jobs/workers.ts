@@ -8,37 +8,19 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
-import { type Database, type Instances, runScript } from '../database/index.js';
+import type { JobRunOutcome } from '../contracts/index.js';
+import { runScript } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import { JobClaims, type Run, RunWatch, type Sweeper } from './claim.js';
-import { type Dispatcher, FIRST_RETRY_MS, LAST_RETRY_MS, type Served, type Serving } from './dispatcher.js';
-import type { JobEnds } from './finish.js';
-import { type Charge, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
+import { JobClaims, type Run, RunWatch, type WorkersOptions } from './claim.js';
+import { FIRST_RETRY_MS, LAST_RETRY_MS, type Served, type Serving } from './dispatcher.js';
+import { type Charge, type JobWorkers, namesOf, scopeOf } from './jobs.js';
 import type { JobRun } from './records.js';
-import type { JobRunTable, Outcome, RunKey } from './run-statements.js';
+import type { Outcome, RunKey } from './run-statements.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './statements.js';
 
 /** Milliseconds in which aborted runs must end. Runs that still continue are left to their lease. */
 const STOP_MS = 5_000;
-interface WorkersOptions extends WorkOptions {
-  database: Database;
-  sweeper: Sweeper;
-  runTable: JobRunTable;
-  ends: JobEnds;
-  dispatcher: Dispatcher;
-  instances: Instances;
-  /** Whether any workers of this process have this run. */
-  isHeld(run: RunKey): boolean;
-  /** Called whenever the database is unavailable. */
-  report(error: unknown): void;
-  logger: Logger;
-  /** Default: no tracing. */
-  tracer?: Tracer | undefined;
-  /** Default: no metrics. */
-  meter?: Meter | undefined;
-}
 
 interface Ending {
   outcome: JobRunOutcome;
@@ -60,18 +42,17 @@ export class Workers implements JobWorkers {
 
   constructor(options: WorkersOptions) {
     this.#options = options;
-    const { maxAttempts = 5, maxPerKey, maxQueuedMs, endedUnrun, dispatcher, kind, report, meter } = options;
+    const { maxAttempts = 5, dispatcher, kind, report } = options;
     const runs = this.#runs;
     this.claims = new JobClaims({
       ...options,
-      maxPerKey,
       maxAttempts,
       runs,
       begin: (row, claimedAt) => this.#begin(row, claimedAt),
       wake: () => this.#serving.wake(),
     });
     const cancelled = (id: string) => this.#stopEnded(id);
-    this.#watch = new RunWatch({ ...options, maxAttempts, maxQueuedMs, endedUnrun, meter, runs, cancelled });
+    this.#watch = new RunWatch({ ...options, maxAttempts, runs, cancelled });
     // The run watch detects missed notifications.
     this.#watching = dispatcher.watchEnds({ ended: cancelled, missed: () => undefined, report });
     this.#serving = dispatcher.serve({ kind, start: () => this.#start(), report });
