@@ -337,11 +337,11 @@ function browserClientsOf(browser: Browser): BrowserClients & Owned {
 
 async function openBrowserService(options: GatewayOptions): Promise<BrowserClients & Owned> {
   if (!options.browser) return browserClientsOf(absentBrowser);
-  const [{ createBrowserService }, { createAddressGuard }] = await Promise.all([
+  const [{ BrowserService }, { createAddressGuard }] = await Promise.all([
     import('./browser/browser.js'),
     import('./net/egress.js'),
   ]);
-  return createBrowserService({
+  return new BrowserService({
     ...options.browser,
     guard: createAddressGuard({ trustedOrigins: options.trustedOrigins }),
     egressProxyUrl: options.egressProxyUrl,

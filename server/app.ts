@@ -30,8 +30,8 @@ import {
   addRoutes,
   allowOrigins,
   answerErrors,
+  BodyBudget,
   createAddressOf,
-  createBodyBudget,
   createFixedWindow,
   createFixedWindowLimiter,
   createPollGuard,
@@ -290,7 +290,7 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;
     state.requestId = requestIdOf(context.req);
-    const open = metrics?.requestCame(response);
+    const open = metrics?.requests.came(response);
     addField(response, 'x-request-id', state.requestId);
     isHttps ??= baseUrl?.().startsWith('https:') === true;
     setSecurityHeaders(response, isHttps);
@@ -305,7 +305,7 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     const hasRateLimit = code !== undefined && response.hasHeader('ratelimit-policy');
     if (metrics && open) {
       const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasRateLimit };
-      metrics.requestDone(open, done);
+      metrics.requests.done(open, done);
     }
     if (state.span) endRequestSpan(state.span, context, route);
   };
@@ -389,7 +389,7 @@ const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 export function createServerContext(dependencies: AppDependencies) {
   const { clock, health, metrics, trustedProxies = [], refusedBodiesPerMinute } = dependencies;
   const refusals = createFixedWindow(clock, refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
-  const bodies = createBodyBudget({ refusals });
+  const bodies = new BodyBudget({ refusals });
   metrics?.watch({ bodies });
   return {
     ...dependencies,
@@ -401,7 +401,7 @@ export function createServerContext(dependencies: AppDependencies) {
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     addressOf: createAddressOf(trustedProxies),
     bodies,
-    uploads: createBodyBudget({ bigBodies: UPLOADS, refusals }),
+    uploads: new BodyBudget({ bigBodies: UPLOADS, refusals }),
     polls: createPollGuard(clock),
     waiting: createSemaphore(),
     drain: health.drain,
@@ -435,6 +435,6 @@ export function createAccountContext(server: AppServices) {
     clock,
     sessions: createSessionService(sessions, account.site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
-    publicBodies: createBodyBudget(PUBLIC_BODIES),
+    publicBodies: new BodyBudget(PUBLIC_BODIES),
   };
 }

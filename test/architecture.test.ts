@@ -1,3 +1,5 @@
+/** The structure of the source: layers, imports, cycles, packages and file sizes. */
+
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -174,7 +176,7 @@ const modules = sources.filter((file) => /^(core|plugins|server)\//.test(file) &
 const imports = new Map(modules.map((file) => [file, importsOfFile(file)]));
 
 describe('architecture', () => {
-  it('has modules to look at in every layer', () => {
+  it('has modules in every layer', () => {
     for (const { holds, name } of LAYERS)
       expect(
         modules.some((file) => holds.test(file)),
@@ -193,7 +195,7 @@ describe('architecture', () => {
     });
   }
 
-  it('imports each heavy package in one file', () => {
+  it('has one file for each heavy package', () => {
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets
         .map(packageOf)
@@ -253,7 +255,7 @@ describe('architecture', () => {
 
   // A command that lists something took two thirds of its time to load the hundreds of files of these two packages.
   for (const place of [PLACES.kysely, PLACES.typebox] as string[]) {
-    it(`has all of a package in what the build makes of ${place}`, () => {
+    it(`builds everything of the package ${place}`, () => {
       const file = path.join(packageRoot, 'dist', place.replace(/\.ts$/, '.js'));
       expect(importsOf(readFileSync(file, 'utf8')).filter((target) => !target.startsWith('node:'))).to.deep.equal([]);
     });
@@ -325,7 +327,6 @@ const OTHER_MEANINGS: ReadonlyMap<string, readonly string[]> = new Map(
     BUDGET_MS: ['core/extraction/'],
     budgetMs: ['core/extraction/', 'core/upstreams/'],
     RetryBudget: ['core/upstreams/'],
-    createRetryBudget: ['core/upstreams/'],
   }),
 );
 
@@ -338,7 +339,7 @@ describe('the structure of core and server', () => {
     expect(files).to.deep.equal(['server/http/fast-path.ts']);
   });
 
-  it('has no word of customers in an identifier of core', () => {
+  it('has no customer words in the identifiers of core', () => {
     const wrong = modules
       .filter((file) => file.startsWith('core/'))
       .flatMap((file) =>
@@ -350,7 +351,7 @@ describe('the structure of core and server', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('imports other folders through their index.ts alone, and nothing of its own through it', () => {
+  it('imports other folders only through their index.ts, and its own files directly', () => {
     const wrong = [...imports]
       // Files beside the folders compose them, and may load one of their parts later than others.
       .filter(([file]) => placeOf(file) !== undefined && file !== LOADS_LATER)
@@ -379,7 +380,7 @@ describe('the structure of core and server', () => {
     expect(cyclesOf(edges)).to.deep.equal([]);
   });
 
-  it('has no circle of more than two files, types included, and none of values', () => {
+  it('has no cycle of values, and none of types over more than two files', () => {
     const files = modules.filter((file) => !/\/(test|fixtures)\//.test(file));
     const edges = (targetsOf: (file: string) => string[]) =>
       new Map(files.map((file) => [file, new Set(targetsOf(file).filter((target) => files.includes(target)))]));
@@ -387,7 +388,7 @@ describe('the structure of core and server', () => {
     expect(circlesOf(edges(staticImportsOf)).filter((circle) => circle.length > 2)).to.deep.equal([]);
   });
 
-  it('imports in core, types included, only what stands before', () => {
+  it('imports in core only folders that come earlier, types included', () => {
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets
         .filter((target) => {

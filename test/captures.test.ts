@@ -1,3 +1,5 @@
+/** Recorded pages of the platforms, read field by field; the pages are outside the project. */
+
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -17,7 +19,7 @@ describe('recorded pages', () => {
   }
 
   for (const platform of PLATFORMS) {
-    it(`of ${platform} are read field by field`, async function () {
+    it(`of ${platform} are read correctly in every field`, async function () {
       this.timeout(PLATFORM_MS);
       let gateway: GatewayProcess | undefined;
       try {

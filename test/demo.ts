@@ -1,3 +1,5 @@
+/** The demo: sign-in, links, images, speech and models on recorded answers. */
+
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

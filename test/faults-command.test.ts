@@ -1,3 +1,5 @@
+/** Flags of the scripts for developers. */
+
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -24,7 +26,7 @@ describe('scripts that take flags', () => {
     faults: 'npm run faults -- [--only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
   };
   for (const [script, usage] of Object.entries(flags)) {
-    it(`${script} says what there is, and begins nothing with another`, () => {
+    it(`${script} lists its commands, and refuses others`, () => {
       const help = run(script, '--help');
       expect([help.status, help.stderr]).to.deep.equal([0, '']);
       expect(help.stdout).to.contain(usage);
@@ -37,7 +39,7 @@ describe('scripts that take flags', () => {
     });
   }
 
-  it('are all that run a program of developers, or of the product', () => {
+  it('include all scripts that run a program', () => {
     const launched = Object.keys(scripts).filter((name) => scripts[name]?.startsWith('node server/run.cjs'));
     const others = ['test', 'test:quick', 'mediagate', 'probe', 'build', 'prepack'];
     expect(launched).to.have.members([...Object.keys(flags), ...others]);
@@ -48,7 +50,7 @@ describe('scripts that take flags', () => {
     }
   });
 
-  it('have help for each word of faults, and refuse values that they cannot use', () => {
+  it('have help for each word of faults, and refuse invalid values', () => {
     const help = run('faults', 'limits', '--help');
     expect([help.status, help.stdout]).to.deep.equal([0, 'npm run faults -- limits [--rounds 100] [--update]\n']);
     for (const [script, ...typed] of [
@@ -80,7 +82,7 @@ describe('npm run faults', () => {
     ['--engine mysql', '--engine must be some of sqlite,postgres.'],
   ];
   for (const [typed, said] of refused) {
-    it(`refuses "${typed}" before it does any harm`, () => {
+    it(`refuses "${typed}" before it starts anything`, () => {
       const { status, stdout, stderr } = run('faults', ...typed.split(' '));
       expect([status, stdout]).to.deep.equal([2, '']);
       expect(stderr).to.contain(said);

@@ -2,7 +2,7 @@
 
 import path from 'node:path';
 import { expect } from 'chai';
-import { headerOf, PARAGRAPH_LINES, sourceFiles } from './support/docs/file-headers.js';
+import { headerOf, PARAGRAPH_LINES, sourceFiles, testFiles } from './support/docs/file-headers.js';
 
 /** Words that a paragraph has at least. Fewer cannot say what a file does, promises and costs. */
 const PARAGRAPH_WORDS = 30;
@@ -33,12 +33,17 @@ describe('the comment on top of a source file', () => {
     expect(short.map(({ file }) => file)).to.deep.equal([]);
   });
 
-  it('says more than the name of the file', () => {
+  it('states more than the name of the file', () => {
     const repeating = files.filter(({ file, header }) => {
       const named = new Set(wordsOf(file));
       return new Set(wordsOf(header).filter((word) => !named.has(word))).size < OWN_WORDS;
     });
     expect(repeating.map(({ file }) => file)).to.deep.equal([]);
+  });
+
+  it('states the subject of every file of the tests', () => {
+    const silent = testFiles().filter(({ header }) => header === '');
+    expect(silent.map(({ file }) => file)).to.deep.equal([]);
   });
 
   it('stands once', () => {

@@ -1,8 +1,10 @@
+/** The reader of import statements, which the architecture test uses. */
+
 import { expect } from 'chai';
 import { importsOf } from './support/docs/import-statements.js';
 
-describe('the reader of import statements, which the architecture test stands on', () => {
-  it('sees every way to import, and nothing in comments', () => {
+describe('reader of import statements', () => {
+  it('finds every kind of import, and none in comments', () => {
     const source = [
       "import 'bare';",
       "import one from 'default';",

@@ -1,3 +1,5 @@
+/** The npm package and the small package for authors, installed in another project. */
+
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -49,7 +51,7 @@ const EXAMPLE = path.join('examples', 'plugin-package');
 const AUTHOR_PACKAGES = 40;
 const AUTHOR_BYTES = 40 * 1024 * 1024;
 
-describe('the package, as another project has it', function () {
+describe('the package, installed in another project', function () {
   this.timeout(240_000);
   let installed: InstalledPackage;
   /** Into modules beside them; one run of the compiler, since most of it is reading declarations. */
@@ -69,7 +71,7 @@ describe('the package, as another project has it', function () {
 
   after(() => installed?.remove());
 
-  it('depends on nothing that is only bearable with the overrides, which hold in a checkout alone', () => {
+  it('needs none of the overrides of a checkout', () => {
     const { overrides } = readJson<{ overrides: Readonly<Record<string, LockedPackage['dependencies']>> }>(
       'package.json',
     );
@@ -87,7 +89,7 @@ describe('the package, as another project has it', function () {
     expect(brought.filter(([place, { name }]) => place !== '' && name !== undefined)).to.deep.equal([]);
   });
 
-  it('brings what offline_speech hears with, under its licence', () => {
+  it('contains the weights of offline_speech, under their licence', () => {
     const brought = readdirSync(path.join(installed.root, 'dist/plugins/offline_speech/weights'));
     expect(brought).to.have.members(['LICENSE', 'encoder_model.onnx', 'decoder_model_merged.onnx']);
   });
@@ -99,7 +101,7 @@ describe('the package, as another project has it', function () {
     expect(stdout).to.match(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('names no source maps, since it has none', async () => {
+  it('names no source maps', async () => {
     const scripts = readdirSync(path.join(installed.root, 'dist'), { recursive: true, encoding: 'utf8' });
     const naming = [];
     for (const file of scripts.filter((name) => name.endsWith('.js'))) {
@@ -113,13 +115,13 @@ describe('the package, as another project has it', function () {
   it('compiles with the strictest settings, its declarations included, and so do the examples of embedding', () =>
     compiled);
 
-  it('is to be had by require as well', async () => {
+  it('can be loaded by require as well', async () => {
     const script = `for (const name of ${JSON.stringify(ENTRY_POINTS)}) if (Object.keys(require(name)).length === 0) throw name;`;
     await run(process.execPath, ['-e', script], { cwd: installed.folder });
   });
 
   describe('runs the examples of embedding:', () => {
-    it('pictures', async () => {
+    it('images', async () => {
       await compiled;
       await run(process.execPath, ['pictures.mjs'], { cwd: installed.folder });
       const { width, height } = await sharp(await readFile(path.join(installed.folder, 'tug.png'))).metadata();
@@ -189,7 +191,7 @@ describe('the package, as another project has it', function () {
     ]);
   });
 
-  describe('brings a small one for authors of plugins, which', () => {
+  describe('contains a small package for authors of plugins, which', () => {
     let author: Omit<InstalledPackage, 'pluginTarball'>;
 
     before(async () => {
@@ -198,7 +200,7 @@ describe('the package, as another project has it', function () {
 
     after(() => author?.remove());
 
-    it('takes at most 40 MB with all that it brings', () => {
+    it('takes at most 40 MB with its dependencies', () => {
       const packages = path.join(author.folder, 'node_modules');
       const names = readdirSync(packages).flatMap((name) =>
         name.startsWith('@') ? readdirSync(path.join(packages, name)).map((one) => `${name}/${one}`) : name,
@@ -208,7 +210,7 @@ describe('the package, as another project has it', function () {
       expect(sizeOf(packages)).to.be.lessThan(AUTHOR_BYTES);
     });
 
-    it('exports what mediagate/plugin and mediagate/testing do', async () => {
+    it('exports everything of mediagate/plugin and mediagate/testing', async () => {
       for (const [name, whole] of [
         ['mediagate-plugin', await import('mediagate/plugin')],
         ['mediagate-plugin/testing', await import('mediagate/testing')],
@@ -219,7 +221,7 @@ describe('the package, as another project has it', function () {
       }
     });
 
-    it('knows which errors may be temporary', async () => {
+    it('distinguishes temporary from permanent errors', async () => {
       const codes = ['upstream_unavailable', 'audio_unavailable', 'upstream_timeout', 'removed', 'invalid_value'];
       const { GatewayError } = await import('mediagate/plugin');
       const script = `const { GatewayError } = await import('mediagate-plugin');
@@ -237,7 +239,7 @@ describe('the package, as another project has it', function () {
       expect(texts.filter((text) => /^typebox\n\nThe MIT License/im.test(text))).to.have.length(1);
     });
 
-    it('has the pages for authors, whose links lead to pages and headings that it has', async () => {
+    it('has the pages for authors, with working links', async () => {
       const pages = globSync('{README,docs/**/*}.md', { cwd: author.root });
       expect(pages).to.include('README.md').and.have.length.greaterThan(5);
       const broken: string[] = [];
@@ -253,7 +255,7 @@ describe('the package, as another project has it', function () {
       expect(broken).to.deep.equal([]);
     });
 
-    it('is all that the example package needs to compile and to pass its own tests', async () => {
+    it('compiles the example package and passes its tests', async () => {
       const place = await addExample(path.join(author.root, EXAMPLE), author.folder);
       const { scripts } = readJson<ExampleManifest>('examples/plugin-package/package.json');
       const output = await runScript(place, scripts.test);

@@ -1,3 +1,5 @@
+/** Generated reference pages against the code. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import type { Command } from 'commander';
@@ -21,8 +23,8 @@ import {
   SETTING_DESCRIPTIONS,
   SETTING_TOPICS,
 } from '../server/settings/index.js';
-import { type FieldSchema, fieldsOf, type SchemaField } from './support/databases/schema-rows.js';
 import { expectTable, renderTable } from './support/docs/documents.js';
+import { type FieldSchema, fieldsOf, type SchemaField } from './support/docs/schema-rows.js';
 import { filledFields } from './support/models/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
 
@@ -72,7 +74,7 @@ describe('docs/reference/document.md', () => {
     expectTable('product-document', tableOf(product, filled));
   });
 
-  it('describes the job that stands in for a document', () => {
+  it('describes the job that replaces a document', () => {
     const { job: fields, queue } = job?.properties ?? {};
     expectTable('job-fields', tableOf({ properties: { job: fields ?? {}, queue: queue ?? {} } }));
   });

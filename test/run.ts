@@ -1,3 +1,11 @@
+/**
+ * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object
+ * server. The files that took longest in the last run start first. Each process that ends says what it ran and how much is left. The last line
+ * has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
+ * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk. `--quick` runs what
+ * a minute has room for, on SQLite alone and without a browser, those of changed subjects first.
+ */
+
 import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,14 +17,6 @@ import { packageRoot } from './support/package-root.js';
 import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/runner/test-order.js';
 import { runTestFiles, type TestTotals } from './support/runner/test-process.js';
 import { startObjectServerOfRun } from './support/storage/object-server.js';
-
-/**
- * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object
- * server. The files that took longest in the last run start first. Each process that ends says what it ran and how much is left. The last line
- * has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
- * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk. `--quick` runs what
- * a minute has room for, on SQLite alone and without a browser, those of changed subjects first.
- */
 
 /** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
 const PROCESSES = Math.min(availableParallelism() + 2, 5);

@@ -1,3 +1,5 @@
+/** Takes screenshots of every page of the site, in every width and colour scheme. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** The process that runs test files. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +10,7 @@ import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
 import { runTestFiles } from './support/runner/test-process.js';
 
-describe('a process of the tests', () => {
+describe('test process', () => {
   let folder: string;
 
   before(async () => {
@@ -23,7 +25,7 @@ describe('a process of the tests', () => {
     return runTestFiles(files, order);
   }
 
-  it('counts what passed, failed and was left out, and says why', async () => {
+  it('counts passed, failed and skipped tests, with reasons', async () => {
     const { output, seconds, ...totals } = await run([
       `describe('tugs', () => { it('pull', () => {}); it('sink', () => { throw new Error('leak'); }); it('fly'); });`,
       `describe('docks', () => { before(() => { throw new Error('shut'); }); it('open', () => {}); });`,
@@ -35,7 +37,7 @@ describe('a process of the tests', () => {
     expect(output).to.contain('Error: leak').and.to.contain('Error: shut');
   });
 
-  it('runs files, suites and tests from the last to the first where it is told to', async () => {
+  it('runs files, suites and tests from the last to the first if requested', async () => {
     const suites = ['a', 'b'].map((name) => {
       const test = (title: string) => `it('${name} ${title}', () => console.log('ran ${name} ${title}'));`;
       return `describe('${name}', () => { ${test('1')} ${test('2')} describe('in it', () => { ${test('3')} }); });`;
@@ -60,7 +62,7 @@ describe('a process of the tests', () => {
     ['ends before its tests do', 'process.exit(0)'],
     ['cannot be loaded', `it('is never run', () => {}); } + throw`],
   ] as const) {
-    it(`has failed where it ${death}, and names its files`, async () => {
+    it(`fails if it ${death}, and names its files`, async () => {
       const { passed, failures } = await run([`it('passes', () => {});`, `it('dies', () => { ${code}; });`]);
       expect([passed, failures.length]).to.deep.equal([0, 1]);
       expect(failures[0]).to.match(/^a process of the tests ended with (SIGKILL|0|1): .*0\.test\.js .*1\.test\.js$/);
@@ -68,8 +70,8 @@ describe('a process of the tests', () => {
   }
 });
 
-describe('a process that starts others', () => {
-  it('ends them however many signals it is sent', async () => {
+describe('test process that starts others', () => {
+  it('ends them on any number of signals', async () => {
     const support = pathToFileURL(path.join(packageRoot, 'dist', 'test', 'support', 'processes', 'command-line.js'));
     // The second signal comes while the handlers of "exit" are at work, which take their time here.
     const program = `

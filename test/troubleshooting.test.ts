@@ -1,3 +1,5 @@
+/** The troubleshooting page against the code's messages. */
+
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

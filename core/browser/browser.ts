@@ -6,9 +6,9 @@
  * memory limit is not used again. Nothing starts before the first visit.
  */
 
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Browser, BrowserCall, Logger } from '../contracts/index.js';
-import { type AddressGuard, readProxyUrl } from '../net/index.js';
+import { type AddressGuard, type EgressProxy, readProxyUrl } from '../net/index.js';
 import { leaveScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import { browserFailure } from './browser-connection.js';
@@ -47,12 +47,6 @@ export interface BrowserClients {
   scoped(options: ScopeOptions): Browser;
 }
 
-/** One browser per running visit, all behind one guarded proxy. */
-export interface BrowserService extends BrowserClients {
-  /** Ends every process and visit. Idempotent. */
-  close(): Promise<void>;
-}
-
 const MAX_PAGES = 2;
 const MAX_WAITING = 16;
 const RETRY_SECONDS = 10;
@@ -65,35 +59,69 @@ const MAX_VISIT_CONNECTIONS = 64;
 const MAX_MEMORY_BYTES = 1536 * 1024 * 1024;
 const LOCALE = 'en-US';
 
-/**
- * Creates the service. Nothing is loaded, opened or started before the first visit.
- * @throws Error if `egressProxyUrl` is no http or https URL.
- */
-export function createBrowserService(options: BrowserServiceOptions): BrowserService {
-  const { executable, guard, egressProxyUrl, logger, maxMemoryBytes = MAX_MEMORY_BYTES } = options;
-  const egressProxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
-  const limit = pLimit(options.maxPages ?? MAX_PAGES);
-  const closing = new AbortController();
-  const supply = createBrowserSupply({
-    // It outlives the visit that it is started for.
-    start: () => leaveScope(start),
-    visitsPerBrowser: options.visitsPerBrowser ?? VISITS_PER_BROWSER,
-    idleMs: options.idleMs ?? IDLE_MS,
-  });
-  let exit: Promise<ForwardProxy> | undefined;
-  let launcher: Launcher | undefined;
+/** One browser per running visit, all behind one guarded proxy. Nothing starts before the first visit. */
+export class BrowserService implements BrowserClients {
+  readonly available = true;
+  readonly #options: BrowserServiceOptions;
+  readonly #egressProxy: EgressProxy | undefined;
+  readonly #limit: LimitFunction;
+  readonly #closing = new AbortController();
+  readonly #supply: BrowserSupply;
+  #exit: Promise<ForwardProxy> | undefined;
+  #launcher: Launcher | undefined;
 
-  function openExit(): Promise<ForwardProxy> {
-    exit ??= removeLeftProfiles().then(() => startForwardProxy({ guard, egressProxy }));
-    return exit;
+  /** @throws Error if `egressProxyUrl` is no http or https URL. */
+  constructor(options: BrowserServiceOptions) {
+    const { egressProxyUrl, maxPages = MAX_PAGES, visitsPerBrowser = VISITS_PER_BROWSER, idleMs = IDLE_MS } = options;
+    this.#options = options;
+    this.#egressProxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
+    this.#limit = pLimit(maxPages);
+    // A browser outlives the visit that it is started for.
+    const start = () => leaveScope(() => this.#start());
+    this.#supply = new BrowserSupply({ start, visitsPerBrowser, idleMs });
   }
 
-  async function start(): Promise<RunningBrowser> {
+  scoped(limits: ScopeOptions): Browser {
+    return { available: true, run: (call) => this.#run(call, limits) };
+  }
+
+  /** Ends every process and visit. Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
+    await this.#supply.close();
+    await (await this.#exit)?.close();
+  }
+
+  async #run<Result>(call: BrowserCall<Result>, limits: ScopeOptions): Promise<Result> {
+    if (this.#limit.pendingCount >= MAX_WAITING) {
+      throw new GatewayError('queue_full', 'Too many visits wait for the browser.', {
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    }
+    const signals = [call.signal, limits.signal, this.#closing.signal];
+    const timeoutMs = Math.min(call.timeoutMs ?? limits.timeoutMs, limits.timeoutMs);
+    const run = (signal: AbortSignal) =>
+      this.#limit(async () => {
+        signal.throwIfAborted();
+        return this.#supply.use((browser) => this.#visit(browser, call, limits, signal));
+      });
+    const error = () => new GatewayError('upstream_timeout', 'The browser did not finish in time.');
+    return withDeadline(timeoutMs, run, { signals, error });
+  }
+
+  #openExit(): Promise<ForwardProxy> {
+    const { guard } = this.#options;
+    this.#exit ??= removeLeftProfiles().then(() => startForwardProxy({ guard, egressProxy: this.#egressProxy }));
+    return this.#exit;
+  }
+
+  async #start(): Promise<RunningBrowser> {
+    const { executable, logger } = this.#options;
     try {
-      const [{ port }, found] = await Promise.all([openExit(), executable()]);
-      closing.signal.throwIfAborted();
-      launcher ??= createLauncher({ behindEgressProxy: egressProxy !== undefined, logger });
-      return await launcher.launch(found, port);
+      const [{ port }, found] = await Promise.all([this.#openExit(), executable()]);
+      this.#closing.signal.throwIfAborted();
+      this.#launcher ??= createLauncher({ behindEgressProxy: this.#egressProxy !== undefined, logger });
+      return await this.#launcher.launch(found, port);
     } catch (error) {
       if (isGatewayError(error)) throw error;
       logger.error('the browser did not start', { error });
@@ -101,14 +129,15 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     }
   }
 
-  async function visit<Result>(
+  async #visit<Result>(
     browser: RunningBrowser,
     { visit, locale = LOCALE }: BrowserCall<Result>,
     { trustedOrigins }: ScopeOptions,
     signal: AbortSignal,
   ): Promise<Result> {
     signal.throwIfAborted();
-    const { port, issue } = await openExit();
+    const { guard, logger, maxMemoryBytes = MAX_MEMORY_BYTES } = this.#options;
+    const { port, issue } = await this.#openExit();
     const pass = issue({ trustedOrigins, maxBytes: MAX_VISIT_BYTES, maxConnections: MAX_VISIT_CONNECTIONS });
     const { username, password } = pass;
     const spent = pass.spent.then(() => {
@@ -116,22 +145,7 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     });
     // Observed during the visit.
     spent.catch(() => {});
-    let exceed = (_error: GatewayError) => {};
-    const exceeded = new Promise<never>((_resolve, reject) => {
-      exceed = reject;
-    });
-    exceeded.catch(() => {});
-    const memory = watchMemory({
-      leader: browser.pid,
-      maxBytes: maxMemoryBytes,
-      onExceeded(bytes) {
-        exceed(new GatewayError('upstream_error', 'The page uses too much memory.'));
-        void browser.kill();
-        logger.warn('a browser was ended: its page used more memory than BROWSER_MEMORY_MB', {
-          bytes,
-        });
-      },
-    });
+    const { memory, exceeded } = this.#watch(browser, maxMemoryBytes);
     const opening = browser.openPage({
       exit: { ...exitOf(port), username, password },
       locale,
@@ -155,54 +169,30 @@ export function createBrowserService(options: BrowserServiceOptions): BrowserSer
     }
   }
 
-  return {
-    available: true,
-    scoped: (limits) => ({
-      available: true,
-      async run(call) {
-        if (limit.pendingCount >= MAX_WAITING) {
-          throw new GatewayError('queue_full', 'Too many visits wait for the browser.', {
-            retryAfterSeconds: RETRY_SECONDS,
-          });
-        }
-        const signals = [call.signal, limits.signal, closing.signal];
-        const timeoutMs = Math.min(call.timeoutMs ?? limits.timeoutMs, limits.timeoutMs);
-        const run = (signal: AbortSignal) =>
-          limit(async () => {
-            signal.throwIfAborted();
-            return supply.use((browser) => visit(browser, call, limits, signal));
-          });
-        const error = () => new GatewayError('upstream_timeout', 'The browser did not finish in time.');
-        return withDeadline(timeoutMs, run, { signals, error });
+  /** Kills the browser if it uses too much memory; `exceeded` rejects then. */
+  #watch(browser: RunningBrowser, maxBytes: number) {
+    const { promise: exceeded, reject } = Promise.withResolvers<never>();
+    exceeded.catch(() => {});
+    const memory = watchMemory({
+      leader: browser.pid,
+      maxBytes,
+      onExceeded: (bytes) => {
+        reject(new GatewayError('upstream_error', 'The page uses too much memory.'));
+        void browser.kill();
+        const message = 'a browser was ended: its page used more memory than BROWSER_MEMORY_MB';
+        this.#options.logger.warn(message, { bytes });
       },
-    }),
-    async close() {
-      closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
-      await supply.close();
-      await (await exit)?.close();
-    },
-  };
+    });
+    return { memory, exceeded };
+  }
 }
 
-export interface BrowserSupplyOptions {
+interface BrowserSupplyOptions {
   start(): Promise<RunningBrowser>;
   /** A browser is replaced after so many visits, which ends its memory leaks. */
   visitsPerBrowser: number;
   /** Milliseconds after which an unused browser is ended. */
   idleMs: number;
-}
-
-/**
- * A pool of browsers, started on demand and ended when unused. Each visit has its own browser, so that one that
- * crashes, hangs or uses too much memory is ended without affecting others.
- */
-export interface BrowserSupply {
-  /**
-   * Lends a browser: an idle one, otherwise a new one. One that ended, or has served its maximum, is not lent again.
-   */
-  use<Result>(work: (browser: RunningBrowser) => Promise<Result>): Promise<Result>;
-  /** Kills every browser at once. */
-  close(): Promise<void>;
 }
 
 interface Tenure {
@@ -214,17 +204,44 @@ interface Tenure {
   timer?: NodeJS.Timeout;
 }
 
-export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: BrowserSupplyOptions): BrowserSupply {
-  const tenures = new Set<Tenure>();
-  const idle: Tenure[] = [];
+/**
+ * A pool of browsers, started on demand and ended when unused. Each visit has its own browser, so that one that
+ * crashes, hangs or uses too much memory is ended without affecting others.
+ */
+class BrowserSupply {
+  readonly #options: BrowserSupplyOptions;
+  readonly #tenures = new Set<Tenure>();
+  readonly #idle: Tenure[] = [];
 
-  function begin(): Tenure {
-    const tenure: Tenure = { browser: start(), visits: 0 };
-    tenures.add(tenure);
+  constructor(options: BrowserSupplyOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Lends a browser: an idle one, otherwise a new one. One that ended, or has served its maximum, is not lent again.
+   */
+  async use<Result>(work: (browser: RunningBrowser) => Promise<Result>): Promise<Result> {
+    const tenure = this.#takeIdle() ?? this.#begin();
+    tenure.visits++;
+    try {
+      return await work(await tenure.browser);
+    } finally {
+      this.#release(tenure);
+    }
+  }
+
+  /** Kills every browser at once. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#tenures].map((tenure) => this.#end(tenure)));
+  }
+
+  #begin(): Tenure {
+    const tenure: Tenure = { browser: this.#options.start(), visits: 0 };
+    this.#tenures.add(tenure);
     const forget = () => {
       clearTimeout(tenure.timer);
-      tenures.delete(tenure);
-      removeIdle(tenure);
+      this.#tenures.delete(tenure);
+      this.#removeIdle(tenure);
     };
     tenure.browser
       .then((browser) => {
@@ -236,49 +253,34 @@ export function createBrowserSupply({ start, visitsPerBrowser, idleMs }: Browser
   }
 
   /** The one that was used last, so that the others can end. */
-  function takeIdle(): Tenure | undefined {
-    for (let tenure = idle.pop(); tenure; tenure = idle.pop()) {
+  #takeIdle(): Tenure | undefined {
+    for (let tenure = this.#idle.pop(); tenure; tenure = this.#idle.pop()) {
       clearTimeout(tenure.timer);
       if (tenure.running?.alive) return tenure;
     }
     return undefined;
   }
 
-  function removeIdle(tenure: Tenure): void {
-    const index = idle.indexOf(tenure);
-    if (index !== -1) idle.splice(index, 1);
+  #removeIdle(tenure: Tenure): void {
+    const index = this.#idle.indexOf(tenure);
+    if (index !== -1) this.#idle.splice(index, 1);
   }
 
-  function release(tenure: Tenure): void {
-    if (!tenure.running?.alive || tenure.visits >= visitsPerBrowser) {
-      end(tenure);
+  #release(tenure: Tenure): void {
+    if (!tenure.running?.alive || tenure.visits >= this.#options.visitsPerBrowser) {
+      void this.#end(tenure);
       return;
     }
-    idle.push(tenure);
-    tenure.timer = setTimeout(() => end(tenure), idleMs).unref();
+    this.#idle.push(tenure);
+    tenure.timer = setTimeout(() => this.#end(tenure), this.#options.idleMs).unref();
   }
 
-  function end(tenure: Tenure): Promise<void> {
-    removeIdle(tenure);
+  #end(tenure: Tenure): Promise<void> {
+    this.#removeIdle(tenure);
     // One that did not start has nothing to end.
     return tenure.browser.then(
       (browser) => browser.kill(),
       () => {},
     );
   }
-
-  return {
-    async use(work) {
-      const tenure = takeIdle() ?? begin();
-      tenure.visits++;
-      try {
-        return await work(await tenure.browser);
-      } finally {
-        release(tenure);
-      }
-    },
-    async close() {
-      await Promise.all([...tenures].map(end));
-    },
-  };
 }

@@ -15,9 +15,8 @@ import type { AudioSource, Clock, HttpClient, HttpStream, Storage } from '../con
 import {
   type Container,
   type ConversionReport,
-  createGrowingFile,
   type Ffmpeg,
-  type GrowingFile,
+  GrowingFile,
   MP3_BYTES_PER_SECOND,
   type ScratchFolders,
   SNIFF_BYTES,
@@ -65,7 +64,7 @@ export async function makeAudio(work: AudioWork): Promise<number> {
   try {
     const input = path.join(folder.path, 'source');
     const container = await spool(input, work);
-    const growing = await createGrowingFile(path.join(folder.path, 'sound.mp3'));
+    const growing = await GrowingFile.create(path.join(folder.path, 'sound.mp3'));
     try {
       // It is streamed to the storage while it grows, and appears there when it is complete.
       const stored = store(growing, work);

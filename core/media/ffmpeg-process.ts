@@ -9,7 +9,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, mkdtemp, open, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { GatewayError, isSystemError, unlessAborted } from '../runtime/index.js';
@@ -223,123 +223,130 @@ function ifMissing<Value>(instead: Value): (error: unknown) => Value {
   };
 }
 
+const CHUNK_BYTES = 64 * 1024;
+
 /** A file that is read while it is still being written: each reader has its own pace and blocks no other. */
-export interface GrowingFile {
+export class GrowingFile {
+  readonly #handle: FileHandle;
+  #size = 0;
+  #state: 'growing' | 'whole' | { failed: unknown } = 'growing';
+  /** The writer, and readers. */
+  #users = 1;
+  #newest: { start: number; chunk: Uint8Array } | undefined;
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  /** @throws Error if the file exists, or cannot be created. */
+  static async create(path: string): Promise<GrowingFile> {
+    return new GrowingFile(await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600));
+  }
+
   /** Bytes so far. */
-  readonly size: number;
+  get size(): number {
+    return this.#size;
+  }
+
   /** True once writing has ended, successfully or not. */
-  readonly ended: boolean;
+  get ended(): boolean {
+    return this.#state !== 'growing';
+  }
+
   /** Readers that have read everything so far receive the chunk directly. */
-  append(chunk: Uint8Array): Promise<void>;
+  async append(chunk: Uint8Array): Promise<void> {
+    for (let offset = 0; offset < chunk.byteLength; ) {
+      const length = chunk.byteLength - offset;
+      const { bytesWritten } = await this.#handle.write(chunk, offset, length, this.#size + offset);
+      offset += bytesWritten;
+    }
+    this.#newest = { start: this.#size, chunk };
+    this.#size += chunk.byteLength;
+    this.#wake();
+  }
+
   /** The file is complete: readers end at its end. */
-  finish(): void;
+  finish(): void {
+    this.#state = 'whole';
+    this.#wake();
+  }
+
   /** The file stays incomplete: readers get its bytes, and then this error. */
-  fail(error: unknown): void;
+  fail(error: unknown): void {
+    this.#state = { failed: error };
+    this.#wake();
+  }
+
   /**
    * Streams from the first byte to the last, waiting for bytes that are not written yet. Must be read once, to its end
    * or until `return` is called; until then the file stays open. Undefined once it is closed.
    */
-  follow(): AsyncIterable<Uint8Array> | undefined;
+  follow(): AsyncIterable<Uint8Array> | undefined {
+    if (this.#users === 0) return undefined;
+    this.#users += 1;
+    const chunks = this.#read();
+    let here = true;
+    const depart = async () => {
+      if (!here) return;
+      here = false;
+      await this.release();
+    };
+    return {
+      [Symbol.asyncIterator]: () => ({
+        async next() {
+          try {
+            const result = await chunks.next();
+            if (result.done) await depart();
+            return result;
+          } catch (error) {
+            await depart();
+            throw error;
+          }
+        },
+        async return() {
+          // A generator that waits, or was never started, would not notice.
+          await depart();
+          return { done: true, value: undefined };
+        },
+      }),
+    };
+  }
+
   /** The writer no longer needs it; it is closed when the last reader has ended. */
-  release(): Promise<void>;
-}
-
-const CHUNK_BYTES = 64 * 1024;
-
-/** @throws Error if the file exists, or cannot be created. */
-export async function createGrowingFile(path: string): Promise<GrowingFile> {
-  const handle = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
-  let size = 0;
-  let state: 'growing' | 'whole' | { failed: unknown } = 'growing';
-  let users = 1;
-  let newest: { start: number; chunk: Uint8Array } | undefined;
-  let changed = Promise.withResolvers<void>();
-
-  function wake(): void {
-    changed.resolve();
-    changed = Promise.withResolvers();
+  async release(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users === 0) await this.#handle.close();
   }
 
-  async function leave(): Promise<void> {
-    users -= 1;
-    if (users === 0) await handle.close();
+  #wake(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 
-  async function* read(): AsyncGenerator<Uint8Array> {
+  async *#read(): AsyncGenerator<Uint8Array> {
     for (let position = 0; ; ) {
-      const news = changed.promise;
-      while (position < size) {
-        if (newest?.start === position) {
-          position += newest.chunk.byteLength;
-          yield newest.chunk;
-          continue;
-        }
-        const length = Math.min(CHUNK_BYTES, (newest && newest.start > position ? newest.start : size) - position);
-        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, position);
-        if (bytesRead === 0) throw new Error('a file being written became shorter');
-        position += bytesRead;
-        yield buffer.subarray(0, bytesRead);
+      const news = this.#changed.promise;
+      while (position < this.#size) {
+        const chunk = await this.#chunkAt(position);
+        position += chunk.byteLength;
+        yield chunk;
       }
+      const state = this.#state;
       if (typeof state === 'object') throw state.failed;
-      if (state === 'whole' && position === size) return;
+      if (state === 'whole' && position === this.#size) return;
       if (state === 'growing') await news;
     }
   }
 
-  return {
-    get size() {
-      return size;
-    },
-    get ended() {
-      return state !== 'growing';
-    },
-    async append(chunk) {
-      for (let offset = 0; offset < chunk.byteLength; ) {
-        const { bytesWritten } = await handle.write(chunk, offset, chunk.byteLength - offset, size + offset);
-        offset += bytesWritten;
-      }
-      newest = { start: size, chunk };
-      size += chunk.byteLength;
-      wake();
-    },
-    finish() {
-      state = 'whole';
-      wake();
-    },
-    fail(error) {
-      state = { failed: error };
-      wake();
-    },
-    follow() {
-      if (users === 0) return undefined;
-      users += 1;
-      const chunks = read();
-      let here = true;
-      const depart = async () => {
-        if (!here) return;
-        here = false;
-        await leave();
-      };
-      return {
-        [Symbol.asyncIterator]: () => ({
-          async next() {
-            try {
-              const result = await chunks.next();
-              if (result.done) await depart();
-              return result;
-            } catch (error) {
-              await depart();
-              throw error;
-            }
-          },
-          async return() {
-            // A generator that waits, or was never started, would not notice.
-            await depart();
-            return { done: true, value: undefined };
-          },
-        }),
-      };
-    },
-    release: leave,
-  };
+  /** The newest chunk from memory, earlier bytes from the disk. */
+  async #chunkAt(position: number): Promise<Uint8Array> {
+    const newest = this.#newest;
+    if (newest?.start === position) return newest.chunk;
+    const end = newest && newest.start > position ? newest.start : this.#size;
+    const length = Math.min(CHUNK_BYTES, end - position);
+    const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(length), 0, length, position);
+    if (bytesRead === 0) throw new Error('a file being written became shorter');
+    return buffer.subarray(0, bytesRead);
+  }
 }

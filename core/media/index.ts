@@ -14,9 +14,8 @@ export { type Container, SNIFF_BYTES, sniffContainer } from './containers.js';
 export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND, type Probe } from './ffmpeg.js';
 export {
   type ConversionReport,
-  createGrowingFile,
   createScratchFolders,
-  type GrowingFile,
+  GrowingFile,
   type ScratchFolders,
 } from './ffmpeg-process.js';
 export {

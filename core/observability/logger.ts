@@ -80,96 +80,106 @@ const CLOSE_MS = 2000;
  */
 export function createLogger({ level, secrets = [], format = 'json', destination = 2 }: LoggerOptions): RootLogger {
   if (level === 'silent') return { ...silentLogger, child: () => silentLogger, close: async () => {} };
-  const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
-  const descriptor = typeof destination === 'string' ? openSync(destination, 'a') : destination;
-  const sink = pino.destination({ dest: descriptor, sync: false, maxWrite: MAX_WRITTEN });
-  let readerGone = false;
-  // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
-  sink.on('error', (error: NodeJS.ErrnoException) => {
-    readerGone ||= error.code === 'EPIPE';
-  });
+  const lines = new LineWriter(destination);
   const min = RANKS[level];
   const redact = createRedaction(secrets);
-  let closing: Promise<void> | undefined;
-
-  /** Hand-written: a general serializer takes several times as long, which is noticeable per request. */
-  function compose(at: Level, message: string, fields: LogFields): string {
-    let line = `{"level":"${at}","time":"${isoTime()}"`;
-    for (const [name, type] of FIELD_LIST) {
-      const value = fields[name];
-      if (typeof value !== type) continue;
-      line += `,"${name}":${typeof value === 'string' ? quote(redact(value).slice(0, MAX_TEXT)) : JSON.stringify(value)}`;
-    }
-    if (fields.error !== undefined) line += `,"error":${JSON.stringify(describeError(fields.error, redact))}`;
-    return `${line},"message":${quote(redact(message))}}\n`;
-  }
-
-  /** For a person at a terminal: local time, level, message, and the fields without their quotes. */
-  function composeText(at: Level, message: string, fields: LogFields): string {
-    const values = FIELD_LIST.flatMap(([name, type]) => {
-      const value = fields[name];
-      return typeof value === type ? [`${name}=${redact(String(value)).slice(0, MAX_TEXT)}`] : [];
-    });
-    const error = fields.error === undefined ? undefined : describeError(fields.error, redact);
-    const words = [redact(message), ...values, ...(error ? [`${error.name}: ${error.message}`] : [])];
-    return `${new Date().toTimeString().slice(0, 8)} ${at.padEnd(5)} ${words.join(' ')}\n`;
-  }
-
-  const composed = format === 'text' ? composeText : compose;
+  const compose = format === 'text' ? composeText : composeJson;
 
   function loggerWith(bound: LogFields | undefined): Logger {
     const write = (at: Level) => {
       if (RANKS[at] < min) return () => {};
       return (message: string, fields?: LogFields) => {
-        if (closing) return;
+        if (lines.isClosing) return;
         const scope = currentScope();
         const known = scope || bound ? { ...(scope && fieldsOf(scope)), ...bound, ...fields } : fields;
-        add(composed(at, message, known ?? {}));
+        lines.add(compose(at, message, known ?? {}, redact));
       };
     };
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   }
 
-  // Collected here: the sink would measure all pending lines again for each line.
-  let waiting = '';
-  let timer: NodeJS.Timeout | undefined;
+  return { ...loggerWith(undefined), child: loggerWith, close: () => lines.close() };
+}
 
-  function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    const lines = waiting;
-    waiting = '';
-    if (lines !== '') sink.write(lines);
+type Redact = (text: string) => string;
+
+/** Hand-written: a general serializer takes several times as long, which is noticeable per request. */
+function composeJson(at: Level, message: string, fields: LogFields, redact: Redact): string {
+  let line = `{"level":"${at}","time":"${isoTime()}"`;
+  for (const [name, type] of FIELD_LIST) {
+    const value = fields[name];
+    if (typeof value !== type) continue;
+    line += `,"${name}":${typeof value === 'string' ? quote(redact(value).slice(0, MAX_TEXT)) : JSON.stringify(value)}`;
+  }
+  if (fields.error !== undefined) line += `,"error":${JSON.stringify(describeError(fields.error, redact))}`;
+  return `${line},"message":${quote(redact(message))}}\n`;
+}
+
+/** For a person at a terminal: local time, level, message, and the fields without their quotes. */
+function composeText(at: Level, message: string, fields: LogFields, redact: Redact): string {
+  const values = FIELD_LIST.flatMap(([name, type]) => {
+    const value = fields[name];
+    return typeof value === type ? [`${name}=${redact(String(value)).slice(0, MAX_TEXT)}`] : [];
+  });
+  const error = fields.error === undefined ? undefined : describeError(fields.error, redact);
+  const words = [redact(message), ...values, ...(error ? [`${error.name}: ${error.message}`] : [])];
+  return `${new Date().toTimeString().slice(0, 8)} ${at.padEnd(5)} ${words.join(' ')}\n`;
+}
+
+/** Collects lines and writes them in batches: the sink would measure all pending lines again for each line. */
+class LineWriter {
+  readonly #sink: ReturnType<typeof import('pino').default.destination>;
+  #readerGone = false;
+  #waiting = '';
+  #timer: NodeJS.Timeout | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(destination: number | string) {
+    const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
+    const dest = typeof destination === 'string' ? openSync(destination, 'a') : destination;
+    this.#sink = pino.destination({ dest, sync: false, maxWrite: MAX_WRITTEN });
+    // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
+    this.#sink.on('error', (error: NodeJS.ErrnoException) => {
+      this.#readerGone ||= error.code === 'EPIPE';
+    });
   }
 
-  function add(line: string): void {
-    waiting += line;
-    if (waiting.length >= BATCH_LENGTH) flush();
-    else timer ??= setTimeout(flush, BATCH_MS).unref();
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
   }
 
-  async function end(): Promise<void> {
-    flush();
+  add(line: string): void {
+    this.#waiting += line;
+    if (this.#waiting.length >= BATCH_LENGTH) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS).unref();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const lines = this.#waiting;
+    this.#waiting = '';
+    if (lines !== '') this.#sink.write(lines);
+  }
+
+  async #end(): Promise<void> {
+    this.#flush();
     // pino has then closed the sink, and would never report anything again.
-    if (readerGone) return;
+    if (this.#readerGone) return;
     const closeSink = () => {
-      const closed = once(sink, 'close');
-      sink.end();
+      const closed = once(this.#sink, 'close');
+      this.#sink.end();
       return closed;
     };
     const isWritten = await endsWithin(CLOSE_MS, closeSink).catch(() => false);
     // Pending lines are dropped at closing. Otherwise the sink would retry at exit, and on a full disk without end.
-    if (!isWritten) sink.destroy();
+    if (!isWritten) this.#sink.destroy();
   }
-
-  return {
-    ...loggerWith(undefined),
-    child: loggerWith,
-    close() {
-      closing ??= end();
-      return closing;
-    },
-  };
 }
 
 function fieldsOf({ requestId, jobId, entry, span }: WorkScope): LogFields {
@@ -219,7 +229,7 @@ export interface DescribedError {
  * Name, message, code and the top of the stack; for the causes the same without their stacks. Never another property,
  * since body parsers store bodies there and HTTP clients headers.
  */
-export function describeError(error: unknown, redact: (text: string) => string): DescribedError {
+export function describeError(error: unknown, redact: Redact): DescribedError {
   const described = describe(error, redact);
   if (!(error instanceof Error)) return described;
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
@@ -233,7 +243,7 @@ export function describeError(error: unknown, redact: (text: string) => string):
   return described;
 }
 
-function describe(error: unknown, redact: (text: string) => string): DescribedError {
+function describe(error: unknown, redact: Redact): DescribedError {
   if (!(error instanceof Error)) {
     return { name: typeof error, message: typeof error === 'string' ? shorten(redact(error)) : 'no error was thrown' };
   }

@@ -47,30 +47,11 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
   // A file that cannot be removed now is tried again in an hour; reading checks the expiry itself.
   const timer = setInterval(() => sweep().catch(() => undefined), SWEEP_MS).unref();
 
-  async function openStored(name: string): Promise<FileHandle | undefined> {
-    try {
-      return await open(pathOf(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    } catch (error) {
-      if (isSystemError(error, 'ENOENT')) return undefined;
-      if (isSystemError(error, 'EACCES', 'EPERM', 'ELOOP')) throw damagedFile(`${name} may not be read.`, error);
-      throw diskFailure(error);
-    }
-  }
-
-  async function check(name: string, handle: FileHandle): Promise<FileStat> {
-    return toStat(
-      name,
-      await checks.check(name, handle).catch((error) => {
-        throw diskFailure(error);
-      }),
-    );
-  }
-
   async function describe(name: string): Promise<FileStat | undefined> {
-    const handle = await openStored(name);
+    const handle = await openStored(folder, name);
     if (!handle) return undefined;
     try {
-      const found = await check(name, handle);
+      const found = await checkFile(checks, name, handle);
       return found.expiresAt && found.expiresAt.getTime() <= clock.now() ? undefined : found;
     } finally {
       await handle.close();
@@ -78,10 +59,10 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
   }
 
   async function* contentOf(found: FileStat, range: ByteRange): AsyncGenerator<Uint8Array> {
-    const handle = await openStored(found.name);
+    const handle = await openStored(folder, found.name);
     if (!handle) throw new GatewayError('file_not_found', 'The file no longer exists.');
     try {
-      if ((await check(found.name, handle)).etag !== found.etag)
+      if ((await checkFile(checks, found.name, handle)).etag !== found.etag)
         throw new GatewayError('file_not_found', 'The file was replaced.');
       yield* readRange(found.name, handle, range);
     } finally {
@@ -91,23 +72,7 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
 
   return {
     async write(file) {
-      const target = pathOf(folder, file.name);
-      if (!CONTENT_TYPE.test(file.contentType)) {
-        throw new GatewayError('invalid_value', 'That is not a media type.', { param: 'contentType' });
-      }
-      const incoming = path.join(folder, `${INCOMING}${randomUUID()}`);
-      let handle: FileHandle | undefined;
-      try {
-        handle = await open(incoming, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-        await writeWhole(handle, file, clock.now());
-        await rename(incoming, target);
-        await checks.written(file.name, handle);
-      } catch (error) {
-        // Both are best effort: the sweep at the next start removes what remains.
-        await handle?.close().catch(() => undefined);
-        await unlink(incoming).catch(() => undefined);
-        throw diskFailure(error);
-      }
+      const handle = await writeInto(folder, file, clock.now(), checks);
       // A rename survives a power cut only when the folder has been synced as well.
       await Promise.all([names.sync(), handle.close()]).catch((error: unknown) => {
         throw diskFailure(error);
@@ -144,6 +109,46 @@ export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskF
       return names.close();
     },
   };
+}
+
+async function openStored(folder: string, name: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(pathOf(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return undefined;
+    if (isSystemError(error, 'EACCES', 'EPERM', 'ELOOP')) throw damagedFile(`${name} may not be read.`, error);
+    throw diskFailure(error);
+  }
+}
+
+async function checkFile(checks: FileChecks, name: string, handle: FileHandle): Promise<FileStat> {
+  try {
+    return toStat(name, await checks.check(name, handle));
+  } catch (error) {
+    throw diskFailure(error);
+  }
+}
+
+/** Writes the file under a temporary name, and then renames it. The caller closes it. */
+async function writeInto(folder: string, file: StoredFile, now: number, checks: FileChecks): Promise<FileHandle> {
+  const target = pathOf(folder, file.name);
+  if (!CONTENT_TYPE.test(file.contentType)) {
+    throw new GatewayError('invalid_value', 'That is not a media type.', { param: 'contentType' });
+  }
+  const incoming = path.join(folder, `${INCOMING}${randomUUID()}`);
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(incoming, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+    await writeWhole(handle, file, now);
+    await rename(incoming, target);
+    await checks.written(file.name, handle);
+    return handle;
+  } catch (error) {
+    // Both are best effort: the sweep at the next start removes what remains.
+    await handle?.close().catch(() => undefined);
+    await unlink(incoming).catch(() => undefined);
+    throw diskFailure(error);
+  }
 }
 
 async function writeWhole(

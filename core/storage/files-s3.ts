@@ -54,7 +54,7 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   const address = readFilesUrl(options.url);
   const store = createObjectStore({ address, clock, signal });
   const local = await openDiskFiles(options.folder, clock);
-  const uploads = createUploads({ local, store, clock, logger, timeoutMs, signal });
+  const uploads = new Uploads({ local, store, clock, logger, timeoutMs, signal });
   const background = repeat();
   let asked: { at: number; answer: Promise<void> } | undefined;
 
@@ -81,39 +81,6 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   const unlessOver = <File extends FileStat>(file: File | undefined): File | undefined =>
     file?.expiresAt && file.expiresAt.getTime() <= clock.now() ? undefined : file;
 
-  /** A file that is damaged on the disk may be intact in the store; otherwise the damage is reported. */
-  function wholeOf<File>(damage: Error | undefined, far: File | undefined): File | undefined {
-    if (!far && damage) throw damage;
-    return far;
-  }
-
-  /** The upload may remove a file from the disk before its reader has opened it: then it is in the store. */
-  async function* follow(onDisk: StoredBody, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
-    let begun = false;
-    try {
-      for await (const chunk of onDisk.body) {
-        begun = true;
-        yield chunk;
-      }
-    } catch (error) {
-      const isGone = isGatewayError(error) && error.code === 'file_not_found';
-      if (begun || !isGone) throw error;
-      const far = await store.read(onDisk.name, range);
-      if (far?.etag !== onDisk.etag) throw error;
-      yield* far.body;
-    }
-  }
-
-  /** Logged here: the answer has begun, so it cannot be reported otherwise. */
-  async function* warning(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    try {
-      yield* body;
-    } catch (error) {
-      if (isDamagedFile(error)) logger.warn('a stored file is damaged', { error });
-      throw error;
-    }
-  }
-
   return {
     async write(file) {
       await uploads.alone(file.name, () => local.write(file));
@@ -122,9 +89,9 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
     },
     async read(name, range) {
       const onDisk = await local.read(name, range).catch(damageOf);
-      if (onDisk && !(onDisk instanceof Error)) return { ...onDisk, body: follow(onDisk, range) };
+      if (onDisk && !(onDisk instanceof Error)) return { ...onDisk, body: readMoving(store, onDisk, range) };
       const far = wholeOf(onDisk, unlessOver(await store.read(name, range)));
-      return far && { ...far, body: warning(far.body) };
+      return far && { ...far, body: warnOfDamage(far.body, logger) };
     },
     async stat(name) {
       const onDisk = await local.stat(name).catch(damageOf);
@@ -156,6 +123,43 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   };
 }
 
+/** A file that is damaged on the disk may be intact in the store; otherwise the damage is reported. */
+function wholeOf<File>(damage: Error | undefined, far: File | undefined): File | undefined {
+  if (!far && damage) throw damage;
+  return far;
+}
+
+/** The upload may remove a file from the disk before its reader has opened it: then it is in the store. */
+async function* readMoving(
+  store: ObjectStore,
+  onDisk: StoredBody,
+  range: ByteRange | undefined,
+): AsyncGenerator<Uint8Array> {
+  let begun = false;
+  try {
+    for await (const chunk of onDisk.body) {
+      begun = true;
+      yield chunk;
+    }
+  } catch (error) {
+    const isGone = isGatewayError(error) && error.code === 'file_not_found';
+    if (begun || !isGone) throw error;
+    const far = await store.read(onDisk.name, range);
+    if (far?.etag !== onDisk.etag) throw error;
+    yield* far.body;
+  }
+}
+
+/** Logged here: the answer has begun, so it cannot be reported otherwise. */
+async function* warnOfDamage(body: AsyncIterable<Uint8Array>, logger: Logger): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (isDamagedFile(error)) logger.warn('a stored file is damaged', { error });
+    throw error;
+  }
+}
+
 function damageOf(error: Error): Error {
   if (isDamagedFile(error)) return error;
   throw error;
@@ -179,53 +183,105 @@ export interface UploadsOptions {
   signal: AbortSignal;
 }
 
-/** Uploads files from the disk to the store. The files on the disk are the queue: there is no other list. */
-export interface Uploads {
-  /** Uploads a file that was just written. Resolves when it is in the store, or is left for later; never rejects. */
-  offer(name: string): Promise<void>;
-  /** Resolves when no upload of this file is running. */
-  settled(name: string): Promise<void>;
-  /** Tries every file that is still on the disk. */
-  poll(): Promise<void>;
-  /** Runs `work` with exclusive access to the file on this disk. */
-  alone<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
-  /** Resolves when no upload is running. */
-  idle(): Promise<void>;
-}
-
 interface Upload {
   /** The file has been written again since the upload began. */
   again: boolean;
   done: Promise<void>;
 }
 
-export function createUploads({ local, store, clock, logger, timeoutMs, signal }: UploadsOptions): Uploads {
-  const limit = pLimit(PARALLEL);
-  const underWay = new Map<string, Upload>();
-  const queues = new Map<string, Promise<unknown>>();
-  const failedBefore = new Set<string>();
+/** Uploads files from the disk to the store. The files on the disk are the queue: there is no other list. */
+export class Uploads {
+  readonly #options: UploadsOptions;
+  readonly #limit = pLimit(PARALLEL);
+  readonly #underWay = new Map<string, Upload>();
+  readonly #queues = new Map<string, Promise<unknown>>();
+  readonly #failedBefore = new Set<string>();
   /** Writers do not wait for an unavailable store; the next poll detects its return. */
-  let isUnavailable = false;
+  #isUnavailable = false;
 
-  function setUnavailable(next: boolean, error?: unknown): void {
-    if (next && !isUnavailable)
-      logger.warn('the object store is unavailable; files stay on the disk until it is back', { error });
-    if (!next && isUnavailable) logger.info('the object store is back');
-    isUnavailable = next;
+  constructor(options: UploadsOptions) {
+    this.#options = options;
   }
 
-  function alone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const result = (queues.get(name) ?? Promise.resolve()).then(work);
+  /** Runs `work` with exclusive access to the file on this disk. */
+  alone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    const result = (this.#queues.get(name) ?? Promise.resolve()).then(work);
     const turn = result
       .catch(() => undefined)
       .finally(() => {
-        if (queues.get(name) === turn) queues.delete(name);
+        if (this.#queues.get(name) === turn) this.#queues.delete(name);
       });
-    queues.set(name, turn);
+    this.#queues.set(name, turn);
     return result;
   }
 
-  async function bring(name: string, upload: Upload): Promise<void> {
+  /** Uploads a file that was just written. Resolves when it is in the store, or is left for later; never rejects. */
+  async offer(name: string): Promise<void> {
+    const { clock, timeoutMs, signal } = this.#options;
+    if (this.#isUnavailable || signal.aborted || this.#limit.pendingCount >= MAX_WAITING) return;
+    const isInTime = await endsWithin(timeoutMs, () => this.#start(name).catch(() => undefined), { clock });
+    if (!isInTime)
+      this.#setUnavailable(true, new GatewayError('upstream_unavailable', 'The object store is too slow.'));
+  }
+
+  /** Resolves when no upload of this file is running. */
+  async settled(name: string): Promise<void> {
+    await this.#underWay.get(name)?.done.catch(() => undefined);
+  }
+
+  /** Tries every file that is still on the disk. */
+  async poll(): Promise<void> {
+    const { local, store, signal } = this.#options;
+    const names = await local.names();
+    if (!this.#isUnavailable && names.length === 0) return;
+    if (this.#isUnavailable) await store.ping();
+    // A file that the store refuses must not block others for ever.
+    const rest = [...names.filter((name) => !this.#failedBefore.has(name)), ...this.#failedBefore].values();
+    let failures = 0;
+    const work = async () => {
+      for (const name of rest) {
+        if (failures >= MAX_FAILURES || signal.aborted) return;
+        try {
+          await (this.#underWay.get(name)?.done ?? this.#start(name));
+          failures = 0;
+        } catch (error) {
+          if (isOfStore(error)) failures += 1;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, work));
+    if (failures === 0) this.#setUnavailable(false);
+  }
+
+  /** Resolves when no upload is running. */
+  async idle(): Promise<void> {
+    await Promise.allSettled([...this.#underWay.values()].map(({ done }) => done));
+  }
+
+  #start(name: string): Promise<void> {
+    const known = this.#underWay.get(name);
+    if (known) {
+      known.again = true;
+      return known.done;
+    }
+    const upload: Upload = { again: false, done: Promise.resolve() };
+    this.#underWay.set(name, upload);
+    upload.done = this.#limit(() => this.#bring(name, upload))
+      .then(
+        () => void this.#failedBefore.delete(name),
+        (error: unknown) => {
+          this.#noteFailure(name, error);
+          throw error;
+        },
+      )
+      .finally(() => this.#underWay.delete(name));
+    // Its rejection is handled by waiting callers, if any.
+    upload.done.catch(() => undefined);
+    return upload.done;
+  }
+
+  async #bring(name: string, upload: Upload): Promise<void> {
+    const { local, store } = this.#options;
     do {
       upload.again = false;
       const file = await local.stat(name);
@@ -238,78 +294,30 @@ export function createUploads({ local, store, clock, logger, timeoutMs, signal }
         if (upload.again) continue;
         throw error;
       }
-      setUnavailable(false);
-      await alone(name, async () => {
+      this.#setUnavailable(false);
+      await this.alone(name, async () => {
         const now = await local.stat(name);
         if (now && isSame(now, file)) await local.delete(name);
       });
     } while (upload.again);
   }
 
-  function start(name: string): Promise<void> {
-    const known = underWay.get(name);
-    if (known) {
-      known.again = true;
-      return known.done;
-    }
-    const upload: Upload = { again: false, done: Promise.resolve() };
-    underWay.set(name, upload);
-    upload.done = limit(() => bring(name, upload))
-      .then(
-        () => {
-          failedBefore.delete(name);
-        },
-        (error: unknown) => {
-          // A single file that is always refused says nothing about the store.
-          if (!signal.aborted && !failedBefore.has(name)) {
-            if (isOfStore(error)) setUnavailable(true, error);
-            logger.warn('a file could not be uploaded to the object store yet', { error });
-            failedBefore.add(name);
-          }
-          throw error;
-        },
-      )
-      .finally(() => underWay.delete(name));
-    // Its rejection is handled by waiting callers, if any.
-    upload.done.catch(() => undefined);
-    return upload.done;
+  /** A single file that is always refused says nothing about the store. */
+  #noteFailure(name: string, error: unknown): void {
+    const { logger, signal } = this.#options;
+    if (signal.aborted || this.#failedBefore.has(name)) return;
+    if (isOfStore(error)) this.#setUnavailable(true, error);
+    logger.warn('a file could not be uploaded to the object store yet', { error });
+    this.#failedBefore.add(name);
   }
 
-  return {
-    alone,
-    async offer(name) {
-      if (isUnavailable || signal.aborted || limit.pendingCount >= MAX_WAITING) return;
-      const isInTime = await endsWithin(timeoutMs, () => start(name).catch(() => undefined), { clock });
-      if (!isInTime) setUnavailable(true, new GatewayError('upstream_unavailable', 'The object store is too slow.'));
-    },
-    async settled(name) {
-      await underWay.get(name)?.done.catch(() => undefined);
-    },
-    async poll() {
-      const names = await local.names();
-      if (!isUnavailable && names.length === 0) return;
-      if (isUnavailable) await store.ping();
-      // A file that the store refuses must not block others for ever.
-      const rest = [...names.filter((name) => !failedBefore.has(name)), ...failedBefore].values();
-      let failures = 0;
-      const work = async () => {
-        for (const name of rest) {
-          if (failures >= MAX_FAILURES || signal.aborted) return;
-          try {
-            await (underWay.get(name)?.done ?? start(name));
-            failures = 0;
-          } catch (error) {
-            if (isOfStore(error)) failures += 1;
-          }
-        }
-      };
-      await Promise.all(Array.from({ length: PARALLEL }, work));
-      if (failures === 0) setUnavailable(false);
-    },
-    async idle() {
-      await Promise.allSettled([...underWay.values()].map(({ done }) => done));
-    },
-  };
+  #setUnavailable(next: boolean, error?: unknown): void {
+    const { logger } = this.#options;
+    if (next && !this.#isUnavailable)
+      logger.warn('the object store is unavailable; files stay on the disk until it is back', { error });
+    if (!next && this.#isUnavailable) logger.info('the object store is back');
+    this.#isUnavailable = next;
+  }
 }
 
 /** Errors of the disk say nothing about the store. */

@@ -1,9 +1,7 @@
 /*
  * Reads answers of text models, as a stream or as a whole. `AnswerStream` passes events on as they arrive and adds the
  * terminal event if the upstream did not send it. `readWholeAnswer` takes ids, usage and state from the bytes without
- * parsing them as one object, and replaces the model name of the upstream by the public one. `PullStream` is the body
- * under both. It uses callbacks instead of promises, has no timer of its own, and gives at most 8 KiB per turn of the
- * event loop. All bodies together use at most about 5 ms of a turn, first come, first served.
+ * parsing them as one object, and replaces the model name of the upstream by the public one.
  */
 
 import type { Usage } from '../contracts/index.js';
@@ -13,6 +11,7 @@ import { sampleBytes, WrittenText } from './counting/written-text.js';
 import { EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
+import { type BodyReader, PullStream } from './pull-stream.js';
 import { MAX_ITEMS, readItemId } from './response-events.js';
 import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
 import { convertVectors } from './vectors.js';
@@ -34,7 +33,7 @@ export interface AnswerStreamOptions {
 
 /**
  * Passes events on as they arrive, and adds the terminal event if the upstream did not send it. Must be read once, by
- * one reader; never rejects. It is no generator, since thousands of events pass through it per second.
+ * one reader; never rejects.
  */
 export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
   readonly #options: AnswerStreamOptions;
@@ -259,158 +258,4 @@ export function hasManyValues(bytes: Buffer, ratio = 1): boolean {
   let values = 0;
   for (const byte of bytes) if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) values += 1;
   return values * ratio > MAX_VALUES;
-}
-
-/** Bytes given to a reader before the event loop continues: an upstream decides how much work they are. */
-const MAX_BYTES_PER_TURN = 8 * 1024;
-/** Milliseconds that all bodies together may use per turn of the event loop. */
-const MAX_TURN_MS = 5;
-
-/** The reader of a {@link PullStream}. Called once for each pull. */
-export interface BodyReader {
-  take(bytes: Uint8Array): void;
-  /** Nothing arrived for a while. It may pull again. */
-  noticeSilence(): void;
-  /** The body has ended. */
-  finish(): void;
-  /** The error of the body, or the one it was failed with. */
-  fail(error: unknown): void;
-}
-
-/**
- * A body that is read by callbacks. It has no timer of its own, so one timer can watch many of them. It uses callbacks
- * rather than promises, since an answer comes in many pieces and each promise costs.
- */
-export class PullStream {
-  readonly #iterator: AsyncIterator<Uint8Array>;
-  #reader: BodyReader | undefined;
-  /** Arrived while no pull was pending. */
-  #arrived: IteratorResult<Uint8Array> | undefined;
-  #failure: { error: unknown } | undefined;
-  #isAsked = false;
-  #isClosed = false;
-  readonly #failureOf: (thrown: unknown) => unknown;
-  /** Bytes given since the event loop last continued. */
-  #given = 0;
-  /** Whether the reader waits for a turn of the event loop. */
-  #isDeferred = false;
-
-  /** @param failureOf Converts an error of the body for the reader. */
-  constructor(body: AsyncIterable<Uint8Array>, failureOf: (thrown: unknown) => unknown) {
-    this.#iterator = body[Symbol.asyncIterator]();
-    this.#failureOf = failureOf;
-  }
-
-  /** Requests the next bytes. Call it again only after the reader was called. */
-  ask(reader: BodyReader): void {
-    if (this.#failure) reader.fail(this.#failure.error);
-    else {
-      this.#reader = reader;
-      if (this.#isDeferred) return;
-      if (this.#given >= MAX_BYTES_PER_TURN) {
-        this.#isDeferred = true;
-        inTurn(this.#continue);
-      } else this.#read();
-    }
-  }
-
-  /** Whether a pull is pending: then the body is slow, not the reader. */
-  get isAwaited(): boolean {
-    return this.#reader !== undefined;
-  }
-
-  /** Reports silence to a pending pull. */
-  sendKeepAlive(): void {
-    const reader = this.#reader;
-    this.#reader = undefined;
-    reader?.noticeSilence();
-  }
-
-  /** Makes it fail from now on. */
-  fail(error: unknown): void {
-    this.#failure ??= { error };
-    const reader = this.#reader;
-    this.#reader = undefined;
-    reader?.fail(this.#failure.error);
-  }
-
-  /** Stops reading and closes the body behind it. Idempotent. */
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    // Its later errors are ignored.
-    this.#iterator.return?.().catch(() => undefined);
-  }
-
-  #read(): void {
-    const arrived = this.#arrived;
-    this.#arrived = undefined;
-    if (arrived) this.#give(arrived);
-    else if (!this.#isAsked) {
-      this.#isAsked = true;
-      try {
-        this.#iterator.next().then(this.#take, this.#fail);
-      } catch (error) {
-        // An iterator of a plugin need not be a generator.
-        this.#fail(error);
-      }
-    }
-  }
-
-  #give(result: IteratorResult<Uint8Array>): void {
-    const reader = this.#reader;
-    if (!reader || this.#isDeferred) {
-      this.#arrived = result;
-      return;
-    }
-    this.#reader = undefined;
-    if (result.done) {
-      reader.finish();
-      return;
-    }
-    const { value } = result;
-    const max = MAX_BYTES_PER_TURN - this.#given;
-    if (value.length > max) this.#arrived = { done: false, value: value.subarray(max) };
-    const bytes = value.length > max ? value.subarray(0, max) : value;
-    this.#given += bytes.length;
-    reader.take(bytes);
-  }
-
-  readonly #take = (result: IteratorResult<Uint8Array>): void => {
-    this.#isAsked = false;
-    if (!result?.done && !(result?.value instanceof Uint8Array)) {
-      this.#fail(new TypeError('the body of a reply must yield bytes'));
-      return;
-    }
-    this.#give(result);
-  };
-
-  readonly #continue = (): void => {
-    this.#isDeferred = false;
-    this.#given = 0;
-    // A reader pulls again after a report of silence.
-    if (this.#reader) this.#read();
-  };
-
-  readonly #fail = (error: unknown): void => this.fail(this.#failureOf(error));
-}
-
-/** Work of all bodies that is continued in later turns of the event loop, first come, first served. */
-let waiting: (() => void)[] = [];
-
-function inTurn(work: () => void): void {
-  if (waiting.length === 0) setImmediate(takeTurn);
-  waiting.push(work);
-}
-
-function takeTurn(): void {
-  const end = performance.now() + MAX_TURN_MS;
-  const now = waiting;
-  waiting = [];
-  let done = 0;
-  // Work that is deferred again while this runs is queued behind the others.
-  while (done < now.length && (done === 0 || performance.now() < end)) now[done++]?.();
-  const isScheduled = waiting.length > 0;
-  waiting = [...now.slice(done), ...waiting];
-  if (waiting.length > 0 && !isScheduled) setImmediate(takeTurn);
 }

@@ -7,15 +7,16 @@
  */
 
 import type { TextReply, Usage } from '../contracts/index.js';
-import { cleanRequestId } from '../plugins/index.js';
+import { cleanRequestId, type InstancePolicy, type PluginHost } from '../plugins/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { WHOLE_TYPES } from './answer-form.js';
-import { AnswerStream, type BodyReader, PullStream, readWholeAnswer, type WholeAnswer } from './answers.js';
+import { bodyFailure, WHOLE_TYPES } from './answer-form.js';
+import { AnswerStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { TextSample } from './counting/prompts.js';
 import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { AnswerBytes, readLargeAnswer } from './large-answers.js';
-import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
+import { type BodyReader, PullStream } from './pull-stream.js';
+import type { BackgroundStart, TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import type { VectorForm } from './vectors.js';
 
 /** Failures after which an upstream may have done its work without answering. */
@@ -49,7 +50,8 @@ export interface Watched extends Ticking {
 }
 
 /** What all exchanges share. */
-export interface Clockwork {
+export interface ExchangeServices {
+  host: Pick<PluginHost, 'watchAborted'>;
   times: ExchangeTimes;
   watch: SharedTimer<Watched>;
   monotonic(): number;
@@ -57,13 +59,15 @@ export interface Clockwork {
 
 /** What an exchange is about: a request to a model, or a response that an upstream stores. */
 export interface ExchangeSubject {
+  /** The plugin entry that is asked, and the terms of the one that answers. */
+  readonly entry: string;
+  readonly terms: InstancePolicy;
   /** Milliseconds until the upstream must have answered. */
   readonly askMs: number;
   /** Id of the model; the caller may have asked for it by another name. */
   readonly model: string;
   /** The name of the model that the caller has asked for, as JSON text. */
   readonly modelText: Buffer;
-  readonly standIn?: string | undefined;
   /** Whether a stream was requested. */
   readonly stream: boolean;
   /** Whether it belongs to the responses route. */
@@ -79,18 +83,12 @@ export interface ExchangeSubject {
   ask(signal: AbortSignal): Promise<TextReply>;
   /** Id of the model that answered in place of the one that was asked for. */
   answeredBy(): string | undefined;
-  /** Converts an error of a reply's body to one that callers may read. */
-  failureOf(thrown: unknown, signal: AbortSignal): unknown;
-  /** Removes from a text of the upstream what callers must not read. */
-  hideOptions(text: string): string;
   /** Creates the event reader of a reply. */
   readerOf(reply: TextReply): EventReader;
   /** Called with a response that is no stream. */
   onWhole(response: WholeResponse, reply: TextReply): void;
   /** Called if a stream did not complete although its caller is still connected. */
   onCut(failure: GatewayError, upstreamRequestId: string | undefined): void;
-  /** Called with a call whose signal aborted, which must end soon. */
-  watchAborted(work: Promise<unknown>): void;
   /** Estimates the usage if the upstream reports none, from the model's text. Never rejects. */
   estimate(sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined>;
 }
@@ -117,11 +115,11 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   listIndex = 0;
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
-  readonly background: TextExchange['background'];
+  readonly background?: Promise<BackgroundStart | undefined>;
   failure: GatewayError | undefined;
   isBroken = false;
   readonly #subject: ExchangeSubject;
-  readonly #clockwork: Clockwork;
+  readonly #services: ExchangeServices;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
   readonly #received = new AnswerBytes();
@@ -144,11 +142,11 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   #receivedAt: number;
   #spokeAt: number;
 
-  constructor(subject: ExchangeSubject, clockwork: Clockwork) {
+  constructor(subject: ExchangeSubject, services: ExchangeServices) {
     this.#subject = subject;
-    this.#clockwork = clockwork;
-    this.background = subject.background;
-    this.#startedAt = clockwork.monotonic();
+    this.#services = services;
+    if (subject.background) this.background = subject.background;
+    this.#startedAt = services.monotonic();
     this.#receivedAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;
     this.ended = new Promise((resolve) => {
@@ -161,8 +159,8 @@ export class Exchange implements TextExchange, Watched, BodyReader {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    clockwork.watch.add(this);
-    clockwork.watch.start();
+    services.watch.add(this);
+    services.watch.start();
     this.#asking = subject.ask(this.#flow.signal);
     this.#asking.then(
       (reply) => this.#open(reply),
@@ -171,7 +169,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   tick(now: number): void {
-    const { times } = this.#clockwork;
+    const { times } = this.#services;
     const { askMs } = this.#subject;
     const body = this.#body;
     if (now - this.#startedAt >= times.totalMs) {
@@ -193,7 +191,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
     this.#flow.abort(error);
     if (this.#body) this.#body.fail(error);
     else {
-      this.#subject.watchAborted(this.#asking);
+      this.#services.host.watchAborted(this.#subject.entry, this.#asking);
       this.fail(error);
     }
   }
@@ -211,7 +209,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   #open(reply: TextReply): void {
     // The exchange was abandoned meanwhile and its upstream request aborted.
     if (this.#isOver) return;
-    const body = new PullStream(reply.body, (thrown) => this.#subject.failureOf(thrown, this.#flow.signal));
+    const body = new PullStream(reply.body, (thrown) => bodyFailure(this.#subject.terms, thrown, this.#flow.signal));
     this.#reply = reply;
     this.#body = body;
     this.#receive();
@@ -349,7 +347,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
         complete,
         reported,
         hasAnswered: this.#reply !== undefined,
-        seconds: (this.#clockwork.monotonic() - this.#startedAt) / 1000,
+        seconds: (this.#services.monotonic() - this.#startedAt) / 1000,
       })
       .then((usage) => this.#end(usage ? { usage, ...rest } : rest));
   }
@@ -363,11 +361,11 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   #renamed(words: string): string {
     const subject = this.#subject;
     const asked = String(JSON.parse(subject.modelText.toString()));
-    return subject.hideOptions(words.replaceAll(subject.answeredBy() ?? subject.model, () => asked));
+    return subject.terms.hideOptions(words.replaceAll(subject.answeredBy() ?? subject.model, () => asked));
   }
 
   #upstreamIdOf({ upstreamRequestId: id }: TextReply): string | undefined {
-    return cleanRequestId(id, (text) => this.#subject.hideOptions(text));
+    return cleanRequestId(id, this.#subject.terms.hideOptions);
   }
 
   #answerOf(reply: TextReply, body: TextAnswer['body']): TextAnswer {
@@ -380,7 +378,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
     return {
       status,
       headers: passed,
-      standIn: this.#subject.standIn,
+      standIn: this.#subject.terms.standIn,
       upstreamRequestId: this.#upstreamIdOf(reply),
       ...(reply.ignored && { ignored: reply.ignored }),
       vendorHeaders: reply.vendorHeaders,
@@ -391,13 +389,13 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   #receive(): void {
-    this.#receivedAt = this.#clockwork.monotonic();
+    this.#receivedAt = this.#services.monotonic();
     this.#spokeAt = this.#receivedAt;
   }
 
   #stop(): void {
     this.#isOver = true;
-    this.#clockwork.watch.delete(this);
+    this.#services.watch.delete(this);
   }
 }
 

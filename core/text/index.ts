@@ -4,7 +4,7 @@
  */
 
 export { correctionOf } from './background.js';
-export { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './chats/message-order.js';
+export { arrangeChat, type DraftMessage, DraftWriter, type ReasoningField } from './chats/message-order.js';
 export { chatCallsIn } from './chats/parts.js';
 export { fitToolId, ToolNames } from './chats/tool-names.js';
 export { type PromptSample, samplePrompt } from './counting/prompts.js';

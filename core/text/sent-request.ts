@@ -17,16 +17,16 @@ import type {
 import { modelSpan, type OpenSpan, openSpan, runAsEntry, usageAttributes } from '../observability/index.js';
 import type { InstancePolicy, PluginHost, RegisteredText } from '../plugins/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import { bodyFailure, checkReply, inFormOf } from './answer-form.js';
+import { checkReply, inFormOf } from './answer-form.js';
 import { type AbortCharge, type ChargedRequest, estimateUsage, hidesThoughts } from './charges.js';
 import { MAX_STORED_BYTES, type PromptSample, samplePrompt, type TextSample } from './counting/prompts.js';
 import type { TokenCounter } from './counting/tokens.js';
 import { NO_TEXT } from './counting/written-text.js';
 import type { EventReader } from './events.js';
 import {
-  type Clockwork,
   type EstimatedAnswer,
   Exchange,
+  type ExchangeServices,
   type ExchangeSubject,
   type WholeResponse,
 } from './exchange.js';
@@ -47,7 +47,7 @@ export interface TextServices {
   logger: Logger;
   responses?: StoredResponses;
   background?: BackgroundResponses;
-  clockwork: Clockwork;
+  exchanges: ExchangeServices;
   abortCharge: AbortCharge;
 }
 
@@ -75,16 +75,18 @@ export interface Sending extends RegisteredText {
 /** Sends a request. */
 export function sendRequest(services: TextServices, sending: Sending): TextExchange {
   const request = new SentRequest(services, sending);
-  const exchange = new Exchange(request, services.clockwork);
+  const exchange = new Exchange(request, services.exchanges);
   request.follow(exchange);
   return exchange;
 }
 
 class SentRequest implements ExchangeSubject {
+  readonly entry: string;
+  /** Of the model that answers. */
+  terms: InstancePolicy;
   readonly model: string;
   readonly modelText: Buffer;
   readonly askMs: number;
-  readonly standIn: string | undefined;
   readonly stream: boolean;
   readonly isResponse: boolean;
   readonly maxWholeBytes: number | undefined;
@@ -103,8 +105,6 @@ class SentRequest implements ExchangeSubject {
   #call: Sending['call'] | undefined;
   /** The fallback that answers; undefined if the model itself does. */
   #fallback: RegisteredText | undefined;
-  /** Of the model that answers. */
-  #terms: InstancePolicy;
 
   constructor(services: TextServices, sending: Sending) {
     const { call, ...sent } = sending;
@@ -115,11 +115,11 @@ class SentRequest implements ExchangeSubject {
     this.#call = call;
     this.#route = route;
     this.#task = task;
-    this.#terms = services.host.policy(sent.entry);
+    this.entry = sent.entry;
+    this.terms = services.host.policy(sent.entry);
     this.model = model;
     this.modelText = Buffer.from(JSON.stringify(sent.asked));
-    this.askMs = this.#terms.timeoutMs * (1 + sent.fallbacks.length);
-    this.standIn = this.#terms.standIn;
+    this.askMs = this.terms.timeoutMs * (1 + sent.fallbacks.length);
     this.stream = stream;
     this.isResponse = route === 'responses';
     this.maxWholeBytes = isWritten ? undefined : MAX_VECTOR_BYTES;
@@ -164,7 +164,7 @@ class SentRequest implements ExchangeSubject {
       if (this.#task !== undefined || !isWriting(route) || this.continuesAlone) return reply;
       return await inFormOf(reply, { route, stream: this.stream, signal });
     } catch (error) {
-      throw this.#terms.failureOf('text', error, signal);
+      throw this.terms.failureOf('text', error, signal);
     }
   }
 
@@ -181,7 +181,7 @@ class SentRequest implements ExchangeSubject {
     const models = [this.#sent, ...fallbacks];
     const { reply, by } = await askModels({ host, logger, requestId, models, reserved }, call, signal);
     this.#fallback = by.model === this.#sent.model ? undefined : by;
-    this.#terms = host.policy(by.entry);
+    this.terms = host.policy(by.entry);
     return reply;
   }
 
@@ -212,11 +212,11 @@ class SentRequest implements ExchangeSubject {
   }
 
   onCut(error: GatewayError, upstreamRequestId: string | undefined): void {
-    const { requestId, entry } = this.#sent;
+    const { requestId } = this.#sent;
     const fields = {
       requestId,
       model: this.model,
-      entry,
+      entry: this.entry,
       ...(upstreamRequestId !== undefined && { upstreamRequestId }),
     };
     this.#services.logger.warn('an answer was interrupted', { ...fields, code: error.code, error });
@@ -224,18 +224,6 @@ class SentRequest implements ExchangeSubject {
 
   estimate(sample: TextSample, answer: EstimatedAnswer): Promise<Usage | undefined> {
     return estimateUsage(this.#services.tokens, this.#charged, sample, answer);
-  }
-
-  failureOf(thrown: unknown, signal: AbortSignal): unknown {
-    return bodyFailure(this.#terms, thrown, signal);
-  }
-
-  hideOptions(text: string): string {
-    return this.#terms.hideOptions(text);
-  }
-
-  watchAborted(work: Promise<unknown>): void {
-    this.#services.host.watchAborted(this.#sent.entry, work);
   }
 
   #remember(id: string, { upstream }: TextReply): void {

@@ -16,7 +16,7 @@ import type { DueWork } from '../database/index.js';
 import { runAsEntry } from '../observability/index.js';
 import type { InstancePolicy, Registry } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { bodyFailure, checkReply } from './answer-form.js';
+import { checkReply } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { TextSample } from './counting/prompts.js';
 import type { EventReader } from './events.js';
@@ -74,13 +74,13 @@ export class StoredTexts {
 
   /** @param follows Whether the reported usage is to be counted. */
   #ask(response: StoredAsked, follows: boolean): TextExchange | undefined {
-    const { registry, background, clockwork } = this.#options;
+    const { registry, background, exchanges } = this.#options;
     const { action, id: responseId, owner, upstream } = response;
     const found = registry.textProvider(registry.resolve(response.model));
     if (!found?.contribution.stored) return undefined;
     const { entry, contribution, model } = found;
     const fetch = new StoredFetch(this.#options, response, { entry, contribution, model: model.id, follows });
-    const exchange = new Exchange(fetch, clockwork);
+    const exchange = new Exchange(fetch, exchanges);
     if (follows) {
       exchange.ended.then(({ usage, final }) => {
         // An upstream that was just aborted may not have the final usage yet.
@@ -107,27 +107,27 @@ interface FetchFrom {
 }
 
 class StoredFetch implements ExchangeSubject {
+  readonly entry: string;
+  readonly terms: InstancePolicy;
   readonly model: string;
   readonly modelText: Buffer;
   readonly askMs: number;
-  readonly standIn: string | undefined;
   readonly stream = false;
   readonly isResponse = true;
   readonly continuesAlone = false;
   readonly #services: TextServices;
   readonly #asked: StoredAsked;
   readonly #from: FetchFrom;
-  readonly #terms: InstancePolicy;
 
   constructor(services: TextServices, asked: StoredAsked, from: FetchFrom) {
     this.#services = services;
     this.#asked = asked;
     this.#from = from;
-    this.#terms = services.host.policy(from.entry);
+    this.entry = from.entry;
+    this.terms = services.host.policy(from.entry);
     this.model = from.model;
     this.modelText = Buffer.from(JSON.stringify(asked.model));
-    this.askMs = this.#terms.timeoutMs;
-    this.standIn = this.#terms.standIn;
+    this.askMs = this.terms.timeoutMs;
   }
 
   async ask(signal: AbortSignal): Promise<TextReply> {
@@ -141,7 +141,7 @@ class StoredFetch implements ExchangeSubject {
       if (action === 'delete') await this.#services.responses?.forget(responseId, owner);
       return checkReply(reply);
     } catch (error) {
-      throw this.#terms.failureOf('text', error, signal);
+      throw this.terms.failureOf('text', error, signal);
     }
   }
 
@@ -167,18 +167,6 @@ class StoredFetch implements ExchangeSubject {
   async estimate(sample: TextSample): Promise<Usage | undefined> {
     if (!this.#from.follows || sample.text === '') return undefined;
     return { outputTokens: await this.#services.tokens.count(sample), estimated: true };
-  }
-
-  failureOf(thrown: unknown, signal: AbortSignal): unknown {
-    return bodyFailure(this.#terms, thrown, signal);
-  }
-
-  hideOptions(text: string): string {
-    return this.#terms.hideOptions(text);
-  }
-
-  watchAborted(work: Promise<unknown>): void {
-    this.#services.host.watchAborted(this.#from.entry, work);
   }
 
   #rememberItem(id: string): void {

@@ -86,8 +86,8 @@ export class TextService implements Texts {
     const monotonic = () => clock.monotonic();
     this.#registry = registry;
     this.#watch = new SharedTimer(Math.min(MAX_TICK_MS, keepAliveMs / 4, idleMs / 4), monotonic);
-    const clockwork = { times: { keepAliveMs, idleMs, totalMs }, monotonic, watch: this.#watch };
-    this.#services = { host, tokens, clock, logger, responses, background, clockwork, abortCharge };
+    const exchanges = { host, times: { keepAliveMs, idleMs, totalMs }, monotonic, watch: this.#watch };
+    this.#services = { host, tokens, clock, logger, responses, background, exchanges, abortCharge };
     this.#stored = new StoredTexts({ ...this.#services, registry, pollMs });
   }
 

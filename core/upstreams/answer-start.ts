@@ -82,7 +82,10 @@ function startTimer(ms: number, clock: Clock): { passed: Promise<undefined>; sto
 
 type Chunk = IteratorResult<Uint8Array>;
 
-/** A body whose first chunks are read or awaited already. No generator: see `resumeBody`. */
+/**
+ * A body whose first chunks are read or awaited already. It is no generator: one that waits for a
+ * chunk would not notice that its reader has left.
+ */
 function bodyOf(
   first: readonly (Uint8Array | Chunk | Promise<Chunk>)[],
   rest: AsyncIterator<Uint8Array>,

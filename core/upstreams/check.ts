@@ -47,30 +47,67 @@ export interface ModelListCheck {
 /** An answer, or why there was none. */
 type Answer = { response: HttpResponse; json: unknown } | { failure: Pick<UpstreamCheck, 'reason' | 'remedy'> };
 
-/** Checks an upstream by its list of models. Throws nothing but the reason of the signal: failures are results. */
-export async function checkModelList(check: ModelListCheck): Promise<UpstreamCheck[]> {
-  const { context, upstream, headers, models, query = '', nameField = 'id', emptyRequest, signal } = check;
-  const { http, clock } = context;
-  const options = { url: `${upstream}.url`, key: `${upstream}.apiKey`, model: `${upstream}.model`, ...check.options };
-  const url = check.url.replace(/\/+$/, '');
-  const end = clock.monotonic() + CHECK_MS;
-  const ids = models.map(({ id }) => id);
-  const all = (result: UpstreamCheckResult, rest: Omit<UpstreamCheck, 'upstream' | 'models' | 'result'> = {}) => [
-    { upstream, models: ids, result, ...rest },
-  ];
-  const refusedKey = (status: number) =>
-    all('refused_key', {
-      option: options.key,
-      reason:
-        Object.keys(headers).length === 0
-          ? `It answered with status ${status}: it needs a key.`
-          : `It refused the key with status ${status}.`,
-    });
+/** The names that an upstream lists. */
+interface ListedModels {
+  names: ReadonlySet<string>;
+  /** Whether it answers to any name. */
+  any: boolean;
+}
 
-  async function ask(address: string, body?: string): Promise<Answer> {
+const UNCHECKED = 'The models were not checked, since';
+
+/** Checks an upstream by its list of models. Throws nothing but the reason of the signal: failures are results. */
+export function checkModelList(check: ModelListCheck): Promise<UpstreamCheck[]> {
+  return new ListCheck(check).run();
+}
+
+/** One check, whose requests share a deadline. */
+class ListCheck {
+  readonly #check: ModelListCheck;
+  readonly #url: string;
+  readonly #options: Record<'url' | 'key' | 'model', string>;
+  readonly #end: number;
+
+  constructor(check: ModelListCheck) {
+    const { upstream, context } = check;
+    this.#check = check;
+    this.#url = check.url.replace(/\/+$/, '');
+    this.#options = {
+      url: `${upstream}.url`,
+      key: `${upstream}.apiKey`,
+      model: `${upstream}.model`,
+      ...check.options,
+    };
+    this.#end = context.clock.monotonic() + CHECK_MS;
+  }
+
+  async run(): Promise<UpstreamCheck[]> {
+    const { query = '', nameField = 'id', isLimitedKey } = this.#check;
+    const first = await this.#ask(`${this.#url}/models${query}`);
+    if ('failure' in first) return this.#unreachable(first.failure);
+    const { status } = first.response;
+    if (status === 401 || status === 403) {
+      if (!isLimitedKey?.(first.json)) return this.#refusedKey(status);
+      return this.#all('reachable', { reason: `${UNCHECKED} the key may not list them.` });
+    }
+    if (status === 429) return this.#all('reachable', { reason: `${UNCHECKED} it limits the rate of requests.` });
+    const hasNoList = NO_SUCH_PATH.has(status);
+    if (status >= 500 && !hasNoList) return this.#unreachable({ reason: answered(status, first.json) });
+    const listed = namesIn(first.json, nameField);
+    if (status === 200 && listed) return this.#byModel(listed);
+    if (await this.#answersAtVersion(nameField)) {
+      const reason = 'It answers below /v1, and the address does not end so.';
+      return this.#wrongFormat({ reason, remedy: 'Put /v1 at its end.' });
+    }
+    const unlisted = hasNoList ? await this.#withoutList() : undefined;
+    return unlisted ?? this.#wrongFormat({ reason: notThisFormat(first) });
+  }
+
+  async #ask(url: string, body?: string): Promise<Answer> {
+    const { context, headers, signal } = this.#check;
     try {
-      const response = await http.request({
-        url: address,
+      const response = await context.http.request({
+        url,
         method: body === undefined ? 'GET' : 'POST',
         headers: {
           'user-agent': 'mediagate',
@@ -80,7 +117,7 @@ export async function checkModelList(check: ModelListCheck): Promise<UpstreamChe
         },
         ...(body !== undefined && { body }),
         signal,
-        timeoutMs: Math.max(1, end - clock.monotonic()),
+        timeoutMs: Math.max(1, this.#end - context.clock.monotonic()),
         maxBytes: MAX_BYTES,
       });
       return { response, json: jsonOf(response) };
@@ -90,72 +127,76 @@ export async function checkModelList(check: ModelListCheck): Promise<UpstreamChe
     }
   }
 
-  const first = await ask(`${url}/models${query}`);
-  if ('failure' in first) return all('unreachable', { option: options.url, ...first.failure });
-  const listed = namesIn(first.json, nameField);
-  const { status } = first.response;
-  const unchecked = 'The models were not checked, since';
-  if (status === 401 || status === 403) {
-    if (!check.isLimitedKey?.(first.json)) return refusedKey(status);
-    return all('reachable', { reason: `${unchecked} the key may not list them.` });
+  /** One result for all models. */
+  #all(result: UpstreamCheckResult, rest: Omit<UpstreamCheck, 'upstream' | 'models' | 'result'>): UpstreamCheck[] {
+    const { upstream, models } = this.#check;
+    return [{ upstream, models: models.map(({ id }) => id), result, ...rest }];
   }
-  if (status === 429) return all('reachable', { reason: `${unchecked} it limits the rate of requests.` });
-  if (status >= 500 && !NO_SUCH_PATH.has(status))
-    return all('unreachable', { option: options.url, reason: answered(status, first.json) });
-  if (status === 200 && listed) return byModel();
-  const isAtVersion = /\/v\d+\w*$/.test(url);
-  const versioned = isAtVersion ? undefined : await ask(`${url}/v1/models`);
-  if (
-    versioned &&
-    'response' in versioned &&
-    (namesIn(versioned.json, nameField) || versioned.response.status === 401)
-  ) {
-    const remedy = 'Put /v1 at its end.';
-    const reason = 'It answers below /v1, and the address does not end so.';
-    return all('wrong_format', { option: options.url, reason, remedy });
+
+  #unreachable(why: Pick<UpstreamCheck, 'reason' | 'remedy'>): UpstreamCheck[] {
+    return this.#all('unreachable', { option: this.#options.url, ...why });
   }
-  return (await withoutList()) ?? all('wrong_format', { option: options.url, reason: notThisFormat(first) });
+
+  #wrongFormat(why: Pick<UpstreamCheck, 'reason' | 'remedy'>): UpstreamCheck[] {
+    return this.#all('wrong_format', { option: this.#options.url, ...why });
+  }
+
+  #refusedKey(status: number): UpstreamCheck[] {
+    const isMissing = Object.keys(this.#check.headers).length === 0;
+    const reason = isMissing
+      ? `It answered with status ${status}: it needs a key.`
+      : `It refused the key with status ${status}.`;
+    return this.#all('refused_key', { option: this.#options.key, reason });
+  }
+
+  /** Whether the address only lacks its version. */
+  async #answersAtVersion(nameField: string): Promise<boolean> {
+    if (/\/v\d+\w*$/.test(this.#url)) return false;
+    const answer = await this.#ask(`${this.#url}/v1/models`);
+    if ('failure' in answer) return false;
+    return namesIn(answer.json, nameField) !== undefined || answer.response.status === 401;
+  }
 
   /** A server that does not list its models. */
-  async function withoutList(): Promise<UpstreamCheck[] | undefined> {
-    if (!NO_SUCH_PATH.has(status)) return undefined;
-    const reason = `${unchecked} it has no list of them.`;
-    if (emptyRequest === undefined) return all('reachable', { reason });
-    const answer = await ask(url + emptyRequest, '{}');
-    if ('failure' in answer) return all('unreachable', { option: options.url, ...answer.failure });
-    const refused = answer.response.status;
-    if (refused === 401 || refused === 403) return refusedKey(refused);
-    return refused === 400 || refused === 422 ? all('reachable', { reason }) : undefined;
+  async #withoutList(): Promise<UpstreamCheck[] | undefined> {
+    const { emptyRequest } = this.#check;
+    const reason = `${UNCHECKED} it has no list of them.`;
+    if (emptyRequest === undefined) return this.#all('reachable', { reason });
+    const answer = await this.#ask(this.#url + emptyRequest, '{}');
+    if ('failure' in answer) return this.#unreachable(answer.failure);
+    const { status } = answer.response;
+    if (status === 401 || status === 403) return this.#refusedKey(status);
+    return status === 400 || status === 422 ? this.#all('reachable', { reason }) : undefined;
   }
 
-  function byModel(): UpstreamCheck[] {
-    const has = (name: string) =>
-      !listed || listed.any || listed.names.has(name) || listed.names.has(`${name}:latest`) || isDated(name);
-    // The vendor lists the version with its date, and takes the name without it.
-    const isDated = (name: string) =>
-      [...(listed?.names ?? [])].some((one) => one.startsWith(`${name}-`) && DATE.test(one.slice(name.length + 1)));
-    const there = models.filter(({ upstreamModel }) => has(upstreamModel)).map(({ id }) => id);
-    const missing = models.filter(({ upstreamModel }) => !has(upstreamModel));
+  #byModel(listed: ListedModels): UpstreamCheck[] {
+    const { upstream, models } = this.#check;
+    const there = models.filter(({ upstreamModel }) => isListed(upstreamModel, listed)).map(({ id }) => id);
+    const missing = models.filter(({ upstreamModel }) => !isListed(upstreamModel, listed));
     const names = [...new Set(missing.map(({ upstreamModel }) => upstreamModel))];
-    return [
-      ...(there.length > 0 || missing.length === 0 ? [{ upstream, models: there, result: 'reachable' as const }] : []),
-      ...(missing.length > 0
-        ? [
-            {
-              upstream,
-              models: missing.map(({ id }) => id),
-              result: 'unknown_model' as const,
-              option: options.model,
-              reason: `It does not list ${shownOf(names)}. It lists ${shownOf([...(listed?.names ?? [])])}.`,
-            },
-          ]
-        : []),
-    ];
+    const checks: UpstreamCheck[] = [];
+    if (there.length > 0 || missing.length === 0) checks.push({ upstream, models: there, result: 'reachable' });
+    if (missing.length > 0) {
+      checks.push({
+        upstream,
+        models: missing.map(({ id }) => id),
+        result: 'unknown_model',
+        option: this.#options.model,
+        reason: `It does not list ${shownOf(names)}. It lists ${shownOf([...listed.names])}.`,
+      });
+    }
+    return checks;
   }
 }
 
+function isListed(name: string, { names, any }: ListedModels): boolean {
+  if (any || names.has(name) || names.has(`${name}:latest`)) return true;
+  // The vendor lists the version with its date, and takes the name without it.
+  return [...names].some((one) => one.startsWith(`${name}-`) && DATE.test(one.slice(name.length + 1)));
+}
+
 /** The names of a list of models; undefined if it is none. */
-function namesIn(json: unknown, nameField: string): { names: ReadonlySet<string>; any: boolean } | undefined {
+function namesIn(json: unknown, nameField: string): ListedModels | undefined {
   const list = Array.isArray(json) ? json : at(json, 'data');
   if (!Array.isArray(list)) return undefined;
   const models = list.map((one): JsonRecord => (isRecord(one) ? one : {}));

@@ -112,114 +112,173 @@ interface Circuit<Upstream> {
   failures: number;
 }
 
+/** What the calls of a chain share. */
+interface Chain<Upstream> {
+  clock: Clock;
+  restMs: number;
+  circuits: readonly Circuit<Upstream>[];
+  retries: RetryBudget | undefined;
+  turns: WeightedRoundRobin<Circuit<Upstream>> | undefined;
+}
+
 export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): FailOver<Upstream> {
   const { clock, restMs = REST_MS, weightOf, retryShare } = options;
-  const retries = retryShare === undefined ? undefined : createRetryBudget(retryShare, clock);
-  const turns = weightOf && createWeightedRoundRobin<Circuit<Upstream>>(({ upstream }) => weightOf(upstream));
   const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
     const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
     return { upstream, breaker, tries: 0, failures: 0 };
   });
-
-  async function run<Result>(call: FailOverCall<Upstream, Result>): Promise<Result> {
-    const { budgetMs, longestWaitMs = budgetMs, signal, tokens = 1, suits, work } = call;
-    const end = clock.monotonic() + budgetMs;
-    retries?.earn();
-    let candidates: readonly Circuit<Upstream>[] = suits
-      ? circuits.filter(({ upstream }) => suits(upstream))
-      : circuits;
-    const max = Math.max(MIN_TRIES, candidates.length);
-    let notBefore: Map<Circuit<Upstream>, number> | undefined;
-    let failed = 0;
-    let asked = 0;
-    let last: GatewayError | undefined;
-    /** Begin of the delay before the next try. */
-    let waitingSince: number | undefined;
-
-    for (let tries = 0; tries < max; ) {
-      signal.throwIfAborted();
+  const chain: Chain<Upstream> = {
+    clock,
+    restMs,
+    circuits,
+    retries: retryShare === undefined ? undefined : new RetryBudget(retryShare, clock),
+    turns: weightOf && new WeightedRoundRobin<Circuit<Upstream>>(({ upstream }) => weightOf(upstream)),
+  };
+  return {
+    run: (call) => new CallTries(chain, call).run(),
+    states() {
       const now = clock.monotonic();
-      const { soonest, ready } = soonestOf(candidates, { now, notBefore, tokens });
-      if (ready.length === 0) break;
-      if (soonest >= end || soonest - (waitingSince ?? now) > longestWaitMs) {
-        last ??= limited(soonest - now);
-        break;
-      }
-      if (waitingSince === undefined && tries > 0 && retries?.spend() === false) break;
-      waitingSince ??= now;
-      if (soonest > now) {
-        await clock.sleep(soonest - now, signal);
+      return circuits.map(({ breaker, limit, tries, failures }, index) => ({
+        name: `upstreams.${index}`,
+        isCoolingDown: breaker.state !== 'closed' || (limit?.until ?? 0) > now,
+        tries,
+        failures,
+      }));
+    },
+  };
+}
+
+/** The tries of one call, one after the other. */
+class CallTries<Upstream, Result> {
+  readonly #chain: Chain<Upstream>;
+  readonly #call: FailOverCall<Upstream, Result>;
+  /** Monotonic milliseconds. */
+  readonly #end: number;
+  readonly #max: number;
+  #candidates: readonly Circuit<Upstream>[];
+  /** Delays of this call, by upstream. */
+  #notBefore: Map<Circuit<Upstream>, number> | undefined;
+  /** Begin of the delay before the next try. */
+  #waitingSince: number | undefined;
+  #asked = 0;
+  /** Failed tries, but for one after which no other may follow. */
+  #failed = 0;
+  #isOver = false;
+  #last: GatewayError | undefined;
+
+  constructor(chain: Chain<Upstream>, call: FailOverCall<Upstream, Result>) {
+    const { circuits, clock } = chain;
+    const { suits, budgetMs } = call;
+    this.#chain = chain;
+    this.#call = call;
+    this.#end = clock.monotonic() + budgetMs;
+    this.#candidates = suits ? circuits.filter(({ upstream }) => suits(upstream)) : circuits;
+    this.#max = Math.max(MIN_TRIES, this.#candidates.length);
+    chain.retries?.earn();
+  }
+
+  async run(): Promise<Result> {
+    const { signal } = this.#call;
+    while (this.#failed < this.#max && !this.#isOver) {
+      signal.throwIfAborted();
+      const next = this.#next();
+      if (next === undefined) break;
+      if (typeof next === 'number') {
+        await this.#chain.clock.sleep(next, signal);
         // Another call may have been first.
         continue;
       }
-      waitingSince = undefined;
-      const chosen = turns ? turns.next(ready) : ready[0];
-      if (!chosen) break;
-      const { breaker } = chosen;
+      const { breaker } = next;
       const isProbe = breaker.state !== 'closed';
       // While one call probes whether it works again, the others do not wait for the result.
-      if (breaker.state === 'open' || (isProbe && !breaker.beginProbe())) {
-        candidates = candidates.filter((circuit) => circuit !== chosen);
-        continue;
-      }
-      const { limit } = chosen;
-      const taken = limit?.take(now, tokens);
-      try {
-        const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': tries + 1 } };
-        chosen.tries += 1;
-        asked += 1;
-        const hasOther = candidates.length > 1 && tries + 1 < max && hasOtherThan(chosen, candidates, notBefore, now);
-        const result = await inSpan(attempt, () => work(chosen.upstream, end - clock.monotonic(), hasOther));
-        if (isProbe || breaker.state === 'closed') breaker.succeed();
-        // A call that began before the limit says nothing about it.
-        if (limit?.succeed() && chosen.limit === limit) chosen.limit = undefined;
-        return result;
-      } catch (error) {
-        const isCounted = error instanceof TryFailure && error.consequence.counts;
-        // A call that began before the circuit opened says nothing about the current state.
-        if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
-        // If the caller of a probe disconnects, the result is unknown: the next call probes again.
-        else if (isProbe && !signal.aborted) breaker.succeed();
-        if (!(error instanceof TryFailure)) throw error;
-        last = error.error;
-        const { again, counts } = error.consequence;
-        // A failure that no other upstream may retry and that counts against none is the caller's.
-        if (again !== 'nowhere' || counts) chosen.failures += 1;
-        if (again === 'nowhere') break;
-        tries++;
-        if (again === 'elsewhere') candidates = candidates.filter((circuit) => circuit !== chosen);
-        if (again === 'here') candidates = [chosen];
-        const askedMs = (last.retryAfterSeconds ?? 0) * 1000;
-        notBefore ??= new Map();
-        // At least a millisecond, so that an upstream that has not failed this call comes first.
-        notBefore.set(chosen, clock.monotonic() + Math.max(askedMs, 1 + delayMs(failed)));
-        failed += 1;
-        if (askedMs > 0 || last.code === 'upstream_rate_limited') {
-          // Other calls retry soon: an hour requested by mistake must not become an hour without images.
-          const wait = { askedMs: Math.min(askedMs, LONGEST_LIMIT_MS), maxMs: LONGEST_LIMIT_MS };
-          chosen.limit = createUpstreamLimit({ ...wait, now: clock.monotonic(), quotas: error.quotas });
-        }
-      } finally {
-        taken?.release();
-        if (isProbe) breaker.endProbe();
+      if (breaker.state === 'open' || (isProbe && !breaker.beginProbe())) this.#giveUp(next);
+      else {
+        const done = await this.#try(next, isProbe);
+        if (done) return done.result;
       }
     }
-    if (!last) throw coolingDown(restMs);
-    throw withBoundedWait(asked > 1 ? last.with({ tries: asked }) : last);
+    if (!this.#last) throw coolingDown(this.#chain.restMs);
+    throw withBoundedWait(this.#asked > 1 ? this.#last.with({ tries: this.#asked }) : this.#last);
   }
 
-  function states(): UpstreamState[] {
+  /** The upstream to try now, or the milliseconds until one may be tried; undefined if none may be tried in time. */
+  #next(): Circuit<Upstream> | number | undefined {
+    const { clock, retries, turns } = this.#chain;
+    const { tokens = 1, budgetMs, longestWaitMs = budgetMs } = this.#call;
     const now = clock.monotonic();
-    return circuits.map(({ breaker, limit, tries, failures }, index) => ({
-      name: `upstreams.${index}`,
-      isCoolingDown: breaker.state !== 'closed' || (limit?.until ?? 0) > now,
-      tries,
-      failures,
-    }));
+    const { soonest, ready } = soonestOf(this.#candidates, { now, notBefore: this.#notBefore, tokens });
+    if (ready.length === 0) return undefined;
+    if (soonest >= this.#end || soonest - (this.#waitingSince ?? now) > longestWaitMs) {
+      this.#last ??= limited(soonest - now);
+      return undefined;
+    }
+    if (this.#waitingSince === undefined && this.#failed > 0 && retries?.spend() === false) return undefined;
+    this.#waitingSince ??= now;
+    if (soonest > now) return soonest - now;
+    this.#waitingSince = undefined;
+    return turns ? turns.next(ready) : ready[0];
   }
 
-  return { run, states };
+  /** One try. @returns Undefined if it failed. @throws What is no {@link TryFailure}. */
+  async #try(chosen: Circuit<Upstream>, isProbe: boolean): Promise<{ result: Result } | undefined> {
+    const { clock } = this.#chain;
+    const { signal, tokens = 1, work } = this.#call;
+    const { breaker, limit } = chosen;
+    const now = clock.monotonic();
+    const taken = limit?.take(now, tokens);
+    try {
+      const attempt = { name: 'attempt', attributes: { 'mediagate.attempt': this.#failed + 1 } };
+      chosen.tries += 1;
+      this.#asked += 1;
+      const hasOther = this.#failed + 1 < this.#max && hasOtherThan(chosen, this.#candidates, this.#notBefore, now);
+      const result = await inSpan(attempt, () => work(chosen.upstream, this.#end - clock.monotonic(), hasOther));
+      if (isProbe || breaker.state === 'closed') breaker.succeed();
+      // A call that began before the limit says nothing about it.
+      if (limit?.succeed() && chosen.limit === limit) chosen.limit = undefined;
+      return { result };
+    } catch (error) {
+      const isCounted = error instanceof TryFailure && error.consequence.counts;
+      // A call that began before the circuit opened says nothing about the current state.
+      if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
+      // If the caller of a probe disconnects, the result is unknown: the next call probes again.
+      else if (isProbe && !signal.aborted) breaker.succeed();
+      if (!(error instanceof TryFailure)) throw error;
+      this.#noteFailure(chosen, error);
+      return undefined;
+    } finally {
+      taken?.release();
+      if (isProbe) breaker.endProbe();
+    }
+  }
+
+  #noteFailure(chosen: Circuit<Upstream>, { error, consequence, quotas }: TryFailure): void {
+    const { again, counts } = consequence;
+    this.#last = error;
+    // A failure that no other upstream may retry and that counts against none is the caller's.
+    if (again !== 'nowhere' || counts) chosen.failures += 1;
+    if (again === 'nowhere') {
+      this.#isOver = true;
+      return;
+    }
+    if (again === 'elsewhere') this.#giveUp(chosen);
+    if (again === 'here') this.#candidates = [chosen];
+    const now = this.#chain.clock.monotonic();
+    const askedMs = (error.retryAfterSeconds ?? 0) * 1000;
+    this.#notBefore ??= new Map();
+    // At least a millisecond, so that an upstream that has not failed this call comes first.
+    this.#notBefore.set(chosen, now + Math.max(askedMs, 1 + delayMs(this.#failed)));
+    this.#failed += 1;
+    if (askedMs > 0 || error.code === 'upstream_rate_limited') {
+      // Other calls retry soon: an hour requested by mistake must not become an hour without images.
+      const wait = { askedMs: Math.min(askedMs, LONGEST_LIMIT_MS), maxMs: LONGEST_LIMIT_MS };
+      chosen.limit = createUpstreamLimit({ ...wait, now, quotas });
+    }
+  }
+
+  #giveUp(chosen: Circuit<Upstream>): void {
+    this.#candidates = this.#candidates.filter((circuit) => circuit !== chosen);
+  }
 }
 
 /** A random part of a delay that doubles with each failure of the call. */
@@ -282,67 +341,68 @@ function coolingDown(restMs: number): GatewayError {
   });
 }
 
-/** Limits retries, so that an upstream in trouble does not get more requests. */
-export interface RetryBudget {
-  /** A call begins. */
-  earn(): void;
-  /** Whether a retry is allowed; it is then counted. */
-  spend(): boolean;
-}
-
 /** Retries that are free at once, and then one for each second. */
 const FREE = 10;
 
-/** @param share Retries per call, e.g. 0.2. */
-export function createRetryBudget(share: number, clock: Pick<Clock, 'monotonic'>): RetryBudget {
-  let left = FREE;
-  let at = clock.monotonic();
+/** Limits retries, so that an upstream in trouble does not get more requests. */
+class RetryBudget {
+  readonly #share: number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #left = FREE;
+  #at: number;
 
-  return {
-    earn() {
-      const now = clock.monotonic();
-      left = Math.min(FREE, left + share + (now - at) / 1000);
-      at = now;
-    },
-    spend() {
-      if (left < 1) return false;
-      left--;
-      return true;
-    },
-  };
+  /** @param share Retries per call, e.g. 0.2. */
+  constructor(share: number, clock: Pick<Clock, 'monotonic'>) {
+    this.#share = share;
+    this.#clock = clock;
+    this.#at = clock.monotonic();
+  }
+
+  /** A call begins. */
+  earn(): void {
+    const now = this.#clock.monotonic();
+    this.#left = Math.min(FREE, this.#left + this.#share + (now - this.#at) / 1000);
+    this.#at = now;
+  }
+
+  /** Whether a retry is allowed; it is then counted. */
+  spend(): boolean {
+    if (this.#left < 1) return false;
+    this.#left -= 1;
+    return true;
+  }
 }
 
-/** A fair choice among the available items. */
-export interface WeightedRoundRobin<Item> {
-  /**
-   * Each item is chosen in proportion to its weight, evenly distributed; one of weight 0 only if no other is available.
-   */
-  next(items: readonly Item[]): Item | undefined;
-}
-
-/** Smooth weighted round robin. @param weightOf Not negative. */
-export function createWeightedRoundRobin<Item>(weightOf: (item: Item) => number): WeightedRoundRobin<Item> {
+/**
+ * A fair choice among the available items: each is chosen in proportion to its weight, evenly distributed; one of weight
+ * 0 only if no other is available.
+ */
+class WeightedRoundRobin<Item> {
+  readonly #weightOf: (item: Item) => number;
   /** The credit of each item; the sum is zero, so that an item that was absent does not catch up. */
-  const credit = new Map<Item, number>();
+  readonly #credit = new Map<Item, number>();
 
-  return {
-    next(items) {
-      const [only] = items;
-      if (items.length <= 1) return only;
-      const weighed = items.filter((item) => weightOf(item) > 0);
-      const total = weighed.reduce((sum, item) => sum + weightOf(item), 0);
-      let chosen = only;
-      let max = Number.NEGATIVE_INFINITY;
-      for (const item of weighed) {
-        const owed = (credit.get(item) ?? 0) + weightOf(item);
-        credit.set(item, owed);
-        if (owed > max) {
-          max = owed;
-          chosen = item;
-        }
+  /** @param weightOf Not negative. */
+  constructor(weightOf: (item: Item) => number) {
+    this.#weightOf = weightOf;
+  }
+
+  next(items: readonly Item[]): Item | undefined {
+    const [only] = items;
+    if (items.length <= 1) return only;
+    const weighed = items.filter((item) => this.#weightOf(item) > 0);
+    const total = weighed.reduce((sum, item) => sum + this.#weightOf(item), 0);
+    let chosen = only;
+    let max = Number.NEGATIVE_INFINITY;
+    for (const item of weighed) {
+      const owed = (this.#credit.get(item) ?? 0) + this.#weightOf(item);
+      this.#credit.set(item, owed);
+      if (owed > max) {
+        max = owed;
+        chosen = item;
       }
-      if (weighed.length > 0 && chosen !== undefined) credit.set(chosen, max - total);
-      return chosen;
-    },
-  };
+    }
+    if (weighed.length > 0 && chosen !== undefined) this.#credit.set(chosen, max - total);
+    return chosen;
+  }
 }

@@ -30,6 +30,7 @@ import {
   type TextModel,
   TextOptionFields,
   type TextProvider,
+  type TextReply,
   TextTimeFields,
   type TryFailure,
   Type,
@@ -39,6 +40,7 @@ import {
   type UpstreamCheck,
   UpstreamKeySchema,
   type UpstreamRefusal,
+  type UpstreamState,
   type Upstreams,
   UpstreamUrlSchema,
   withoutNames,
@@ -127,7 +129,7 @@ export default definePlugin<typeof OptionsSchema>({
   provides: ['text'],
   options: OptionsSchema,
   setup: (context) => ({
-    textProviders: [createAnthropicTextProvider(context)],
+    textProviders: [new AnthropicTextProvider(context)],
     checkUpstreams: ({ signal }) => checkUpstreams(context, signal),
   }),
 });
@@ -157,7 +159,6 @@ interface Upstream {
 
 interface Served {
   model: TextModel;
-  upstreams: readonly Upstream[];
   asking: ThinkingOptions;
   answering: Upstreams<Upstream>;
   /** Fails, and is limited, by itself: an upstream that does not count tokens still answers. */
@@ -166,107 +167,139 @@ interface Served {
   firstByteSeconds: number | undefined;
 }
 
-function createAnthropicTextProvider(context: PluginContext<Options>): TextProvider {
-  const { options, http, clock, logger } = context;
-  const { budgetMs, idleMs, restMs } = options;
-  const addressed = addressesOf(options);
-  const all = new Map(modelsOf(options).map((one, index) => [one.id, serve(one, `models.${index}`)]));
+class AnthropicTextProvider implements TextProvider {
+  readonly tasks = ['input_tokens'] as const;
+  readonly models: readonly TextModel[];
+  readonly #context: PluginContext<Options>;
+  readonly #all: ReadonlyMap<string, Served>;
 
-  function serve(one: Static<typeof ModelSchema>, at: string): Served {
-    const { id, contextLength, efforts = options.efforts, thinking = options.thinking } = one;
-    const { maxOutputTokens = options.maxOutputTokens } = one;
-    const chosen = chooseUpstreams(one, { at, all: addressed });
-    const { isOrdered } = chosen;
-    const upstreams = chosen.upstreams.map((upstream): Upstream => {
-      const { name = nameOf(upstream.url, upstream.place), ...rest } = upstream;
-      return { ...rest, name, publicModel: id };
-    });
-    const names = upstreams.map(({ member }) => member);
-    const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
-    const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
-    const create = () => createUpstreams({ upstreams, clock, logger, names, weightOf, ...limits });
-    return {
-      model: {
-        id,
-        routes: ['messages', 'chat_completions', 'responses'],
-        translated: ['chat_completions', 'responses'],
-        efforts: thinking === 'none' ? [] : efforts,
-        maxOutputTokens,
-        ...(one.outputTokensPerSecond !== undefined && { outputTokensPerSecond: one.outputTokensPerSecond }),
-        ...(contextLength !== undefined && { contextLength }),
-        ...(one.fallbacks && { fallbacks: one.fallbacks }),
-        upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
-      },
-      upstreams,
-      asking: { thinking, maxOutputTokens },
-      answering: create(),
-      counting: create(),
-      firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,
-    };
+  constructor(context: PluginContext<Options>) {
+    const addressed = addressesOf(context.options);
+    const all = modelsOf(context.options).map((one, index) =>
+      serve(context, one, { at: `models.${index}`, addressed }),
+    );
+    this.#context = context;
+    this.#all = new Map(all.map((served) => [served.model.id, served]));
+    this.models = all.map(({ model }) => model);
   }
 
+  upstreams(): UpstreamState[] {
+    return sumUpstreamStates([...this.#all.values()].flatMap(({ answering }) => answering.states()));
+  }
+
+  async send(call: TextCall): Promise<TextReply> {
+    const { clock } = this.#context;
+    const { route, task, model, signal } = call;
+    const served = this.#all.get(model);
+    if (!served) throw new Error('a model was asked for that this provider does not list');
+    // Before an upstream is asked: what cannot be converted is refused once.
+    const translation = route === 'responses' ? await translateToChat(call, () => clock.now(), CHAT_FORMAT) : undefined;
+    const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
+    const how = { ...served.asking, model, onlyCounts: task !== undefined };
+    const converted = chat && (await messageBody(chat.body, how, signal));
+    const body = converted?.body ?? withImageTypes(call.body);
+    let tries = 0;
+    return (task ? served.counting : served.answering).run({
+      model,
+      signal,
+      tokens: Math.ceil(body.length / BYTES_PER_TOKEN),
+      // Clients of the formats ask again by themselves where no answer came.
+      lost: 'anywhere',
+      ask: async (upstream, remainingMs, hasOther) => {
+        tries += 1;
+        const isLimited = hasOther || call.hasFallback === true;
+        const silenceMs = isLimited ? this.#silenceOf(call, served) : undefined;
+        const reply = await this.#ask({ ...call, body }, { upstream, remainingMs, silenceMs, tries });
+        if (!converted) return reply;
+        if (task) return { ...reply, body: countAnswer(reply.body) };
+        const { tools, ignored } = converted;
+        const created = Math.floor(clock.now() / 1_000);
+        const stream = reply.headers['content-type']?.startsWith('text/event-stream') ?? false;
+        const answered = { ...reply, ignored, body: chatAnswer(reply.body, { stream, created, tools }) };
+        return translation ? translation.replyOf(answered) : answered;
+      },
+    });
+  }
+
+  #silenceOf(call: TextCall, { firstByteSeconds: seconds }: Served): number {
+    return silenceLimit(call, { seconds, budgetMs: this.#context.options.budgetMs });
+  }
+
+  /** Makes one try of an upstream. */
+  async #ask(call: TextCall, { upstream, remainingMs, silenceMs, tries }: Try): Promise<TextReply> {
+    const { http, clock, options } = this.#context;
+    const { task, stream, signal } = call;
+    const refuse = task ? taskFailure : failureOf;
+    const sent = {
+      ...wireRequest(call, upstream),
+      signal,
+      idleMs: options.idleMs,
+      timeoutMs: Math.max(1, remainingMs),
+      names: upstream,
+      ...(!task && { route: 'messages' as const }),
+      ...(silenceMs !== undefined && { silenceMs }),
+      ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
+    };
+    const { status, headers, body } = await askTextUpstream({ http, clock }, sent, (refusal) =>
+      refuse(refusal, upstream, clock.now()),
+    );
+    return {
+      status,
+      headers: { 'content-type': headers['content-type'] ?? (stream ? 'text/event-stream' : 'application/json') },
+      body,
+      upstream: upstream.name,
+      upstreamModel: upstream.model,
+      upstreamRequestId: readUpstreamRequestId(headers),
+      vendorHeaders: headers,
+      tries,
+      plainWords: (words) => withoutNames(words, upstream),
+    };
+  }
+}
+
+/** One try of an upstream. */
+interface Try {
+  upstream: Upstream;
+  remainingMs: number;
+  /** Milliseconds until its first byte. Default: no limit. */
+  silenceMs: number | undefined;
+  /** Tries so far, with this one. */
+  tries: number;
+}
+
+function serve(
+  { options, clock, logger }: PluginContext<Options>,
+  one: Static<typeof ModelSchema>,
+  { at, addressed }: { at: string; addressed: readonly Addressed[] },
+): Served {
+  const { id, contextLength, efforts = options.efforts, thinking = options.thinking } = one;
+  const { maxOutputTokens = options.maxOutputTokens } = one;
+  const chosen = chooseUpstreams(one, { at, all: addressed });
+  const upstreams = chosen.upstreams.map((upstream): Upstream => {
+    const { name = nameOf(upstream.url, upstream.place), ...rest } = upstream;
+    return { ...rest, name, publicModel: id };
+  });
+  const { budgetMs, restMs } = options;
+  const names = upstreams.map(({ member }) => member);
+  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
+  const weightOf = chosen.isOrdered ? undefined : ({ weight }: Upstream) => weight;
+  const create = () => createUpstreams({ upstreams, clock, logger, names, weightOf, ...limits });
   return {
-    upstreams: () => sumUpstreamStates([...all.values()].flatMap(({ answering }) => answering.states())),
-    tasks: ['input_tokens'],
-    models: [...all.values()].map(({ model }) => model),
-    async send(call) {
-      const { route, task, model, stream, signal } = call;
-      const served = all.get(model);
-      if (!served) throw new Error('a model was asked for that this provider does not list');
-      const { asking, answering, counting, firstByteSeconds: seconds } = served;
-      // Before an upstream is asked: what cannot be converted is refused once.
-      const translation =
-        route === 'responses' ? await translateToChat(call, () => clock.now(), CHAT_FORMAT) : undefined;
-      const chat = translation?.call ?? (route === 'chat_completions' ? call : undefined);
-      const how = { ...asking, model, onlyCounts: task !== undefined };
-      const converted = chat && (await messageBody(chat.body, how, signal));
-      const body = converted?.body ?? withImageTypes(call.body);
-      const refuse = task ? taskFailure : failureOf;
-      let tries = 0;
-      return (task ? counting : answering).run({
-        model,
-        signal,
-        tokens: Math.ceil(body.length / BYTES_PER_TOKEN),
-        // Clients of the formats ask again by themselves where no answer came.
-        lost: 'anywhere',
-        async ask(upstream, remainingMs, hasOther) {
-          tries += 1;
-          const sent = {
-            ...wireRequest({ ...call, body }, upstream),
-            signal,
-            idleMs,
-            timeoutMs: Math.max(1, remainingMs),
-            names: upstream,
-            ...(!task && { route: 'messages' as const }),
-            ...((hasOther || call.hasFallback) && { silenceMs: silenceLimit(call, { seconds, budgetMs }) }),
-            ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
-          };
-          const answer = await askTextUpstream({ http, clock }, sent, (refusal) =>
-            refuse(refusal, upstream, clock.now()),
-          );
-          const { headers } = answer;
-          const type = headers['content-type'] ?? (stream ? 'text/event-stream' : 'application/json');
-          const reply = {
-            status: answer.status,
-            headers: { 'content-type': type },
-            body: answer.body,
-            upstream: upstream.name,
-            upstreamModel: upstream.model,
-            upstreamRequestId: readUpstreamRequestId(headers),
-            vendorHeaders: headers,
-            tries,
-            plainWords: (words: string) => withoutNames(words, upstream),
-          };
-          if (!converted) return reply;
-          if (task) return { ...reply, body: countAnswer(answer.body) };
-          const created = Math.floor(clock.now() / 1_000);
-          const { tools, ignored } = converted;
-          const written = { stream: type.startsWith('text/event-stream'), created, tools };
-          const answered = { ...reply, ignored, body: chatAnswer(answer.body, written) };
-          return translation ? translation.replyOf(answered) : answered;
-        },
-      });
+    model: {
+      id,
+      routes: ['messages', 'chat_completions', 'responses'],
+      translated: ['chat_completions', 'responses'],
+      efforts: thinking === 'none' ? [] : efforts,
+      maxOutputTokens,
+      ...(one.outputTokensPerSecond !== undefined && { outputTokensPerSecond: one.outputTokensPerSecond }),
+      ...(contextLength !== undefined && { contextLength }),
+      ...(one.fallbacks && { fallbacks: one.fallbacks }),
+      upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
     },
+    asking: { thinking, maxOutputTokens },
+    answering: create(),
+    counting: create(),
+    firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,
   };
 }
 

@@ -11,6 +11,7 @@ import {
   asRecord,
   at,
   type BrowserPage,
+  type Clock,
   GatewayError,
   type ItemCall,
   type PluginContext,
@@ -43,105 +44,136 @@ const TRANSFER_MS = 250;
  * Opens a product's page in a browser and lets the page's own code, which signs its requests, fetch the reviews. The
  * product is returned even if reviews are refused.
  */
-export function createBrowserVisit(
-  { browser, clock, options }: PluginContext<ClipShopOptions>,
+export async function visitProduct(
+  context: PluginContext<ClipShopOptions>,
   siteConfig: SiteConfig,
-) {
-  return async function visitProduct(
-    { link, state, found }: ItemCall<ProductPart, ShopState>,
-    signal: AbortSignal,
-  ): Promise<ShopOutcome> {
-    const left = () => state.deadline - CLOSING_MS - clock.monotonic();
-    const limit = (maxMs: number) => Math.max(1, Math.min(maxMs, left()));
+  call: ItemCall<ProductPart, ShopState>,
+  signal: AbortSignal,
+): Promise<ShopOutcome> {
+  const { browser, clock, options } = context;
+  const visit = new ProductVisit(clock, siteConfig, call);
+  try {
+    const outcome = await browser.run({
+      visit: (page, visitSignal) => visit.run(page, visitSignal),
+      signal,
+      timeoutMs: Math.max(1, Math.round(call.state.deadline - clock.monotonic())),
+      // In the form of the header; the first language is the browser's own.
+      locale: options.acceptLanguage.split(/[,;]/, 1)[0],
+    });
+    // If a page has shown the product, a refused visit says nothing about the product.
+    if (outcome.kind !== 'definitive' || !isWhole(call.found())) return outcome;
+    return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
+  } catch (error) {
+    // The product was shown before the page hung or crashed over its reviews.
+    const { shown } = visit;
+    if (!shown || signal.aborted) throw error;
+    return shown;
+  }
+}
+
+type Shown = Extract<ShopOutcome, { kind: 'found' }>;
+
+class ProductVisit {
+  readonly #clock: Clock;
+  readonly #siteConfig: SiteConfig;
+  readonly #call: ItemCall<ProductPart, ShopState>;
+  readonly #walks: ReviewWalk[] = [];
+  #rating: Rating | undefined;
+  #shown: Shown | undefined;
+
+  constructor(clock: Clock, siteConfig: SiteConfig, call: ItemCall<ProductPart, ShopState>) {
+    this.#clock = clock;
+    this.#siteConfig = siteConfig;
+    this.#call = call;
+  }
+
+  /** What the page has shown so far, with the reviews; undefined if it has not shown the product. */
+  get shown(): Shown | undefined {
+    const outcome = this.#shown;
+    if (!outcome || this.#walks.length === 0) return outcome;
+    const part = partOf({ product_id: this.#call.link.id, ...(this.#rating && { rating: this.#rating }) });
+    return { ...outcome, found: [...outcome.found, { ...part, walks: this.#walks }] };
+  }
+
+  async run(page: BrowserPage, signal: AbortSignal): Promise<ShopOutcome> {
+    const siteConfig = this.#siteConfig;
+    const { link, state, found } = this.#call;
     const url = pageUrl(siteConfig, 'shopPage', link);
-    const walks: ReviewWalk[] = [];
-    let rating: Rating | undefined;
-    let shown: Extract<ShopOutcome, { kind: 'found' }> | undefined;
+    await page.goto(url, { waitUntil: 'domcontentloaded', timeout: Math.max(1, this.#left()) });
+    const awaited = [...siteConfig.blobs.map((blob) => `#${blob}`), ...siteConfig.selectors.wall].join(', ');
+    await page.waitForSelector(awaited, { state: 'attached', timeout: this.#limit(MAX_WAIT_MS) }).catch(() => {
+      // Neither data nor a check: the content below is read anyway.
+      signal.throwIfAborted();
+    });
+    const outcome =
+      outcomeOfUrl(page.url(), url, link.id, siteConfig) ??
+      outcomeOfPage(await this.#inTime(page.content(), this.#limit(MAX_REQUEST_MS)), link.id, siteConfig);
+    if (outcome.kind !== 'found' || !isReadable(outcome.found)) return outcome;
+    this.#shown = outcome;
+    for (const stars of groupsToAsk([...found(), ...outcome.found], state.reviews))
+      await this.#walkReviews(page, stars, signal);
+    return this.shown ?? outcome;
+  }
 
-    async function visit(page: BrowserPage, visitSignal: AbortSignal): Promise<ShopOutcome> {
-      await page.goto(url, { waitUntil: 'domcontentloaded', timeout: Math.max(1, left()) });
-      const awaited = [...siteConfig.blobs.map((blob) => `#${blob}`), ...siteConfig.selectors.wall].join(', ');
-      await page.waitForSelector(awaited, { state: 'attached', timeout: limit(MAX_WAIT_MS) }).catch(() => {
-        // Neither data nor a check: the content below is read anyway.
-        visitSignal.throwIfAborted();
-      });
-      const outcome =
-        outcomeOfUrl(page.url(), url, link.id, siteConfig) ??
-        outcomeOfPage(await inTime(page.content(), limit(MAX_REQUEST_MS)), link.id, siteConfig);
-      if (outcome.kind !== 'found' || !isReadable(outcome.found)) return outcome;
-      shown = outcome;
-      for (const stars of groupsToAsk([...found(), ...outcome.found], state.reviews))
-        await walkReviews(page, stars, visitSignal);
-      return withReviews(outcome);
-    }
+  #left(): number {
+    return this.#call.state.deadline - CLOSING_MS - this.#clock.monotonic();
+  }
 
-    function withReviews(outcome: NonNullable<typeof shown>): ShopOutcome {
-      if (walks.length === 0) return outcome;
-      const part = partOf({ product_id: link.id, ...(rating && { rating }) });
-      return { ...outcome, found: [...outcome.found, { ...part, walks }] };
-    }
+  #limit(maxMs: number): number {
+    return Math.max(1, Math.min(maxMs, this.#left()));
+  }
 
-    /** A page with an endless script does not answer, and its own timers do not run. */
-    async function inTime<Answer>(answer: Promise<Answer>, timeoutMs: number): Promise<Answer> {
-      const timer = new AbortController();
-      const silence = clock.sleep(timeoutMs, timer.signal).then((): never => {
-        throw new GatewayError('upstream_timeout', 'The page does not answer.');
-      });
-      return Promise.race([answer, silence]).finally(() => timer.abort());
-    }
+  /** A page with an endless script does not answer, and its own timers do not run. */
+  async #inTime<Answer>(answer: Promise<Answer>, timeoutMs: number): Promise<Answer> {
+    const timer = new AbortController();
+    const silence = this.#clock.sleep(timeoutMs, timer.signal).then((): never => {
+      throw new GatewayError('upstream_timeout', 'The page does not answer.');
+    });
+    return Promise.race([answer, silence]).finally(() => timer.abort());
+  }
 
-    /** Fetches the reviews of one star group page by page, until there are enough, no more, or a refusal. */
-    async function walkReviews(page: BrowserPage, stars: Stars, visitSignal: AbortSignal): Promise<void> {
-      const { pageSize, maxPagesPerStar, componentName, filterType, sortRules } = siteConfig.reviews;
-      const reviews = new Map<string, Review>();
-      let exhausted = false;
-      for (let number = 1; number <= maxPagesPerStar && left() > 0; number += 1) {
-        const timeoutMs = limit(MAX_REQUEST_MS);
-        const body = {
-          product_id: link.id,
-          page_start: number,
-          page_size: pageSize,
-          sort_rule: sortRules[state.reviews.clipSort],
-          review_filter: { filter_type: filterType, filter_value: stars },
-          component_name: componentName,
-        };
-        const query = { path: siteConfig.urls.reviews, body, timeoutMs };
-        const text = await inTime(page.evaluate(askInPage, query), timeoutMs + TRANSFER_MS);
-        visitSignal.throwIfAborted();
-        const answer = typeof text === 'string' ? tryParseJson(text) : undefined;
-        const data = asRecord(at(answer, 'data'));
-        const list = asArray(data?.product_reviews);
-        if (Number(at(answer, 'code')) !== 0 || !list) break;
-        rating ??= readRating([data]);
-        const before = reviews.size;
-        for (const review of readReviews(list, link.id)) {
-          if (review.rating === stars && !reviews.has(review.id)) reviews.set(review.id, review);
-        }
-        exhausted = data?.has_more === false || list.length === 0;
-        // After a page with nothing new, further pages would bring nothing new either.
-        if (exhausted || reviews.size === before) break;
-        if (usableOf(reviews.values(), state.reviews).length >= state.reviews.clipReviewLimit) break;
+  /** Fetches the reviews of one star group page by page, until there are enough, no more, or a refusal. */
+  async #walkReviews(page: BrowserPage, stars: Stars, signal: AbortSignal): Promise<void> {
+    const { link, state } = this.#call;
+    const reviews = new Map<string, Review>();
+    let exhausted = false;
+    for (let number = 1; number <= this.#siteConfig.reviews.maxPagesPerStar && this.#left() > 0; number += 1) {
+      const answer = await this.#askForReviews(page, stars, number);
+      signal.throwIfAborted();
+      const data = asRecord(at(answer, 'data'));
+      const list = asArray(data?.product_reviews);
+      if (Number(at(answer, 'code')) !== 0 || !list) break;
+      this.#rating ??= readRating([data]);
+      const before = reviews.size;
+      for (const review of readReviews(list, link.id)) {
+        if (review.rating === stars && !reviews.has(review.id)) reviews.set(review.id, review);
       }
-      walks.push({ stars, reviews: [...reviews.values()], exhausted });
+      exhausted = data?.has_more === false || list.length === 0;
+      // After a page with nothing new, further pages would bring nothing new either.
+      if (exhausted || reviews.size === before) break;
+      if (usableOf(reviews.values(), state.reviews).length >= state.reviews.clipReviewLimit) break;
     }
+    this.#walks.push({ stars, reviews: [...reviews.values()], exhausted });
+  }
 
-    try {
-      const outcome = await browser.run({
-        visit,
-        signal,
-        timeoutMs: Math.max(1, Math.round(state.deadline - clock.monotonic())),
-        // In the form of the header; the first language is the browser's own.
-        locale: options.acceptLanguage.split(/[,;]/, 1)[0],
-      });
-      // If a page has shown the product, a refused visit says nothing about the product.
-      if (outcome.kind !== 'definitive' || !isWhole(found())) return outcome;
-      return { kind: 'transient', code: 'upstream_refused', reason: outcome.reason };
-    } catch (error) {
-      // The product was shown before the page hung or crashed over its reviews.
-      if (!shown || signal.aborted) throw error;
-      return withReviews(shown);
-    }
-  };
+  /** Undefined if there is no usable reply. */
+  async #askForReviews(page: BrowserPage, stars: Stars, number: number): Promise<unknown> {
+    const { urls, reviews } = this.#siteConfig;
+    const { pageSize, componentName, filterType, sortRules } = reviews;
+    const { link, state } = this.#call;
+    const timeoutMs = this.#limit(MAX_REQUEST_MS);
+    const body = {
+      product_id: link.id,
+      page_start: number,
+      page_size: pageSize,
+      sort_rule: sortRules[state.reviews.clipSort],
+      review_filter: { filter_type: filterType, filter_value: stars },
+      component_name: componentName,
+    };
+    const query = { path: urls.reviews, body, timeoutMs };
+    const text = await this.#inTime(page.evaluate(askInPage, query), timeoutMs + TRANSFER_MS);
+    return typeof text === 'string' ? tryParseJson(text) : undefined;
+  }
 }
 
 /** Runs in the page: it may use nothing but its argument. Undefined if there is no usable reply. */

@@ -13,7 +13,7 @@ import {
   type PluginContext,
 } from 'mediagate/plugin';
 import { assemble, explain, isEnough } from './assemble.js';
-import { createBrowserVisit } from './browser.js';
+import { visitProduct } from './browser.js';
 import { createPageFetch, type PageForm } from './fetch.js';
 import { LINK_FORMS, matchProduct } from './links.js';
 import { type ClipShopOptions, options, type ShopState } from './options.js';
@@ -72,7 +72,7 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
         definitive: true,
         available: () => browser.available,
         usable: ({ state }) => state.deadline - clock.monotonic() > BROWSER_START_MS,
-        run: createBrowserVisit(context, siteConfig),
+        run: (call, signal) => visitProduct(context, siteConfig, call, signal),
       },
     ],
     isEnough,

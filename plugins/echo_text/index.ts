@@ -83,14 +83,6 @@ function createEchoProvider({ options, clock }: PluginContext<Options>): TextPro
     }
   }
 
-  function earlierOf(id: unknown): number {
-    if (typeof id !== 'string') return 0;
-    const earlier = kept.find(id);
-    if (earlier) return earlier.tokens;
-    const param = 'previous_response_id';
-    throw new GatewayError('previous_response_not_found', 'There is no such response to continue.', { param });
-  }
-
   function keep(echo: Echo, parsed: TextCall['parsed'], said: readonly object[]): void {
     if (parsed.store === false) return;
     const id = responseIdOf(echo);
@@ -113,7 +105,7 @@ function createEchoProvider({ options, clock }: PluginContext<Options>): TextPro
       signal.throwIfAborted();
       const conversation = readConversation(route, parsed);
       const isResponse = route === 'responses';
-      const earlierTokens = isResponse ? earlierOf(parsed.previous_response_id) : 0;
+      const earlierTokens = isResponse ? tokensBefore(kept, parsed.previous_response_id) : 0;
       const echo = createEcho(conversation, { model, now: clock.now(), earlierTokens });
       if (task === 'input_tokens') {
         const { inputTokens } = echo;
@@ -144,6 +136,15 @@ function createEchoProvider({ options, clock }: PluginContext<Options>): TextPro
       return reply(JSON_TYPE, whole(response));
     },
   };
+}
+
+/** Tokens of the conversation that the response with this id ends. */
+function tokensBefore(kept: ReturnType<typeof createKeptResponses>, id: unknown): number {
+  if (typeof id !== 'string') return 0;
+  const earlier = kept.find(id);
+  if (earlier) return earlier.tokens;
+  const param = 'previous_response_id';
+  throw new GatewayError('previous_response_not_found', 'There is no such response to continue.', { param });
 }
 
 /** An echo needs all fields of the body, also those that a large body is parsed without. */

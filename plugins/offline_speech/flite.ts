@@ -78,106 +78,147 @@ class ProgramExit extends Error {
  */
 async function runInMemory(module: WebAssembly.Module, program: MemoryProgram): Promise<Buffer> {
   const words = ['program', ...program.parameters].map((word) => Buffer.from(`${word}\0`));
-  let file = Buffer.alloc(64 * 1024);
-  let size = 0;
-  let position = 0;
-  let memory: WebAssembly.Memory | undefined;
-  const view = () => new DataView((memory as WebAssembly.Memory).buffer);
-  const bytes = (pointer: number, length: number) =>
-    Buffer.from((memory as WebAssembly.Memory).buffer, pointer, length);
+  const memory = new ProgramMemory();
+  const file = new MemoryFile(program.maxBytes);
+  const calls = { ...systemCalls(memory, words), ...fileCalls(memory, file) };
+  const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: calls });
+  memory.attach(instance.exports.memory as WebAssembly.Memory);
+  try {
+    (instance.exports._start as () => void)();
+  } catch (error) {
+    if (!(error instanceof ProgramExit) || error.code !== 0) throw error;
+  }
+  return file.content;
+}
 
-  function* pieces(list: number, count: number): Generator<Buffer> {
-    for (let piece = 0; piece < count; piece += 1) {
-      const at = list + piece * IOVEC_BYTES;
-      yield bytes(view().getUint32(at, true), view().getUint32(at + 4, true));
-    }
+/** The memory of the program, which grows: each access reads it anew. */
+class ProgramMemory {
+  #memory: WebAssembly.Memory | undefined;
+
+  attach(memory: WebAssembly.Memory): void {
+    this.#memory = memory;
   }
 
-  function append(piece: Buffer): boolean {
-    const end = position + piece.length;
-    if (end > program.maxBytes) return false;
-    if (end > file.length) file = Buffer.concat([file, Buffer.alloc(Math.max(file.length, end - file.length))]);
-    piece.copy(file, position);
-    position = end;
-    size = Math.max(size, end);
+  get view(): DataView {
+    return new DataView((this.#memory as WebAssembly.Memory).buffer);
+  }
+
+  bytes(pointer: number, length: number): Buffer {
+    return Buffer.from((this.#memory as WebAssembly.Memory).buffer, pointer, length);
+  }
+
+  *pieces(list: number, count: number): Generator<Buffer> {
+    for (let piece = 0; piece < count; piece += 1) {
+      const at = list + piece * IOVEC_BYTES;
+      yield this.bytes(this.view.getUint32(at, true), this.view.getUint32(at + 4, true));
+    }
+  }
+}
+
+/** The file that the program writes. */
+class MemoryFile {
+  readonly #maxBytes: number;
+  #bytes = Buffer.alloc(64 * 1024);
+  #size = 0;
+  #position = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get content(): Buffer {
+    return this.#bytes.subarray(0, this.#size);
+  }
+
+  /** False if the file would get too large. */
+  append(piece: Buffer): boolean {
+    const end = this.#position + piece.length;
+    if (end > this.#maxBytes) return false;
+    const { length } = this.#bytes;
+    if (end > length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(Math.max(length, end - length))]);
+    piece.copy(this.#bytes, this.#position);
+    this.#position = end;
+    this.#size = Math.max(this.#size, end);
     return true;
   }
 
-  const calls = {
+  seek(offset: number, whence: number): number {
+    this.#position = offset + (whence === 0 ? 0 : whence === 1 ? this.#position : this.#size);
+    return this.#position;
+  }
+}
+
+function systemCalls(memory: ProgramMemory, words: readonly Buffer[]) {
+  return {
     args_sizes_get(count: number, length: number) {
-      view().setUint32(count, words.length, true);
-      view().setUint32(length, Buffer.concat(words).length, true);
+      memory.view.setUint32(count, words.length, true);
+      memory.view.setUint32(length, Buffer.concat(words).length, true);
       return DONE;
     },
     args_get(list: number, buffer: number) {
       let at = buffer;
       for (const [index, word] of words.entries()) {
-        view().setUint32(list + 4 * index, at, true);
-        word.copy(bytes(at, word.length));
+        memory.view.setUint32(list + 4 * index, at, true);
+        word.copy(memory.bytes(at, word.length));
         at += word.length;
       }
       return DONE;
     },
     clock_time_get(_clock: number, _precision: bigint, result: number) {
       // Always the same: the same words sound the same.
-      view().setBigUint64(result, 0n, true);
+      memory.view.setBigUint64(result, 0n, true);
       return DONE;
     },
+    proc_exit(code: number) {
+      throw new ProgramExit(code);
+    },
+  };
+}
+
+function fileCalls(memory: ProgramMemory, file: MemoryFile) {
+  return {
     fd_prestat_get(descriptor: number, result: number) {
       if (descriptor !== FOLDER) return BAD_DESCRIPTOR;
-      view().setUint32(result, 0, true);
-      view().setUint32(result + 4, FOLDER_NAME.length, true);
+      memory.view.setUint32(result, 0, true);
+      memory.view.setUint32(result + 4, FOLDER_NAME.length, true);
       return DONE;
     },
     fd_prestat_dir_name(_descriptor: number, pointer: number, length: number) {
-      bytes(pointer, length).write(FOLDER_NAME);
+      memory.bytes(pointer, length).write(FOLDER_NAME);
       return DONE;
     },
     fd_fdstat_get(descriptor: number, result: number) {
       const type = FILE_TYPES[descriptor];
       if (type === undefined) return BAD_DESCRIPTOR;
-      bytes(result, 8).fill(0).writeUInt8(type);
-      bytes(result + 8, 16).fill(0xff);
+      memory.bytes(result, 8).fill(0).writeUInt8(type);
+      memory.bytes(result + 8, 16).fill(0xff);
       return DONE;
     },
     fd_fdstat_set_flags: () => DONE,
     path_open(...values: (number | bigint)[]) {
-      view().setUint32(Number(values.at(-1)), FILE, true);
+      memory.view.setUint32(Number(values.at(-1)), FILE, true);
       return DONE;
     },
     fd_write(descriptor: number, list: number, count: number, result: number) {
       let written = 0;
-      for (const piece of pieces(list, count)) {
-        if (descriptor === FILE && !append(piece)) return NO_SPACE;
+      for (const piece of memory.pieces(list, count)) {
+        if (descriptor === FILE && !file.append(piece)) return NO_SPACE;
         written += piece.length;
       }
-      view().setUint32(result, written, true);
+      memory.view.setUint32(result, written, true);
       return DONE;
     },
     fd_seek(descriptor: number, offset: bigint, whence: number, result: number) {
       if (descriptor !== FILE) return BAD_DESCRIPTOR;
-      position = Number(offset) + (whence === 0 ? 0 : whence === 1 ? position : size);
-      view().setBigUint64(result, BigInt(position), true);
+      memory.view.setBigUint64(result, BigInt(file.seek(Number(offset), whence)), true);
       return DONE;
     },
     fd_read(_descriptor: number, _list: number, _count: number, result: number) {
-      view().setUint32(result, 0, true);
+      memory.view.setUint32(result, 0, true);
       return DONE;
     },
     fd_close: () => DONE,
-    proc_exit(code: number) {
-      throw new ProgramExit(code);
-    },
   };
-
-  const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: calls });
-  memory = instance.exports.memory as WebAssembly.Memory;
-  try {
-    (instance.exports._start as () => void)();
-  } catch (error) {
-    if (!(error instanceof ProgramExit) || error.code !== 0) throw error;
-  }
-  return file.subarray(0, size);
 }
 
 /** Samples of the kernel to each side. */

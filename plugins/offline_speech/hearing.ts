@@ -44,7 +44,7 @@ export function createHearing({ engine, ffmpeg, maxSeconds, logger }: HearingOpt
     if (!isLoaded) logger.info('the first transcription loads its engine, which takes some seconds');
     isLoaded = true;
     try {
-      const cutter = createSpeechCutter();
+      const cutter = new SpeechCutter();
       const segments: TranscriptSegment[] = [];
       const hear = async (pieces: readonly SpeechPiece[]) => {
         for (const { start, end, samples } of pieces) {
@@ -118,16 +118,6 @@ interface SpeechPiece {
   samples: Float32Array<ArrayBuffer>;
 }
 
-/** Cuts streamed audio into pieces with speech; at most one piece is in memory. */
-interface SpeechCutter {
-  /** Seconds so far. */
-  readonly seconds: number;
-  /** @param bytes Of samples of 16 bits, little-endian, one channel; cut anywhere. */
-  add(bytes: Uint8Array): SpeechPiece[];
-  /** The sound is over. */
-  finish(): SpeechPiece[];
-}
-
 const FRAME = 320;
 const FRAMES_PER_SECOND = RATE / FRAME;
 /** Of full scale: what is softer is silence whatever comes after it. */
@@ -157,86 +147,91 @@ interface Frame {
   loud: boolean;
 }
 
-export function createSpeechCutter(): SpeechCutter {
-  let odd: number | undefined;
-  let frame = new Float32Array(FRAME);
-  let filled = 0;
-  let count = 0;
-  let heard = 0;
-  let around = 0;
+/** Cuts streamed audio into pieces with speech; at most one piece is in memory. */
+export class SpeechCutter {
+  /** The first byte of a sample whose second has not come yet. */
+  #odd: number | undefined;
+  #frame = new Float32Array(FRAME);
+  #filled = 0;
+  #count = 0;
+  #heard = 0;
+  #around = 0;
   /** Of the piece that is coming; before its first loud one, the last few. */
-  let frames: Frame[] = [];
-  let speaking = false;
+  #frames: Frame[] = [];
+  #speaking = false;
 
-  function addFrame(samples: Float32Array): SpeechPiece[] {
+  /** Seconds so far. */
+  get seconds(): number {
+    return this.#count / RATE;
+  }
+
+  /** @param bytes Of samples of 16 bits, little-endian, one channel; cut anywhere. */
+  add(bytes: Uint8Array): SpeechPiece[] {
+    const pieces: SpeechPiece[] = [];
+    for (const byte of bytes) {
+      if (this.#odd === undefined) {
+        this.#odd = byte;
+        continue;
+      }
+      const value = this.#odd | (byte << 8);
+      this.#odd = undefined;
+      this.#frame[this.#filled] = (value > 32_767 ? value - 65_536 : value) / 32_768;
+      this.#filled += 1;
+      this.#count += 1;
+      if (this.#filled < FRAME) continue;
+      const full = this.#frame;
+      this.#frame = new Float32Array(FRAME);
+      this.#filled = 0;
+      pieces.push(...this.#addFrame(full));
+    }
+    return pieces;
+  }
+
+  /** The sound is over. */
+  finish(): SpeechPiece[] {
+    const pieces = this.#filled > 0 ? this.#addFrame(this.#frame) : [];
+    this.#filled = 0;
+    return this.#speaking ? [...pieces, ...this.#emit(this.#spoken(), MARGIN)] : pieces;
+  }
+
+  #addFrame(samples: Float32Array): SpeechPiece[] {
     const level = Math.sqrt(samples.reduce((sum, value) => sum + value * value, 0) / FRAME);
-    around = Math.max(around * FADING, level);
-    const loud = level >= Math.max(SILENCE, around * PAUSE_LEVEL);
+    this.#around = Math.max(this.#around * FADING, level);
+    const loud = level >= Math.max(SILENCE, this.#around * PAUSE_LEVEL);
+    const frames = this.#frames;
     frames.push({ samples, level, loud });
-    heard += 1;
-    speaking ||= loud;
-    if (!speaking) {
+    this.#heard += 1;
+    this.#speaking ||= loud;
+    if (!this.#speaking) {
       if (frames.length > MARGIN) frames.shift();
       return [];
     }
-    const spoken = frames.findLastIndex((one) => one.loud) + 1;
+    const spoken = this.#spoken();
     const pause = frames.length - spoken;
-    if (pause >= LONG_PAUSE || (pause >= PAUSE && spoken >= ENOUGH)) return emit(spoken, MARGIN);
-    return frames.length >= LONGEST ? emit(quietestMoment(frames), 0) : [];
+    if (pause >= LONG_PAUSE || (pause >= PAUSE && spoken >= ENOUGH)) return this.#emit(spoken, MARGIN);
+    return frames.length >= LONGEST ? this.#emit(quietestMoment(frames), 0) : [];
+  }
+
+  /** Frames until the last loud one. */
+  #spoken(): number {
+    return this.#frames.findLastIndex((one) => one.loud) + 1;
   }
 
   /** @param end Frames of the piece; those after it belong to the next, and so many of them are heard with both. */
-  function emit(end: number, margin: number): SpeechPiece[] {
-    const piece = frames.slice(0, end + margin);
-    const first = heard - frames.length;
+  #emit(end: number, margin: number): SpeechPiece[] {
+    const piece = this.#frames.slice(0, end + margin);
+    const first = this.#heard - this.#frames.length;
     const loud = [...piece.keys()].filter((index) => index < end && piece[index]?.loud);
-    const rest = frames.slice(end);
-    speaking = rest.some((one) => one.loud);
-    frames = speaking ? rest : rest.slice(-MARGIN);
+    const rest = this.#frames.slice(end);
+    this.#speaking = rest.some((one) => one.loud);
+    this.#frames = this.#speaking ? rest : rest.slice(-MARGIN);
     if (loud.length < SHORTEST) return [];
     const samples = new Float32Array(piece.length * FRAME);
     for (const [index, one] of piece.entries()) samples.set(one.samples, index * FRAME);
-    return [
-      {
-        start: (first + (loud[0] as number)) / FRAMES_PER_SECOND,
-        end: (first + (loud.at(-1) as number) + 1) / FRAMES_PER_SECOND,
-        samples,
-      },
-    ];
+    const start = (first + (loud[0] as number)) / FRAMES_PER_SECOND;
+    const last = (first + (loud.at(-1) as number) + 1) / FRAMES_PER_SECOND;
+    return [{ start, end: last, samples }];
   }
-
-  return {
-    get seconds() {
-      return count / RATE;
-    },
-
-    add(bytes) {
-      const pieces: SpeechPiece[] = [];
-      for (const byte of bytes) {
-        if (odd === undefined) {
-          odd = byte;
-          continue;
-        }
-        const value = odd | (byte << 8);
-        odd = undefined;
-        frame[filled] = (value > 32_767 ? value - 65_536 : value) / 32_768;
-        filled += 1;
-        count += 1;
-        if (filled < FRAME) continue;
-        const full = frame;
-        frame = new Float32Array(FRAME);
-        filled = 0;
-        pieces.push(...addFrame(full));
-      }
-      return pieces;
-    },
-
-    finish() {
-      const pieces = filled > 0 ? addFrame(frame) : [];
-      filled = 0;
-      return speaking ? [...pieces, ...emit(frames.findLastIndex((one) => one.loud) + 1, MARGIN)] : pieces;
-    },
-  };
 }
 
 function quietestMoment(frames: readonly Frame[]): number {

@@ -102,7 +102,7 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
     if (answer === undefined) throw uselessAnswer('The upstream answered with something that is not JSON.');
     const found = findImage(answer);
     if (!found) throw uselessAnswer('The upstream answered without a usable image.');
-    const bytes = await bytesOf(found, call, upstream, end);
+    const bytes = await bytesOf(context, found, { call, upstream, end });
     const type = imageType(bytes);
     if (!type) throw uselessAnswer('The upstream answered with something that is not an image.');
     const usage = openaiUsage(answer.json);
@@ -114,19 +114,6 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
       ...(usage && { usage }),
       ...(seed !== undefined && { seed }),
     };
-  }
-
-  async function bytesOf(found: FoundImage, call: ImageCall, upstream: Upstream, end: number): Promise<Uint8Array> {
-    if ('bytes' in found) {
-      if (found.bytes.length > MAX_IMAGE_BYTES) throw uselessAnswer('The image of the upstream is too large.');
-      return found.bytes;
-    }
-    try {
-      return await downloadImage({ context, url: found.url, upstream, signal: call.signal, end });
-    } catch (error) {
-      if (call.signal.aborted || !isGatewayError(error)) throw error;
-      throw new TryFailure(error, { again: 'nowhere', counts: true });
-    }
   }
 
   const maxReferences = Math.max(...upstreams.map((upstream) => upstream.maxReferences));
@@ -160,6 +147,23 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
       });
     },
   };
+}
+
+async function bytesOf(
+  context: PluginContext<Options>,
+  found: FoundImage,
+  { call, upstream, end }: { call: ImageCall; upstream: Upstream; end: number },
+): Promise<Uint8Array> {
+  if ('bytes' in found) {
+    if (found.bytes.length > MAX_IMAGE_BYTES) throw uselessAnswer('The image of the upstream is too large.');
+    return found.bytes;
+  }
+  try {
+    return await downloadImage({ context, url: found.url, upstream, signal: call.signal, end });
+  } catch (error) {
+    if (call.signal.aborted || !isGatewayError(error)) throw error;
+    throw new TryFailure(error, { again: 'nowhere', counts: true });
+  }
 }
 
 function isEventStream({ headers }: HttpStream): boolean {

@@ -20,9 +20,11 @@ import {
   type PluginContext,
   type ResponsesTask,
   readUpstreamRequestId,
+  type StoredResponseCall,
   silenceLimit,
   sumUpstreamStates,
   type TextCall,
+  type TextModel,
   type TextProvider,
   type TextReply,
   type TextRoute,
@@ -30,6 +32,7 @@ import {
   textFailure,
   translateToChat,
   type UpstreamCall,
+  type UpstreamState,
   type Upstreams,
   withoutNames,
 } from 'mediagate/plugin';
@@ -60,7 +63,7 @@ export default definePlugin<typeof OptionsSchema>({
   provides: ['text'],
   options: OptionsSchema,
   setup: (context) => ({
-    textProviders: [createOpenaiTextProvider(context)],
+    textProviders: [new OpenaiTextProvider(context)],
     checkUpstreams: ({ signal }) => checkTextUpstreams(context, signal),
   }),
 });
@@ -111,71 +114,161 @@ interface Served extends ServedModel {
   looking: Upstreams<Upstream>;
 }
 
-function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider {
-  const { options, http, clock, logger } = context;
-  const { budgetMs, idleMs, restMs } = options;
-  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
+class OpenaiTextProvider implements TextProvider {
+  readonly tasks = TASKS;
+  readonly models: readonly TextModel[];
+  readonly #context: PluginContext<Options>;
+  readonly #all: ReadonlyMap<string, Served>;
   /** Upstreams of a model that refused a response and answered a chat → monotonic milliseconds until that counts. */
-  const chatOnly = new Map<Upstream, number>();
+  readonly #chatOnly = new Map<Upstream, number>();
   /** Upstreams that refused `stream_options` → monotonic milliseconds until that counts. */
-  const withoutOptions = new Map<Upstream, number>();
+  readonly #withoutOptions = new Map<Upstream, number>();
   /** Upstreams that refused a form of vectors. */
-  const oneForm = new Set<Upstream>();
-  const all = new Map(modelsOf(options).map((model) => [model.model.id, withFailOver(model)]));
+  readonly #oneForm = new Set<Upstream>();
 
-  function withFailOver(model: ServedModel): Served {
-    const { upstreams, isOrdered } = model;
-    const names = upstreams.map(({ member }) => member);
-    const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
-    const create = () => createUpstreams({ upstreams, clock, logger, weightOf, names, ...limits });
-    return { ...model, answering: create(), looking: create() };
+  constructor(context: PluginContext<Options>) {
+    const all = modelsOf(context.options).map((served) => withFailOver(context, served));
+    this.#context = context;
+    this.#all = new Map(all.map((served) => [served.model.id, served]));
+    this.models = all.map(({ model }) => model);
   }
 
-  function servedBy(id: string): Served {
-    const served = all.get(id);
+  upstreams(): UpstreamState[] {
+    return sumUpstreamStates([...this.#all.values()].flatMap(({ answering }) => answering.states()));
+  }
+
+  async send(call: TextCall): Promise<TextReply> {
+    const { route, task, model, stream, signal } = call;
+    const served = this.#servedBy(model);
+    const asked: Asked = {
+      signal,
+      tries: 0,
+      tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
+      suits: suitsCall(call, served),
+      // Clients of the format ask again by themselves where no answer came.
+      lost: 'anywhere',
+      request: (upstream) => textRequest(call, upstream),
+      refuse: task || !WRITING.includes(route) ? taskFailure : textFailure,
+      call,
+      // What runs in the background has nothing to say at first.
+      ...(call.parsed.background !== true && { route }),
+      ...(stream && { firstBytesMs: PATIENCE_MS }),
+    };
+    const upstreams = task === 'input_tokens' ? served.looking : served.answering;
+    if (route === 'embeddings') {
+      return run(model, upstreams, asked, (tried) => this.#askForVectors(asked, call, tried));
+    }
+    if (route !== 'responses' || task) return run(model, upstreams, asked, (tried) => this.#ask(asked, tried));
+    const { outputLimitField: limitField, reasoningField } = served.model;
+    let translation: ReturnType<typeof translateToChat> | undefined;
+    const translated = () => {
+      translation ??= translateToChat(call, () => this.#context.clock.now(), { limitField, reasoningField });
+      return translation;
+    };
+    return run(model, upstreams, asked, (tried) => this.#askForResponse(asked, translated, tried));
+  }
+
+  async stored(call: StoredResponseCall): Promise<TextReply> {
+    const { model, signal } = call;
+    const { upstreams, looking } = this.#servedBy(model);
+    const suits = ({ name }: Upstream) => name === call.upstream;
+    const made = upstreams.find(suits);
+    if (!made) {
+      throw new GatewayError('response_not_found', 'The upstream of this response is no longer configured.');
+    }
+    if (!made.routes.includes('responses')) {
+      throw new GatewayError('response_not_found', 'The upstream of this response stores none.');
+    }
+    const asked: Asked = {
+      signal,
+      tries: 0,
+      suits,
+      // What is deleted is not there the next time.
+      lost: call.action === 'delete' ? 'nowhere' : 'anywhere',
+      request: (upstream) => storedRequest(call, upstream),
+      refuse: storedFailure,
+      firstBytesMs: PATIENCE_MS,
+      // Who resumes a stream behind its last event is told nothing more.
+      mayHaveNone: true,
+    };
+    return run(model, looking, asked, (tried) => this.#ask(asked, tried));
+  }
+
+  #servedBy(id: string): Served {
+    const served = this.#all.get(id);
     if (!served) throw new Error('a model was asked for that this provider does not list');
     return served;
   }
 
-  function silenceOf(call: TextCall): number {
-    return silenceLimit(call, { seconds: servedBy(call.model).firstByteSeconds, budgetMs });
+  /** Sends a response as a chat to an upstream that only has chats: it is configured so, or has refused one. */
+  async #askForResponse(
+    asked: Asked,
+    translated: () => ChatTranslation | Promise<ChatTranslation>,
+    tried: Try,
+  ): Promise<TextReply> {
+    const { clock } = this.#context;
+    const { upstream, remainingMs } = tried;
+    const end = clock.monotonic() + remainingMs;
+    const isKnown = !upstream.routes.includes('responses') || (this.#chatOnly.get(upstream) ?? 0) > clock.monotonic();
+    if (!isKnown) {
+      try {
+        return await this.#ask({ ...asked, refuse: responsesFailure }, tried);
+      } catch (error) {
+        if (!(error instanceof NoResponses)) throw error;
+      }
+    }
+    const { call, replyOf } = await translate(translated);
+    const reply = await this.#ask(
+      { ...asked, route: call.route, request: () => textRequest(call, upstream), refuse: translatedFailure },
+      { ...tried, remainingMs: end - clock.monotonic() },
+    );
+    if (!isKnown) this.#chatOnly.set(upstream, clock.monotonic() + FORGET_MS);
+    return replyOf(reply);
   }
 
-  /** The request without `stream_options`, while it is remembered that the upstream refuses them. */
-  function fittingRequest(asked: Asked, upstream: Upstream): WireRequest {
-    const request = asked.request(upstream);
-    const until = withoutOptions.get(upstream);
-    if (until === undefined) return request;
-    if (until > clock.monotonic()) return withoutStreamOptions(request);
-    withoutOptions.delete(upstream);
-    return request;
+  /** Asks for vectors in the upstream's own form where it refuses the one that the client wants. */
+  async #askForVectors(asked: Asked, call: TextCall, tried: Try): Promise<TextReply> {
+    const { clock } = this.#context;
+    const { upstream, remainingMs } = tried;
+    const end = clock.monotonic() + remainingMs;
+    if (!this.#oneForm.has(upstream)) {
+      try {
+        return await this.#ask({ ...asked, refuse: vectorsFailure }, tried);
+      } catch (error) {
+        if (!(error instanceof NoSuchForm) || call.parsed.encoding_format === undefined) throw error;
+      }
+    }
+    const request = () => textRequest(withoutForm(call), upstream);
+    const reply = await this.#ask({ ...asked, request }, { ...tried, remainingMs: end - clock.monotonic() });
+    this.#oneForm.add(upstream);
+    return reply;
   }
 
   /** Asks once more without `stream_options` if the upstream refuses them: the gateway adds them to learn the usage. */
-  async function ask(asked: Asked, tried: Try): Promise<TextReply> {
+  async #ask(asked: Asked, tried: Try): Promise<TextReply> {
+    const { clock } = this.#context;
     const end = clock.monotonic() + tried.remainingMs;
     try {
-      return await askOnce(asked, tried);
+      return await this.#askOnce(asked, tried);
     } catch (error) {
       if (!(error instanceof NoStreamOptions)) throw error;
-      withoutOptions.set(tried.upstream, clock.monotonic() + FORGET_MS);
-      return askOnce(asked, { ...tried, remainingMs: end - clock.monotonic() });
+      this.#withoutOptions.set(tried.upstream, clock.monotonic() + FORGET_MS);
+      return this.#askOnce(asked, { ...tried, remainingMs: end - clock.monotonic() });
     }
   }
 
-  async function askOnce(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
+  async #askOnce(asked: Asked, { upstream, remainingMs, hasOther }: Try): Promise<TextReply> {
+    const { http, clock, options } = this.#context;
     const { signal, refuse, firstBytesMs, route, mayHaveNone } = asked;
     const isLimited = hasOther || asked.call?.hasFallback === true;
-    const silenceMs = isLimited && asked.call ? silenceOf(asked.call) : undefined;
-    const request = fittingRequest(asked, upstream);
-    const timeoutMs = Math.max(1, remainingMs);
+    const request = this.#fittingRequest(asked, upstream);
     const sent = {
       ...request,
       signal,
-      timeoutMs,
-      idleMs,
+      timeoutMs: Math.max(1, remainingMs),
+      idleMs: options.idleMs,
       firstBytesMs,
-      silenceMs,
+      silenceMs: isLimited && asked.call ? this.#silenceOf(asked.call) : undefined,
       route,
       names: upstream,
       mayHaveNone,
@@ -186,7 +279,7 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     });
     return {
       status,
-      headers: passed(headers, asked.firstBytesMs !== undefined),
+      headers: passed(headers, firstBytesMs !== undefined),
       body,
       upstream: upstream.name,
       upstreamModel: upstream.model,
@@ -197,133 +290,67 @@ function createOpenaiTextProvider(context: PluginContext<Options>): TextProvider
     };
   }
 
-  /** Sends a response as a chat to an upstream that only has chats: it is configured so, or has refused one. */
-  async function askForResponse(
-    asked: Asked,
-    translated: () => ChatTranslation | Promise<ChatTranslation>,
-    tried: Try,
-  ): Promise<TextReply> {
-    const { upstream, remainingMs } = tried;
-    const end = clock.monotonic() + remainingMs;
-    const isKnown = !upstream.routes.includes('responses') || (chatOnly.get(upstream) ?? 0) > clock.monotonic();
-    if (!isKnown) {
-      try {
-        return await ask({ ...asked, refuse: responsesFailure }, tried);
-      } catch (error) {
-        if (!(error instanceof NoResponses)) throw error;
-      }
-    }
-    const { call, replyOf } = await translate(translated);
-    const reply = await ask(
-      { ...asked, route: call.route, request: () => textRequest(call, upstream), refuse: translatedFailure },
-      { ...tried, remainingMs: end - clock.monotonic() },
-    );
-    if (!isKnown) chatOnly.set(upstream, clock.monotonic() + FORGET_MS);
-    return replyOf(reply);
+  #silenceOf(call: TextCall): number {
+    const { budgetMs } = this.#context.options;
+    return silenceLimit(call, { seconds: this.#servedBy(call.model).firstByteSeconds, budgetMs });
   }
 
-  /** Asks for vectors in the upstream's own form where it refuses the one that the client wants. */
-  async function askForVectors(asked: Asked, call: TextCall, tried: Try): Promise<TextReply> {
-    const { upstream, remainingMs } = tried;
-    const end = clock.monotonic() + remainingMs;
-    if (!oneForm.has(upstream)) {
-      try {
-        return await ask({ ...asked, refuse: vectorsFailure }, tried);
-      } catch (error) {
-        if (!(error instanceof NoSuchForm) || call.parsed.encoding_format === undefined) throw error;
-      }
-    }
-    const request = () => textRequest(withoutForm(call), upstream);
-    const reply = await ask({ ...asked, request }, { ...tried, remainingMs: end - clock.monotonic() });
-    oneForm.add(upstream);
-    return reply;
+  /** The request without `stream_options`, while it is remembered that the upstream refuses them. */
+  #fittingRequest(asked: Asked, upstream: Upstream): WireRequest {
+    const request = asked.request(upstream);
+    const until = this.#withoutOptions.get(upstream);
+    if (until === undefined) return request;
+    if (until > this.#context.clock.monotonic()) return withoutStreamOptions(request);
+    this.#withoutOptions.delete(upstream);
+    return request;
   }
+}
 
-  /** @param askOne Makes one try of an upstream. */
-  const run = (
-    model: string,
-    upstreams: Upstreams<Upstream>,
-    asked: Asked,
-    askOne = (tried: Try) => ask(asked, tried),
-  ): Promise<TextReply> =>
-    upstreams.run({
-      ...asked,
-      model,
-      ask(upstream, remainingMs, hasOther) {
-        asked.tries += 1;
-        return askOne({ upstream, remainingMs, hasOther });
-      },
-    });
+function withFailOver({ options, clock, logger }: PluginContext<Options>, model: ServedModel): Served {
+  const { upstreams, isOrdered } = model;
+  const { budgetMs, restMs } = options;
+  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
+  const names = upstreams.map(({ member }) => member);
+  const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
+  const create = () => createUpstreams({ upstreams, clock, logger, weightOf, names, ...limits });
+  return { ...model, answering: create(), looking: create() };
+}
 
-  return {
-    upstreams: () => sumUpstreamStates([...all.values()].flatMap(({ answering }) => answering.states())),
-    tasks: TASKS,
-    models: [...all.values()].map(({ model }) => model),
-    async send(call) {
-      const { route, task, model, upstream: earlier, stream, signal } = call;
-      const { upstreams, answering, looking } = servedBy(model);
-      const isNamed = ({ name }: Upstream) => earlier === undefined || name === earlier;
-      const native = upstreams.filter(({ routes }) => routes.includes(route));
-      // Chats stand in for responses where no upstream of the model has them.
-      const able = native.length > 0 || task ? native : upstreams.filter((upstream) => canServe(upstream, route));
-      if (able.length === 0) throw noSuchTask();
-      const suits = (upstream: Upstream) => able.includes(upstream) && isNamed(upstream);
-      if (!able.some(isNamed)) {
-        const message = 'The upstream of the earlier response is no longer configured.';
-        throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
-      }
-      const asked: Asked = {
-        signal,
-        tries: 0,
-        tokens: Math.ceil(call.body.length / BYTES_PER_TOKEN),
-        suits,
-        // Clients of the format ask again by themselves where no answer came.
-        lost: 'anywhere',
-        request: (upstream) => textRequest(call, upstream),
-        refuse: task || !WRITING.includes(route) ? taskFailure : textFailure,
-        call,
-        // What runs in the background has nothing to say at first.
-        ...(call.parsed.background !== true && { route }),
-        ...(stream && { firstBytesMs: PATIENCE_MS }),
-      };
-      const upstreamsOfCall = task === 'input_tokens' ? looking : answering;
-      if (route === 'embeddings') {
-        return run(model, upstreamsOfCall, asked, (tried) => askForVectors(asked, call, tried));
-      }
-      if (route !== 'responses' || task) return run(model, upstreamsOfCall, asked);
-      const { outputLimitField: limitField, reasoningField } = servedBy(model).model;
-      let translation: ReturnType<typeof translateToChat> | undefined;
-      const translated = () => {
-        translation ??= translateToChat(call, () => clock.now(), { limitField, reasoningField });
-        return translation;
-      };
-      return run(model, upstreamsOfCall, asked, (tried) => askForResponse(asked, translated, tried));
+/**
+ * Which upstreams can serve the call.
+ * @throws GatewayError if there is none, or the one that holds the earlier response is gone.
+ */
+function suitsCall(
+  { route, task, upstream: earlier }: TextCall,
+  { upstreams }: Served,
+): (upstream: Upstream) => boolean {
+  const isNamed = ({ name }: Upstream) => earlier === undefined || name === earlier;
+  const native = upstreams.filter(({ routes }) => routes.includes(route));
+  // Chats stand in for responses where no upstream of the model has them.
+  const able = native.length > 0 || task ? native : upstreams.filter((upstream) => canServe(upstream, route));
+  if (able.length === 0) throw noSuchTask();
+  if (!able.some(isNamed)) {
+    const message = 'The upstream of the earlier response is no longer configured.';
+    throw new GatewayError('previous_response_not_found', message, { param: 'previous_response_id' });
+  }
+  return (upstream) => able.includes(upstream) && isNamed(upstream);
+}
+
+/** @param askOne Makes one try of an upstream. */
+function run(
+  model: string,
+  upstreams: Upstreams<Upstream>,
+  asked: Asked,
+  askOne: (tried: Try) => Promise<TextReply>,
+): Promise<TextReply> {
+  return upstreams.run({
+    ...asked,
+    model,
+    ask(upstream, remainingMs, hasOther) {
+      asked.tries += 1;
+      return askOne({ upstream, remainingMs, hasOther });
     },
-    async stored(call) {
-      const { model, signal } = call;
-      const { upstreams, looking } = servedBy(model);
-      const suits = ({ name }: Upstream) => name === call.upstream;
-      const made = upstreams.find(suits);
-      if (!made) {
-        throw new GatewayError('response_not_found', 'The upstream of this response is no longer configured.');
-      }
-      if (!made.routes.includes('responses')) {
-        throw new GatewayError('response_not_found', 'The upstream of this response stores none.');
-      }
-      return run(model, looking, {
-        signal,
-        tries: 0,
-        suits,
-        // What is deleted is not there the next time.
-        lost: call.action === 'delete' ? 'nowhere' : 'anywhere',
-        request: (upstream) => storedRequest(call, upstream),
-        refuse: storedFailure,
-        firstBytesMs: PATIENCE_MS,
-        // Who resumes a stream behind its last event is told nothing more.
-        mayHaveNone: true,
-      });
-    },
-  };
+  });
 }
 
 /** A request that a chat cannot express is the caller's to change, and says nothing about the upstream. */

@@ -49,133 +49,158 @@ export interface Page {
 
 const MAX_REDIRECTS = 2;
 
-export type Requests = ReturnType<typeof createRequests>;
-
 /** The requests that the platform receives. Each throws a GatewayError if no usable reply came. */
-export function createRequests(http: HttpClient, siteConfig: SiteConfig) {
-  const { urls, queries, origin } = siteConfig;
-  const browser = { 'user-agent': siteConfig.userAgent, 'accept-language': siteConfig.acceptLanguage };
-  const navigation = navigationHeaders(siteConfig.userAgent, siteConfig.acceptLanguage);
-  const script = { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'same-origin' };
-  const api = { ...browser, ...script, accept: '*/*', 'x-ig-app-id': siteConfig.appId, 'x-asbd-id': siteConfig.asbdId };
-  const address = (template: string, { shortcode, mediaId }: PostIdentity) => fillUrl(template, { shortcode, mediaId });
+export class Requests {
+  readonly #http: HttpClient;
+  readonly #siteConfig: SiteConfig;
+  readonly #navigation: Record<string, string>;
+  readonly #api: Record<string, string>;
 
-  /** Sends a request that must not be redirected. */
-  async function send(request: HttpRequest): Promise<HttpResponse> {
-    const response = await http.request(request);
-    const target = response.headers.location ? URL.parse(response.headers.location, response.url) : null;
-    if (target && response.status >= 300 && response.status < 400) throw redirectError(target, siteConfig);
-    return response;
+  constructor(http: HttpClient, siteConfig: SiteConfig) {
+    const { userAgent, acceptLanguage, appId, asbdId } = siteConfig;
+    const browser = { 'user-agent': userAgent, 'accept-language': acceptLanguage };
+    const script = { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'same-origin' };
+    this.#http = http;
+    this.#siteConfig = siteConfig;
+    this.#navigation = navigationHeaders(userAgent, acceptLanguage);
+    this.#api = { ...browser, ...script, accept: '*/*', 'x-ig-app-id': appId, 'x-asbd-id': asbdId };
   }
 
-  /** Undefined if the platform answers that there is no such page. */
-  function readPage(response: HttpResponse): Page | undefined {
-    if (response.status === 404 || response.status === 410) return undefined;
-    return { html: requireReply(response, siteConfig).text(), headers: response.headers };
+  /** The page of a post, or that the platform has none, or redirects to its login page. */
+  async permalink(identity: PostIdentity, signal: AbortSignal): Promise<Page | 'missing' | 'login'> {
+    const siteConfig = this.#siteConfig;
+    const end = await followRedirects<'login'>(this.#http, {
+      url: address(siteConfig.urls.permalink, identity),
+      headers: this.#navigation,
+      maxRedirects: MAX_REDIRECTS,
+      // A post has several addresses; every other redirect is a refusal.
+      onRedirect(target) {
+        if (shortcodeInAddress(target.href) === identity.shortcode) return target;
+        if (redirectPage(target, siteConfig) === 'login') return { stop: 'login' };
+        throw redirectError(target, siteConfig);
+      },
+      signal,
+    });
+    return 'stop' in end ? end.stop : (readPage(end.response, siteConfig) ?? 'missing');
   }
 
-  async function json(url: string, signal: AbortSignal): Promise<unknown> {
-    const response = await send({ url, headers: { ...api, referer: `${origin}/` }, signal });
+  /** The page that other sites embed a post with; undefined if there is no such page. */
+  async embed(identity: PostIdentity, signal: AbortSignal): Promise<Page | undefined> {
+    return this.#page(address(this.#siteConfig.urls.embed, identity), signal);
+  }
+
+  /** The home page, for the session of a query. */
+  async home(signal: AbortSignal): Promise<Page> {
+    const home = await this.#page(this.#siteConfig.urls.home, signal);
+    if (home) return home;
+    throw new GatewayError('upstream_refused', 'The home page of the platform is missing.');
+  }
+
+  /** One query of the code of the site's own pages. */
+  async query(
+    name: keyof SiteConfig['queries'],
+    identity: PostIdentity,
+    session: Session,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const { urls, queries, origin } = this.#siteConfig;
+    const { docId, name: queryName } = queries[name];
+    const { shortcode, mediaId } = identity;
+    const variables =
+      name === 'post'
+        ? { media_id: mediaId }
+        : { shortcode, __relay_internal__pv__PolarisAIGMMediaWebLabelEnabledrelayprovider: false };
+    const response = await this.#send({
+      url: name === 'post' ? urls.postQuery : urls.shortcodeQuery,
+      method: 'POST',
+      headers: {
+        ...this.#api,
+        'content-type': 'application/x-www-form-urlencoded',
+        origin,
+        referer: address(urls.permalink, identity),
+        'x-fb-friendly-name': queryName,
+        'x-fb-lsd': session.token,
+        ...(session.csrf && { 'x-csrftoken': session.csrf }),
+        ...(session.cookie && { cookie: session.cookie }),
+      },
+      body: new URLSearchParams({
+        lsd: session.token,
+        fb_api_caller_class: 'RelayModern',
+        fb_api_req_friendly_name: queryName,
+        variables: JSON.stringify(variables),
+        server_timestamps: 'true',
+        doc_id: docId,
+      }).toString(),
+      signal,
+    });
+    return readBody(requireReply(response, this.#siteConfig).text());
+  }
+
+  /**
+   * The address that a share link leads to.
+   * @throws GatewayError as {@link resolveShortLink}, and `bot_check`.
+   */
+  resolveShareLink({ link, signal }: { link: LinkRef; signal: AbortSignal }): Promise<URL> {
+    const siteConfig = this.#siteConfig;
+    const http = this.#http;
+    const headers = this.#navigation;
+    return resolveShortLink({
+      http,
+      link,
+      match: matchPost,
+      isOwn: isSite,
+      // Browsers get a page that redirects by script; plain clients get a redirect.
+      headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
+      login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
+      refusal: (url) =>
+        ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
+      readPage: async (url) =>
+        addressInPage(requireReply(await http.request({ url, headers, signal }), siteConfig), siteConfig),
+      signal,
+    });
+  }
+
+  /** The post in the form of the app's API; undefined if there is no such post. */
+  mediaInfo(identity: PostIdentity, signal: AbortSignal): Promise<unknown> {
+    return this.#json(address(this.#siteConfig.urls.mediaInfo, identity), signal);
+  }
+
+  /** Whether the post may be shown to everybody, and why not; undefined if there is no such post. */
+  ruling(identity: PostIdentity, signal: AbortSignal): Promise<unknown> {
+    return this.#json(address(this.#siteConfig.urls.ruling, identity), signal);
+  }
+
+  async #page(url: string, signal: AbortSignal): Promise<Page | undefined> {
+    return readPage(await this.#send({ url, headers: this.#navigation, signal }), this.#siteConfig);
+  }
+
+  async #json(url: string, signal: AbortSignal): Promise<unknown> {
+    const { origin, phrases } = this.#siteConfig;
+    const response = await this.#send({ url, headers: { ...this.#api, referer: `${origin}/` }, signal });
     // The API says in a refusal that there is no such post.
-    const isMissing = response.status === 400 && findPhrase(messageIn(response), siteConfig.phrases.missingMedia);
+    const isMissing = response.status === 400 && findPhrase(messageIn(response), phrases.missingMedia);
     if (response.status === 404 || response.status === 410 || isMissing) return undefined;
-    if (!isRuling(response)) requireReply(response, siteConfig);
+    if (!isRuling(response)) requireReply(response, this.#siteConfig);
     return readBody(response.text());
   }
 
-  return {
-    /** The page of a post, or that the platform has none, or redirects to its login page. */
-    async permalink(identity: PostIdentity, signal: AbortSignal): Promise<Page | 'missing' | 'login'> {
-      const end = await followRedirects<'login'>(http, {
-        url: address(urls.permalink, identity),
-        headers: navigation,
-        maxRedirects: MAX_REDIRECTS,
-        // A post has several addresses; every other redirect is a refusal.
-        onRedirect(target) {
-          if (shortcodeInAddress(target.href) === identity.shortcode) return target;
-          if (redirectPage(target, siteConfig) === 'login') return { stop: 'login' };
-          throw redirectError(target, siteConfig);
-        },
-        signal,
-      });
-      return 'stop' in end ? end.stop : (readPage(end.response) ?? 'missing');
-    },
+  /** Sends a request that must not be redirected. */
+  async #send(request: HttpRequest): Promise<HttpResponse> {
+    const response = await this.#http.request(request);
+    const target = response.headers.location ? URL.parse(response.headers.location, response.url) : null;
+    if (target && response.status >= 300 && response.status < 400) throw redirectError(target, this.#siteConfig);
+    return response;
+  }
+}
 
-    /** The page that other sites embed a post with; undefined if there is no such page. */
-    embed: async (identity: PostIdentity, signal: AbortSignal) =>
-      readPage(await send({ url: address(urls.embed, identity), headers: navigation, signal })),
+function address(template: string, { shortcode, mediaId }: PostIdentity): string {
+  return fillUrl(template, { shortcode, mediaId });
+}
 
-    /** The home page, for the session of a query. */
-    async home(signal: AbortSignal): Promise<Page> {
-      const home = readPage(await send({ url: urls.home, headers: navigation, signal }));
-      if (home) return home;
-      throw new GatewayError('upstream_refused', 'The home page of the platform is missing.');
-    },
-
-    /** One query of the code of the site's own pages. */
-    async query(
-      name: keyof SiteConfig['queries'],
-      identity: PostIdentity,
-      session: Session,
-      signal: AbortSignal,
-    ): Promise<unknown> {
-      const { docId, name: queryName } = queries[name];
-      const { shortcode, mediaId } = identity;
-      const variables =
-        name === 'post'
-          ? { media_id: mediaId }
-          : { shortcode, __relay_internal__pv__PolarisAIGMMediaWebLabelEnabledrelayprovider: false };
-      const response = await send({
-        url: name === 'post' ? urls.postQuery : urls.shortcodeQuery,
-        method: 'POST',
-        headers: {
-          ...api,
-          'content-type': 'application/x-www-form-urlencoded',
-          origin,
-          referer: address(urls.permalink, identity),
-          'x-fb-friendly-name': queryName,
-          'x-fb-lsd': session.token,
-          ...(session.csrf && { 'x-csrftoken': session.csrf }),
-          ...(session.cookie && { cookie: session.cookie }),
-        },
-        body: new URLSearchParams({
-          lsd: session.token,
-          fb_api_caller_class: 'RelayModern',
-          fb_api_req_friendly_name: queryName,
-          variables: JSON.stringify(variables),
-          server_timestamps: 'true',
-          doc_id: docId,
-        }).toString(),
-        signal,
-      });
-      return readBody(requireReply(response, siteConfig).text());
-    },
-
-    /**
-     * The address that a share link leads to.
-     * @throws GatewayError as {@link resolveShortLink}, and `bot_check`.
-     */
-    resolveShareLink: ({ link, signal }: { link: LinkRef; signal: AbortSignal }): Promise<URL> =>
-      resolveShortLink({
-        http,
-        link,
-        match: matchPost,
-        isOwn: isSite,
-        // Browsers get a page that redirects by script; plain clients get a redirect.
-        headers: { 'user-agent': siteConfig.shareUserAgent, accept: '*/*' },
-        login: { isPage: (url) => redirectPage(url, siteConfig) === 'login', parameter: 'next' },
-        refusal: (url) =>
-          ['challenge', 'consent'].includes(redirectPage(url, siteConfig)) ? redirectError(url, siteConfig) : undefined,
-        readPage: async (url) =>
-          addressInPage(requireReply(await http.request({ url, headers: navigation, signal }), siteConfig), siteConfig),
-        signal,
-      }),
-
-    /** The post in the form of the app's API; undefined if there is no such post. */
-    mediaInfo: (identity: PostIdentity, signal: AbortSignal) => json(address(urls.mediaInfo, identity), signal),
-    /** Whether the post may be shown to everybody, and why not; undefined if there is no such post. */
-    ruling: (identity: PostIdentity, signal: AbortSignal) => json(address(urls.ruling, identity), signal),
-  };
+/** Undefined if the platform answers that there is no such page. */
+function readPage(response: HttpResponse, siteConfig: SiteConfig): Page | undefined {
+  if (response.status === 404 || response.status === 410) return undefined;
+  return { html: requireReply(response, siteConfig).text(), headers: response.headers };
 }
 
 /** What a browser sends along with a query. Each post gets its own; no user is signed in. */

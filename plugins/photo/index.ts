@@ -20,15 +20,7 @@ import {
   Type,
 } from 'mediagate/plugin';
 import { assemble, chooseAudio } from './assemble.js';
-import {
-  createRequests,
-  type Page,
-  type Requests,
-  readSession,
-  type Session,
-  type SiteConfig,
-  siteConfigOf,
-} from './fetch.js';
+import { type Page, Requests, readSession, type Session, type SiteConfig, siteConfigOf } from './fetch.js';
 import { hasPrivateKey, identityOf, LINK_FORMS, matchPost, type PostIdentity } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { readEmbedPage } from './read/embed.js';
@@ -70,7 +62,7 @@ export default definePlugin<typeof options>({
 /** @throws TypeError if `options.siteConfig` does not fit the shipped values. */
 function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOverride }>): Extractor {
   const siteConfig = siteConfigOf(context.options.siteConfig);
-  const requests = createRequests(context.http, siteConfig);
+  const requests = new Requests(context.http, siteConfig);
   return extractorFrom<PostReading, PostState>(context, {
     platform: 'photo',
     displayName: 'Instagram',
@@ -79,7 +71,7 @@ function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOv
     match: matchPost,
     embed: ({ url }) => ({ url: `${url}embed/`, width: 400, height: 700 }),
     probeLinks,
-    resolve: requests.resolveShareLink,
+    resolve: (call) => requests.resolveShareLink(call),
     begin: ({ link }) => ({ identity: identityOf(link.id) }),
     methods: createMethods(requests, siteConfig, context.clock),
     isEnough: (readings) => hasAuthorAndContent(readings) && hasAllFiles(readings),

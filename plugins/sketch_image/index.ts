@@ -76,80 +76,6 @@ const SHORTEST_SIDE = 256;
 
 export function createSketchProvider({ models, seed }: Static<typeof options>): ImageProvider {
   const turns = createTurns(LIMITS);
-
-  async function draw(call: ImageCall): Promise<GeneratedImage> {
-    const references = await Promise.all(call.references.map(readReference));
-    const asked = call.size === 'auto' ? chooseSize(call.prompt, references[0]) : call.size;
-    const size = drawnSize(asked);
-    const random = createRandom(`${seed} ${size.width}x${size.height} ${call.prompt}`);
-    const palette = choosePalette(
-      call.prompt,
-      references.map(({ average }) => average),
-      random,
-    );
-    const layout = layOut(size, references.length);
-    const bottom = layout.scene.y + layout.scene.height;
-    const scene = composeScene(call.prompt, size.width, bottom, random);
-    const wash = await paintWash({
-      ...size,
-      sceneHeight: bottom,
-      margin: layout.margin,
-      scene,
-      palette,
-      random,
-      signal: call.signal,
-    });
-    const { partials } = call;
-    if (partials) partials.show(await encodePicture({ ...size, wash, overlays: [] }, asked, encodingOf(call)));
-    const lines = [
-      { strokes: scene.strokes, clip: layout.scene },
-      { strokes: frame(layout.scene, random) },
-      { strokes: caption(call.prompt, layout.caption) },
-    ];
-    const ink = await drawInk(size, lines, call.signal);
-    const stamp = await drawStamp(layout.stamp, random, call.signal);
-    const overlays = await Promise.all([
-      inkOverlay(ink, palette.ink),
-      ...references.map((reference, index) => {
-        const box = layout.prints[index] ?? layout.scene;
-        return printOf(reference, box, between(random, 1.5, 5) * (index % 2 === 0 ? -1 : 1));
-      }),
-      slipOverlay(stamp, { ink: STAMP_INK, paper: mix(palette.paper, [255, 255, 255], 0.5) }, layout.stamp),
-    ]);
-    call.signal.throwIfAborted();
-    if (partials && partials.count > 1) {
-      partials.show(await encodePicture({ ...size, wash, overlays: overlays.slice(0, 1) }, asked, encodingOf(call)));
-    }
-    const image = await encodePicture({ ...size, wash, overlays }, asked, encodingOf(call));
-    const warnings = warningsOf(call);
-    return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
-  }
-
-  /** Draws only where the mask lets it: the rest stays as the first reference has it. */
-  async function drawPart(call: ImageCall, edited: Media, mask: Media): Promise<GeneratedImage> {
-    // Partial images would show the part without the image around it.
-    const { partials: _, ...plain } = call;
-    const { references, signal } = call;
-    const { width, height } = await readReference(edited);
-    const size = call.size === 'auto' ? shrunk({ width, height }) : call.size;
-    const part = await readMask(mask, size, signal);
-    const drawing =
-      part && (await draw({ ...plain, size: drawnPart(part.box), references: references.slice(1), options: {} }));
-    signal.throwIfAborted();
-    const image = await encodeEdited(edited, size, drawing && { ...part, drawing }, encodingOf(call));
-    const warnings = warningsOf(call);
-    if (!part) warnings.push({ setting: 'mask', details: 'nothing is drawn, since no pixel of it is transparent' });
-    return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
-  }
-
-  function generate(call: ImageCall): Promise<GeneratedImage> {
-    const { mask } = call;
-    const [edited] = call.references;
-    if (!mask) return draw(call);
-    if (!edited) throw new GatewayError('invalid_value', 'A mask needs a reference image.', { param: 'mask' });
-    return drawPart(call, edited, mask);
-  }
-
   return {
     models: models.map((id) => ({
       id,
@@ -157,8 +83,83 @@ export function createSketchProvider({ models, seed }: Static<typeof options>): 
       takesMask: true,
       formats: ['png', 'jpeg', 'webp'],
     })),
-    generate: (call) => turns.take(call.signal, async () => generate(call)),
+    generate: (call) => turns.take(call.signal, () => generate(call, seed)),
   };
+}
+
+type Seed = Static<typeof options>['seed'];
+
+async function generate(call: ImageCall, seed: Seed): Promise<GeneratedImage> {
+  const { mask } = call;
+  const [edited] = call.references;
+  if (!mask) return draw(call, seed);
+  if (!edited) throw new GatewayError('invalid_value', 'A mask needs a reference image.', { param: 'mask' });
+  return drawPart(call, edited, mask, seed);
+}
+
+async function draw(call: ImageCall, seed: Seed): Promise<GeneratedImage> {
+  const references = await Promise.all(call.references.map(readReference));
+  const asked = call.size === 'auto' ? chooseSize(call.prompt, references[0]) : call.size;
+  const size = drawnSize(asked);
+  const random = createRandom(`${seed} ${size.width}x${size.height} ${call.prompt}`);
+  const palette = choosePalette(
+    call.prompt,
+    references.map(({ average }) => average),
+    random,
+  );
+  const layout = layOut(size, references.length);
+  const bottom = layout.scene.y + layout.scene.height;
+  const scene = composeScene(call.prompt, size.width, bottom, random);
+  const wash = await paintWash({
+    ...size,
+    sceneHeight: bottom,
+    margin: layout.margin,
+    scene,
+    palette,
+    random,
+    signal: call.signal,
+  });
+  const { partials } = call;
+  if (partials) partials.show(await encodePicture({ ...size, wash, overlays: [] }, asked, encodingOf(call)));
+  const lines = [
+    { strokes: scene.strokes, clip: layout.scene },
+    { strokes: frame(layout.scene, random) },
+    { strokes: caption(call.prompt, layout.caption) },
+  ];
+  const ink = await drawInk(size, lines, call.signal);
+  const stamp = await drawStamp(layout.stamp, random, call.signal);
+  const overlays = await Promise.all([
+    inkOverlay(ink, palette.ink),
+    ...references.map((reference, index) => {
+      const box = layout.prints[index] ?? layout.scene;
+      return printOf(reference, box, between(random, 1.5, 5) * (index % 2 === 0 ? -1 : 1));
+    }),
+    slipOverlay(stamp, { ink: STAMP_INK, paper: mix(palette.paper, [255, 255, 255], 0.5) }, layout.stamp),
+  ]);
+  call.signal.throwIfAborted();
+  if (partials && partials.count > 1) {
+    partials.show(await encodePicture({ ...size, wash, overlays: overlays.slice(0, 1) }, asked, encodingOf(call)));
+  }
+  const image = await encodePicture({ ...size, wash, overlays }, asked, encodingOf(call));
+  const warnings = warningsOf(call);
+  return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
+}
+
+/** Draws only where the mask lets it: the rest stays as the first reference has it. */
+async function drawPart(call: ImageCall, edited: Media, mask: Media, seed: Seed): Promise<GeneratedImage> {
+  // Partial images would show the part without the image around it.
+  const { partials: _, ...plain } = call;
+  const { references, signal } = call;
+  const { width, height } = await readReference(edited);
+  const size = call.size === 'auto' ? shrunk({ width, height }) : call.size;
+  const part = await readMask(mask, size, signal);
+  const drawing =
+    part && (await draw({ ...plain, size: drawnPart(part.box), references: references.slice(1), options: {} }, seed));
+  signal.throwIfAborted();
+  const image = await encodeEdited(edited, size, drawing && { ...part, drawing }, encodingOf(call));
+  const warnings = warningsOf(call);
+  if (!part) warnings.push({ setting: 'mask', details: 'nothing is drawn, since no pixel of it is transparent' });
+  return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
 }
 
 function drawnSize({ width, height }: ImageSize): ImageSize {

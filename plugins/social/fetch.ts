@@ -63,28 +63,6 @@ export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: 
     return { status, url, html: response.text() };
   }
 
-  /** Since 2026 the reply to some share links is a page, whose tags have the address of the item. */
-  async function readShortLinkPage(address: URL, signal: AbortSignal): Promise<URL> {
-    const reply = await page(address.href, signal);
-    const parts = takeApart(reply.html);
-    const stated = parts.tags.addresses.toReversed();
-    const { story } = parts.route;
-    const ofStory = story && `${siteConfig.origin}/${story.author}/posts/${story.posts.at(-1)}`;
-    const addresses = [...stated, ...leadsIn(reply.html), ofStory];
-    const item = matchAddress(matchItem, reply.url);
-    const named = item?.kind === 'short_link' ? addresses.map(itemAt).find(Boolean) : item;
-    if (named) return new URL(named.url);
-    const state = readPageState(reply, parts, siteConfig);
-    if (state) throw outcomeError(state);
-    const other = stated.map((one) => URL.parse(one)).find(Boolean);
-    if (other && isOwnHost(other)) return other;
-    const rest = stateOfRest(parts, siteConfig);
-    if (rest) throw outcomeError(rest);
-    throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
-      reason: 'it names no item',
-    });
-  }
-
   return {
     page,
     /** The watch page of a reel, or the reel page of a video. */
@@ -110,7 +88,28 @@ export function createFetch(http: HttpClient, siteConfig: SiteConfig, language: 
           const state = stateOfAddress(url, siteConfig);
           return state && outcomeError(state);
         },
-        readPage: (url) => readShortLinkPage(url, signal),
+        readPage: async (url) => itemOfShortLinkPage(await page(url.href, signal), siteConfig),
       }),
   };
+}
+
+/** Since 2026 the reply to some share links is a page, whose tags have the address of the item. */
+function itemOfShortLinkPage(reply: PageReply, siteConfig: SiteConfig): URL {
+  const parts = takeApart(reply.html);
+  const stated = parts.tags.addresses.toReversed();
+  const { story } = parts.route;
+  const ofStory = story && `${siteConfig.origin}/${story.author}/posts/${story.posts.at(-1)}`;
+  const addresses = [...stated, ...leadsIn(reply.html), ofStory];
+  const item = matchAddress(matchItem, reply.url);
+  const named = item?.kind === 'short_link' ? addresses.map(itemAt).find(Boolean) : item;
+  if (named) return new URL(named.url);
+  const state = readPageState(reply, parts, siteConfig);
+  if (state) throw outcomeError(state);
+  const other = stated.map((one) => URL.parse(one)).find(Boolean);
+  if (other && isOwnHost(other)) return other;
+  const rest = stateOfRest(parts, siteConfig);
+  if (rest) throw outcomeError(rest);
+  throw new GatewayError('upstream_changed', 'The page of the share link could not be understood.', {
+    reason: 'it names no item',
+  });
 }

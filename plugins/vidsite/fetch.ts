@@ -42,85 +42,100 @@ export interface Client {
   fields: Readonly<Record<string, string>>;
 }
 
-export type Requests = ReturnType<typeof createRequests>;
-
 /** Milliseconds for which a visitor id is used. */
 const VISITOR_MS = 6 * 3_600_000;
 const VISITOR_ID = /^[\w%=.-]{10,1000}$/;
 const VISITOR_IN_PAGE = /"(?:VISITOR_DATA|visitorData)"\s*:\s*"([^"]{10,1000})"/;
 const EMBED_FLAGS_IN_PAGE = /"encryptedHostFlags"\s*:\s*"([\w%=.-]{1,2000})"/;
 
-/**
- * The requests to the site, for an interface language (BCP 47), a market (ISO 3166-1 alpha-2), and with the key of the
- * official API. Each throws a GatewayError for a status other than success.
- */
-export function createRequests(
-  http: HttpClient,
-  siteConfig: SiteConfig,
-  {
-    language,
-    region,
-    apiKey = '',
-    clock,
-  }: { language: string; region: string; apiKey?: string | undefined; clock: Pick<Clock, 'monotonic'> },
-) {
-  const { userAgent, cookie } = siteConfig;
-  const browser = { 'user-agent': userAgent, 'accept-language': acceptLanguage(language), cookie };
-  const navigation = { ...navigationHeaders(userAgent, acceptLanguage(language)), cookie };
-  const urlOf = (name: keyof SiteConfig['urls'], id: string) =>
-    fillUrl(siteConfig.urls[name], { id, language, region });
-  let visitor: { id: string; until: number } | undefined;
+export interface RequestsOptions {
+  /** Interface language (BCP 47). */
+  language: string;
+  /** Market (ISO 3166-1 alpha-2). */
+  region: string;
+  /** Of the official API. */
+  apiKey?: string | undefined;
+  clock: Pick<Clock, 'monotonic'>;
+}
 
-  const visitorId = () => (visitor && clock.monotonic() < visitor.until ? visitor.id : undefined);
-  function keepVisitor(value: unknown): void {
-    const id = asString(value);
-    if (id === undefined || !VISITOR_ID.test(id) || visitorId() !== undefined) return;
-    visitor = { id, until: clock.monotonic() + VISITOR_MS };
+/** The requests to the site. Each throws a GatewayError for a status other than success. */
+export class Requests {
+  readonly #http: HttpClient;
+  readonly #siteConfig: SiteConfig;
+  readonly #options: RequestsOptions;
+  readonly #browser: Record<string, string>;
+  readonly #navigation: Record<string, string>;
+  #visitor: { id: string; until: number } | undefined;
+
+  constructor(http: HttpClient, siteConfig: SiteConfig, options: RequestsOptions) {
+    const { userAgent, cookie } = siteConfig;
+    const accepted = acceptLanguage(options.language);
+    this.#http = http;
+    this.#siteConfig = siteConfig;
+    this.#options = options;
+    this.#browser = { 'user-agent': userAgent, 'accept-language': accepted, cookie };
+    this.#navigation = { ...navigationHeaders(userAgent, accepted), cookie };
   }
 
-  async function json(request: HttpRequest): Promise<unknown> {
-    const response = await http.request(request);
-    const refusal = response.status === 403 ? tryParseJson(response.text()) : undefined;
-    const reason = asString(at(refusal, 'error', 'errors', 0, 'reason')) ?? '';
-    const isQuotaSpent = /^(?:quota|rateLimit|dailyLimit)\w{0,20}Exceeded$/i.test(reason);
-    return requireSuccess(response, isQuotaSpent ? { 403: 'upstream_rate_limited' } : {}).json();
+  /** The reply that the player of another site's page gets. */
+  async embeddedPlayer(id: string, signal: AbortSignal): Promise<unknown> {
+    const { embeddingSite, clients } = this.#siteConfig;
+    const headers = {
+      ...this.#navigation,
+      'sec-fetch-dest': 'iframe',
+      'sec-fetch-site': 'cross-site',
+      referer: embeddingSite,
+    };
+    const html = await this.#page('embedPage', id, headers, signal);
+    const flags = EMBED_FLAGS_IN_PAGE.exec(html)?.[1];
+    return this.innertube('player', clients.embedded, id, signal, {
+      context: { thirdParty: { embedUrl: embeddingSite } },
+      ...(flags && { playbackContext: { contentPlaybackContext: { encryptedHostFlags: flags } } }),
+    });
   }
 
-  async function page(
-    name: 'watchPage' | 'embedPage',
-    id: string,
-    headers: Record<string, string>,
-    signal: AbortSignal,
-  ) {
-    const response = await http.request({ url: urlOf(name, id), headers, signal });
-    if (siteConfig.markers.captcha.some((mark) => response.headers.location?.includes(mark))) {
-      throw outcomeError({ kind: 'transient', code: 'bot_check', reason: 'redirected to a captcha' });
-    }
-    const html = requireSuccess(response).text();
-    keepVisitor(VISITOR_IN_PAGE.exec(html)?.[1]?.replace(/\\u003d/gi, '='));
-    return html;
+  /** The HTML of the watch page. */
+  watchPage(id: string, signal: AbortSignal): Promise<string> {
+    return this.#page('watchPage', id, this.#navigation, signal);
   }
 
-  async function innertube(
+  /** The response, also for other statuses. */
+  oembed(id: string, signal: AbortSignal): Promise<HttpResponse> {
+    return this.#http.request({ url: this.#urlOf('oembed', id), headers: this.#browser, signal });
+  }
+
+  /** A list of the official API. */
+  dataApi(name: 'videos' | 'channels', id: string, signal: AbortSignal): Promise<unknown> {
+    // URLs are logged by proxies, so the key is in a header.
+    const headers = { accept: 'application/json', 'x-goog-api-key': this.#options.apiKey ?? '' };
+    return this.#json({ url: this.#urlOf(name, id), headers, signal });
+  }
+
+  /**
+   * A reply of the internal API of the site's player and pages.
+   * @param more Further fields of the request. Default: none.
+   */
+  async innertube(
     name: 'player' | 'microformat' | 'next',
     client: Client,
     id: string,
     signal: AbortSignal,
     more: Readonly<Record<string, unknown>> = {},
   ): Promise<unknown> {
-    const visitorData = visitorId();
+    const { language, region } = this.#options;
+    const visitorData = this.visitorId();
     const { context: moreContext, ...moreFields } = more;
     const { name: clientName, version: clientVersion, userAgent, fields } = client;
     const own = { clientName, clientVersion, ...fields, userAgent, hl: language, gl: region };
     const zone = { timeZone: 'UTC', utcOffsetMinutes: 0 };
-    const reply = await json({
-      url: urlOf(name, id),
+    const reply = await this.#json({
+      url: this.#urlOf(name, id),
       method: 'POST',
       headers: {
-        ...browser,
+        ...this.#browser,
         'user-agent': userAgent,
         'content-type': 'application/json',
-        origin: siteConfig.origin,
+        origin: this.#siteConfig.origin,
         'x-youtube-client-name': String(client.id),
         'x-youtube-client-version': clientVersion,
         ...(visitorData !== undefined && { 'x-goog-visitor-id': visitorData }),
@@ -137,52 +152,52 @@ export function createRequests(
       }),
       signal,
     });
-    keepVisitor(at(reply, 'responseContext', 'visitorData'));
+    this.#keepVisitor(at(reply, 'responseContext', 'visitorData'));
     return reply;
   }
 
-  return {
-    /** A reply of the internal API of the site's player and pages. */
-    innertube: (name: 'player' | 'microformat' | 'next', client: Client, id: string, signal: AbortSignal) =>
-      innertube(name, client, id, signal),
+  /** The id that the next request carries; undefined before the first reply. */
+  visitorId(): string | undefined {
+    const visitor = this.#visitor;
+    return visitor && this.#options.clock.monotonic() < visitor.until ? visitor.id : undefined;
+  }
 
-    /** The reply that the player of another site's page gets. */
-    async embeddedPlayer(id: string, signal: AbortSignal): Promise<unknown> {
-      const headers = {
-        ...navigation,
-        'sec-fetch-dest': 'iframe',
-        'sec-fetch-site': 'cross-site',
-        referer: siteConfig.embeddingSite,
-      };
-      const html = await page('embedPage', id, headers, signal);
-      const flags = EMBED_FLAGS_IN_PAGE.exec(html)?.[1];
-      return innertube('player', siteConfig.clients.embedded, id, signal, {
-        context: { thirdParty: { embedUrl: siteConfig.embeddingSite } },
-        ...(flags && { playbackContext: { contentPlaybackContext: { encryptedHostFlags: flags } } }),
-      });
-    },
+  /** Forgets a visitor id that the site has refused, unless another one is in use by now. */
+  dropVisitor(refused: string | undefined): void {
+    if (this.#visitor?.id === refused) this.#visitor = undefined;
+  }
 
-    /** The id that the next request carries; undefined before the first reply. */
-    visitorId,
+  #keepVisitor(value: unknown): void {
+    const id = asString(value);
+    if (id === undefined || !VISITOR_ID.test(id) || this.visitorId() !== undefined) return;
+    this.#visitor = { id, until: this.#options.clock.monotonic() + VISITOR_MS };
+  }
 
-    /** Forgets a visitor id that the site has refused, unless another one is in use by now. */
-    dropVisitor(refused: string | undefined): void {
-      if (visitor?.id === refused) visitor = undefined;
-    },
+  #urlOf(name: keyof SiteConfig['urls'], id: string): string {
+    const { language, region } = this.#options;
+    return fillUrl(this.#siteConfig.urls[name], { id, language, region });
+  }
 
-    /** The HTML of the watch page. */
-    watchPage: (id: string, signal: AbortSignal): Promise<string> => page('watchPage', id, navigation, signal),
+  async #json(request: HttpRequest): Promise<unknown> {
+    const response = await this.#http.request(request);
+    const refusal = response.status === 403 ? tryParseJson(response.text()) : undefined;
+    const reason = asString(at(refusal, 'error', 'errors', 0, 'reason')) ?? '';
+    const isQuotaSpent = /^(?:quota|rateLimit|dailyLimit)\w{0,20}Exceeded$/i.test(reason);
+    return requireSuccess(response, isQuotaSpent ? { 403: 'upstream_rate_limited' } : {}).json();
+  }
 
-    /** The response, also for other statuses. */
-    oembed(id: string, signal: AbortSignal): Promise<HttpResponse> {
-      return http.request({ url: urlOf('oembed', id), headers: browser, signal });
-    },
-
-    /** A list of the official API. */
-    dataApi(name: 'videos' | 'channels', id: string, signal: AbortSignal) {
-      // URLs are logged by proxies, so the key is in a header.
-      const headers = { accept: 'application/json', 'x-goog-api-key': apiKey };
-      return json({ url: urlOf(name, id), headers, signal });
-    },
-  };
+  async #page(
+    name: 'watchPage' | 'embedPage',
+    id: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const response = await this.#http.request({ url: this.#urlOf(name, id), headers, signal });
+    if (this.#siteConfig.markers.captcha.some((mark) => response.headers.location?.includes(mark))) {
+      throw outcomeError({ kind: 'transient', code: 'bot_check', reason: 'redirected to a captcha' });
+    }
+    const html = requireSuccess(response).text();
+    this.#keepVisitor(VISITOR_IN_PAGE.exec(html)?.[1]?.replace(/\\u003d/gi, '='));
+    return html;
+  }
 }

@@ -21,7 +21,7 @@ import {
   UpstreamKeySchema,
 } from 'mediagate/plugin';
 import { assemble } from './assemble.js';
-import { type Client, createRequests, type Requests, type SiteConfig, siteConfigOf } from './fetch.js';
+import { type Client, Requests, type SiteConfig, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchVideo } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { chooseAudio } from './read/formats.js';
@@ -69,7 +69,7 @@ export default definePlugin<typeof options>({
   setup(context) {
     const { apiKey, region, language } = context.options;
     const siteConfig = siteConfigOf(context.options.siteConfig);
-    const requests = createRequests(context.http, siteConfig, { ...context.options, clock: context.clock });
+    const requests = new Requests(context.http, siteConfig, { ...context.options, clock: context.clock });
     const readOptions = { siteConfig, region };
     const { player } = siteConfig.clients;
 
@@ -177,40 +177,14 @@ function createMethods(
   }
 
   return [
-    {
-      name: 'data_api',
-      cost: 2,
-      definitive: false,
-      available: () => hasApiKey,
-      async run({ link: { id } }, signal) {
-        const video = itemOf(await requests.dataApi('videos', id, signal), id);
-        if (!video) return { kind: 'definitive', code: 'removed', reason: 'the official API does not list the video' };
-        return { kind: 'found', found: parseVideo(video, await channelOf(video, requests, signal), id) };
-      },
-    },
+    dataApi(requests, hasApiKey),
     { ...innertube('player', player, outcomeOfPlayer), run: runPlayer },
     {
       ...innertube('microformat', web, outcomeOfPlayer),
       usable: ({ outcomes }) => outcomes.get('data_api')?.kind !== 'found',
     },
     innertube('next', web, (next, id) => outcomeOfPage(undefined, next, id, readOptions)),
-    {
-      name: 'innertube_embedded',
-      cost: 2,
-      definitive: false,
-      supplements: true,
-      usable: ({ found, outcomes, state }) => mayAskEmbedded(found(), [...outcomes.values()], state),
-      async run({ link: { id } }, signal) {
-        try {
-          const outcome = outcomeOfPlayer(await requests.embeddedPlayer(id, signal), id, readOptions);
-          if (outcome.kind === 'found' && hasFiles(outcome.found)) return outcome;
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!isGatewayError(error)) throw error;
-        }
-        return { kind: 'transient', code: 'upstream_refused', reason: 'the player of other sites has no files either' };
-      },
-    },
+    embeddedPlayer(requests, readOptions),
     {
       name: 'watch_page',
       cost: 3,
@@ -222,21 +196,59 @@ function createMethods(
         return readWatchPage(html, id, readOptions);
       },
     },
-    {
-      name: 'oembed',
-      cost: 1,
-      definitive: false,
-      usable: (call) => !isSettled(call) && !isReadable(call.found()),
-      async run({ link: { id } }, signal) {
-        const response = await requests.oembed(id, signal);
-        const failure = readStatus(response, { 400: 'removed', 404: 'removed' });
-        if (failure) return failure;
-        const post = parseOembed(response.json(), id);
-        if (!post) throw new GatewayError('upstream_refused', 'The oEmbed reply is not about the requested video.');
-        return { kind: 'found', found: post, limitations: ['fallback_source: oembed'] };
-      },
-    },
+    oembed(requests),
   ];
+}
+
+function dataApi(requests: Requests, hasApiKey: boolean): ItemMethod<PartialPost, VideoState> {
+  return {
+    name: 'data_api',
+    cost: 2,
+    definitive: false,
+    available: () => hasApiKey,
+    async run({ link: { id } }, signal) {
+      const video = itemOf(await requests.dataApi('videos', id, signal), id);
+      if (!video) return { kind: 'definitive', code: 'removed', reason: 'the official API does not list the video' };
+      return { kind: 'found', found: parseVideo(video, await channelOf(video, requests, signal), id) };
+    },
+  };
+}
+
+function embeddedPlayer(requests: Requests, readOptions: ReadOptions): ItemMethod<PartialPost, VideoState> {
+  return {
+    name: 'innertube_embedded',
+    cost: 2,
+    definitive: false,
+    supplements: true,
+    usable: ({ found, outcomes, state }) => mayAskEmbedded(found(), [...outcomes.values()], state),
+    async run({ link: { id } }, signal) {
+      try {
+        const outcome = outcomeOfPlayer(await requests.embeddedPlayer(id, signal), id, readOptions);
+        if (outcome.kind === 'found' && hasFiles(outcome.found)) return outcome;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isGatewayError(error)) throw error;
+      }
+      return { kind: 'transient', code: 'upstream_refused', reason: 'the player of other sites has no files either' };
+    },
+  };
+}
+
+function oembed(requests: Requests): ItemMethod<PartialPost, VideoState> {
+  return {
+    name: 'oembed',
+    cost: 1,
+    definitive: false,
+    usable: (call) => !isSettled(call) && !isReadable(call.found()),
+    async run({ link: { id } }, signal) {
+      const response = await requests.oembed(id, signal);
+      const failure = readStatus(response, { 400: 'removed', 404: 'removed' });
+      if (failure) return failure;
+      const post = parseOembed(response.json(), id);
+      if (!post) throw new GatewayError('upstream_refused', 'The oEmbed reply is not about the requested video.');
+      return { kind: 'found', found: post, limitations: ['fallback_source: oembed'] };
+    },
+  };
 }
 
 async function channelOf(video: unknown, requests: Requests, signal: AbortSignal): Promise<unknown> {

@@ -19,7 +19,6 @@ import {
 } from '../../core/contracts/index.js';
 import { encodeEvent, GatewayError } from '../../core/runtime/index.js';
 import {
-  defineRoute,
   type ErrorContext,
   EVENTS,
   encodeError,
@@ -27,6 +26,7 @@ import {
   fieldOf,
   type RequestContext,
   type Route,
+  type RouteDeclaration,
   readJson,
   requiredField,
   streamed,
@@ -56,135 +56,11 @@ const SPEECH = '/v1/audio/speech';
 const EFFECTS = '/v1/audio/sound-effects';
 const CHANGER = '/v1/audio/voice-changer';
 
-/** Audio made by models: speech, converted voices, sound effects. */
-export function speechRoutes(server: AudioServices): Route[] {
-  const { gateway, bodies } = server;
-  const readBody = (context: RequestContext, key: string | undefined, { properties }: { properties: object }) =>
-    readJson(context.req, context.res, {
-      maxBytes: MAX_SPEECH_BODY_BYTES,
-      budget: bodies,
-      owner: quotaSubject(keyOf(context)),
-      fingerprinted: key !== undefined,
-      exact: Object.keys(properties),
-    });
-
-  async function speak(context: RequestContext): Promise<void> {
-    const key = readIdempotencyKey(context.req.headers);
-    const { value, fingerprint } = await readBody(context, key, SpeechBodySchema);
-    const { call, events, ignored } = decodeSpeech(value);
-    await workOnAudio(context, server, {
-      route: SPEECH,
-      key,
-      fingerprint,
-      model: call.model,
-      operation: 'speak',
-      input: call.input,
-      uses: { characters: call.input.length },
-      ignored,
-      ask: (signal) => gateway.audio.speak({ ...call, signal }),
-      encode: events ? (audio) => encodeEvents(context, audio) : encodeAudio,
-    });
-  }
-
-  async function generateSound(context: RequestContext): Promise<void> {
-    const key = readIdempotencyKey(context.req.headers);
-    const { value, fingerprint } = await readBody(context, key, SoundBodySchema);
-    const call = decodeEffect(value);
-    await workOnAudio(context, server, {
-      route: EFFECTS,
-      key,
-      fingerprint,
-      model: call.model,
-      operation: 'generateSound',
-      uses: { characters: call.text.length },
-      ask: (signal) => gateway.audio.generateSound({ ...call, signal }),
-      encode: encodeAudio,
-    });
-  }
-
-  async function changeVoice(context: RequestContext): Promise<void> {
-    await useUpload(
-      context,
-      server,
-      { audioFields: ['audio', 'file'], exact: KNOWN_FIELDS },
-      async ({ fields, audio, ...keyed }) => {
-        const call = decodeVoiceChange(fields);
-        await workOnAudio(context, server, {
-          ...keyed,
-          route: CHANGER,
-          model: call.model,
-          operation: 'changeVoice',
-          audio,
-          ask: (signal, recording = audio) => gateway.audio.changeVoice({ ...call, audio: recording, signal }),
-          encode: encodeAudio,
-        });
-      },
-    );
-  }
-
-  return [
-    defineRoute({
-      ...AUDIO_ROUTE,
-      path: SPEECH,
-      endpoint: 'audioSpeech',
-      summary: 'Create speech',
-      description: 'Speaks a text. The audio is streamed while it is made.',
-      body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
-      answers: { 200: { ...AUDIO_ANSWERS[200], also: SPEECH_EVENTS } },
-      handler: speak,
-    }),
-    defineRoute({
-      ...AUDIO_ROUTE,
-      path: EFFECTS,
-      endpoint: 'audioSoundEffects',
-      summary: 'Create a sound effect',
-      description: 'Creates a sound effect from a description.',
-      body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
-      answers: AUDIO_ANSWERS,
-      handler: generateSound,
-    }),
-    defineRoute({
-      ...AUDIO_ROUTE,
-      path: CHANGER,
-      endpoint: 'audioVoiceChanger',
-      summary: 'Change a voice',
-      description: 'Replaces the voice in a recording with another voice.',
-      body: {
-        type: 'multipart/form-data',
-        schema: Type.Object({
-          audio: FORM_FIELDS.file,
-          model: FORM_FIELDS.model,
-          voice: field(Name, 'Name or id of the new voice; the field may be called `voice_id`.'),
-          response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
-        }),
-      },
-      answers: AUDIO_ANSWERS,
-      handler: changeVoice,
-    }),
-  ];
-}
-
-function encodeAudio({ contentType, body }: AudioResponse): OutgoingAnswer {
-  return { contentType, body };
-}
-
-function encodeEvents({ state }: RequestContext, audio: AudioResponse): OutgoingAnswer {
-  return { contentType: EVENTS, body: encodeSpeechEvents(audio, state), ended: audio.ended };
-}
-
 /** Room for the 40,000 characters of the largest models, and instructions, in any encoding. */
-export const MAX_SPEECH_BODY_BYTES = 640 * 1024;
-
-export interface SpeechInput {
-  call: Omit<SpeakCall, 'signal'>;
-  /** Whether the audio is sent as events. */
-  events: boolean;
-  /** Names of ignored fields. */
-  ignored: readonly string[];
-}
+const MAX_SPEECH_BODY_BYTES = 640 * 1024;
 
 /** Body of `POST /v1/audio/speech`. */
-export const SpeechBodySchema = Type.Object({
+const SpeechBodySchema = Type.Object({
   model: field(Name, 'Id of a speech model; `GET /v1/models` lists them.', 'tts_v3'),
   input: field(Type.String({ pattern: '\\S' }), 'The text to speak. Each model has its own limit of length.'),
   voice: field(
@@ -204,9 +80,146 @@ export const SpeechBodySchema = Type.Object({
   ),
 });
 
-const SPEECH_EVENTS = streamed(
-  'With `stream_format: "sse"`: server-sent events `speech.audio.delta` with audio in base64, then `speech.audio.done`.',
-);
+const Seconds = Type.Number({ minimum: 0.5, maximum: 30 });
+
+/** Body of `POST /v1/audio/sound-effects`. Other fields are passed to the vendor. */
+const SoundBodySchema = Type.Object({
+  model: field(Name, 'Id of a model for sound effects; `GET /v1/models` lists them.', 'tts_text_to_sound_v2'),
+  text: optional(AudioText, 'Description of the sound. Required, unless `input` or `prompt` has it.'),
+  input: optional(AudioText, 'Another name of `text`.'),
+  prompt: optional(AudioText, 'Another name of `text`.'),
+  duration_seconds: optional(Seconds, 'Duration in seconds, from 0.5 to 30. Default: the model chooses.'),
+  duration: optional(Seconds, 'Another name of `duration_seconds`.'),
+  response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
+});
+
+const SPEAK: RouteDeclaration = {
+  ...AUDIO_ROUTE,
+  path: SPEECH,
+  endpoint: 'audioSpeech',
+  summary: 'Create speech',
+  description: 'Speaks a text. The audio is streamed while it is made.',
+  body: { schema: SpeechBodySchema, example: { model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' } },
+  answers: {
+    200: {
+      ...AUDIO_ANSWERS[200],
+      also: streamed(
+        'With `stream_format: "sse"`: server-sent events `speech.audio.delta` with audio in base64, then `speech.audio.done`.',
+      ),
+    },
+  },
+};
+
+const GENERATE_SOUND: RouteDeclaration = {
+  ...AUDIO_ROUTE,
+  path: EFFECTS,
+  endpoint: 'audioSoundEffects',
+  summary: 'Create a sound effect',
+  description: 'Creates a sound effect from a description.',
+  body: { schema: SoundBodySchema, example: { model: 'tts_text_to_sound_v2', text: 'Rain on a tin roof' } },
+  answers: AUDIO_ANSWERS,
+};
+
+const CHANGE_VOICE: RouteDeclaration = {
+  ...AUDIO_ROUTE,
+  path: CHANGER,
+  endpoint: 'audioVoiceChanger',
+  summary: 'Change a voice',
+  description: 'Replaces the voice in a recording with another voice.',
+  body: {
+    type: 'multipart/form-data',
+    schema: Type.Object({
+      audio: FORM_FIELDS.file,
+      model: FORM_FIELDS.model,
+      voice: field(Name, 'Name or id of the new voice; the field may be called `voice_id`.'),
+      response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
+    }),
+  },
+  answers: AUDIO_ANSWERS,
+};
+
+/** Audio made by models: speech, converted voices, sound effects. */
+export function speechRoutes(services: AudioServices): Route[] {
+  return [
+    { ...SPEAK, handler: (context) => speak(services, context) },
+    { ...GENERATE_SOUND, handler: (context) => generateSound(services, context) },
+    { ...CHANGE_VOICE, handler: (context) => changeVoice(services, context) },
+  ];
+}
+
+async function speak(services: AudioServices, context: RequestContext): Promise<void> {
+  const { value, ...keyed } = await readBody(services, context, SpeechBodySchema);
+  const { call, events, ignored } = decodeSpeech(value);
+  await workOnAudio(context, services, {
+    ...keyed,
+    route: SPEECH,
+    model: call.model,
+    operation: 'speak',
+    input: call.input,
+    uses: { characters: call.input.length },
+    ignored,
+    ask: (signal) => services.gateway.audio.speak({ ...call, signal }),
+    encode: events ? (audio) => encodeEvents(context, audio) : encodeAudio,
+  });
+}
+
+async function generateSound(services: AudioServices, context: RequestContext): Promise<void> {
+  const { value, ...keyed } = await readBody(services, context, SoundBodySchema);
+  const call = decodeEffect(value);
+  await workOnAudio(context, services, {
+    ...keyed,
+    route: EFFECTS,
+    model: call.model,
+    operation: 'generateSound',
+    uses: { characters: call.text.length },
+    ask: (signal) => services.gateway.audio.generateSound({ ...call, signal }),
+    encode: encodeAudio,
+  });
+}
+
+async function changeVoice(services: AudioServices, context: RequestContext): Promise<void> {
+  const names = { audioFields: ['audio', 'file'], exact: KNOWN_FIELDS } as const;
+  await useUpload(context, services, names, async ({ fields, audio, ...keyed }) => {
+    const call = decodeVoiceChange(fields);
+    await workOnAudio(context, services, {
+      ...keyed,
+      route: CHANGER,
+      model: call.model,
+      operation: 'changeVoice',
+      audio,
+      ask: (signal, recording = audio) => services.gateway.audio.changeVoice({ ...call, audio: recording, signal }),
+      encode: encodeAudio,
+    });
+  });
+}
+
+async function readBody({ bodies }: AudioServices, context: RequestContext, { properties }: { properties: object }) {
+  const key = readIdempotencyKey(context.req.headers);
+  const { value, fingerprint } = await readJson(context.req, context.res, {
+    maxBytes: MAX_SPEECH_BODY_BYTES,
+    budget: bodies,
+    owner: quotaSubject(keyOf(context)),
+    fingerprinted: key !== undefined,
+    exact: Object.keys(properties),
+  });
+  return { value, key, fingerprint };
+}
+
+function encodeAudio({ contentType, body }: AudioResponse): OutgoingAnswer {
+  return { contentType, body };
+}
+
+function encodeEvents({ state }: RequestContext, audio: AudioResponse): OutgoingAnswer {
+  return { contentType: EVENTS, body: encodeSpeechEvents(audio, state), ended: audio.ended };
+}
+
+interface SpeechInput {
+  call: Omit<SpeakCall, 'signal'>;
+  /** Whether the audio is sent as events. */
+  events: boolean;
+  /** Names of ignored fields. */
+  ignored: readonly string[];
+}
 
 const check = createFieldCheck(SpeechBodySchema);
 
@@ -214,7 +227,7 @@ const check = createFieldCheck(SpeechBodySchema);
  * Reads a speech request.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechInput {
+function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechInput {
   const { fields, rest } = check(sent);
   const { model, input, voice, speed = 1, instructions, ...how } = fields;
   return {
@@ -232,7 +245,7 @@ export function decodeSpeech(sent: Readonly<Record<string, unknown>>): SpeechInp
 }
 
 /** Audio as server-sent events: chunks in base64, then the usage, or the error. */
-export async function* encodeSpeechEvents(audio: AudioResponse, request: ErrorContext): AsyncGenerator<Uint8Array> {
+async function* encodeSpeechEvents(audio: AudioResponse, request: ErrorContext): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of audio.body) {
       const audio = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('base64');
@@ -254,26 +267,13 @@ function describeUsage({ inputTokens, outputTokens, totalTokens, characters }: U
   return { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: totalTokens, characters };
 }
 
-const Seconds = Type.Number({ minimum: 0.5, maximum: 30 });
-
-/** Body of `POST /v1/audio/sound-effects`. Other fields are passed to the vendor. */
-export const SoundBodySchema = Type.Object({
-  model: field(Name, 'Id of a model for sound effects; `GET /v1/models` lists them.', 'tts_text_to_sound_v2'),
-  text: optional(AudioText, 'Description of the sound. Required, unless `input` or `prompt` has it.'),
-  input: optional(AudioText, 'Another name of `text`.'),
-  prompt: optional(AudioText, 'Another name of `text`.'),
-  duration_seconds: optional(Seconds, 'Duration in seconds, from 0.5 to 30. Default: the model chooses.'),
-  duration: optional(Seconds, 'Another name of `duration_seconds`.'),
-  response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
-});
-
 const checkEffect = createFieldCheck(SoundBodySchema);
 
 /**
  * Reads a sound-effects request. Unknown fields are passed to the vendor.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeEffect(sent: Readonly<Record<string, unknown>>): Omit<GenerateSoundCall, 'signal'> {
+function decodeEffect(sent: Readonly<Record<string, unknown>>): Omit<GenerateSoundCall, 'signal'> {
   const { fields, rest } = checkEffect(sent);
   const { model, response_format = 'mp3' } = fields;
   const described = oneOfTwo('text', [fields.text, fields.input, fields.prompt], '"text", "input" and "prompt"');
@@ -295,7 +295,7 @@ const KNOWN_FIELDS: readonly string[] = [...VOICE_FIELDS, 'model', 'response_for
  * Reads a voice-conversion request. Unknown fields are passed to the vendor.
  * @throws GatewayError `missing_required_parameter`, `invalid_value` with `param`.
  */
-export function decodeVoiceChange(fields: FormFields): Omit<ChangeVoiceCall, 'audio' | 'signal'> {
+function decodeVoiceChange(fields: FormFields): Omit<ChangeVoiceCall, 'audio' | 'signal'> {
   const model = requiredField(fields, 'model', 'the name of a voice conversion model');
   const [named, identified] = VOICE_FIELDS.map((field) => fieldOf(fields, field));
   const voice = oneOfTwo('voice', [named, identified], '"voice" and "voice_id"');

@@ -4,7 +4,8 @@
  * imports does its work.
  */
 
-import { defineCommand } from './define-command.js';
+import { defineCommand, type OptionsOf } from './define-command.js';
+import type { Outcome } from './output.js';
 
 const KEY = ['id', 'key id (8 characters, see "keys list"), or the key itself'] as const;
 const USER = ['user', 'id of a user or of an account, or the address of one user'] as const;
@@ -16,6 +17,7 @@ const GRANTS = ['images', 'extract', 'text', 'audio'] as const;
 const PRIORITIES = ['low', 'normal', 'high'] as const;
 /** Options of several commands. */
 const NOTE = { '--note <text>': 'reason; stored with your name in the history' } as const;
+export type NoteOptions = OptionsOf<{ options: typeof NOTE }>;
 const LIMIT = { '--limit <number>': 'maximum number (default: 100)' } as const;
 const UNKNOWN_MODELS = { '--allow-unknown-models': 'take models that the gateway does not serve yet' } as const;
 
@@ -45,8 +47,11 @@ export const createKey = defineCommand({
     },
     '--expires <date>': 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)',
   },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./keys.js')).createKeyCommand(...call),
+  examples: [
+    'keys create --name laptop --grant text,images --budget "50 USD/month"',
+    'keys create --plan free --expires 2030-12-31 --json',
+  ],
+  run: async (...call): Promise<Outcome> => (await import('./keys.js')).createKeyCommand(...call),
 });
 
 export const updateKey = defineCommand({
@@ -72,8 +77,7 @@ export const updateKey = defineCommand({
     '--expires <date>': 'expiry date, e.g. 2030-12-31, or never',
     ...NOTE,
   },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./key-changes.js')).updateKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).updateKeyCommand(...call),
 });
 
 export const rotateKey = defineCommand({
@@ -84,8 +88,7 @@ export const rotateKey = defineCommand({
     '--overlap-hours <number>': 'hours for which the old key keeps working, 0 to 168 (default: 24)',
     ...NOTE,
   },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./key-changes.js')).rotateKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).rotateKeyCommand(...call),
 });
 
 export const revokeKey = defineCommand({
@@ -93,8 +96,7 @@ export const revokeKey = defineCommand({
   summary: 'revoke a key by its id',
   arguments: [KEY],
   options: { '--keep-jobs': 'keep its queued jobs; without it they are cancelled' },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./keys.js')).revokeKeyCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./keys.js')).revokeKeyCommand(...call),
 });
 
 const KEY_COMMANDS = [
@@ -102,16 +104,14 @@ const KEY_COMMANDS = [
   defineCommand({
     name: 'keys list',
     summary: 'list all keys, without their secrets',
-    json: true,
-    run: async (...call): Promise<number> => (await import('./keys.js')).listKeysCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./keys.js')).listKeysCommand(...call),
   }),
   updateKey,
   defineCommand({
     name: 'keys show',
     summary: 'show a key: properties, budget, usage of today and history',
     arguments: [KEY],
-    json: true,
-    run: async (...call): Promise<number> => (await import('./key-changes.js')).showKeyCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).showKeyCommand(...call),
   }),
   rotateKey,
   revokeKey,
@@ -122,8 +122,7 @@ export const createGroup = defineCommand({
   summary: 'create a group, whose keys share its budget',
   arguments: [GROUP],
   options: { '--budget <amount>': { text: AMOUNT, many: true }, ...NOTE },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./groups.js')).createGroupCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./groups.js')).createGroupCommand(...call),
 });
 
 export const deleteGroup = defineCommand({
@@ -131,8 +130,7 @@ export const deleteGroup = defineCommand({
   summary: 'delete a group and its budget; running servers follow within 2 seconds',
   arguments: [GROUP],
   options: { '--release-keys': 'take its keys out; without it a group with keys is not deleted', ...NOTE },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./groups.js')).deleteGroupCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./groups.js')).deleteGroupCommand(...call),
 });
 
 const GROUP_COMMANDS = [
@@ -141,15 +139,13 @@ const GROUP_COMMANDS = [
     name: 'groups list',
     isDefault: true,
     summary: 'list the groups',
-    json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).listGroupsCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).listGroupsCommand(...call),
   }),
   defineCommand({
     name: 'groups show',
     summary: 'show a group: budget, keys, and their usage of this month',
     arguments: [GROUP],
-    json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).showGroupCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).showGroupCommand(...call),
   }),
   defineCommand({
     name: 'groups update',
@@ -159,8 +155,7 @@ const GROUP_COMMANDS = [
       '--budget <amount>': { text: `all budgets of the group, or none: ${AMOUNT}`, many: true },
       ...NOTE,
     },
-    json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).updateGroupCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).updateGroupCommand(...call),
   }),
   deleteGroup,
 ];
@@ -170,8 +165,7 @@ const BUDGET_COMMANDS = [
     name: 'budgets list',
     isDefault: true,
     summary: 'list the budgets of keys, accounts and groups',
-    json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).listBudgetsCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).listBudgetsCommand(...call),
   }),
   defineCommand({
     name: 'budgets set',
@@ -181,13 +175,13 @@ const BUDGET_COMMANDS = [
       '--budget <amount>': { text: `all budgets of the account, or none: ${AMOUNT}`, many: true },
       ...NOTE,
     },
-    json: true,
-    run: async (...call): Promise<number> => (await import('./groups.js')).setBudgetCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).setBudgetCommand(...call),
   }),
   defineCommand({
     name: 'budgets secret',
     summary: 'print the secret that alerts of BUDGET_WEBHOOK_URL are signed with',
-    run: async (settings): Promise<number> => (await import('./groups.js')).budgetSecretCommand(settings),
+    json: false,
+    run: async (...call): Promise<Outcome> => (await import('./groups.js')).budgetSecretCommand(...call),
   }),
 ];
 
@@ -202,25 +196,15 @@ export const showUsage = defineCommand({
     '--by <group>': { text: 'one row for each', choices: ['key', 'group', 'model', 'day', 'route'] },
     '--csv': { text: 'print CSV', conflicts: 'json' },
   },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./usage.js')).usageCommand(...call),
+  examples: ['usage --from 2026-06-01 --to 2026-06-30 --by model --csv'],
+  run: async (...call): Promise<Outcome> => (await import('./usage.js')).usageCommand(...call),
 });
 
 export const listUsers = defineCommand({
   name: 'users list',
   summary: 'list users, newest first',
   options: { ...LIMIT, '--before <user>': 'only those created before this id' },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./users.js')).listUsersCommand(...call),
-});
-
-export const suspendUser = defineCommand({
-  name: 'users suspend',
-  summary: 'suspend a user: end all sessions and stop the keys',
-  arguments: [USER],
-  options: NOTE,
-  json: true,
-  run: async (...call): Promise<number> => (await import('./users.js')).suspendUserCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./users.js')).listUsersCommand(...call),
 });
 
 export const eraseUser = defineCommand({
@@ -228,8 +212,7 @@ export const eraseUser = defineCommand({
   summary: 'delete a user for good: everything personal; orders and usage stay under a random id',
   arguments: [USER],
   options: { '--yes': 'do not ask' },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./personal-data.js')).eraseUserCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).eraseUserCommand(...call),
 });
 
 const USER_COMMANDS = [
@@ -238,44 +221,40 @@ const USER_COMMANDS = [
     name: 'users show',
     summary: 'show a user: plan, keys, orders and history',
     arguments: [USER],
-    json: true,
-    run: async (...call): Promise<number> => (await import('./users.js')).showUserCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./users.js')).showUserCommand(...call),
   }),
-  suspendUser,
+  defineCommand({
+    name: 'users suspend',
+    summary: 'suspend a user: end all sessions and stop the keys',
+    arguments: [USER],
+    options: NOTE,
+    run: async (settings, ...call): Promise<Outcome> =>
+      (await import('./users.js')).changeUserCommand(settings, 'suspend', ...call),
+  }),
   defineCommand({
     name: 'users sign-out',
     summary: 'end all sessions of a user; the keys keep working',
     arguments: [USER],
     options: NOTE,
-    json: true,
-    run: async (...call): Promise<number> => (await import('./users.js')).signOutUserCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./users.js')).signOutUserCommand(...call),
   }),
   defineCommand({
     name: 'users resume',
     summary: 'end a suspension',
     arguments: [USER],
     options: NOTE,
-    json: true,
-    run: async (...call): Promise<number> => (await import('./users.js')).resumeUserCommand(...call),
+    run: async (settings, ...call): Promise<Outcome> =>
+      (await import('./users.js')).changeUserCommand(settings, 'resume', ...call),
   }),
   defineCommand({
     name: 'users export',
     summary: 'print everything stored about a user as one JSON document',
     arguments: [USER],
-    run: async (settings, user): Promise<number> =>
-      (await import('./personal-data.js')).exportUserCommand(settings, user),
+    json: false,
+    run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).exportUserCommand(...call),
   }),
   eraseUser,
 ];
-
-export const grantPlan = defineCommand({
-  name: 'plans grant',
-  summary: 'assign a plan to a user without an order',
-  arguments: [USER, ['plan', 'a plan id, see "plans list"']],
-  options: NOTE,
-  json: true,
-  run: async (...call): Promise<number> => (await import('./plans.js')).grantPlanCommand(...call),
-});
 
 const PLAN_COMMANDS = [
   defineCommand({
@@ -283,9 +262,15 @@ const PLAN_COMMANDS = [
     isDefault: true,
     summary: 'list the plans',
     json: 'print JSON with all fields',
-    run: async (...call): Promise<number> => (await import('./plans.js')).listPlansCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./plans.js')).listPlansCommand(...call),
   }),
-  grantPlan,
+  defineCommand({
+    name: 'plans grant',
+    summary: 'assign a plan to a user without an order',
+    arguments: [USER, ['plan', 'a plan id, see "plans list"']],
+    options: NOTE,
+    run: async (...call): Promise<Outcome> => (await import('./plans.js')).grantPlanCommand(...call),
+  }),
 ];
 
 export const listPayments = defineCommand({
@@ -300,39 +285,31 @@ export const listPayments = defineCommand({
     ...LIMIT,
     '--before <order>': 'only those created before this code',
   },
-  json: true,
-  run: async (...call): Promise<number> => (await import('./payments.js')).listPaymentsCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./payments.js')).listPaymentsCommand(...call),
 });
 
-export const changePayment = (['confirm', 'cancel', 'refund'] as const).map((verb) =>
+const changeOrder = (verb: 'confirm' | 'cancel' | 'refund', summary: string) =>
   defineCommand({
     name: `payments ${verb}`,
-    summary: {
-      confirm: 'mark an order as paid, and assign its plan',
-      cancel: 'cancel an order that has no payment',
-      refund: 'record a refund, and end the plan',
-    }[verb],
+    summary,
     arguments: [ORDER],
     options: NOTE,
-    json: true,
-    run: async (settings, ...call): Promise<number> =>
+    run: async (settings, ...call): Promise<Outcome> =>
       (await import('./payments.js')).changePaymentCommand(settings, verb, ...call),
-  }),
-);
+  });
 
 export const importPayments = defineCommand({
   name: 'payments import',
   summary: 'import the transfers of a bank statement',
   arguments: [['file', 'a .csv or .json file']],
   options: { '--provider <name>': { text: 'provider of the transfer ids, e.g. payos', default: 'statement' } },
-  json: true,
   help: `A CSV file has a line of column names, among them id, amount, currency, text and at, e.g.
   id,amount,currency,text,at
   B-2041,12.34,EUR,"RF07 MG7K 3M9Q XD",2026-06-15
 Amounts are as banks write them, with a point; lines without money that came in are left out.
 A JSON file is a list of what the generic webhook takes: amounts in minor units.
 What was told before, by its provider and id, is not counted again.`,
-  run: async (...call): Promise<number> => (await import('./payments.js')).importPaymentsCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('./payments.js')).importPaymentsCommand(...call),
 });
 
 const PAYMENT_COMMANDS = [
@@ -341,17 +318,17 @@ const PAYMENT_COMMANDS = [
     name: 'payments show',
     summary: 'show an order: transfers and history',
     arguments: [ORDER],
-    json: true,
-    run: async (...call): Promise<number> => (await import('./payments.js')).showPaymentCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./payments.js')).showPaymentCommand(...call),
   }),
-  ...changePayment,
+  changeOrder('confirm', 'mark an order as paid, and assign its plan'),
+  changeOrder('cancel', 'cancel an order that has no payment'),
+  changeOrder('refund', 'record a refund, and end the plan'),
   defineCommand({
     name: 'payments review',
     summary: 'list transfers under review, or settle one',
     arguments: [['[transfer]', 'transfer that is settled: PROVIDER:ID']],
     options: NOTE,
-    json: true,
-    run: async (...call): Promise<number> => (await import('./payments.js')).reviewPaymentsCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('./payments.js')).reviewPaymentsCommand(...call),
   }),
   importPayments,
 ];

@@ -1,59 +1,33 @@
 /*
- * What the commands share: their errors, their output, and work with a gateway or the state for the duration of one
- * command. Standard output contains only a command's result; progress and problems go to standard error. A {@link
- * CommandMistake} is a usage error and exits with 2, other failures with 1 unless they name a code. Commands refuse to
- * create an empty state, which would hide a mistyped folder; those that may create one use {@link withNewState}. Long
- * work can be interrupted and then leaves nothing behind.
+ * What the commands share while they run: settings, a state or a gateway for the duration of one command, and the name
+ * of the operator for the audit log. A {@link CommandMistake} is a usage error and exits with 2, other failures with 1
+ * unless they name a code. Commands refuse to create an empty state, which would hide a mistyped folder; those that may
+ * create one use {@link withNewState}. Long work can be interrupted and then leaves nothing behind.
  */
 
+import { userInfo } from 'node:os';
 import type { Gateway } from 'mediagate';
 import { createSpinner } from 'nanospinner';
-import type { PluginEntry } from '../../core/contracts/index.js';
 import { createLogger } from '../../core/observability/index.js';
-import { closestMatch, type GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
+import { isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isStateThere, type Progress } from '../backup/index.js';
-import { sanitizeForTerminal } from '../format/index.js';
-import { openGateway } from '../open-gateway.js';
+import { type OpenGatewayOptions, openGateway } from '../open-gateway.js';
 import { readSettings, type Settings, secretsOf } from '../settings/index.js';
 import { openRecordsOf, type Records } from '../state.js';
 import { grouped } from '../usage/index.js';
-
-/** A failed command, with a message for the person who typed it. */
-export class CommandFailure extends Error {
-  override readonly name = 'CommandFailure';
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode = 1) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
-
-/** A usage error: `cli.ts` adds the help command. The option is named by its flag, `--clip-sort`. */
-export class CommandMistake extends CommandFailure {
-  constructor(message: string) {
-    super(message, 2);
-  }
-}
-
-/** Standard output contains only the command's result. */
-export function print(text: string): void {
-  process.stdout.write(text);
-}
-
-export function printJson(value: unknown): void {
-  print(`${JSON.stringify(value, null, 2)}\n`);
-}
+import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
+import { type Outcome, printOutcome } from './output.js';
 
 /**
- * Runs a command with the settings of the environment and converts its failure to one readable line.
+ * Runs a command with the settings of the environment, prints its result, and converts its failure to one readable
+ * line.
  * @throws CommandMistake
  */
-export async function runCommand(run: (settings: Settings) => Promise<number>): Promise<void> {
+export async function runCommand(run: (settings: Settings) => Promise<Outcome>, asJson: boolean): Promise<void> {
   let settings: Settings | undefined;
   try {
     settings = readSettings(process.env);
-    process.exitCode = await run(settings);
+    printOutcome(await run(settings), asJson);
   } catch (error) {
     if (error instanceof CommandMistake) throw error;
     process.exitCode = await report(error, settings);
@@ -75,40 +49,34 @@ async function report(error: unknown, settings: Settings | undefined): Promise<n
   return 1;
 }
 
-/**
- * A gateway without state, for the duration of `work`.
- * @param plugins Default: those of the plugins file.
- */
-export async function withGateway<Result>(
+/** How a command logs: a quiet one reports all problems in its result. */
+export interface LoggingOptions {
+  quiet?: boolean;
+}
+
+/** Opens a logger for `work`. Without `quiet` only problems are logged, as the command ends by itself. */
+export async function withLogger<Result>(
   settings: Settings,
-  logger: Logger,
-  work: (gateway: Gateway) => Promise<Result>,
-  plugins?: readonly PluginEntry[],
+  work: (logger: Logger) => Promise<Result>,
+  { quiet = false }: LoggingOptions = {},
 ): Promise<Result> {
-  const gateway = await openGateway({
-    ...(plugins && { plugins }),
-    settings,
-    environment: process.env,
-    logger,
-    baseUrl: () => '',
-    readOnly: true,
+  const { logLevel } = settings;
+  const usual = logLevel === 'info' ? 'warn' : logLevel;
+  const level = quiet && logLevel !== 'debug' ? 'silent' : usual;
+  return using(createLogger({ level, secrets: secretsOf(settings) }), work);
+}
+
+/** A gateway without state, for the duration of `work`. It only reads, unless the options say otherwise. */
+export function withGateway<Result>(
+  settings: Settings,
+  work: (gateway: Gateway, logger: Logger) => Promise<Result>,
+  { quiet = false, ...options }: LoggingOptions & Partial<OpenGatewayOptions> = {},
+): Promise<Result> {
+  const usual = { settings, environment: process.env, baseUrl: () => '', readOnly: true };
+  const open = (logger: Logger) => openGateway({ ...usual, ...options, logger });
+  return withLogger(settings, async (logger) => using(await open(logger), (gateway) => work(gateway, logger)), {
+    quiet,
   });
-  try {
-    return await work(gateway);
-  } finally {
-    await gateway.close();
-  }
-}
-
-/** Logger of a command that ends by itself: only problems are logged. */
-export function openCommandLogger(settings: Settings) {
-  const level = settings.logLevel === 'info' ? 'warn' : settings.logLevel;
-  return createLogger({ level, secrets: secretsOf(settings) });
-}
-
-/** Logger of a command that reports all problems in its result. */
-export function openQuietLogger(settings: Settings) {
-  return createLogger({ level: settings.logLevel === 'debug' ? 'debug' : 'silent', secrets: secretsOf(settings) });
 }
 
 /** Opens the state for one command, without its files. @throws CommandFailure as {@link requireState}. */
@@ -120,21 +88,20 @@ export async function withState<Result>(
   return withNewState(settings, work);
 }
 
-/** As {@link withState}, for a command that may create a state. */
-export async function withNewState<Result>(
-  settings: Settings,
-  work: (state: Records) => Promise<Result>,
+/** Opens the state for a command that may create it. */
+export function withNewState<Result>(settings: Settings, work: (state: Records) => Promise<Result>): Promise<Result> {
+  return withLogger(settings, async (logger) => using(await openRecordsOf(settings, logger), work));
+}
+
+/** Closes what was opened for `work`. */
+export async function using<Opened extends { close(): void | Promise<void> }, Result>(
+  opened: Opened,
+  work: (opened: Opened) => Promise<Result>,
 ): Promise<Result> {
-  const logger = openCommandLogger(settings);
   try {
-    const state = await openRecordsOf(settings, logger);
-    try {
-      return await work(state);
-    } finally {
-      await state.close();
-    }
+    return await work(opened);
   } finally {
-    await logger.close();
+    await opened.close();
   }
 }
 
@@ -144,30 +111,7 @@ export async function requireState(settings: Settings): Promise<void> {
   throw new CommandFailure(`There is no database in ${settings.dataDir}; set DATA_DIR to the data folder.`, 2);
 }
 
-/**
- * A request error that the options of a command caused, with the names of the options.
- * @param options Field of the request → option that it came from. Arguments have the name of their field.
- */
-export function mistakeOf(error: GatewayError, options: Readonly<Record<string, string>>): CommandMistake {
-  const { message, param = '' } = error;
-  const [field = ''] = param.split('[');
-  const option = options[field];
-  if (option === undefined) return new CommandMistake(message);
-  return new CommandMistake(message.startsWith(param) ? option + message.slice(param.length) : `${option}: ${message}`);
-}
-
-/** Names that are shown when one is unknown. */
-const MAX_SHOWN = 12;
-
-/** What a mistyped name was meant to be, and what exists: ` Did you mean "m-5.5"? Known: m-5.5, m-6.` */
-export function suggestName(name: string, known: readonly string[]): string {
-  const match = closestMatch(name, known);
-  const more = known.length > MAX_SHOWN ? ', …' : '';
-  const all = known.length === 0 ? '' : ` Known: ${known.slice(0, MAX_SHOWN).join(', ')}${more}.`;
-  return `${match === undefined ? '' : ` Did you mean "${sanitizeForTerminal(match)}"?`}${sanitizeForTerminal(all)}`;
-}
-
-const INTERRUPTED_EXIT_CODE = 130;
+export const INTERRUPTED_EXIT_CODE = 130;
 /** Input errors of such a command; other errors of the state concern the settings. */
 const TYPED = ['folder', 'from'];
 
@@ -208,18 +152,47 @@ function describe(error: unknown): unknown {
   return new CommandFailure(`The command failed: ${error.message}.`);
 }
 
-export interface Spinner {
-  update(text: string): void;
-  stop(): void;
-}
-
 /**
  * Shows progress on standard error; undefined without a terminal. A terminal of width zero, which a container may have,
  * counts as none: the package divides by the width and hangs.
  */
-export function startSpinner(text: string): Spinner | undefined {
+export function startSpinner(text: string) {
   const stream = process.stderr;
   if (!stream.isTTY || !stream.columns) return undefined;
   const spinner = createSpinner(text, { stream }).start();
-  return { update: (next) => void spinner.update({ text: next }), stop: () => void spinner.stop() };
+  return { update: (next: string) => void spinner.update({ text: next }), stop: () => void spinner.stop() };
+}
+
+const MAX_NOTE = 500;
+
+/**
+ * Who changes something, for the audit log: the system user who runs the command, and the reason given in `--note`.
+ * @throws CommandMistake
+ */
+export function byOperator(text?: string): { actor: string; note?: string } {
+  const actor = `operator:${userName()}`;
+  if (text === undefined) return { actor };
+  const note = text.trim();
+  if (note !== '' && note.length <= MAX_NOTE) return { actor, note };
+  throw new CommandMistake(`--note must have 1 to ${MAX_NOTE} characters.`);
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // Containers run with numeric users that have no name.
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+
+/** The maximum number of listed rows. @throws CommandMistake */
+export function limitOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (value >= 1 && value <= MAX_LIMIT) return value;
+  throw new CommandMistake(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`);
 }

@@ -7,6 +7,7 @@
  */
 
 import type { Settings } from '../settings/index.js';
+import type { Outcome } from './output.js';
 
 /** What an option takes, beside its text in the help. */
 export interface OptionDeclaration {
@@ -31,8 +32,8 @@ export interface OptionDeclaration {
 /** By flags, as the help shows them: `-o, --output <file>`. */
 export type OptionTable = Readonly<Record<`-${string}`, string | OptionDeclaration>>;
 
-/** Name, text, and the values that the completion offers. An optional argument has its name in brackets. */
-export type ArgumentDeclaration = readonly [name: string, text: string, suggests?: readonly string[]];
+/** Name, text, and the accepted values if they are few. An optional argument has its name in brackets. */
+export type ArgumentDeclaration = readonly [name: string, text: string, choices?: readonly string[]];
 
 type WordsOf<Flags> = Flags extends `${string}--no-${infer Words}`
   ? Words
@@ -65,11 +66,26 @@ type GivenOptions<Options> = {
     Flags,
     Options[Flags]
   >;
-} & { json?: boolean };
+};
+
+type GivenArgument<Name, Choices> = Name extends `[${string}...]`
+  ? readonly string[]
+  : Name extends `[${string}`
+    ? string | undefined
+    : Choices extends readonly (infer Choice)[]
+      ? Choice
+      : string;
 
 type GivenArguments<Arguments extends readonly ArgumentDeclaration[]> = {
-  [Index in keyof Arguments]: Arguments[Index][0] extends `[${string}` ? string | undefined : string;
+  [Index in keyof Arguments]: GivenArgument<Arguments[Index][0], Arguments[Index][2]>;
 };
+
+/** Settings, arguments and, if there are any, options. */
+type CallOf<Arguments extends readonly ArgumentDeclaration[], Options extends OptionTable> = [
+  Settings,
+  ...GivenArguments<Arguments>,
+  ...(keyof Options extends never ? [] : [GivenOptions<Options>]),
+];
 
 export interface CommandDeclaration<
   Arguments extends readonly ArgumentDeclaration[] = readonly ArgumentDeclaration[],
@@ -82,8 +98,8 @@ export interface CommandDeclaration<
   summary: string;
   arguments?: Arguments;
   options?: Options;
-  /** It has the option `--json`; the text in the help if it is not `print JSON`. */
-  json?: true | string;
+  /** The text of the option `--json` in the help; false if it has none. Default: `print JSON`. */
+  json?: false | string;
   /** Paragraphs of the help below the options. */
   help?: string;
   /** Calls without `mediagate`, at the end of the help. */
@@ -92,13 +108,17 @@ export interface CommandDeclaration<
   moreHelp?(): Promise<string>;
   /** Whether the process exits afterwards: a plugin's remaining handles must not keep it alive. */
   exits?: true;
-  /** Runs it with the settings of the environment. @returns The exit code. */
-  run(...call: [Settings, ...GivenArguments<Arguments>, GivenOptions<Options>]): Promise<number>;
+  /** False: it starts at once, and its function gets no settings. */
+  settings?: false;
+  /** Runs it with the settings of the environment. */
+  run(...call: CallOf<Arguments, Options>): Promise<Outcome>;
 }
 
 /** The options of a command by their names in camelCase, as its function receives them. */
-export type OptionsOf<Declared> =
-  Declared extends CommandDeclaration<readonly ArgumentDeclaration[], infer Options> ? GivenOptions<Options> : never;
+export type OptionsOf<Declared extends { options?: OptionTable }> = GivenOptions<NonNullable<Declared['options']>>;
+
+/** The text of `--json` in the help. */
+export const PRINT_JSON = 'print JSON';
 
 /** What an option takes; one that is declared by its text alone takes nothing special. */
 export function optionOf(declared: string | OptionDeclaration): OptionDeclaration {

@@ -7,19 +7,14 @@ import type { Gateway } from 'mediagate';
 import { ERRORS, type GatewayError, type Logger } from '../../core/runtime/index.js';
 import { encodeError, newRequestId, toGatewayError } from '../http/index.js';
 import { ExtractRequests, encodeExtraction } from '../links/index.js';
-import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import { mistakeOf, openCommandLogger, printJson, startSpinner } from './command.js';
+import { startSpinner, withGateway } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { extract } from './gateway-commands.js';
+import { mistakeOf } from './mistakes.js';
+import type { Outcome } from './output.js';
 
-/** Fields of the request body, by flag. */
-export interface ExtractFlags {
-  clipReviewLimit?: number;
-  clipSort?: string;
-  includeEmptyReviews?: boolean;
-  includeAudioMp3?: boolean;
-  asyncMode?: boolean;
-  forceAsync?: boolean;
-}
+type ExtractOptions = OptionsOf<typeof extract>;
 
 const OPTIONS = { clip_review_limit: '--clip-review-limit', clip_sort: '--clip-sort' };
 const BAD_REQUEST = 400;
@@ -28,49 +23,37 @@ const BAD_REQUEST = 400;
  * Extracts one link without a server and prints the answer of `POST /v1/extract`. Exit code 1 on an error.
  * @throws CommandMistake for an invalid link or option.
  */
-export async function extractCommand(settings: Settings, url: string, flags: ExtractFlags): Promise<number> {
-  const logger = openCommandLogger(settings);
+export function extractCommand(settings: Settings, url: string, options: ExtractOptions): Promise<Outcome> {
   const spinner = startSpinner(url);
-  try {
-    const gateway = await openGateway({
-      settings,
-      environment: process.env,
-      logger,
-      baseUrl: () => baseUrlOf(settings),
-    });
-    try {
-      const answer = await extract(gateway, logger, url, flags);
-      spinner?.stop();
-      printJson(answer.body);
-      if (!answer.error) return 0;
-      if (ERRORS[answer.error.code].status === BAD_REQUEST) throw mistakeOf(answer.error, OPTIONS);
-      return 1;
-    } finally {
-      await gateway.close();
-    }
-  } finally {
+  const work = async (gateway: Gateway, logger: Logger) => {
+    const { body, error } = await extractLink(gateway, logger, url, options);
     spinner?.stop();
-    await logger.close();
-  }
+    const text = JSON.stringify(body, null, 2);
+    if (!error || ERRORS[error.code].status !== BAD_REQUEST) return { text, exitCode: error ? 1 : 0 };
+    process.stdout.write(`${text}\n`);
+    throw mistakeOf(error, OPTIONS);
+  };
+  const opened = withGateway(settings, work, { baseUrl: () => baseUrlOf(settings), readOnly: false });
+  return opened.finally(() => spinner?.stop());
 }
 
 /** @throws CommandMistake */
-async function extract(
+async function extractLink(
   gateway: Gateway,
   logger: Logger,
   url: string,
-  flags: ExtractFlags,
+  options: ExtractOptions,
 ): Promise<{ body: unknown; error?: GatewayError }> {
   const requests = new ExtractRequests(gateway);
   const body = checked(() =>
     requests.checkExtract({
       url,
-      clip_review_limit: flags.clipReviewLimit,
-      clip_sort: flags.clipSort,
-      include_empty_reviews: flags.includeEmptyReviews,
-      include_audio_mp3: flags.includeAudioMp3,
-      async_mode: flags.asyncMode,
-      force_async: flags.forceAsync,
+      clip_review_limit: options.clipReviewLimit,
+      clip_sort: options.clipSort,
+      include_empty_reviews: options.includeEmptyReviews,
+      include_audio_mp3: options.includeAudioMp3,
+      async_mode: options.asyncMode,
+      force_async: options.forceAsync,
     }),
   );
   try {

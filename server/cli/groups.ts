@@ -7,32 +7,30 @@
 
 import { isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../budgets/index.js';
-import { dayOf, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { dayOf, isoTime, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { addUp, type UsageCounts } from '../usage/index.js';
 import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
-import { CommandFailure, CommandMistake, print, printJson, suggestName, withNewState, withState } from './command.js';
+import type { createGroup, deleteGroup } from './access-commands.js';
+import { byOperator, withNewState, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
 import { changedBudgets } from './key-changes.js';
 import { checkCurrency } from './keys.js';
+import { CommandFailure, CommandMistake, suggestName } from './mistakes.js';
+import { joinParts, type Outcome, renderFacts, renderRows } from './output.js';
 import { describeCounts, renderCounts } from './usage.js';
-import { noteOf, operatorActor } from './users.js';
 
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
 
-export interface BudgetOptions {
-  /** Amounts for a period, which replace the earlier ones; `none` removes them. */
-  budget?: readonly string[];
-  note?: string;
-  json?: boolean;
-}
+type BudgetOptions = OptionsOf<typeof createGroup>;
 
 /** Makes a group of keys, such as a team. */
-export async function createGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<number> {
+export async function createGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<Outcome> {
   checkName(name);
   const amounts = changedBudgets(options.budget ?? ['none']);
-  const by = { actor: operatorActor(), ...noteOf(options.note) };
+  const by = byOperator(options.note);
   const budgets = await withNewState(settings, async (state) => {
     await checkCurrency(state, amounts);
     try {
@@ -41,23 +39,20 @@ export async function createGroupCommand(settings: Settings, name: string, optio
       throw isGatewayError(error) && error.param === 'name' ? new CommandMistake(error.message) : error;
     }
   });
-  if (options.json) printJson({ name, budgets: encodeAll(budgets) });
-  else {
-    const text = amounts.length === 0 ? 'without a budget' : `with the budget ${amounts.map(renderBudget).join(', ')}`;
-    print(`Group ${name} is created ${text}. "mediagate keys create --group ${name}" makes a key of it.\n`);
-  }
-  return 0;
+  const what = amounts.length === 0 ? 'without a budget' : `with the budget ${amounts.map(renderBudget).join(', ')}`;
+  const text = `Group ${name} is created ${what}. "mediagate keys create --group ${name}" makes a key of it.`;
+  return { json: { name, budgets: encodeAll(budgets) }, text };
 }
 
 /** Replaces the budgets of a group. */
-export async function updateGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<number> {
+export async function updateGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<Outcome> {
   if (options.budget === undefined) throw new CommandMistake('Give what changes: --budget.');
   await withState(settings, (state) => findGroup(state, name));
   return changeBudgets(settings, { scope: 'group', subject: name }, options);
 }
 
 /** Replaces the budgets of an account. Keys without an account have quotas and budgets of their own. */
-export async function setBudgetCommand(settings: Settings, account: string, options: BudgetOptions): Promise<number> {
+export async function setBudgetCommand(settings: Settings, account: string, options: BudgetOptions): Promise<Outcome> {
   if (options.budget === undefined) throw new CommandMistake('Give the budget: --budget "50 USD/month", or none.');
   if (account === LOCAL_ACCOUNT || !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(account)) {
     throw new CommandMistake(
@@ -67,40 +62,31 @@ export async function setBudgetCommand(settings: Settings, account: string, opti
   return changeBudgets(settings, { scope: 'account', subject: account }, options);
 }
 
-export interface DeleteGroupOptions {
-  /** Its keys stay, without the group and its budgets. Default: a group with keys is not deleted. */
-  releaseKeys?: boolean;
-  note?: string;
-  json?: boolean;
-}
-
 /** Deletes a group. Its revoked keys leave it. */
 export async function deleteGroupCommand(
   settings: Settings,
   name: string,
-  { releaseKeys = false, note, json }: DeleteGroupOptions,
-): Promise<number> {
+  { releaseKeys = false, note }: OptionsOf<typeof deleteGroup>,
+): Promise<Outcome> {
   await withState(settings, async (state) => {
     await findGroup(state, name);
-    const change = { name, releaseKeys, actor: operatorActor(), ...noteOf(note) };
-    await state.budgets.deleteGroup(change).catch((error) => {
+    await state.budgets.deleteGroup({ name, releaseKeys, ...byOperator(note) }).catch((error) => {
       if (!isGatewayError(error) || error.param !== 'name') throw error;
       const advice = '"keys update ID --group none" takes one out; --release-keys takes all out, with their limit.';
       throw new CommandFailure(`${error.message} ${advice}`);
     });
   });
-  if (json) printJson({ name, deleted: true });
-  else print(`Group ${name} is deleted. Running servers follow within 2 seconds.\n`);
-  return 0;
+  const text = `Group ${name} is deleted. Running servers follow within 2 seconds.`;
+  return { json: { name, deleted: true }, text };
 }
 
 async function changeBudgets(
   settings: Settings,
   owner: { scope: 'account' | 'group'; subject: string },
-  { budget = [], note, json }: BudgetOptions,
-): Promise<number> {
+  { budget = [], note }: BudgetOptions,
+): Promise<Outcome> {
   const amounts = changedBudgets(budget);
-  const by = { actor: operatorActor(), ...noteOf(note) };
+  const by = byOperator(note);
   const budgets = await withState(settings, async (state) => {
     await checkCurrency(state, amounts);
     return state.budgets.change({ ...owner, budgets: amounts, ...by }).catch(async (error) => {
@@ -110,13 +96,10 @@ async function changeBudgets(
       throw new CommandMistake(`${error.message}${suggestName(owner.subject, [...ids])}`);
     });
   });
-  if (json) printJson({ [owner.scope]: owner.subject, budgets: encodeAll(budgets) });
-  else {
-    const text = amounts.map(renderBudget).join(', ') || 'none';
-    const name = owner.scope === 'group' ? 'Group' : 'Account';
-    print(`${name} ${owner.subject} is changed: budget ${text}. Running servers follow within 2 seconds.\n`);
-  }
-  return 0;
+  const change = `budget ${amounts.map(renderBudget).join(', ') || 'none'}`;
+  const name = owner.scope === 'group' ? 'Group' : 'Account';
+  const text = `${name} ${owner.subject} is changed: ${change}. Running servers follow within 2 seconds.`;
+  return { json: { [owner.scope]: owner.subject, budgets: encodeAll(budgets) }, text };
 }
 
 interface Group {
@@ -126,8 +109,8 @@ interface Group {
   budgets: readonly BudgetState[];
 }
 
-/** Prints the groups with their budgets. */
-export async function listGroupsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+/** The groups with their budgets. */
+export async function listGroupsCommand(settings: Settings): Promise<Outcome> {
   const groups = await withState(settings, async (state): Promise<Group[]> => {
     const keys = Map.groupBy(await state.keys.list(), ({ groupName }) => groupName);
     const budgets = Map.groupBy(await state.budgets.all(), ({ scope, subject }) => (scope === 'group' ? subject : ''));
@@ -137,26 +120,13 @@ export async function listGroupsCommand(settings: Settings, { json }: { json?: b
       budgets: budgets.get(group.name) ?? [],
     }));
   });
-  if (json) printJson(groups.map(describe));
-  else if (groups.length === 0) print('There are no groups. "mediagate groups create NAME" creates one.\n');
-  else {
-    const rows = groups.map(({ name, keys, budgets, createdAt }) => [
-      name,
-      String(keys.length),
-      budgets.map(renderSharedLeft).join('; ') || 'unlimited',
-      isoTime(createdAt),
-    ]);
-    print(`${renderTable(['GROUP', 'KEYS', 'LEFT', 'CREATED'], rows)}\n`);
-  }
-  return 0;
+  const rows = groups.map((group) => [group.name, String(group.keys.length), leftOf(group), isoTime(group.createdAt)]);
+  const none = 'There are no groups. "mediagate groups create NAME" creates one.';
+  return { json: groups.map(describe), text: renderRows(['GROUP', 'KEYS', 'LEFT', 'CREATED'], rows) || none };
 }
 
-/** Prints a group, its keys, and what each used in this month (UTC). */
-export async function showGroupCommand(
-  settings: Settings,
-  name: string,
-  { json }: { json?: boolean },
-): Promise<number> {
+/** A group, its keys, and what each used in this month (UTC). */
+export async function showGroupCommand(settings: Settings, name: string): Promise<Outcome> {
   const to = dayOf(systemClock.now());
   const { group, usage, currency } = await withState(settings, async (state) => {
     const found = await findGroup(state, name);
@@ -169,63 +139,60 @@ export async function showGroupCommand(
     return { group: { ...found, keys, budgets }, usage: used, currency: await state.usage.currency() };
   });
   const usageOf = ({ id }: ApiKeyRecord) => usage.get(id) ?? addUp([]);
-  if (json) {
-    const keys = group.keys.map((key) => ({
-      id: key.id,
-      name: key.name,
-      usage_this_month: describeCounts(usageOf(key), currency),
-    }));
-    printJson({ ...describe(group), keys });
-  } else {
-    const left = group.budgets.map(renderSharedLeft).join('; ') || 'unlimited';
-    print(`group    ${name}\nleft     ${left}\ncreated  ${isoTime(group.createdAt)}\n`);
-    const rows = group.keys.map((key) => [key.id, sanitizeForTerminal(key.name), renderCounts(usageOf(key), currency)]);
-    if (rows.length > 0) print(`\n${renderTable(['KEY', 'NAME', 'THIS MONTH'], rows)}\n`);
-  }
-  return 0;
+  const keys = group.keys.map((key) => ({
+    id: key.id,
+    name: key.name,
+    usage_this_month: describeCounts(usageOf(key), currency),
+  }));
+  const facts = renderFacts([
+    ['group', name],
+    ['left', leftOf(group)],
+    ['created', isoTime(group.createdAt)],
+  ]);
+  const rows = group.keys.map((key) => [key.id, sanitizeForTerminal(key.name), renderCounts(usageOf(key), currency)]);
+  return {
+    json: { ...describe(group), keys },
+    text: joinParts(facts, renderRows(['KEY', 'NAME', 'THIS MONTH'], rows)),
+  };
 }
 
-/** Prints the budgets of keys, accounts and groups. */
-export async function listBudgetsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+/** The budgets of keys, accounts and groups. */
+export async function listBudgetsCommand(settings: Settings): Promise<Outcome> {
   const { budgets, names } = await withState(settings, async (state) => ({
     budgets: await state.budgets.all(),
     names: new Map((await state.keys.list()).map(({ id, name }) => [id, name])),
   }));
   const keyName = ({ scope, subject }: BudgetState) => (scope === 'key' ? names.get(subject) : undefined);
-  if (json) {
-    const now = systemClock.now();
-    printJson(
-      budgets.map((budget) => {
-        const name = keyName(budget);
-        return {
-          id: budget.subject,
-          ...(name !== undefined && { key_name: name }),
-          ...encodeSharedBudget(budget, now),
-        };
-      }),
-    );
-  } else if (budgets.length === 0) print('There are no budgets of keys, accounts or groups.\n');
-  else {
-    const rows = budgets.map((budget) => [
-      budget.scope,
-      sanitizeForTerminal(budget.subject),
-      // A group and an account are their own name.
-      sanitizeForTerminal(keyName(budget) ?? budget.subject),
-      renderSharedLeft({ ...budget, scope: 'key' }),
-    ]);
-    print(`${renderTable(['OF', 'ID', 'NAME', 'LEFT'], rows)}\n`);
-  }
-  return 0;
+  const now = systemClock.now();
+  const rows = budgets.map((budget) => [
+    budget.scope,
+    sanitizeForTerminal(budget.subject),
+    // A group and an account are their own name.
+    sanitizeForTerminal(keyName(budget) ?? budget.subject),
+    renderSharedLeft({ ...budget, scope: 'key' }),
+  ]);
+  return {
+    json: budgets.map((budget) => {
+      const name = keyName(budget);
+      return {
+        id: budget.subject,
+        ...(name !== undefined && { key_name: name }),
+        ...encodeSharedBudget(budget, now),
+      };
+    }),
+    text: renderRows(['OF', 'ID', 'NAME', 'LEFT'], rows) || 'There are no budgets of keys, accounts or groups.',
+  };
 }
 
-/** Prints the secret that alerts of budgets are signed with. */
-export async function budgetSecretCommand(settings: Settings): Promise<number> {
+/** The secret that alerts of budgets are signed with. */
+export async function budgetSecretCommand(settings: Settings): Promise<Outcome> {
   const own = await loadWebhookSecrets(settings);
-  const secret = await withNewState(settings, ({ webhooks }) =>
-    createWebhookSecrets(own, webhooks).newest(ALERT_SIGNER),
-  );
-  print(`${secret}\n`);
-  return 0;
+  const text = await withNewState(settings, ({ webhooks }) => createWebhookSecrets(own, webhooks).newest(ALERT_SIGNER));
+  return { text };
+}
+
+function leftOf({ budgets }: Group): string {
+  return budgets.map(renderSharedLeft).join('; ') || 'unlimited';
 }
 
 async function findGroup({ budgets }: Pick<Records, 'budgets'>, name: string) {

@@ -10,84 +10,62 @@ import path from 'node:path';
 import type { Gateway } from 'mediagate';
 import type { StoredBody } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageJob } from '../../core/images/index.js';
-import { GatewayError, type Logger } from '../../core/runtime/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { decodeImage, isOpen } from '../images/index.js';
-import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import { openStateOf } from '../state.js';
-import { CommandFailure, CommandMistake, mistakeOf, openQuietLogger, print, startSpinner } from './command.js';
-
-export interface ImageFlags {
-  model: string;
-  size?: string;
-  /** Files or https links of input images. */
-  ref?: readonly string[];
-  /** File or https link of a mask: its transparent pixels are the part of the first input image to change. */
-  mask?: string;
-  /** A file or a folder, see {@link readTarget}. Default: this folder. */
-  output?: string;
-}
+import { openStateOf, type State } from '../state.js';
+import { INTERRUPTED_EXIT_CODE, startSpinner, using, withGateway, withLogger } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { makeImage } from './gateway-commands.js';
+import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
+import type { Outcome } from './output.js';
 
 const ACCOUNT = 'local';
 const POLL_MS = 500;
-const INTERRUPTED_EXIT_CODE = 130;
 const OPTIONS = { size: '--size', model: '--model', image: '--ref', mask: '--mask' };
 
 /** Makes one image through a job, as the routes do, and prints the name of its file. Ctrl-C cancels the job. */
-export async function imageCommand(settings: Settings, prompt: string, flags: ImageFlags): Promise<number> {
-  const target = await readTarget(flags.output);
+export async function imageCommand(
+  settings: Settings,
+  prompt: string,
+  options: OptionsOf<typeof makeImage>,
+): Promise<Outcome> {
+  const target = await readTarget(options.output);
   const body = {
-    model: flags.model,
+    model: options.model,
     prompt,
-    size: flags.size,
-    image: await Promise.all((flags.ref ?? []).map((reference) => readReference(reference, '--ref'))),
-    ...(flags.mask !== undefined && { mask: await readReference(flags.mask, '--mask') }),
+    size: options.size,
+    image: await Promise.all((options.ref ?? []).map((reference) => readReference(reference, '--ref'))),
+    ...(options.mask !== undefined && { mask: await readReference(options.mask, '--mask') }),
     output_format: target.format,
   };
-  const logger = openQuietLogger(settings);
-  try {
-    const file = await withGateway(settings, logger, (gateway) => make(gateway, settings, { body, target }));
-    if (file === undefined) return INTERRUPTED_EXIT_CODE;
-    print(`${file}\n`);
-    return 0;
-  } finally {
-    await logger.close();
-  }
+  const text = await withWorker(settings, (gateway) => make(gateway, settings, body, target));
+  return text === undefined ? { exitCode: INTERRUPTED_EXIT_CODE } : { text };
 }
 
-async function withGateway<Result>(
-  settings: Settings,
-  logger: Logger,
-  work: (gateway: Gateway) => Promise<Result>,
-): Promise<Result> {
-  const state = await openStateOf(settings, logger);
-  try {
-    const gateway = await openGateway({
-      // One worker: jobs of a running server should be left to that.
-      settings: { ...settings, extractWorkers: 0, imageWorkers: 1 },
-      environment: process.env,
-      logger,
-      services: { cache: state.cache, storage: state.files },
-      jobs: state.jobs,
+/** A gateway with a worker, for the duration of `work`. */
+function withWorker<Result>(settings: Settings, work: (gateway: Gateway) => Promise<Result>): Promise<Result> {
+  // One worker: jobs of a running server should be left to that.
+  const ownWorkers = { ...settings, extractWorkers: 0, imageWorkers: 1 };
+  const quiet = true;
+  const useState = ({ cache, files: storage, jobs }: State) =>
+    withGateway(ownWorkers, work, {
+      services: { cache, storage },
+      jobs,
       baseUrl: () => settings.baseUrl ?? '',
+      readOnly: false,
+      quiet,
     });
-    try {
-      return await work(gateway);
-    } finally {
-      await gateway.close();
-    }
-  } finally {
-    await state.close();
-  }
-}
-
-interface Order {
-  body: Readonly<Record<string, unknown>>;
-  target: ImageTarget;
+  return withLogger(settings, async (logger) => using(await openStateOf(settings, logger), useState), { quiet });
 }
 
 /** The written file; undefined if the job was cancelled. */
-async function make({ images }: Gateway, settings: Settings, { body, target }: Order) {
+async function make(
+  { images }: Gateway,
+  settings: Settings,
+  body: Parameters<typeof decodeImage>[0],
+  target: ImageTarget,
+) {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new GatewayError('cancelled', 'The job was cancelled.'));
   const spinner = startSpinner('queued');
@@ -106,7 +84,7 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
     const content = job.image && (await images.content(job.image));
     if (!job.image || !content) throw new CommandFailure(reasonOf(job));
     const file = target.fileFor(job.image.name);
-    await write(file, content, { settings, image: job.image });
+    await write(file, content, settings, job.image);
     return file;
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -117,13 +95,8 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
   }
 }
 
-interface SavedImage {
-  settings: Settings;
-  image: FinishedImage;
-}
-
 /** An image that was made, and maybe billed, is kept even if the target cannot be written. @throws CommandFailure */
-async function write(file: string, { body }: StoredBody, { settings, image }: SavedImage): Promise<void> {
+async function write(file: string, { body }: StoredBody, settings: Settings, image: FinishedImage): Promise<void> {
   try {
     await writeFile(file, body);
   } catch (error) {

@@ -7,65 +7,48 @@
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { JobFailure, JobState } from '../../core/contracts/index.js';
+import type { JobFailure } from '../../core/contracts/index.js';
 import type { ExtractionJobSummary } from '../../core/extraction/index.js';
 import { type ImageJobSummary, removeInputImages } from '../../core/images/index.js';
 import type { JobKind, JobList, JobRecord, JobWorker, ListedJob } from '../../core/jobs/index.js';
 import { systemClock } from '../../core/runtime/index.js';
 import { openFiles } from '../../core/storage/index.js';
 import type { AuditEntry } from '../audit/index.js';
-import { isoTime, renderDuration, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { isoTime, renderDuration, sanitizeForTerminal } from '../format/index.js';
 import { decimalOf } from '../prices/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
-import { CommandFailure, CommandMistake, openCommandLogger, print, printJson, withState } from './command.js';
-import { limitOf, noteOf, operatorActor } from './users.js';
+import type { NoteOptions } from './access-commands.js';
+import { byOperator, limitOf, using, withLogger, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { listJobs } from './gateway-commands.js';
+import { CommandFailure } from './mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
 const KINDS: readonly JobKind[] = ['image', 'extraction'];
-const STATES: readonly JobState[] = ['queued', 'running', 'completed', 'failed', 'cancelled'];
 
 const HEAD = ['ID', 'KIND', 'STATE', 'AGE', 'IN STATE', 'RUNS', 'ACCOUNT', 'KEY', 'WORKER', 'WHY'];
 
 /** All times are of the same moment. */
 type Moment = Pick<JobList, 'at' | 'leaseMs'>;
 
-export interface ListJobsOptions {
-  kind?: string;
-  state?: string;
-  account?: string;
-  limit?: string;
-  before?: string;
-  json?: boolean;
-}
-
-/** Prints jobs and, for people, the number of jobs per state. */
-export async function listJobsCommand(settings: Settings, options: ListJobsOptions): Promise<number> {
-  const { account: accountId, before, json } = options;
-  const kind = oneOf(KINDS, '--kind', options.kind);
-  const state = oneOf(STATES, '--state', options.state);
-  const page = { limit: limitOf(options.limit), kind, state, owner: accountId, before };
-  const { list, counts } = await withState(settings, async ({ jobs }) => {
-    const found = await jobs.list(page);
-    return { list: found, counts: json ? [] : await countLines(jobs) };
-  });
-  if (json) printJson(list.jobs.map((job) => describeJob(job, list)));
-  else {
-    const rows = list.jobs.map((job) => row(job, list));
-    const none = state
-      ? 'There are no such jobs.'
-      : 'No such job is queued or running; use --state to list ended jobs.';
-    const table = rows.length === 0 ? none : renderTable(HEAD, rows);
-    print(`${table}\n\n${counts.join('\n')}\n`);
-  }
-  return 0;
-}
-
-function oneOf<Name extends string>(names: readonly Name[], option: string, text: string | undefined) {
-  if (text === undefined) return undefined;
-  const found = names.find((name) => name === text);
-  if (found) return found;
-  throw new CommandMistake(`${option} must be one of ${names.join(', ')}.`);
+/** Jobs and, for people, the number of jobs per state. */
+export async function listJobsCommand(
+  settings: Settings,
+  { limit, account: owner, kind, state, before }: OptionsOf<typeof listJobs>,
+): Promise<Outcome> {
+  const page = { limit: limitOf(limit), kind, state, owner, before };
+  const { list, counts } = await withState(settings, async ({ jobs }) => ({
+    list: await jobs.list(page),
+    counts: await countLines(jobs),
+  }));
+  const none = state ? 'There are no such jobs.' : 'No such job is queued or running; use --state to list ended jobs.';
+  const rows = list.jobs.map((job) => row(job, list));
+  return {
+    json: list.jobs.map((job) => describeJob(job, list)),
+    text: joinParts(renderRows(HEAD, rows) || none, counts.join('\n')),
+  };
 }
 
 async function countLines(jobs: Records['jobs']): Promise<string[]> {
@@ -80,7 +63,7 @@ async function countLines(jobs: Records['jobs']): Promise<string[]> {
 }
 
 /** A job in the `--json` output. */
-export function describeJob(job: ListedJob, moment: Moment) {
+function describeJob(job: ListedJob, moment: Moment) {
   const { id, kind, state, owner, keyId, joined, attempts, crashCount, createdAt, startedAt, finishedAt, error } = job;
   const inStateMs = inState(job, moment);
   return {
@@ -136,7 +119,7 @@ function row(job: ListedJob, moment: Moment): string[] {
   ];
 }
 
-export function renderWorker({ host, pid }: NonNullable<ListedJob['worker']>): string {
+function renderWorker({ host, pid }: NonNullable<ListedJob['worker']>): string {
   return `${sanitizeForTerminal(host)}:${pid}`;
 }
 
@@ -146,29 +129,19 @@ function renderWhy(job: ListedJob, moment: Moment): string {
   return job.error?.code ?? '-';
 }
 
-export function unknownJob(id: string): CommandFailure {
+function unknownJob(id: string): CommandFailure {
   return new CommandFailure(`There is no job ${sanitizeForTerminal(id)}; "mediagate jobs list" shows them.`);
 }
 
-export interface CancelJobOptions {
-  note?: string;
-  json?: boolean;
-}
-
 /** Cancels a job for all its owners; its worker stops within seconds, on any node. */
-export async function cancelJobCommand(
-  settings: Settings,
-  id: string,
-  { note, json }: CancelJobOptions,
-): Promise<number> {
-  const cancellation = { id, actor: operatorActor(), ...noteOf(note) };
+export async function cancelJobCommand(settings: Settings, id: string, { note }: NoteOptions): Promise<Outcome> {
+  const cancellation = { id, ...byOperator(note) };
   const done = await withState(settings, ({ jobs }) => jobs.cancelAsOperator(cancellation));
   if (!done) throw unknownJob(id);
   const { job, changed } = done;
   if (changed && job.kind === 'image') await tidy(settings, job);
-  if (json) printJson({ id, state: job.state, changed });
-  else print(changed ? `Job ${id} is cancelled.\n` : `Job ${id} was cancelled before.\n`);
-  return 0;
+  const text = changed ? `Job ${id} is cancelled.` : `Job ${id} was cancelled before.`;
+  return { json: { id, state: job.state, changed }, text };
 }
 
 /** Removes input images as well, unless this machine has no data folder of a node: then they expire within a day. */
@@ -176,17 +149,11 @@ async function tidy(settings: Settings, job: JobRecord): Promise<void> {
   const { dataDir, filesUrl } = settings;
   const { files: names } = job.summary as ImageJobSummary;
   if (names.length === 0 || !existsSync(path.join(dataDir, 'files'))) return;
-  const logger = openCommandLogger(settings);
-  try {
-    const storage = await openFiles({ dataDir, filesUrl, clock: systemClock, logger });
-    try {
-      await removeInputImages(job, { storage, clock: systemClock, logger });
-    } finally {
-      await storage.close();
-    }
-  } finally {
-    await logger.close();
-  }
+  await withLogger(settings, async (logger) =>
+    using(await openFiles({ dataDir, filesUrl, clock: systemClock, logger }), (storage) =>
+      removeInputImages(job, { storage, clock: systemClock, logger }),
+    ),
+  );
 }
 
 /** Maximum audit rows: a job is cancelled once. */
@@ -197,16 +164,14 @@ interface Column {
   audit: readonly AuditEntry[];
 }
 
-/** Prints one job, without the private data of its owner. */
-export async function showJobCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
+/** One job, without the private data of its owner. */
+export async function showJobCommand(settings: Settings, id: string): Promise<Outcome> {
   const whole = await withState(settings, async ({ jobs, audit }): Promise<Column> => {
     const job = await jobs.inspect(id);
     if (!job) throw unknownJob(id);
     return { job, audit: await audit.list({ subject: id, limit: MAX_ROWS }) };
   });
-  if (json) printJson(describeWhole(whole));
-  else print(renderWhole(whole));
-  return 0;
+  return { json: describeWhole(whole), text: renderWhole(whole) };
 }
 
 function describeWhole({ job, audit }: Column) {
@@ -223,7 +188,7 @@ function describeWhole({ job, audit }: Column) {
     idempotent_until: idempotentUntil.map((time) => isoTime(time)),
     charge: charge && describeCharge(charge),
     failure: failureOf(job),
-    audit: audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry })),
+    audit: encodeAudit(audit),
   };
 }
 
@@ -253,7 +218,7 @@ function renderWhole({ job, audit }: Column): string {
   const { attempts, crashCount, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
   const runs = crashCount === 0 ? String(attempts) : `${attempts}, ${crashCount} interrupted`;
   const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
-  const facts = [
+  const facts = renderFacts([
     ['job', job.id],
     ['work', Object.values(workOf(job)).map(sanitizeForTerminal).join(' ')],
     ['state', job.state],
@@ -272,8 +237,8 @@ function renderWhole({ job, audit }: Column): string {
     ['quota', quotaDay === null ? '-' : renderQuota(quotaDay, job)],
     ['repeats', until === '' ? '-' : `this job is the answer to its Idempotency-Key until ${until}`],
     ['charge', charge ? renderCharge(charge) : '-'],
-  ].map(([name = '', value = '']) => `${name.padEnd(11)}${value}\n`);
-  return [facts.join(''), attemptTable(error), auditTable(audit)].filter((part) => part !== '').join('\n');
+  ]);
+  return joinParts(facts, attemptTable(error), renderAudit(audit, 'STATES'));
 }
 
 function renderFailureReason(job: Column['job']): string {
@@ -308,23 +273,12 @@ function renderCharge({ model, units, usage, cost, at }: JobCharge): string {
 }
 
 function attemptTable(error: JobFailure | null): string {
-  const attempts = error?.attempts ?? [];
-  if (attempts.length === 0) return '';
-  const rows = attempts.map(({ method, outcome, ms }) => [
+  const rows = (error?.attempts ?? []).map(({ method, outcome, ms }) => [
     sanitizeForTerminal(method),
     sanitizeForTerminal(outcome),
     grouped(ms),
   ]);
-  return `${renderTable(['METHOD', 'OUTCOME', 'MS'], rows)}\n`;
-}
-
-function auditTable(audit: readonly AuditEntry[]): string {
-  if (audit.length === 0) return '';
-  const rows = audit.map(({ at, actor, action, from, to, note }) => {
-    const states = [from, to].filter((state) => state !== null).join(' → ');
-    return [isoTime(at), sanitizeForTerminal(actor), action, states, sanitizeForTerminal(note ?? '')];
-  });
-  return `${renderTable(['AT', 'WHO', 'WHAT', 'STATES', 'NOTE'], rows)}\n`;
+  return renderRows(['METHOD', 'OUTCOME', 'MS'], rows);
 }
 
 /** Workers write three heartbeats per lease; one of them may be late. */

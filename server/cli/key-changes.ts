@@ -9,12 +9,14 @@ import { systemClock } from '../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { type BudgetAmount, renderBudget } from '../budgets/index.js';
-import { dayOf, isoTime, isSiteAccount, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { dayOf, isoTime, isSiteAccount, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, createKey, describeLimits, hashKey, type KeyChange } from '../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import { addUp, encodeBudget, type UsageCounts } from '../usage/index.js';
-import { CommandFailure, CommandMistake, mistakeOf, print, printJson, withState } from './command.js';
+import type { rotateKey, updateKey } from './access-commands.js';
+import { byOperator, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
 import {
   asMistake,
   budgetAmounts,
@@ -24,6 +26,7 @@ import {
   expiryOf,
   findKey,
   grantNames,
+  inspect,
   type Listed,
   modelsOf,
   nameOf,
@@ -33,34 +36,16 @@ import {
   rpmOf,
   stateOf,
 } from './keys.js';
+import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts } from './output.js';
 import { describeCounts, renderCounts } from './usage.js';
-import { noteOf, operatorActor } from './users.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 
-export interface UpdateKeyOptions {
-  name?: string;
-  /** Each one or several, comma-separated; together they replace the grants of the key. */
-  grant?: readonly string[];
-  rpm?: string;
-  /** As `grant`; `all` removes the restriction. */
-  models?: readonly string[];
-  /** Takes models that nothing serves yet. */
-  allowUnknownModels?: boolean;
-  /** Amounts for a period, which replace the own budgets of the key; `none` removes them. */
-  budget?: readonly string[];
-  /** A group that exists, or `none`. */
-  group?: string;
-  /** `low`, `normal` or `high`. */
-  priority?: string;
-  /** A date, or `never`. */
-  expires?: string;
-  note?: string;
-  json?: boolean;
-}
+type UpdateKeyOptions = OptionsOf<typeof updateKey>;
 
 /** Changes the properties of a key; servers follow within 2 seconds. @param named See {@link readKeyId}. */
-export async function updateKeyCommand(settings: Settings, named: string, options: UpdateKeyOptions): Promise<number> {
+export async function updateKeyCommand(settings: Settings, named: string, options: UpdateKeyOptions): Promise<Outcome> {
   const id = readKeyId(named);
   const { name, grant, rpm, models, budget: given, group, priority, expires } = options;
   const properties = [name, grant, rpm, models, priority, expires];
@@ -74,8 +59,8 @@ export async function updateKeyCommand(settings: Settings, named: string, option
     ...(priority !== undefined && { priority: priorityOf(priority) }),
     ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
   };
-  const by = { actor: operatorActor(), ...noteOf(options.note) };
-  const { record, budget, budgets } = await withState(settings, async (state) => {
+  const by = byOperator(options.note);
+  const updated = await withState(settings, async (state) => {
     const found = await findKey(state, id);
     if (amounts) await checkCurrency(state, amounts);
     if (grant ?? rpm ?? models) Object.assign(change, await limitsOf(settings, found, options));
@@ -88,20 +73,15 @@ export async function updateKeyCommand(settings: Settings, named: string, option
       if (error?.param === 'expires_at') throw mistakeOf(error, { expires_at: '--expires' });
       return asMistake(state, group)(error);
     });
-    const updated = await findKey(state, id);
-    const ofPlan = updated.budgetId === null ? undefined : await state.budgets.find(updated.budgetId);
-    return { record: updated, budget: ofPlan, budgets: await state.budgets.ofKey(updated) };
+    return inspect(state, await findKey(state, id));
   });
-  if (options.json) printJson(describeKey({ record, budget, budgets }));
-  else {
-    const changed = [
-      ...renderChange(record, change),
-      ...(group === undefined ? [] : [`group ${group}`]),
-      ...(amounts ? [`budget ${amounts.map(renderBudget).join(', ') || 'none'}`] : []),
-    ].join('; ');
-    print(`Key ${id} is changed: ${changed}. Running servers follow within 2 seconds.\n`);
-  }
-  return 0;
+  const changed = [
+    ...renderChange(updated.record, change),
+    ...(group === undefined ? [] : [`group ${group}`]),
+    ...(amounts ? [`budget ${amounts.map(renderBudget).join(', ') || 'none'}`] : []),
+  ].join('; ');
+  const text = `Key ${id} is changed: ${changed}. Running servers follow within 2 seconds.`;
+  return { json: describeKey(updated), text };
 }
 
 /** @throws CommandMistake */
@@ -109,21 +89,18 @@ export function changedBudgets(given: readonly string[]): BudgetAmount[] {
   return given.length === 1 && given[0] === 'none' ? [] : budgetAmounts(given);
 }
 
-export interface RotateKeyOptions {
-  /** Default 24. */
-  overlapHours?: string;
-  note?: string;
-  json?: boolean;
-}
-
 /**
  * Makes a key with the properties of another one, which ends after the overlap, and prints it, which happens only once.
  * @param named See {@link readKeyId}.
  */
-export async function rotateKeyCommand(settings: Settings, named: string, options: RotateKeyOptions): Promise<number> {
+export async function rotateKeyCommand(
+  settings: Settings,
+  named: string,
+  options: OptionsOf<typeof rotateKey>,
+): Promise<Outcome> {
   const id = readKeyId(named);
   const overlapMs = overlapOf(options.overlapHours);
-  const audit = { actor: operatorActor(), ...noteOf(options.note) };
+  const audit = byOperator(options.note);
   const [pepper] = await loadPeppers(settings);
   const text = createKey();
   const successor = { id: text.id, hash: hashKey(text.key, pepper), pepperVersion: pepper.version };
@@ -132,20 +109,19 @@ export async function rotateKeyCommand(settings: Settings, named: string, option
     const made = await state.keys.rotate({ accountId, id, successor, overlapMs, audit });
     return { record: made, replaced: await findKey(state, id) };
   });
-  const { key } = text;
   const { name, accountId, planId, grants, models, rpm } = record;
   const ends = isoTime(replaced.expiresAt);
   const expires = isoTime(record.expiresAt);
-  if (options.json) {
-    const properties = { name, account: accountId, plan: planId, grants, models, rpm, expires_at: expires };
-    printJson({ id: text.id, key, ...properties, replaces: id, replaced_key_expires_at: ends });
-  } else {
-    print(`${key}\n`);
-    const until = overlapMs === 0 ? 'which no longer works' : `which works until ${ends}`;
-    process.stderr.write(`Key ${text.id} (${name}) replaces ${id}, ${until}. It is not shown again.\n`);
-    if (expires !== null) process.stderr.write(`It expires at ${expires}, as the old key did.\n`);
-  }
-  return 0;
+  const properties = { name, account: accountId, plan: planId, grants, models, rpm, expires_at: expires };
+  const until = overlapMs === 0 ? 'which no longer works' : `which works until ${ends}`;
+  return {
+    json: { id: text.id, key: text.key, ...properties, replaces: id, replaced_key_expires_at: ends },
+    text: text.key,
+    remarks: [
+      `Key ${text.id} (${name}) replaces ${id}, ${until}. It is not shown again.`,
+      ...(expires === null ? [] : [`It expires at ${expires}, as the old key did.`]),
+    ],
+  };
 }
 
 function overlapOf(text = '24'): number {
@@ -219,25 +195,21 @@ interface Shown extends Listed {
   audit: readonly AuditEntry[];
 }
 
-/** Prints one key: properties, plan, budget, usage of today (UTC) and history. @param named See {@link readKeyId}. */
-export async function showKeyCommand(settings: Settings, named: string, { json }: { json?: boolean }): Promise<number> {
+/** One key: properties, plan, budget, usage of today (UTC) and history. @param named See {@link readKeyId}. */
+export async function showKeyCommand(settings: Settings, named: string): Promise<Outcome> {
   const id = readKeyId(named);
   const day = dayOf(systemClock.now());
   const shown = await withState(settings, async (state): Promise<Shown> => {
     const record = await findKey(state, id);
-    const { budgetId } = record;
-    const [budget, budgets, totals, currency, audit] = await Promise.all([
-      budgetId === null ? undefined : state.budgets.find(budgetId),
-      state.budgets.ofKey(record),
+    const [listed, totals, currency, audit] = await Promise.all([
+      inspect(state, record),
       state.usage.totals({ keyId: id, from: day, to: day }),
       state.usage.currency(),
       state.audit.list({ subject: id, limit: MAX_ROWS }),
     ]);
-    return { record, budget, budgets, today: addUp(totals), currency, audit };
+    return { ...listed, today: addUp(totals), currency, audit };
   });
-  if (json) printJson(describe(shown));
-  else print(render(shown));
-  return 0;
+  return { json: describe(shown), text: render(shown) };
 }
 
 function describe({ record, budget, budgets, today, currency, audit }: Shown) {
@@ -248,13 +220,13 @@ function describe({ record, budget, budgets, today, currency, audit }: Shown) {
     replaced_by: record.replacedBy,
     budget: budget ? { id: budget.id, ...encodeBudget(budget) } : null,
     usage_today: describeCounts(today, currency),
-    audit: audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry })),
+    audit: encodeAudit(audit),
   };
 }
 
 function render({ record, budget, budgets, today, currency, audit }: Shown): string {
-  const { rpm, models, imageDailyLimit, replacedBy, revokedAt, suspendedAt } = record;
-  const facts = [
+  const { rpm, models, imageDailyLimit } = record;
+  const facts = renderFacts([
     ['key', record.id],
     ['name', sanitizeForTerminal(record.name)],
     ['account', record.accountId],
@@ -263,26 +235,17 @@ function render({ record, budget, budgets, today, currency, audit }: Shown): str
     ['models', models === null ? 'all' : sanitizeForTerminal(models.join(','))],
     ['rpm', rpm === null ? 'unlimited' : String(rpm)],
     ['plan', record.planId ?? '-'],
-    ...(record.groupName === undefined ? [] : [['group', record.groupName]]),
-    ...(record.priority === undefined ? [] : [['priority', record.priority]]),
+    ['group', record.groupName],
+    ['priority', record.priority],
     ['left', sanitizeForTerminal(renderAllLeft({ budget, budgets }))],
     ['images', imageDailyLimit === null ? 'the setting of the gateway' : `${imageDailyLimit} a day`],
     ['today', renderCounts(today, currency)],
     ['created', isoTime(record.createdAt)],
     ['expires', isoTime(record.expiresAt) ?? 'never'],
     ['last used', isoTime(record.lastUsedAt) ?? 'never'],
-    ...(replacedBy === null ? [] : [['replaced by', replacedBy]]),
-    ...(suspendedAt === null ? [] : [['suspended', isoTime(suspendedAt)]]),
-    ...(revokedAt === null ? [] : [['revoked', isoTime(revokedAt)]]),
-  ].map(([name = '', value = '']) => `${name.padEnd(13)}${value}\n`);
-  return [facts.join(''), auditTable(audit)].filter((part) => part !== '').join('\n');
-}
-
-function auditTable(audit: readonly AuditEntry[]): string {
-  if (audit.length === 0) return '';
-  const rows = audit.map(({ at, actor, action, from, to, note }) => {
-    const states = [from, to].filter((state) => state !== null).map(sanitizeForTerminal);
-    return [isoTime(at), sanitizeForTerminal(actor), action, states.join(' → '), sanitizeForTerminal(note ?? '')];
-  });
-  return `${renderTable(['AT', 'WHO', 'WHAT', 'CHANGE', 'NOTE'], rows)}\n`;
+    ['replaced by', record.replacedBy],
+    ['suspended', isoTime(record.suspendedAt)],
+    ['revoked', isoTime(record.revokedAt)],
+  ]);
+  return joinParts(facts, renderAudit(audit, 'CHANGE'));
 }

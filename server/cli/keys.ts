@@ -34,19 +34,12 @@ import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { leftOf, renderLeft } from '../usage/index.js';
-import {
-  CommandFailure,
-  CommandMistake,
-  mistakeOf,
-  openQuietLogger,
-  print,
-  printJson,
-  suggestName,
-  withGateway,
-  withNewState,
-  withState,
-} from './command.js';
-import { operatorActor } from './users.js';
+import type { createKey, revokeKey } from './access-commands.js';
+import { byOperator, withGateway, withNewState, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import { CommandFailure, CommandMistake, mistakeOf, suggestName } from './mistakes.js';
+import type { Outcome } from './output.js';
+import { planIds } from './plans.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -61,30 +54,8 @@ export interface Listed {
   budgets: readonly BudgetState[];
 }
 
-export interface CreateKeyOptions {
-  name?: string;
-  /** Default: the shared account `local`, where each key has its own quotas. */
-  account?: string;
-  plan?: string;
-  /** Each one or several, comma-separated. */
-  grant?: readonly string[];
-  rpm?: string;
-  /** Each one or several, comma-separated. Default: all, or those of the plan. */
-  models?: readonly string[];
-  /** Takes models that nothing serves yet. */
-  allowUnknownModels?: boolean;
-  /** Each an amount for a period: `50 USD/month`. */
-  budget?: readonly string[];
-  /** A group that exists. */
-  group?: string;
-  /** `low`, `normal` or `high`. */
-  priority?: string;
-  expires?: string;
-  json?: boolean;
-}
-
 /** Makes a key and prints it, which happens only once. */
-export async function createKeyCommand(settings: Settings, options: CreateKeyOptions): Promise<number> {
+export async function createKeyCommand(settings: Settings, options: OptionsOf<typeof createKey>): Promise<Outcome> {
   const accountId = accountOf(options.account);
   const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
   const modelIds = modelsOf(options.models, ofPlan);
@@ -102,72 +73,63 @@ export async function createKeyCommand(settings: Settings, options: CreateKeyOpt
   const [pepper] = await loadPeppers(settings);
   const planEnd = ofPlan?.expiresAt ?? null;
   const made = createKeyRecord(wanted, pepper, systemClock.now());
-  const { key } = made;
   const { record, budgets } = await withNewState(settings, async (state) => {
     await checkCurrency(state, amounts);
     const { group: groupName } = options;
-    const wholeRecord: ApiKeyRecord = {
-      ...made.record,
-      ...(groupName !== undefined && { groupName }),
-      ...(priority !== undefined && { priority }),
+    const creation = {
+      record: { ...made.record, ...(groupName !== undefined && { groupName }), ...(priority && { priority }) },
+      planExpiresAt: planEnd,
+      budgets: amounts,
+      ...(ofPlan?.budget && { planBudget: ofPlan.budget }),
+      ...byOperator(),
     };
-    const creation = { record: wholeRecord, planExpiresAt: planEnd, budgets: amounts, actor: operatorActor() };
-    const created = await state.budgets
-      .createKey({ ...creation, ...(ofPlan?.budget && { planBudget: ofPlan.budget }) })
-      .catch(asMistake(state, groupName));
+    const created = await state.budgets.createKey(creation).catch(asMistake(state, groupName));
     return { record: created, budgets: await state.budgets.ofKey(created) };
   });
   const { id, name, grants, rpm, planId, models } = record;
   const expiresAt = soonerOf(record.expiresAt, planEnd);
-  if (options.json) {
-    // Only if one was named: the output for scripts stays unchanged.
-    const account = options.account === undefined ? {} : { account: accountId };
-    const end = planEnd === null ? {} : { plan_expires_at: isoTime(planEnd) };
-    printJson({
+  return {
+    json: {
       id,
-      key,
+      key: made.key,
       name,
-      ...account,
+      // Only if one was named: the output for scripts stays unchanged.
+      ...(options.account !== undefined && { account: accountId }),
       plan: planId,
       grants,
       models,
       rpm,
       expires_at: isoTime(expiresAt),
-      ...end,
+      ...(planEnd !== null && { plan_expires_at: isoTime(planEnd) }),
       ...encodeSharing({ record, budgets }),
-      ...(priority !== undefined && { priority }),
-    });
-  } else {
-    print(`${key}\n`);
-    const what = `${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}`;
-    process.stderr.write(`Key ${id} (${name}) may use: ${what}. It is not shown again.\n`);
-    if (budgets.length > 0) process.stderr.write(`Its budget: ${budgets.map(renderSharedLeft).join('; ')}.\n`);
-    if (planEnd !== null && expiresAt === planEnd)
-      process.stderr.write(`It expires at ${isoTime(planEnd)}, with its plan ${planId}.\n`);
-  }
-  return 0;
+      ...(priority && { priority }),
+    },
+    text: made.key,
+    remarks: [
+      `Key ${id} (${name}) may use: ${grants.join(', ')}${models ? ` (${models.join(', ')})` : ''}. It is not shown again.`,
+      ...(budgets.length > 0 ? [`Its budget: ${budgets.map(renderSharedLeft).join('; ')}.`] : []),
+      ...(planEnd !== null && expiresAt === planEnd
+        ? [`It expires at ${isoTime(planEnd)}, with its plan ${planId}.`]
+        : []),
+    ],
+  };
 }
 
-/** Prints every key without its secret. */
-export async function listKeysCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+/** All keys without their secrets. */
+export async function listKeysCommand(settings: Settings): Promise<Outcome> {
   const listed = await withState(settings, async (state) => {
     const all: Listed[] = [];
-    for (const record of await state.keys.list()) {
-      const budget = record.budgetId === null ? undefined : await state.budgets.find(record.budgetId);
-      all.push({ record, budget, budgets: await state.budgets.ofKey(record) });
-    }
+    for (const record of await state.keys.list()) all.push(await inspect(state, record));
     return all;
   });
-  if (json) printJson(listed.map(describeKey));
-  else if (listed.length === 0) print('There are no keys. "mediagate keys create" creates one.\n');
-  else print(`${renderTable(HEAD, listed.map(row))}\n`);
-  return 0;
+  const none = 'There are no keys. "mediagate keys create" creates one.';
+  return { json: listed.map(describeKey), text: listed.length === 0 ? none : renderTable(HEAD, listed.map(row)) };
 }
 
-export interface RevokeKeyOptions {
-  /** Leaves the jobs of the key to its account. Default: they are cancelled. */
-  keepJobs?: boolean;
-  json?: boolean;
+/** A key with its budgets. */
+export async function inspect({ budgets }: Pick<Records, 'budgets'>, record: ApiKeyRecord): Promise<Listed> {
+  const budget = record.budgetId === null ? undefined : await budgets.find(record.budgetId);
+  return { record, budget, budgets: await budgets.ofKey(record) };
 }
 
 /** @throws CommandFailure */
@@ -181,20 +143,19 @@ export async function findKey({ keys }: Pick<Records, 'keys'>, id: string): Prom
 export async function revokeKeyCommand(
   settings: Settings,
   named: string,
-  { keepJobs = false, json }: RevokeKeyOptions,
-): Promise<number> {
+  { keepJobs = false }: OptionsOf<typeof revokeKey>,
+): Promise<Outcome> {
   const id = readKeyId(named);
   const revoked = await withState(settings, async (state) => {
-    if (await state.keys.revoke(id, systemClock.now(), undefined, keepJobs, operatorActor())) return true;
+    if (await state.keys.revoke(id, systemClock.now(), undefined, keepJobs, byOperator().actor)) return true;
     if (!(await state.keys.find(id))) throw new CommandFailure(`There is no key with the id ${id}.`);
     return false;
   });
-  if (json) printJson({ id, revoked: true });
-  else print(revoked ? `Key ${id} is revoked.\n` : `Key ${id} was revoked before.\n`);
-  return 0;
+  const text = revoked ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`;
+  return { json: { id, revoked: true }, text };
 }
 
-export function nameOf(name = 'key'): string {
+export function nameOf(name: string): string {
   const trimmed = name.trim();
   // It is displayed in terminals and tables.
   if (trimmed.length > 100 || !isVisible(trimmed))
@@ -216,8 +177,7 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
   const { freeTierPeriod } = settings;
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
-  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`--plan ${id} is unknown.${suggestName(id, ids)}`);
+  throw new CommandMistake(`--plan ${id} is unknown.${suggestName(id, planIds(catalogue))}`);
 }
 
 /** Grants of the plan, and additional ones. */
@@ -241,21 +201,16 @@ export function grantNames(given: readonly string[]): KeyGrant[] {
  */
 export async function checkModels(settings: Settings, ids: readonly string[] | null): Promise<void> {
   if (ids === null || ids.length === 0) return;
-  const logger = openQuietLogger(settings);
-  try {
-    const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
-    const stated = entries.flatMap((entry) => [...servesOf(entry), ...(entry.aliases ?? []).map(({ name }) => name)]);
-    if (ids.every((id) => stated.includes(id))) return;
-    const served = await withGateway(settings, logger, async (gateway) => gateway.models().map(({ id }) => id));
-    const known = [...new Set([...served, ...stated])];
-    const unknown = ids.find((id) => !known.includes(id));
-    if (unknown === undefined) return;
-    const name = sanitizeForTerminal(unknown);
-    const advice = '--allow-unknown-models takes it, for a model that comes later.';
-    throw new CommandMistake(`--models ${name} is unknown.${suggestName(unknown, known)} ${advice}`);
-  } finally {
-    await logger.close();
-  }
+  const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
+  const stated = entries.flatMap((entry) => [...servesOf(entry), ...(entry.aliases ?? []).map(({ name }) => name)]);
+  if (ids.every((id) => stated.includes(id))) return;
+  const served = await withGateway(settings, async (gateway) => gateway.models().map(({ id }) => id), { quiet: true });
+  const known = [...new Set([...served, ...stated])];
+  const unknown = ids.find((id) => !known.includes(id));
+  if (unknown === undefined) return;
+  const name = sanitizeForTerminal(unknown);
+  const advice = '--allow-unknown-models takes it, for a model that comes later.';
+  throw new CommandMistake(`--models ${name} is unknown.${suggestName(unknown, known)} ${advice}`);
 }
 
 /** Ids of models; null, or all of the plan, for `all`. {@link checkModels} looks them up. */

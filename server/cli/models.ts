@@ -16,31 +16,18 @@ import { renderTable, sanitizeForTerminal } from '../format/index.js';
 import { encodeModel, orderModels } from '../models/index.js';
 import { pluginsFileOf } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import {
-  CommandFailure,
-  CommandMistake,
-  openCommandLogger,
-  openQuietLogger,
-  print,
-  printJson,
-  withGateway,
-} from './command.js';
+import { withGateway } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { addModel, testModel } from './gateway-commands.js';
+import { CommandFailure, CommandMistake } from './mistakes.js';
+import type { Outcome } from './output.js';
 import { appendToList, replaceFile } from './plugins-file.js';
 
 const PLUGIN = 'mediagate/plugins/openai_text';
 const TIMEOUT_MS = 600_000;
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses', 'embeddings', 'moderations'];
 
-export interface AddModelOptions {
-  url?: string;
-  keyVariable?: string;
-  provider?: string;
-  upstream?: string;
-  model?: string;
-  routes?: string;
-  contextLength?: number;
-  json?: boolean;
-}
+export type AddModelOptions = OptionsOf<typeof addModel>;
 
 /** An entry as it is in the file. The file was checked before. */
 interface FileEntry {
@@ -51,7 +38,7 @@ interface FileEntry {
 }
 
 /** Adds a model to the plugins file. Running gateways read it when they start. */
-export async function addModelCommand(settings: Settings, id: string, options: AddModelOptions): Promise<number> {
+export async function addModelCommand(settings: Settings, id: string, options: AddModelOptions): Promise<Outcome> {
   const { file, isPackaged } = pluginsFileOf(settings);
   if (isPackaged) {
     const advice = `Copy it to the folder where the gateway is started, and repeat the command there: cp ${file} .`;
@@ -60,7 +47,7 @@ export async function addModelCommand(settings: Settings, id: string, options: A
   const model = modelOf(id, options);
   // Commands at the same time wait for each other: each reads what the one before it wrote.
   const target = await realpath(file).catch(() => file);
-  return (await withFileLock(target, () => addToFile(settings, file, model, options))) ?? 1;
+  return (await withFileLock(target, () => addToFile(settings, file, model, options))) ?? { exitCode: 1 };
 }
 
 async function addToFile(
@@ -68,61 +55,44 @@ async function addToFile(
   file: string,
   model: { id: string },
   options: AddModelOptions,
-): Promise<number> {
+): Promise<Outcome> {
   const { id } = model;
+  const { keyVariable, upstream, url } = options;
   const entries = await readPluginConfig(file, process.env);
   const holder = entries.find((entry) => !entry.fallback && servesOf(entry).includes(id));
-  if (holder && options.upstream !== undefined && options.url !== undefined) {
-    return addUpstream(settings, { id, file, options });
-  }
-  if (holder) {
+  const isFurther = upstream !== undefined && url !== undefined;
+  if (holder && !isFurther) {
     const message = `The model ${id} exists already: the provider ${holder.id ?? 'without an id'} of ${file} serves it.`;
     throw new CommandFailure(`${message} Choose another name; --model keeps the name at the server.`, 2);
   }
   const text = await readFile(file, 'utf8');
-  const config = JSON.parse(text) as { plugins: FileEntry[] };
-  const { entry, changed } = change(text, config.plugins, model, options);
-  const added = parsePluginConfig(changed, file, process.env).find(
-    (one) => servesOf(one).includes(id) && !one.fallback,
-  );
-  if (added) await checkEntry(settings, added);
-  await replaceFile(file, text, changed);
-  const provider = entry.id ?? path.basename(entry.use);
-  if (options.json) printJson({ id, provider, file, model });
-  else {
-    const { keyVariable } = options;
-    const isUnset = keyVariable !== undefined && !process.env[keyVariable];
-    const advice = isUnset
-      ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
-      : 'Restart the gateway.';
-    print(`Added ${id} to the provider ${provider} in ${file}.\n${advice} To try it: mediagate models test ${id}\n`);
-  }
-  return 0;
-}
-
-/** Adds a further server to a model that exists. */
-async function addUpstream(
-  settings: Settings,
-  { id, file, options }: { id: string; file: string; options: AddModelOptions },
-): Promise<number> {
-  const text = await readFile(file, 'utf8');
   const { plugins } = JSON.parse(text) as { plugins: FileEntry[] };
-  const { provider, changed } = withUpstream(text, plugins, { id, ...options });
+  const { provider, changed } = holder
+    ? withUpstream(text, plugins, { id, ...options })
+    : withModel(text, plugins, model, options);
   const entry = parsePluginConfig(changed, file, process.env).find(
     (one) => servesOf(one).includes(id) && !one.fallback,
   );
   if (entry) await checkEntry(settings, entry);
   await replaceFile(file, text, changed);
-  const { upstream, url, json } = options;
-  if (json) printJson({ id, provider, file, upstream: { name: upstream, url } });
-  else {
+  const trial = `To try it: mediagate models test ${id}`;
+  if (holder) {
     const added = `Added the upstream ${upstream} to the model ${id}, provider ${provider}, in ${file}.`;
-    print(`${added}\nRestart the gateway. To try it: mediagate models test ${id}\n`);
+    const json = { id, provider, file, upstream: { name: upstream, url } };
+    return { json, text: `${added}\nRestart the gateway. ${trial}` };
   }
-  return 0;
+  const isUnset = keyVariable !== undefined && !process.env[keyVariable];
+  const advice = isUnset
+    ? `Set ${keyVariable} to the key of the server, and restart the gateway.`
+    : 'Restart the gateway.';
+  const added = `Added ${id} to the provider ${provider} in ${file}.`;
+  return { json: { id, provider, file, model }, text: `${added}\n${advice} ${trial}` };
 }
 
-/** @throws CommandMistake, CommandFailure if the server would serve other models as well. */
+/**
+ * Adds a further server to a model that exists.
+ * @throws CommandMistake, CommandFailure if the server would serve other models as well.
+ */
 function withUpstream(
   text: string,
   plugins: readonly FileEntry[],
@@ -181,12 +151,12 @@ function modelOf(id: string, { model, routes, contextLength, upstream }: AddMode
 }
 
 /** Adds the model to the provider that is named or has the address, or to a new one. @throws CommandMistake */
-function change(
+function withModel(
   text: string,
   plugins: readonly FileEntry[],
   model: { id: string },
   { url, keyVariable, provider }: AddModelOptions,
-): { entry: FileEntry; changed: string } {
+): { provider: string; changed: string } {
   if ((url === undefined) === (provider === undefined)) {
     throw new CommandMistake('Send either --url, the address of the server, or --provider, the id of a provider.');
   }
@@ -204,16 +174,13 @@ function change(
     if (!Array.isArray(models)) {
       throw new CommandMistake(`The provider ${nameOf(found)} has no list of models in its options.`);
     }
-    return {
-      entry: { ...found, options: { ...found.options, models: [...models, model] } },
-      changed: appendToList(text, ['plugins', index, 'options', 'models'], model),
-    };
+    return { provider: nameOf(found), changed: appendToList(text, ['plugins', index, 'options', 'models'], model) };
   }
   if (provider !== undefined)
     throw new CommandMistake(`There is no provider ${provider}. "mediagate plugins" lists them.`);
   const id = freeId(url ?? '', plugins);
   const entry = { id, use: PLUGIN, options: { models: [model], upstreams: [upstream] }, timeoutMs: TIMEOUT_MS };
-  return { entry, changed: appendToList(text, ['plugins'], entry) };
+  return { provider: id, changed: appendToList(text, ['plugins'], entry) };
 }
 
 function nameOf({ id, use }: FileEntry): string {
@@ -247,13 +214,8 @@ function freeId(url: string, plugins: readonly FileEntry[]): string {
  * command.
  * @throws CommandFailure
  */
-async function checkEntry(settings: Settings, entry: PluginEntry): Promise<void> {
-  const logger = openQuietLogger(settings);
-  try {
-    await withGateway(settings, logger, async (gateway) => checkLoaded(gateway), [entry]);
-  } finally {
-    await logger.close();
-  }
+function checkEntry(settings: Settings, entry: PluginEntry): Promise<void> {
+  return withGateway(settings, async (gateway) => checkLoaded(gateway), { plugins: [entry], quiet: true });
 }
 
 function checkLoaded(gateway: Gateway): void {
@@ -262,36 +224,15 @@ function checkLoaded(gateway: Gateway): void {
   throw new CommandFailure(`The model cannot be added: ${failed.reason}.`, 2);
 }
 
-/** One model of the list. */
-interface ListedModel {
-  id: string;
-  kind: string;
-  /** The plugin instance, and whether it is a mock. */
-  provider: string;
-  mock: boolean;
-  /** Where it is served; empty if its plugin does not tell. */
-  upstreams: NonNullable<TextModel['upstreams']>;
-  context_length: number | null;
-  /** Paths of the API. */
-  routes: readonly string[];
+type ListedModel = ReturnType<typeof listModels>[number];
+
+/** The models that the plugins file serves with this environment, and where. */
+export async function listModelsCommand(settings: Settings): Promise<Outcome> {
+  const models = await withGateway(settings, async (gateway) => listModels(gateway, settings.messagesEnabled));
+  return { json: models, text: renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf)) };
 }
 
-/** Prints the models that the plugins file serves with this environment, and where. */
-export async function listModelsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const logger = openCommandLogger(settings);
-  try {
-    const models = await withGateway(settings, logger, async (gateway) =>
-      listModels(gateway, settings.messagesEnabled),
-    );
-    if (json) printJson(models);
-    else print(`${renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf))}\n`);
-    return 0;
-  } finally {
-    await logger.close();
-  }
-}
-
-function listModels(gateway: Gateway, messagesEnabled: boolean): ListedModel[] {
+function listModels(gateway: Gateway, messagesEnabled: boolean) {
   const ready = gateway.models();
   const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
   const mocks = new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));
@@ -331,23 +272,17 @@ interface TestResult {
 export async function testModelCommand(
   settings: Settings,
   id: string,
-  { request = true, json }: { request?: boolean; json?: boolean },
-): Promise<number> {
-  const logger = openQuietLogger(settings);
-  try {
-    const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
-    // Only the providers of this model; a plugin whose models are not known before it is loaded may be one of them.
-    const able = entries.filter((entry) => servesOf(entry).includes(id) || servesOf(entry).length === 0);
-    const results = await withGateway(settings, logger, (gateway) => testModel(gateway, id, request), able);
-    if (json) printJson(results);
-    else for (const one of results) print(render(one));
-    return results.every(({ ok }) => ok) ? 0 : 1;
-  } finally {
-    await logger.close();
-  }
+  { request = true }: OptionsOf<typeof testModel>,
+): Promise<Outcome> {
+  const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
+  // Only the providers of this model; a plugin whose models are not known before it is loaded may be one of them.
+  const plugins = entries.filter((entry) => servesOf(entry).includes(id) || servesOf(entry).length === 0);
+  const results = await withGateway(settings, (gateway) => tryModel(gateway, id, request), { plugins, quiet: true });
+  const exitCode = results.every(({ ok }) => ok) ? 0 : 1;
+  return { json: results, text: results.map(render).join('\n'), exitCode };
 }
 
-async function testModel(gateway: Gateway, id: string, request: boolean): Promise<TestResult[]> {
+async function tryModel(gateway: Gateway, id: string, request: boolean): Promise<TestResult[]> {
   const found = gateway.models().find((model) => model.id === id);
   if (!found) return [missing(gateway, id)];
   const modelId = found.aliasOf ?? id;
@@ -418,6 +353,6 @@ async function ask(
 }
 
 function render({ ok, detail, advice }: TestResult): string {
-  const line = `${(ok ? 'ok' : 'fail').padEnd(4)}  ${sanitizeForTerminal(detail)}\n`;
-  return advice === undefined ? line : `${line}      ${sanitizeForTerminal(advice)}\n`;
+  const line = `${(ok ? 'ok' : 'fail').padEnd(4)}  ${sanitizeForTerminal(detail)}`;
+  return advice === undefined ? line : `${line}\n      ${sanitizeForTerminal(advice)}`;
 }

@@ -5,79 +5,52 @@
  * who ran the command and an optional note.
  */
 
-import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
 import {
   BankStatementError,
   type OrderRecord,
-  type OrderState,
   type RecordedTransaction,
   type Recording,
   readBankStatement,
 } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
-import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
-import { limitOf, noteOf, operatorActor } from './users.js';
+import type { importPayments, listPayments, NoteOptions } from './access-commands.js';
+import { byOperator, limitOf, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import { CommandFailure, CommandMistake } from './mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderRows } from './output.js';
 
-const STATES: readonly OrderState[] = [
-  'pending',
-  'underpaid',
-  'paid',
-  'expired',
-  'cancelled',
-  'refunded',
-  'needs_review',
-];
 /** Transfers and audit rows printed per order. */
 const MAX_ROWS = 100;
 
 const HEAD = ['CODE', 'ACCOUNT', 'PLAN', 'STATE', 'AMOUNT', 'CAME', 'CREATED', 'EXPIRES'];
 
-export interface ListPaymentsOptions {
-  state?: string;
-  account?: string;
-  limit?: string;
-  before?: string;
-  json?: boolean;
-}
-
-/** Prints orders, newest first. */
-export async function listPaymentsCommand(settings: Settings, options: ListPaymentsOptions): Promise<number> {
-  const { account: accountId, before, json } = options;
-  const page = { limit: limitOf(options.limit), state: stateOf(options.state), accountId, before };
-  const orders = await withState(settings, (state) => state.orders.list(page));
-  if (json) printJson(orders.map(describe));
-  else if (orders.length === 0) print('There are no such orders.\n');
-  else print(`${renderTable(HEAD, orders.map(row))}\n`);
-  return 0;
-}
-
-/** Prints one order, its transfers and its audit. */
-export async function showPaymentCommand(
+/** Orders, newest first. */
+export async function listPaymentsCommand(
   settings: Settings,
-  given: string,
-  { json }: { json?: boolean },
-): Promise<number> {
+  { account: accountId, limit, ...page }: OptionsOf<typeof listPayments>,
+): Promise<Outcome> {
+  const filter = { limit: limitOf(limit), state: page.state, accountId, before: page.before };
+  const orders = await withState(settings, (state) => state.orders.list(filter));
+  return { json: orders.map(describe), text: renderRows(HEAD, orders.map(row)) || 'There are no such orders.' };
+}
+
+/** One order, its transfers and its audit. */
+export async function showPaymentCommand(settings: Settings, given: string): Promise<Outcome> {
   const code = given.toUpperCase();
   const { order, transfers, audit } = await withState(settings, async (state) => {
-    const found = await state.orders.find(code);
-    if (!found) throw unknown(given);
-    const [transactions, done] = await Promise.all([
+    const order = await state.orders.find(code);
+    if (!order) throw unknown(given);
+    const [transfers, audit] = await Promise.all([
       state.orders.transactions({ code }, MAX_ROWS),
       state.audit.list({ subject: code, limit: MAX_ROWS }),
     ]);
-    return { order: found, transfers: transactions, audit: done };
+    return { order, transfers, audit };
   });
-  if (json) {
-    const done = audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry }));
-    printJson({ ...describe(order), transfers: transfers.map(describeTransfer), audit: done });
-  } else print(renderWhole(order, transfers, audit));
-  return 0;
-}
-
-export interface ChangePaymentOptions {
-  note?: string;
-  json?: boolean;
+  return {
+    json: { ...describe(order), transfers: transfers.map(describeTransfer), audit: encodeAudit(audit) },
+    text: joinParts(renderTable(HEAD, [row(order)]), transferTable(transfers), renderAudit(audit, 'STATES')),
+  };
 }
 
 /** Confirms, cancels or refunds an order; servers follow within seconds. */
@@ -85,20 +58,11 @@ export async function changePaymentCommand(
   settings: Settings,
   verb: 'confirm' | 'cancel' | 'refund',
   given: string,
-  { note, json }: ChangePaymentOptions,
-): Promise<number> {
-  const change = { code: given.toUpperCase(), actor: operatorActor(), ...noteOf(note) };
+  { note }: NoteOptions,
+): Promise<Outcome> {
+  const change = { code: given.toUpperCase(), ...byOperator(note) };
   const order = await withState(settings, (state) => state.orders[verb](change));
-  if (json) printJson(describe(order));
-  else print(`Order ${order.code} is ${order.state}.\n`);
-  return 0;
-}
-
-function stateOf(text: string | undefined): OrderState | undefined {
-  if (text === undefined) return undefined;
-  const found = STATES.find((state) => state === text);
-  if (found) return found;
-  throw new CommandMistake(`--state must be one of ${STATES.join(', ')}.`);
+  return { json: describe(order), text: `Order ${order.code} is ${order.state}.` };
 }
 
 function unknown(code: string): CommandFailure {
@@ -126,36 +90,14 @@ function row(order: OrderRecord): string[] {
   return [code, accountId, planId, state, ...money, isoTime(createdAt), isoTime(expiresAt)];
 }
 
-function renderWhole(
-  order: OrderRecord,
-  transfers: readonly RecordedTransaction[],
-  audit: readonly AuditEntry[],
-): string {
-  const done = audit.map(({ at, actor, action, from, to, note }) => {
-    const states = [from, to].filter((state) => state !== null).join(' → ');
-    return [isoTime(at), sanitizeForTerminal(actor), action, states, sanitizeForTerminal(note ?? '')];
-  });
-  const tables = [
-    renderTable(HEAD, [row(order)]),
-    ...(transfers.length === 0 ? [] : [transferTable(transfers)]),
-    renderTable(['AT', 'WHO', 'WHAT', 'STATES', 'NOTE'], done),
-  ];
-  return `${tables.join('\n\n')}\n`;
-}
-
 const IMPORT_HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'STATE', 'LOOK'];
-
-export interface ImportOptions {
-  provider: string;
-  json?: boolean;
-}
 
 /** Counts the transfers of a file. An interrupted import can be repeated: transfers are counted once. */
 export async function importPaymentsCommand(
   settings: Settings,
   file: string,
-  { provider, json }: ImportOptions,
-): Promise<number> {
+  { provider }: OptionsOf<typeof importPayments>,
+): Promise<Outcome> {
   if (!/^[a-z0-9][a-z0-9_.-]{0,49}$/.test(provider)) {
     throw new CommandMistake('--provider must have 1 to 50 small letters, digits, and . _ or - between them.');
   }
@@ -167,10 +109,8 @@ export async function importPaymentsCommand(
     for (const transfer of transfers) all.push(await state.orders.record({ ...transfer, provider }));
     return all;
   });
-  if (json) printJson(recordings.map(describeImport));
-  else if (recordings.length === 0) print(`There are no incoming transfers in ${sanitizeForTerminal(file)}.\n`);
-  else print(`${renderTable(IMPORT_HEAD, recordings.map(importRow))}\n`);
-  return 0;
+  const none = `There are no incoming transfers in ${sanitizeForTerminal(file)}.`;
+  return { json: recordings.map(describeImport), text: renderRows(IMPORT_HEAD, recordings.map(importRow)) || none };
 }
 
 function describeImport({ transaction, order, replayed }: Recording) {
@@ -193,40 +133,30 @@ function importRow({ transaction, order, replayed }: Recording): string[] {
 const LISTED = 1_000;
 const REVIEW_HEAD = ['TRANSFER', 'AMOUNT', 'ORDER', 'LOOK', 'BOOKED', 'TEXT'];
 
-export interface ReviewOptions {
-  note?: string;
-  json?: boolean;
-}
-
-/** Prints the transfers that need a review; or marks one as reviewed. */
+/** The transfers that need a review; or marks one as reviewed. */
 export async function reviewPaymentsCommand(
   settings: Settings,
   transfer: string | undefined,
-  { note, json }: ReviewOptions,
-): Promise<number> {
-  if (transfer !== undefined) return settle(settings, transfer, { note, json });
+  { note }: NoteOptions,
+): Promise<Outcome> {
+  if (transfer !== undefined) return settle(settings, transfer, note);
   if (note !== undefined) throw new CommandMistake('--note needs a transfer.');
   const waiting = await withState(settings, (state) => state.orders.transactions({ review: true }, LISTED));
-  if (json) printJson(waiting.map(describeTransfer));
-  else if (waiting.length === 0) print('No transfer is under review.\n');
-  else print(`${transferTable(waiting)}\n`);
-  return 0;
+  return { json: waiting.map(describeTransfer), text: transferTable(waiting) || 'No transfer is under review.' };
 }
 
-async function settle(settings: Settings, transfer: string, { note, json }: ReviewOptions): Promise<number> {
+async function settle(settings: Settings, transfer: string, note: string | undefined): Promise<Outcome> {
   const [, provider, id] = /^([^:]+):(.+)$/.exec(transfer) ?? [];
   if (provider === undefined || id === undefined) {
     throw new CommandMistake('Name the transfer as PROVIDER:ID (see "mediagate payments review").');
   }
-  const change = { actor: operatorActor(), ...noteOf(note) };
-  const settled = await withState(settings, (state) => state.orders.settleReview({ provider, id }, change));
+  const by = byOperator(note);
+  const settled = await withState(settings, (state) => state.orders.settleReview({ provider, id }, by));
   if (!settled) throw new CommandFailure(`Transfer ${sanitizeForTerminal(transfer)} is not under review.`);
-  if (json) printJson({ provider, id, settled });
-  else print(`Transfer ${sanitizeForTerminal(transfer)} is settled.\n`);
-  return 0;
+  return { json: { provider, id, settled }, text: `Transfer ${sanitizeForTerminal(transfer)} is settled.` };
 }
 
-export function transferTable(transfers: readonly RecordedTransaction[]): string {
+function transferTable(transfers: readonly RecordedTransaction[]): string {
   const rows = transfers.map(({ provider, id, amount, currency, orderCode, review, at, text }) => [
     sanitizeForTerminal(`${provider}:${id}`),
     renderMoney(amount, currency),
@@ -235,10 +165,10 @@ export function transferTable(transfers: readonly RecordedTransaction[]): string
     isoTime(at),
     sanitizeForTerminal(text),
   ]);
-  return renderTable(REVIEW_HEAD, rows);
+  return renderRows(REVIEW_HEAD, rows);
 }
 
-export function describeTransfer(transfer: RecordedTransaction) {
+function describeTransfer(transfer: RecordedTransaction) {
   return {
     provider: transfer.provider,
     id: transfer.id,

@@ -10,61 +10,47 @@ import type { UserRecord } from '../accounts/index.js';
 import { isoTime, sanitizeForTerminal } from '../format/index.js';
 import type { Erasure } from '../personal-data/index.js';
 import type { Settings } from '../settings/index.js';
-import { openStateOf, type State } from '../state.js';
-import {
-  CommandFailure,
-  CommandMistake,
-  openCommandLogger,
-  print,
-  printJson,
-  requireState,
-  withState,
-} from './command.js';
-import { findUser, operatorActor } from './users.js';
+import { openStateOf } from '../state.js';
+import type { eraseUser } from './access-commands.js';
+import { byOperator, requireState, using, withLogger, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import { CommandFailure, CommandMistake } from './mistakes.js';
+import type { Outcome } from './output.js';
+import { findUser } from './users.js';
 
 const WHAT_GOES = `Deleted for good: email, name and identity, sessions, names of keys, jobs with their prompts and files, stored answers, webhook secret.
 Revoked: every key. Kept under a random id, as bookkeeping: orders, transfers without their text, usage, charges of jobs, plans.
 `;
 
-export interface EraseUserOptions {
-  yes?: boolean;
-  json?: boolean;
-}
-
 /** Erases a user, or continues an erasure that was interrupted. */
-export async function eraseUserCommand(settings: Settings, named: string, options: EraseUserOptions): Promise<number> {
+export async function eraseUserCommand(
+  settings: Settings,
+  named: string,
+  { yes }: OptionsOf<typeof eraseUser>,
+): Promise<Outcome> {
   await requireState(settings);
-  const logger = openCommandLogger(settings);
-  try {
-    const state = await openStateOf(settings, logger);
-    try {
+  return withLogger(settings, async (logger) =>
+    using(await openStateOf(settings, logger), async (state) => {
       const before = await state.erasures.find(named);
-      if (!before && !options.yes) await confirm(await findUser(state, named));
-      const erasure = before ?? (await begin(state, named));
+      if (!before && !yes) await confirm(await findUser(state, named));
+      const erasure =
+        before ??
+        (await state.erasures.begin({ userId: (await findUser(state, named)).id, actor: byOperator().actor }));
       if (erasure.finishedAt === null) await state.erasures.work(erasure.accountId, { files: state.files });
-      report(erasure, before !== undefined, options);
-      return 0;
-    } finally {
-      await state.close();
-    }
-  } finally {
-    await logger.close();
-  }
+      return report(erasure, before !== undefined);
+    }),
+  );
 }
 
-async function begin(state: State, named: string): Promise<Erasure> {
-  const { id: userId } = await findUser(state, named);
-  return state.erasures.begin({ userId, actor: operatorActor() });
-}
-
-function report({ userId, accountId, startedAt }: Erasure, wasErased: boolean, { json }: EraseUserOptions): void {
+function report({ userId, accountId, startedAt }: Erasure, wasErased: boolean): Outcome {
   const at = isoTime(startedAt);
-  if (json) printJson({ id: userId, account: accountId, erased_at: at, changed: !wasErased });
-  else if (wasErased) print(`User ${userId} was erased before, at ${at}; there is nothing to erase.\n`);
-  else {
-    print(`User ${userId} is erased; the account ${accountId} keeps only its bookkeeping.\n`);
-    print('Responses that a model vendor stores are deleted by a server, within a minute or at its next start.\n');
-  }
+  return {
+    json: { id: userId, account: accountId, erased_at: at, changed: !wasErased },
+    text: wasErased
+      ? `User ${userId} was erased before, at ${at}; there is nothing to erase.`
+      : `User ${userId} is erased; the account ${accountId} keeps only its bookkeeping.
+Responses that a model vendor stores are deleted by a server, within a minute or at its next start.`,
+  };
 }
 
 /** @throws CommandMistake without a terminal, CommandFailure if the answer is not yes. */
@@ -81,12 +67,12 @@ async function confirm({ id, email }: UserRecord): Promise<void> {
 }
 
 /** Prints everything stored about a user, as one JSON document. */
-export function exportUserCommand(settings: Settings, named: string): Promise<number> {
+export function exportUserCommand(settings: Settings, named: string): Promise<Outcome> {
   return withState(settings, async (state) => {
     const user = await findUser(state, named);
     for await (const bytes of state.personalExport.read(user)) {
       if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
     }
-    return 0;
+    return {};
   });
 }

@@ -7,20 +7,19 @@ import { isoTime, renderMoney, renderTable } from '../format/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
 import type { Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
-import { CommandMistake, print, printJson, suggestName, withState } from './command.js';
-import { findUser, noteOf, operatorActor } from './users.js';
+import type { NoteOptions } from './access-commands.js';
+import { byOperator, withState } from './command.js';
+import { CommandMistake, suggestName } from './mistakes.js';
+import type { Outcome } from './output.js';
+import { findUser } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];
 /** Before the price, only if a plan has one beside its fields. */
 const BUDGET_COLUMN = 6;
 
-/** Prints the available plans. */
-export async function listPlansCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+/** The available plans. */
+export async function listPlansCommand(settings: Settings): Promise<Outcome> {
   const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
-  if (json) {
-    printJson(catalogue);
-    return 0;
-  }
   const rows = [...catalogue.plans, { ...catalogue.freeTier, tokenLimit: null, durationDays: 0 }].map((plan) => {
     const { grants, rpm, models } = termsOf(settings, catalogue, plan.id);
     const days = plan.durationDays === 0 ? 'no end' : String(plan.durationDays);
@@ -32,13 +31,7 @@ export async function listPlansCommand(settings: Settings, { json }: { json?: bo
     return [plan.id, plan.name, ...limits, grants.join(','), models?.join(',') ?? 'all', renderedPrice];
   });
   const head = catalogue.budgets ? [...HEAD.slice(0, BUDGET_COLUMN), 'BUDGET', ...HEAD.slice(BUDGET_COLUMN)] : HEAD;
-  print(`${renderTable(head, rows)}\n`);
-  return 0;
-}
-
-export interface GrantPlanOptions {
-  note?: string;
-  json?: boolean;
+  return { json: catalogue, text: renderTable(head, rows) };
 }
 
 /** Grants a user a plan without an order; servers follow within seconds. */
@@ -46,27 +39,30 @@ export async function grantPlanCommand(
   settings: Settings,
   id: string,
   planId: string,
-  options: GrantPlanOptions,
-): Promise<number> {
-  const why = noteOf(options.note);
+  { note }: NoteOptions,
+): Promise<Outcome> {
+  const by = byOperator(note);
   const terms = termsOf(settings, await readCatalogue(settings.plansFile, settings.freeTierGrants), planId);
   const { user, plan } = await withState(settings, async (state) => {
     const found = await findUser(state, id);
-    const grant = { accountId: found.accountId, terms, actor: operatorActor(), ...why };
-    return { user: found, plan: await state.accounts.grant(grant) };
+    return { user: found, plan: await state.accounts.grant({ accountId: found.accountId, terms, ...by }) };
   });
   const expiresAt = isoTime(plan.expiresAt);
-  if (options.json) printJson({ user: user.id, account: user.accountId, plan: planId, expires_at: expiresAt });
-  else print(`User ${user.id} has the plan ${planId}${expiresAt === null ? '' : ` to ${expiresAt}`}.\n`);
-  return 0;
+  return {
+    json: { user: user.id, account: user.accountId, plan: planId, expires_at: expiresAt },
+    text: `User ${user.id} has the plan ${planId}${expiresAt === null ? '' : ` to ${expiresAt}`}.`,
+  };
 }
 
 /** @throws CommandMistake */
 function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
-  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`The plan ${planId} is unknown.${suggestName(planId, ids)}`);
+  throw new CommandMistake(`The plan ${planId} is unknown.${suggestName(planId, planIds(catalogue))}`);
+}
+
+export function planIds({ plans, freeTier }: Catalogue): string[] {
+  return [...plans, freeTier].map(({ id }) => id);
 }
 
 function limitOf(limit: number | null): string {

@@ -7,7 +7,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { CommandFailure } from './command.js';
+import { CommandFailure } from './mistakes.js';
 
 /** Path of a value: names of fields and indexes of lists. */
 type JsonPath = readonly (string | number)[];

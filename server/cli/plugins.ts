@@ -8,20 +8,13 @@ import type { Finding } from '../doctor/index.js';
 import { renderTable } from '../format/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import type { Settings } from '../settings/index.js';
-import { openCommandLogger, openQuietLogger, print, printJson, withGateway } from './command.js';
+import { withGateway, withLogger } from './command.js';
+import type { Outcome } from './output.js';
 
-/** Loads every entry of the plugins file and prints its status. */
-export async function pluginsCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
-  const logger = openCommandLogger(settings);
-  try {
-    return await withGateway(settings, logger, async (gateway) => {
-      if (json) printJson(gateway.plugins());
-      else print(`${renderPluginTable(gateway.plugins())}\n`);
-      return 0;
-    });
-  } finally {
-    await logger.close();
-  }
+/** Loads every entry of the plugins file, for its status. */
+export async function pluginsCommand(settings: Settings): Promise<Outcome> {
+  const plugins = await withGateway(settings, async (gateway) => gateway.plugins());
+  return { json: plugins, text: renderPluginTable(plugins) };
 }
 
 /** Names listed in a line of the banner; beyond that, only their number. */
@@ -65,7 +58,7 @@ function inBrief(names: readonly string[]): string {
 }
 
 /** Entries as a table for a terminal. */
-export function renderPluginTable(plugins: readonly PluginStatus[]): string {
+function renderPluginTable(plugins: readonly PluginStatus[]): string {
   const rows = groupEntries(plugins).map((group) => [
     group.id,
     group.state,
@@ -76,20 +69,14 @@ export function renderPluginTable(plugins: readonly PluginStatus[]): string {
 }
 
 /** Reports what works and what to install. Exit code 1 if the gateway would not work. */
-export async function doctorCommand(settings: Settings, { json }: { json?: boolean }): Promise<number> {
+export async function doctorCommand(settings: Settings): Promise<Outcome> {
   const { runChecks } = await import('../doctor/index.js');
-  const logger = openQuietLogger(settings);
-  try {
-    const findings = await runChecks(settings, process.env, logger);
-    if (json) printJson(findings);
-    else print(findings.map(render).join(''));
-    return findings.some(({ level }) => level === 'fail') ? 1 : 0;
-  } finally {
-    await logger.close();
-  }
+  const findings = await withLogger(settings, (logger) => runChecks(settings, process.env, logger), { quiet: true });
+  const exitCode = findings.some(({ level }) => level === 'fail') ? 1 : 0;
+  return { json: findings, text: findings.map(render).join('\n'), exitCode };
 }
 
 function render({ name, level, detail, advice }: Finding): string {
-  const line = `${level.padEnd(4)}  ${name.padEnd(12)}  ${detail}\n`;
-  return advice ? `${line}${' '.repeat(20)}${advice}\n` : line;
+  const line = `${level.padEnd(4)}  ${name.padEnd(12)}  ${detail}`;
+  return advice ? `${line}\n${' '.repeat(20)}${advice}` : line;
 }

@@ -11,40 +11,30 @@ import { type PlatformInfo, type ProbeLink, Type } from '../../core/contracts/in
 import { createValidator, type GatewayError, isGatewayError, systemClock } from '../../core/runtime/index.js';
 import { renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
-import { CommandMistake, openQuietLogger, print, printJson, startSpinner, withGateway } from './command.js';
+import { startSpinner, withGateway } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { probe } from './gateway-commands.js';
+import { CommandMistake } from './mistakes.js';
+import type { Outcome } from './output.js';
 
-export interface ProbeOptions {
-  platform?: string;
-  /** A file, see {@link TargetChoice}. */
-  links?: string;
-  json?: boolean;
-}
+type ProbeOptions = OptionsOf<typeof probe>;
 
 /**
  * The live probe: calls every method of every platform with a link, over the real network. Exit code 1 if an expected
  * method fails.
  */
-export async function probeCommand(settings: Settings, options: ProbeOptions): Promise<number> {
-  const { platform, links: file, json } = options;
-  const logger = openQuietLogger(settings);
-  try {
-    return await withGateway(settings, logger, async (gateway) => {
-      const targets = await chooseTargets(gateway, { platform, file } satisfies TargetChoice);
-      const trials = await tryAll(targets, (target, onMethod) => tryMethods(gateway, target, onMethod));
-      if (json) printJson(trials);
-      else print(render(targets, trials));
-      return trials.some(({ level }) => level === 'fail') ? 1 : 0;
-    });
-  } finally {
-    await logger.close();
-  }
+export function probeCommand(settings: Settings, options: ProbeOptions): Promise<Outcome> {
+  const work = async (gateway: Gateway) => {
+    const targets = await chooseTargets(gateway, options);
+    const trials = await tryAll(gateway, targets);
+    const exitCode = trials.some(({ level }) => level === 'fail') ? 1 : 0;
+    return { json: trials, text: render(targets, trials), exitCode };
+  };
+  return withGateway(settings, work, { quiet: true });
 }
 
 /** Concurrent platforms; the links of one platform one after the other. */
-async function tryAll(
-  targets: readonly ProbeTarget[],
-  tryOne: (target: ProbeTarget, onMethod: (method: string) => void) => Promise<MethodTrial[]>,
-): Promise<MethodTrial[]> {
+async function tryAll(gateway: Gateway, targets: readonly ProbeTarget[]): Promise<MethodTrial[]> {
   const spinner = startSpinner('asking');
   const busy = new Map<string, string>();
   const ofPlatforms = Object.values(Object.groupBy(targets, ({ platform }) => platform.key)).map(async (list = []) => {
@@ -55,7 +45,7 @@ async function tryAll(
         busy.set(key, `${key}: ${method}`);
         spinner?.update([...busy.values()].join('   '));
       };
-      trials.push(...(await tryOne(target, onMethod)));
+      trials.push(...(await tryMethods(gateway, target, onMethod)));
       busy.delete(key);
     }
     return trials;
@@ -86,7 +76,7 @@ function render(targets: readonly ProbeTarget[], trials: readonly MethodTrial[])
       : failed.length === 1
         ? `1 of ${trials.length} methods does not fill what it should.`
         : `${failed.length} of ${trials.length} methods do not fill what they should.`;
-  return `${asked}\n\n${table}\n\n${summary}\n`;
+  return `${asked}\n\n${table}\n\n${summary}`;
 }
 
 const LinksFile = createValidator(
@@ -103,24 +93,17 @@ const LinksFile = createValidator(
 );
 
 /** One link to try, and the expected results of its platform's methods; see `ProbeLink`. */
-export interface ProbeTarget {
+interface ProbeTarget {
   platform: PlatformInfo;
   url: string;
   fills: ProbeLink['fills'];
-}
-
-export interface TargetChoice {
-  /** Platform key. Default: all that are ready. */
-  platform?: string;
-  /** JSON file of links that replace the platforms' own: `[{ "url", "fills"? }]`. */
-  file?: string;
 }
 
 /**
  * The links to try. A link of a file without expectations uses those of its platform's own link.
  * @throws CommandMistake if the platform does not exist, or the file or a link in it is invalid.
  */
-export async function chooseTargets(gateway: Gateway, { platform, file }: TargetChoice): Promise<ProbeTarget[]> {
+async function chooseTargets(gateway: Gateway, { platform, links: file }: ProbeOptions): Promise<ProbeTarget[]> {
   const platforms = gateway.platforms();
   const wanted = platforms.filter(({ key }) => platform === undefined || key === platform);
   if (wanted.length === 0) {
@@ -164,7 +147,7 @@ async function readJson(file: string): Promise<unknown> {
 }
 
 /** The result of one method with one link. */
-export interface MethodTrial {
+interface MethodTrial {
   platform: string;
   url: string;
   method: string;
@@ -186,7 +169,7 @@ export interface MethodTrial {
 }
 
 /** Calls every method of the link's platform separately, one after the other, with pauses. */
-export async function tryMethods(
+async function tryMethods(
   gateway: Gateway,
   { platform, url, fills }: ProbeTarget,
   onMethod: (method: string) => void,

@@ -5,11 +5,13 @@
  * written after parsing, since the parser does not wait for a module.
  */
 
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { Settings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { ACCESS_COMMANDS } from './access-commands.js';
-import { type CommandDeclaration, type OptionDeclaration, optionOf } from './define-command.js';
+import { type CommandDeclaration, type OptionDeclaration, optionOf, PRINT_JSON } from './define-command.js';
 import { GATEWAY_COMMANDS, MODEL_COMMANDS, serve } from './gateway-commands.js';
+import { printOutcome } from './output.js';
 
 /** All commands in the order of the help. */
 export const COMMANDS = [serve, ...MODEL_COMMANDS, ...ACCESS_COMMANDS, ...GATEWAY_COMMANDS] as CommandDeclaration[];
@@ -73,18 +75,19 @@ async function withSetting(complaint: string): Promise<string> {
 }
 
 function addCommand(program: Command, declaration: CommandDeclaration, texts: LaterTexts): void {
-  const { name, isDefault = false, summary, options = {}, json, help, examples, moreHelp } = declaration;
+  const { name, isDefault = false, summary, options = {}, json = PRINT_JSON, help, examples, moreHelp } = declaration;
   const [noun = '', verb] = name.split(' ');
   const command = (verb === undefined ? program : findNoun(program, noun))
     .command(verb ?? noun, { isDefault })
     .description(summary)
     .showHelpAfterError(`(see mediagate ${name} --help)`)
     .action((...given) => run(declaration, given));
-  for (const [argument, text] of declaration.arguments ?? []) {
-    command.argument(argument.startsWith('[') ? argument : `<${argument}>`, text);
+  for (const [argument, text, choices] of declaration.arguments ?? []) {
+    const parsed = new Argument(argument.startsWith('[') ? argument : `<${argument}>`, text);
+    command.addArgument(choices ? parsed.choices(choices) : parsed);
   }
   for (const [flags, option] of Object.entries(options)) command.addOption(parserOf(flags, option));
-  if (json !== undefined) command.option('--json', json === true ? 'print JSON' : json);
+  if (json !== false) command.option('--json', json);
   if (help !== undefined) command.addHelpText('after', `\n${help}`);
   if (examples) command.addHelpText('after', `\nExamples:\n${examples.map((one) => `  mediagate ${one}`).join('\n')}`);
   if (!moreHelp) return;
@@ -120,12 +123,15 @@ function wholeNumber(text: string): number {
 /** @param given Its arguments and options, and the parser's command. */
 async function run(declaration: CommandDeclaration, given: unknown[]): Promise<void> {
   const command = given.pop() as Command;
-  const { CommandMistake, runCommand } = await import('./command.js');
+  const options = given.at(-1) as Record<string, string | undefined>;
+  const mistake = mistakeIn(declaration, options);
+  if (mistake !== undefined) command.error(`mediagate: ${mistake}`);
   try {
-    const mistake = mistakeIn(declaration, given.at(-1) as Record<string, string | undefined>);
-    if (mistake !== undefined) throw new CommandMistake(mistake);
-    await runCommand((settings) => declaration.run(settings, ...(given as [...string[], object])));
+    const work = (settings: Settings) => declaration.run(settings, ...(given as [...string[], object]));
+    if (declaration.settings === false) printOutcome(await work({} as Settings), false);
+    else await (await import('./command.js')).runCommand(work, options.json !== undefined);
   } catch (error) {
+    const { CommandMistake } = await import('./mistakes.js');
     if (error instanceof CommandMistake) command.error(`mediagate: ${error.message}`);
     throw error;
   }
@@ -137,15 +143,14 @@ function mistakeIn(
   { options = {} }: CommandDeclaration,
   given: Record<string, string | undefined>,
 ): string | undefined {
-  for (const [flags, declared] of Object.entries(options)) {
+  const mistakes = Object.entries(options).flatMap(([flags, declared]) => {
     const { values } = optionOf(declared);
     const option = new Option(flags);
     const value = given[option.attributeName()];
-    if (values && value !== undefined && !values.includes(value)) {
-      return `${option.long} must be one of ${values.join(', ')}.`;
-    }
-  }
-  return undefined;
+    const isMistake = values && value !== undefined && !values.includes(value);
+    return isMistake ? [`${option.long} must be one of ${values.join(', ')}.`] : [];
+  });
+  return mistakes[0];
 }
 
 /** A word that is no command is answered with those that exist, also where a noun alone lists something. */
@@ -153,7 +158,7 @@ function refuseUnknown(command: Command, texts: LaterTexts): void {
   const names = command.commands.map((below) => below.name());
   const name = command.parent ? `mediagate ${command.name()}` : 'mediagate';
   const refuse = (word: string) => {
-    const suggestion = async () => (await import('./command.js')).suggestName(word, names);
+    const suggestion = async () => (await import('./mistakes.js')).suggestName(word, names);
     texts.push(async () => `error: "${name}" has no command ${word}.${await suggestion()}\n(see ${name} --help)\n`);
     throw new CommanderError(2, 'mediagate.unknownCommand', word);
   };

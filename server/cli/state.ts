@@ -19,35 +19,38 @@ import { renderTable, shellWord } from '../format/index.js';
 import { findPeppers, type Settings } from '../settings/index.js';
 import { grouped } from '../usage/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import { CommandFailure, openCommandLogger, print, requireState, startSpinner, withProgress } from './command.js';
-
-export interface BackupFlags {
-  secrets?: boolean;
-}
+import { requireState, startSpinner, withLogger, withProgress } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import type { backUp, migrate } from './gateway-commands.js';
+import { CommandFailure } from './mistakes.js';
+import type { Outcome } from './output.js';
 
 /** Copies the state into a new folder. On PostgreSQL it names the command to run instead. */
 export async function backupCommand(
   settings: Settings,
   folder: string,
-  { secrets = false }: BackupFlags,
-): Promise<number> {
+  { secrets = false }: OptionsOf<typeof backUp>,
+): Promise<Outcome> {
   if (settings.databaseUrl !== undefined)
     throw new CommandFailure(adviceFor(settings, settings.databaseUrl, folder), 2);
   await requireState(settings);
   const { dataDir, filesUrl } = settings;
-  const report = await withProgress((lengthy) =>
+  const { tables, files, bytes } = await withProgress((lengthy) =>
     backUpState({ dataDir, folder, release: PACKAGE_VERSION, secrets, clock: systemClock, ...lengthy }),
   );
-  const rows = Object.values(report.tables).reduce((sum, count) => sum + count, 0);
-  const size = `${grouped(report.bytes / 1024 / 1024)} MiB`;
-  print(`${path.resolve(folder)}: ${grouped(rows)} rows, ${grouped(report.files.count)} files, ${size}.\n`);
-  if (filesUrl !== undefined) print('Only files that are not in the object store yet are in the backup.\n');
+  const size = `${grouped(bytes / 1024 / 1024)} MiB`;
+  const lines = [`${path.resolve(folder)}: ${rowsIn(tables)} rows, ${grouped(files.count)} files, ${size}.`];
+  if (filesUrl !== undefined) lines.push('Only files that are not in the object store yet are in the backup.');
   if (!secrets && settings.keyPeppers.length === 0) {
-    print(
-      'The secrets of DATA_DIR are not included. Without them no API key of the backup is valid. Use --secrets to include them.\n',
+    lines.push(
+      'The secrets of DATA_DIR are not included. Without them no API key of the backup is valid. Use --secrets to include them.',
     );
   }
-  return 0;
+  return { text: lines.join('\n') };
+}
+
+function rowsIn(tables: Readonly<Record<string, number>>): string {
+  return grouped(Object.values(tables).reduce((sum, count) => sum + count, 0));
 }
 
 function adviceFor({ dataDir, filesUrl }: Settings, databaseUrl: string, folder: string): string {
@@ -67,73 +70,64 @@ function withoutPassword(databaseUrl: string): string {
 }
 
 /** Restores a backup into the empty data folder of the settings. */
-export async function restoreCommand(settings: Settings, folder: string): Promise<number> {
+export async function restoreCommand(settings: Settings, folder: string): Promise<Outcome> {
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== undefined) {
     const message = 'A backup is restored into SQLite. Unset DATABASE_URL, or copy the state with "mediagate import".';
     throw new CommandFailure(message, 2);
   }
   const { manifest, schema, peppers } = await withProgress((lengthy) => restoreState({ folder, dataDir, ...lengthy }));
-  const rows = Object.values(manifest.tables).reduce((sum, count) => sum + count, 0);
-  print(`${dataDir}: ${grouped(rows)} rows, ${grouped(manifest.files.count)} files, as of ${manifest.madeAt}.\n`);
-  if (schema.pending.length > 0) print(`The next start migrates it from ${schema.done.at(-1)}.\n`);
-  await warnOfPeppers(settings, peppers);
-  return 0;
+  const { tables, files, madeAt } = manifest;
+  const lines = [`${dataDir}: ${rowsIn(tables)} rows, ${grouped(files.count)} files, as of ${madeAt}.`];
+  if (schema.pending.length > 0) lines.push(`The next start migrates it from ${schema.done.at(-1)}.`);
+  return { text: [...lines, ...(await warningsOf(settings, peppers))].join('\n') };
 }
 
 /** Keys that were hashed with a pepper that is not configured would all be refused. */
-export async function warnOfPeppers(
+async function warningsOf(
   settings: Settings,
   peppers: readonly { version: number; keys: number }[],
-): Promise<void> {
+): Promise<string[]> {
   const known = (await findPeppers(settings)).map(({ version }) => version);
   const refused = peppers.filter(({ version }) => !known.includes(version)).reduce((sum, { keys }) => sum + keys, 0);
-  if (refused === 0) return;
-  print(
-    `${grouped(refused)} of its keys need the secret of the gateway that made them: before the next start set KEY_PEPPER as it was there, or put its DATA_DIR/secrets into ${settings.dataDir}.\n`,
-  );
+  if (refused === 0) return [];
+  return [
+    `${grouped(refused)} of its keys need the secret of the gateway that made them: before the next start set KEY_PEPPER as it was there, or put its DATA_DIR/secrets into ${settings.dataDir}.`,
+  ];
 }
 
 /** Imports a state from SQLite into the empty PostgreSQL of the settings. */
-export async function importCommand(settings: Settings, { from }: { from: string }): Promise<number> {
+export async function importCommand(settings: Settings, { from }: { from: string }): Promise<Outcome> {
   const { dataDir, databaseUrl, filesUrl } = settings;
   if (databaseUrl === undefined) {
     throw new CommandFailure('Set DATABASE_URL to the PostgreSQL database that receives the state.', 2);
   }
-  const logger = openCommandLogger(settings);
-  try {
-    const { tables, files, peppers } = await withProgress((lengthy) =>
+  const { tables, files, peppers } = await withLogger(settings, (logger) =>
+    withProgress((lengthy) =>
       importState({ from, databaseUrl, dataDir, filesUrl, clock: systemClock, logger, ...lengthy }),
-    );
-    const rows = Object.entries(tables).map(([name, count]) => [name, grouped(count)]);
-    print(`${renderTable(['TABLE', 'ROWS'], rows)}\nAll rows were copied; both counts are equal.\n`);
-    if (files) print(`${grouped(files.copied)} files were copied.\n`);
-    else print('No files were copied; those in DATA_DIR stay there.\n');
-    if (files && files.unreadable > 0) print(`${grouped(files.unreadable)} files are damaged and were left out.\n`);
-    await warnOfPeppers(settings, peppers);
-    return 0;
-  } finally {
-    await logger.close();
-  }
-}
-
-export interface MigrateOptions {
-  check?: boolean;
+    ),
+  );
+  const rows = Object.entries(tables).map(([name, count]) => [name, grouped(count)]);
+  const lines = [
+    renderTable(['TABLE', 'ROWS'], rows),
+    'All rows were copied; both counts are equal.',
+    files ? `${grouped(files.copied)} files were copied.` : 'No files were copied; those in DATA_DIR stay there.',
+  ];
+  if (files && files.unreadable > 0) lines.push(`${grouped(files.unreadable)} files are damaged and were left out.`);
+  return { text: [...lines, ...(await warningsOf(settings, peppers))].join('\n') };
 }
 
 /** Migrates the schema, or reports what is pending. Exit code 1 if `check` finds pending migrations. */
-export async function migrateCommand(settings: Settings, { check }: MigrateOptions): Promise<number> {
+export async function migrateCommand(settings: Settings, { check }: OptionsOf<typeof migrate>): Promise<Outcome> {
   if (check) {
     const status = await readSchema(settings);
-    print(status.pending.map((name) => `to be done: ${name}\n`).join('') + describe(status));
-    return status.pending.length > 0 ? 1 : 0;
+    const lines = status.pending.map((name) => `to be done: ${name}`);
+    return { text: [...lines, describe(status)].join('\n'), exitCode: status.pending.length > 0 ? 1 : 0 };
   }
   const spinner = startSpinner('migrating');
   try {
-    const report = await migrateState(settings, openCommandLogger(settings));
-    spinner?.stop();
-    print(report.ran.map((name) => `done: ${name}\n`).join('') + describe(report));
-    return 0;
+    const report = await withLogger(settings, (logger) => migrateState(settings, logger));
+    return { text: [...report.ran.map((name) => `done: ${name}`), describe(report)].join('\n') };
   } finally {
     spinner?.stop();
   }
@@ -143,8 +137,8 @@ function describe({ done, pending, newer }: SchemaStatus): string {
   const latest = done.at(-1);
   if (pending.length > 0) {
     const found = latest === undefined ? 'The database has no schema' : `The database is at ${latest}`;
-    return `${found}; "mediagate migrate" or the next start migrates it.\n`;
+    return `${found}; "mediagate migrate" or the next start migrates it.`;
   }
   const ahead = newer.length > 0 ? ', which a newer release created and this one can use' : '';
-  return `The database is up to date, at ${latest}${ahead}.\n`;
+  return `The database is up to date, at ${latest}${ahead}.`;
 }

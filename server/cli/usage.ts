@@ -18,9 +18,14 @@ import {
   type UsageCounts,
   type UsageTotal,
 } from '../usage/index.js';
-import { CommandMistake, print, printJson, suggestName, withState } from './command.js';
+import type { showUsage } from './access-commands.js';
+import { withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
 import { findKey, readKeyId } from './keys.js';
+import { CommandMistake, suggestName } from './mistakes.js';
+import type { Outcome } from './output.js';
 
+type UsageOptions = OptionsOf<typeof showUsage>;
 type Column = 'day' | 'key' | 'name' | 'account' | 'group' | 'route' | 'model';
 
 /** Columns of each report; `name` is the name of the key. */
@@ -34,27 +39,14 @@ const COLUMNS: Readonly<Record<NonNullable<UsageOptions['by']> | 'all', readonly
 };
 const COUNTS_HEAD = ['REQUESTS', 'FAILED', 'TOKENS IN', 'TOKENS OUT', 'OTHER', 'ESTIMATED'];
 
-export interface UsageOptions {
-  /** See {@link readKeyId}. */
-  key?: string;
-  /** Only keys of this group. */
-  group?: string;
-  from?: string;
-  to?: string;
-  /** Default: a row for each day, key, route and model. */
-  by?: 'key' | 'group' | 'model' | 'day' | 'route';
-  csv?: boolean;
-  json?: boolean;
-}
-
 interface Row {
   names: Readonly<Record<Column, string | null>>;
   counts: UsageCounts;
 }
 
-/** Prints the usage by day, key, route and model, or by one of them. */
-export async function usageCommand(settings: Settings, options: UsageOptions): Promise<number> {
-  const { key, group, from, to, by, csv, json } = options;
+/** The usage by day, key, route and model, or by one of them. */
+export async function usageCommand(settings: Settings, options: UsageOptions): Promise<Outcome> {
+  const { key, group, from, to, by, csv } = options;
   const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());
   if ('problem' in range) throw new CommandMistake(`--${range.field} ${range.problem}.`);
@@ -71,11 +63,10 @@ export async function usageCommand(settings: Settings, options: UsageOptions): P
     return { rows: rowsOf(ofGroup, records, by), currency: await state.usage.currency() };
   });
   const columns = COLUMNS[by ?? 'all'];
-  if (json) printJson(rows.map((row) => describe(row, columns, currency)));
-  else if (csv) print(renderCsv(rows, columns, currency));
-  else if (rows.length === 0) print(`There is no usage from ${range.from} to ${range.to}.\n`);
-  else print(renderRows(rows, columns, currency));
-  return 0;
+  const none = `There is no usage from ${range.from} to ${range.to}.`;
+  const table = rows.length === 0 ? none : renderReport(rows, columns, currency);
+  const json = rows.map((row) => describe(row, columns, currency));
+  return { json, text: csv ? renderCsv(rows, columns, currency) : table };
 }
 
 /** The keys by id. A deleted key has none. */
@@ -114,7 +105,7 @@ export function describeCounts(counts: UsageCounts, currency: string | undefined
   return { ...encodeCounts(counts, currency !== undefined), ...(currency !== undefined && { currency }) };
 }
 
-function renderRows(rows: readonly Row[], columns: readonly Column[], currency: string | undefined): string {
+function renderReport(rows: readonly Row[], columns: readonly Column[], currency: string | undefined): string {
   const cells = (counts: UsageCounts) => [
     ...countCells(counts),
     ...(currency === undefined ? [] : [renderCost(counts)]),
@@ -130,14 +121,14 @@ function renderRows(rows: readonly Row[], columns: readonly Column[], currency: 
     ...shown.map((_, index) => (index === 0 ? 'all' : '')),
     ...cells(addUp(rows.map(({ counts }) => counts))),
   ];
-  return `${renderTable(head, [...lines, sum])}\n`;
+  return renderTable(head, [...lines, sum]);
 }
 
 /** With the names of the `--json` output in the first line. */
 function renderCsv(rows: readonly Row[], columns: readonly Column[], currency: string | undefined): string {
   const head = [...columns, ...Object.keys(describeCounts(addUp([]), currency))];
   const lines = rows.map((row) => Object.values(describe(row, columns, currency)).map(csvCell));
-  return [head, ...lines].map((line) => `${line.join(',')}\n`).join('');
+  return [head, ...lines].map((line) => line.join(',')).join('\n');
 }
 
 function countCells(counts: UsageCounts): string[] {

@@ -5,92 +5,72 @@
  * the audit log is the system user who ran the command.
  */
 
-import { userInfo } from 'node:os';
 import { systemClock } from '../../core/runtime/index.js';
 import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import type { BudgetState } from '../budgets/index.js';
-import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { isoTime, renderMoney, sanitizeForTerminal } from '../format/index.js';
 import { type ApiKeyRecord, keyState } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
 import type { State } from '../state.js';
 import { leftOf, renderLeft } from '../usage/index.js';
-import { CommandFailure, CommandMistake, print, printJson, withState } from './command.js';
-
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
+import type { listUsers, NoteOptions } from './access-commands.js';
+import { byOperator, limitOf, withState } from './command.js';
+import type { OptionsOf } from './define-command.js';
+import { CommandFailure } from './mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
 const HEAD = ['ID', 'ACCOUNT', 'EMAIL', 'NAME', 'PLAN', 'STATE', 'CREATED', 'LAST SIGN-IN'];
 
-export interface ListUsersOptions {
-  limit?: string;
-  before?: string;
-  json?: boolean;
-}
-
-/** Prints users, newest first. */
-export async function listUsersCommand(settings: Settings, options: ListUsersOptions): Promise<number> {
-  const limit = limitOf(options.limit);
-  const listed = await withState(settings, async (state) => {
-    const users = await state.users.list({ limit, before: options.before });
-    return Promise.all(users.map(async (user) => ({ user, account: await state.accounts.find(user.accountId) })));
-  });
-  if (options.json) printJson(listed.map(({ user, account }) => describeUser(user, account)));
-  else if (listed.length === 0) print('There are no users yet.\n');
-  else
-    print(
-      `${renderTable(
+/** Users, newest first. */
+export async function listUsersCommand(
+  settings: Settings,
+  { limit, before }: OptionsOf<typeof listUsers>,
+): Promise<Outcome> {
+  const page = { limit: limitOf(limit), before };
+  const listed = await withState(settings, async (state) =>
+    Promise.all(
+      (await state.users.list(page)).map(async (user) => [user, await state.accounts.find(user.accountId)] as const),
+    ),
+  );
+  return {
+    json: listed.map((one) => describeUser(...one)),
+    text:
+      renderRows(
         HEAD,
-        listed.map(({ user, account }) => row(user, account)),
-      )}\n`,
-    );
-  return 0;
-}
-
-export interface UserChangeOptions {
-  note?: string;
-  json?: boolean;
-}
-
-/** Suspends a user: ends the sessions and disables the keys; servers follow within seconds. */
-export function suspendUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
-  return change(settings, { id, verb: 'suspend', state: 'suspended', ...options });
-}
-
-/** Resumes a suspended user. */
-export function resumeUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
-  return change(settings, { id, verb: 'resume', state: 'active', ...options });
+        listed.map((one) => row(...one)),
+      ) || 'There are no users yet.',
+  };
 }
 
 /** Ends the sessions of a user on all servers at once; API keys stay valid. */
-export async function signOutUserCommand(settings: Settings, id: string, options: UserChangeOptions): Promise<number> {
-  const why = noteOf(options.note);
-  const { userId, count } = await withState(settings, async (state) => {
+export async function signOutUserCommand(settings: Settings, id: string, { note }: NoteOptions): Promise<Outcome> {
+  const by = byOperator(note);
+  const { userId, ended } = await withState(settings, async (state) => {
     const { id: userId } = await findUser(state, id);
-    return { userId, count: await state.sessions.endAllOf({ userId, actor: operatorActor(), ...why }) };
+    return { userId, ended: await state.sessions.endAllOf({ userId, ...by }) };
   });
-  if (options.json) printJson({ id: userId, ended: count });
-  else if (count === 0) print(`User ${userId} has no sessions.\n`);
-  else print(`User ${userId} is signed out: ${count} ${count === 1 ? 'session has' : 'sessions have'} ended.\n`);
-  return 0;
+  const sessions = ended === 1 ? '1 session has' : `${ended} sessions have`;
+  const text = ended === 0 ? `User ${userId} has no sessions.` : `User ${userId} is signed out: ${sessions} ended.`;
+  return { json: { id: userId, ended }, text };
 }
 
-interface Change extends UserChangeOptions {
-  id: string;
-  verb: 'suspend' | 'resume';
-  state: 'suspended' | 'active';
-}
-
-async function change(settings: Settings, { id, verb, state: wanted, note, json }: Change): Promise<number> {
-  const why = noteOf(note);
-  const changed = await withState(settings, async (state) => {
+/** Suspends a user, which ends the sessions and disables the keys, or resumes one; servers follow within seconds. */
+export async function changeUserCommand(
+  settings: Settings,
+  verb: 'suspend' | 'resume',
+  id: string,
+  { note }: NoteOptions,
+): Promise<Outcome> {
+  const by = byOperator(note);
+  const { userId, changed } = await withState(settings, async (state) => {
     const { id: userId } = await findUser(state, id);
-    return { userId, done: await state.users[verb]({ userId, actor: operatorActor(), ...why }) };
+    return { userId, changed: await state.users[verb]({ userId, ...by }) };
   });
-  if (json) printJson({ id: changed.userId, state: wanted, changed: changed.done });
-  else print(`User ${changed.userId} ${changed.done ? 'is' : 'was'} ${wanted}${changed.done ? '' : ' before'}.\n`);
-  return 0;
+  const wanted = verb === 'suspend' ? 'suspended' : 'active';
+  const text = changed ? `User ${userId} is ${wanted}.` : `User ${userId} was ${wanted} before.`;
+  return { json: { id: userId, state: wanted, changed }, text };
 }
 
 /** Finds a user by their id, the id of their account, or a unique email address. @throws CommandFailure */
@@ -114,13 +94,6 @@ async function findByEmail({ users }: Pick<State, 'users'>, email: string): Prom
   throw new CommandFailure(
     `${others.length + 1} users have the address ${sanitizeForTerminal(email)}; name one by its id: ${ids}.`,
   );
-}
-
-export function limitOf(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_LIMIT;
-  const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= MAX_LIMIT) return value;
-  throw new CommandMistake(`--limit must be a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
 /** A user in the `--json` output. */
@@ -183,8 +156,8 @@ interface Column {
   audit: readonly AuditEntry[];
 }
 
-/** Prints one user: plan, remaining budget, keys, orders, and audit log. */
-export async function showUserCommand(settings: Settings, id: string, { json }: { json?: boolean }): Promise<number> {
+/** One user: plan, remaining budget, keys, orders, and audit log. */
+export async function showUserCommand(settings: Settings, id: string): Promise<Outcome> {
   const details = await withState(settings, async (state): Promise<Column> => {
     const user = await findUser(state, id);
     const { accountId } = user;
@@ -200,9 +173,7 @@ export async function showUserCommand(settings: Settings, id: string, { json }: 
     const audit = [...ofUser, ...ofAccount].sort((one, other) => other.at - one.at).slice(0, MAX_ROWS);
     return { user, account, budget, keys, orders, audit };
   });
-  if (json) printJson(describeWhole(details));
-  else print(renderWhole(details));
-  return 0;
+  return { json: describeWhole(details), text: renderWhole(details) };
 }
 
 function describeWhole({ user, account, budget, keys, orders, audit }: Column) {
@@ -227,14 +198,14 @@ function describeWhole({ user, account, budget, keys, orders, audit }: Column) {
       paid_amount: paidAmount,
       created_at: isoTime(createdAt),
     })),
-    audit: audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry })),
+    audit: encodeAudit(audit),
   };
 }
 
 function renderWhole({ user, account, budget, keys, orders, audit }: Column): string {
   const now = systemClock.now();
   const plan = account?.plan;
-  const facts = [
+  const facts = renderFacts([
     ['user', user.id],
     ['account', user.accountId],
     ['identity', `${sanitizeForTerminal(user.subject)} at ${sanitizeForTerminal(user.issuer)}`],
@@ -243,64 +214,24 @@ function renderWhole({ user, account, budget, keys, orders, audit }: Column): st
     ['state', stateOf(user)],
     ['plan', plan ? renderPlan(plan, now) : '-'],
     ['left', plan && !hasEnded(plan, now) ? renderLeft(budget, now) : '-'],
-  ].map(([name = '', value = '']) => `${name.padEnd(10)}${value}\n`);
-  const tables = [
-    tableOf(
-      ['KEY', 'NAME', 'STATE', 'CREATED', 'LAST USED'],
-      keys.map((record) => {
-        const { id, name, createdAt, lastUsedAt } = record;
-        return [id, name, keyState(record, now), isoTime(createdAt), isoTime(lastUsedAt) ?? 'never'];
-      }),
-    ),
-    tableOf(
-      ['ORDER', 'PLAN', 'STATE', 'AMOUNT', 'CREATED'],
-      orders.map(({ code, planId, state, amount, currency, createdAt }) => [
-        code,
-        planId,
-        state,
-        renderMoney(amount, currency),
-        isoTime(createdAt),
-      ]),
-    ),
-    tableOf(
-      ['AT', 'WHO', 'WHAT', 'NOTE'],
-      audit.map(({ at, actor, action, to, note }) => {
-        const what = to === null ? action : `${action} (${to})`;
-        return [isoTime(at), sanitizeForTerminal(actor), what, sanitizeForTerminal(note ?? '')];
-      }),
-    ),
-  ];
-  return [facts.join(''), ...tables].filter((part) => part !== '').join('\n');
+  ]);
+  const keyRows = keys.map((record) => {
+    const { id, name, createdAt, lastUsedAt } = record;
+    return [id, name, keyState(record, now), isoTime(createdAt), isoTime(lastUsedAt) ?? 'never'];
+  });
+  const orderRows = orders.map(({ code, planId, state, amount, currency, createdAt }) => {
+    return [code, planId, state, renderMoney(amount, currency), isoTime(createdAt)];
+  });
+  return joinParts(
+    facts,
+    renderRows(['KEY', 'NAME', 'STATE', 'CREATED', 'LAST USED'], keyRows),
+    renderRows(['ORDER', 'PLAN', 'STATE', 'AMOUNT', 'CREATED'], orderRows),
+    renderAudit(audit),
+  );
 }
 
 function renderPlan(plan: AccountPlan, now: number): string {
   const { planId, expiresAt } = plan;
   if (expiresAt === null) return planId;
   return `${planId}${hasEnded(plan, now) ? ', ended' : ' to'} ${isoTime(expiresAt)}`;
-}
-
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return rows.length === 0 ? '' : `${renderTable(head, rows)}\n`;
-}
-
-const MAX_NOTE = 500;
-
-/** The actor of a command in the audit log: the system user who ran it. */
-export function operatorActor(): string {
-  try {
-    return `operator:${userInfo().username}`;
-  } catch {
-    // Containers run with numeric users that have no name.
-    return `operator:${process.getuid?.() ?? 'unknown'}`;
-  }
-}
-
-/** @throws CommandMistake */
-export function noteOf(text: string | undefined): { note?: string } {
-  if (text === undefined) return {};
-  const note = text.trim();
-  if (note === '' || note.length > MAX_NOTE) {
-    throw new CommandMistake(`--note must have 1 to ${MAX_NOTE} characters.`);
-  }
-  return { note };
 }

@@ -10,18 +10,6 @@
 import { GatewayError } from '../../core/runtime/index.js';
 import { type FixedWindow, networkOf } from './addresses.js';
 
-/** Memory for request bodies, shared by all requests of a process. */
-export interface BodyBudget {
-  /**
-   * Opens a reservation for a body. `end` is called at most once, if the body is ended before all of it has arrived.
-   */
-  open(owner: string, end: (error: GatewayError) => void): BodyReservation;
-  /** Used share of each kind, 0 to 1. */
-  taken(): { small: number; big: number };
-  /** Counts refused requests with a body above 64 KiB. Default: no limit. */
-  readonly refusals?: FixedWindow;
-}
-
 /** The reservation of one body. */
 export interface BodyReservation {
   /**
@@ -92,108 +80,132 @@ interface OpenBody {
 /** Marks per interval. */
 const MARKS = 5;
 
-export function createBodyBudget(options: BodyBudgetOptions = {}): BodyBudget {
-  const { smallBytes = 64 * MEGABYTE, bigBodies = 8, paceMs = PACE_MS, maxMs = MAX_MS } = options;
-  const small = createPool(smallBytes);
-  const big = createPool(bigBodies);
+/** Memory for request bodies, shared by all requests of a process. */
+export class BodyBudget {
+  /** Counts refused requests with a body above 64 KiB. Default: no limit. */
+  readonly refusals: FixedWindow | undefined;
+  readonly #small: Pool;
+  readonly #big: Pool;
+  readonly #paceMs: number;
+  readonly #maxMs: number;
   /** Incomplete bodies. */
-  const arriving = new Set<OpenBody>();
-  let timer: NodeJS.Timeout | undefined;
-  const marks: Marks = { at: 0, before: 0 };
-  let marksSinceCheck = 0;
+  readonly #arriving = new Set<OpenBody>();
+  readonly #marks: Marks = { at: 0, before: 0 };
+  #marksSinceCheck = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  function mark(): void {
-    marks.before = marks.at;
-    marks.at = performance.now();
-    for (const body of arriving) {
+  constructor(options: BodyBudgetOptions = {}) {
+    const { smallBytes = 64 * MEGABYTE, bigBodies = 8, paceMs = PACE_MS, maxMs = MAX_MS, refusals } = options;
+    this.#small = new Pool(smallBytes);
+    this.#big = new Pool(bigBodies);
+    this.#paceMs = paceMs;
+    this.#maxMs = maxMs;
+    this.refusals = refusals;
+  }
+
+  /**
+   * Opens a reservation for a body. `end` is called at most once, if the body is ended before all of it has arrived.
+   */
+  open(owner: string, end: (error: GatewayError) => void): BodyReservation {
+    const body: OpenBody = {
+      owner,
+      end,
+      pool: this.#small,
+      held: 0,
+      bytes: 0,
+      openedAt: performance.now(),
+      bytesBefore: 0,
+      checks: 0,
+      bytesAtMark: 0,
+      bytesAtMarkBefore: 0,
+    };
+    this.#arriving.add(body);
+    if (!this.#timer) this.#marksSinceCheck = 0;
+    this.#timer ??= setInterval(() => this.#mark(), this.#paceMs / MARKS).unref?.();
+    return {
+      add: (bytes) => this.#add(body, bytes),
+      arrived: () => void this.#arriving.delete(body),
+      release: () => this.#close(body),
+    };
+  }
+
+  /** Used share of each kind, 0 to 1. */
+  taken(): { small: number; big: number } {
+    return { small: this.#small.taken(), big: this.#big.taken() };
+  }
+
+  #mark(): void {
+    this.#marks.before = this.#marks.at;
+    this.#marks.at = performance.now();
+    for (const body of this.#arriving) {
       body.bytesAtMarkBefore = body.bytesAtMark;
       body.bytesAtMark = body.bytes;
     }
-    marksSinceCheck += 1;
-    if (marksSinceCheck < MARKS) return;
-    marksSinceCheck = 0;
-    check();
+    this.#marksSinceCheck += 1;
+    if (this.#marksSinceCheck < MARKS) return;
+    this.#marksSinceCheck = 0;
+    this.#check();
   }
 
-  function check(): void {
-    for (const body of [...arriving]) {
-      const isBig = body.pool === big;
+  #check(): void {
+    for (const body of [...this.#arriving]) {
+      const isBig = body.pool === this.#big;
       const wanted = isBig ? PACE_BYTES : SMALL_PACE_BYTES;
       const isSlow = body.checks > 0 && body.bytes - body.bytesBefore < wanted;
       body.bytesBefore = body.bytes;
       body.checks += 1;
-      if (isSlow || (!isBig && body.checks * paceMs > maxMs)) stop(body, tooSlow());
+      if (isSlow || (!isBig && body.checks * this.#paceMs > this.#maxMs)) this.#stop(body, tooSlow());
     }
-    if (arriving.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
+    if (this.#arriving.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
-  function stop(body: OpenBody, error: GatewayError): void {
-    close(body);
-    body.end(error);
-  }
-
-  function close(body: OpenBody): void {
-    arriving.delete(body);
-    body.pool.give(body.owner, body.held);
+  #add(body: OpenBody, bytes: number): void {
+    body.bytes += bytes;
+    if (body.pool === this.#big) return;
+    if (body.bytes <= BIG_BYTES) {
+      this.#take(body, bytes);
+      return;
+    }
+    this.#small.give(body.owner, body.held);
     body.held = 0;
+    body.pool = this.#big;
+    this.#take(body, 1);
   }
 
   /** Reserves memory for a body, and ends the slowest bodies if there is none. */
-  function take(body: OpenBody, pool: Pool, amount: number): void {
+  #take(body: OpenBody, amount: number): void {
+    const { owner, pool } = body;
     for (;;) {
-      const missing = pool.missing(body.owner, amount);
+      const missing = pool.missing(owner, amount);
       if (missing === undefined) break;
       const slowest =
         missing === 'share'
-          ? slowestOf(arriving, body, marks, body.owner)
-          : (slowestOf(arriving, body, marks) ?? slowestOfLargest(arriving, body, marks, amount));
+          ? slowestOf(this.#arriving, body, this.#marks, owner)
+          : (slowestOf(this.#arriving, body, this.#marks) ??
+            slowestOfLargest(this.#arriving, body, this.#marks, amount));
       if (!slowest) {
         // Does not blame this owner for what others hold.
-        if (missing === 'share' && pool === big) options.refusals?.add(body.owner);
+        if (missing === 'share' && pool === this.#big) this.refusals?.add(owner);
         throw queueFull(missing);
       }
-      stop(slowest, tooSlow());
+      this.#stop(slowest, tooSlow());
     }
-    pool.take(body.owner, amount);
+    pool.take(owner, amount);
     body.held += amount;
   }
 
-  return {
-    open(owner, end) {
-      const body: OpenBody = {
-        owner,
-        end,
-        pool: small,
-        held: 0,
-        bytes: 0,
-        openedAt: performance.now(),
-        bytesBefore: 0,
-        checks: 0,
-        bytesAtMark: 0,
-        bytesAtMarkBefore: 0,
-      };
-      arriving.add(body);
-      if (!timer) marksSinceCheck = 0;
-      timer ??= setInterval(mark, paceMs / MARKS).unref?.();
-      return {
-        add(bytes) {
-          body.bytes += bytes;
-          if (body.pool === big) return;
-          if (body.bytes <= BIG_BYTES) return take(body, small, bytes);
-          small.give(owner, body.held);
-          body.held = 0;
-          body.pool = big;
-          take(body, big, 1);
-        },
-        arrived: () => void arriving.delete(body),
-        release: () => close(body),
-      };
-    },
-    taken: () => ({ small: small.taken(), big: big.taken() }),
-    refusals: options.refusals,
-  };
+  #stop(body: OpenBody, error: GatewayError): void {
+    this.#close(body);
+    body.end(error);
+  }
+
+  #close(body: OpenBody): void {
+    this.#arriving.delete(body);
+    body.pool.give(body.owner, body.held);
+    body.held = 0;
+  }
 }
 
 /** Milliseconds of the last two marks. */
@@ -256,33 +268,43 @@ function slowestOfLargest(
   return slowest;
 }
 
-type Pool = ReturnType<typeof createPool>;
+/** What owners may hold together: bytes, or places. */
+class Pool {
+  readonly #size: number;
+  readonly #held = new Map<string, number>();
+  #free: number;
 
-function createPool(size: number) {
-  const share = size * OWNER_SHARE;
-  const held = new Map<string, number>();
-  let free = size;
+  constructor(size: number) {
+    this.#size = size;
+    this.#free = size;
+  }
 
-  return {
-    /** The reason why so much cannot be reserved: the owner's share, or the whole memory. */
-    missing(owner: string, amount: number): 'share' | 'room' | undefined {
-      if ((held.get(owner) ?? 0) + amount > share) return 'share';
-      return free < amount ? 'room' : undefined;
-    },
-    holds: (owner: string) => held.get(owner) ?? 0,
-    take(owner: string, amount: number): void {
-      free -= amount;
-      held.set(owner, (held.get(owner) ?? 0) + amount);
-    },
-    give(owner: string, amount: number): void {
-      if (amount === 0) return;
-      free += amount;
-      const left = (held.get(owner) ?? 0) - amount;
-      if (left > 0) held.set(owner, left);
-      else held.delete(owner);
-    },
-    taken: () => 1 - free / size,
-  };
+  holds(owner: string): number {
+    return this.#held.get(owner) ?? 0;
+  }
+
+  /** The reason why so much cannot be reserved: the owner's share, or the whole memory. */
+  missing(owner: string, amount: number): 'share' | 'room' | undefined {
+    if (this.holds(owner) + amount > this.#size * OWNER_SHARE) return 'share';
+    return this.#free < amount ? 'room' : undefined;
+  }
+
+  take(owner: string, amount: number): void {
+    this.#free -= amount;
+    this.#held.set(owner, this.holds(owner) + amount);
+  }
+
+  give(owner: string, amount: number): void {
+    if (amount === 0) return;
+    this.#free += amount;
+    const left = this.holds(owner) - amount;
+    if (left > 0) this.#held.set(owner, left);
+    else this.#held.delete(owner);
+  }
+
+  taken(): number {
+    return 1 - this.#free / this.#size;
+  }
 }
 
 /**

@@ -210,3 +210,23 @@ export function takeResponse(
   }
   return response;
 }
+
+/**
+ * Bypasses: `end`, which sends a complete answer at once.
+ * Why: answers that are ready in one turn of the event loop are sent at its end. Their clients then send their next
+ * requests together, which share a turn, a transaction and a write of the log.
+ * Gain: about a sixth of the CPU of a chat under load.
+ */
+export function endSoon(response: RequestContext['res'], body: Uint8Array): void {
+  if (ready.length === 0) setImmediate(endReady);
+  ready.push({ response, body });
+}
+
+/** Complete answers of this turn of the event loop. */
+let ready: { response: RequestContext['res']; body: Uint8Array }[] = [];
+
+function endReady(): void {
+  const answers = ready;
+  ready = [];
+  for (const { response, body } of answers) response.end(body);
+}

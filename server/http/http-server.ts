@@ -68,8 +68,7 @@ export interface HttpServer extends Server {
 
 /** A Node server that slow, broken and hostile clients cannot block. It does not listen yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { handler, maxConnections = 10_000, maxConnectionsPerAddress = 1_000, isProxy } = options;
-  const { requestMs = 30_000, headersMs = 10_000, idleMs = IDLE_MS } = options;
+  const { maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000 } = options;
   const server = createServer({
     ServerResponse: AnswerResponse,
     headersTimeout: Math.min(headersMs, requestMs),
@@ -83,96 +82,23 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   });
   server.maxHeadersCount = 100;
   server.maxConnections = maxConnections;
-
-  const connections = new WeakMap<Duplex, Connection>();
-  const begin = (request: IncomingMessage, response: ServerResponse, connection: Connection) => {
-    connection.requests += 1;
-    connection.response = response;
-    response.once('prefinish', () => {
-      if (request.socket.writableLength > 0) request.socket.setTimeout(idleMs);
-    });
-    // Node's own limit asks the client to close and answers 503 if it does not; this closes.
-    if (connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
-    if (isTarget(request.url ?? '')) return handler(request, response);
-    const { status, headers, body } = refusal(new GatewayError('bad_request', 'The request target is not a URL.'));
-    response.writeHead(status, headers).end(body);
-  };
-  // Pipelined requests. Started all at once, each could hold a file, a permit or a model while the client reads
-  // nothing.
-  const handle: RequestListener = (request, response) => {
-    const known = connections.get(request.socket);
-    const connection = known ?? { requests: 0, waiting: 0, response, last: response };
-    if (!known) connections.set(request.socket, connection);
-    connection.last = response;
-    if (response.socket) begin(request, response, connection);
-    else if (connection.waiting === MAX_WAITING) request.socket.destroy();
-    else {
-      connection.waiting += 1;
-      response.once('socket', () => {
-        connection.waiting -= 1;
-        // The timeout of the answer before; Node clears it only if no request waits.
-        request.socket.setTimeout(0);
-        begin(request, response, connection);
-      });
-    }
-  };
+  const connections = new Connections(options);
+  const handle: RequestListener = (request, response) => connections.receive(request, response);
   server.on('request', handle);
   // Without a listener Node sends "continue" to every client; here only the reader of the body does, after the key was
   // checked.
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
-  server.on('connect', (_request, socket) => {
-    socket.on('error', () => undefined);
-    const error = new GatewayError('method_not_allowed', 'CONNECT is not supported.');
-    refuseBehind(connections.get(socket)?.last, socket, error);
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const last = connections.get(socket)?.last;
-    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    else if (!last || last.req.complete) refuseBehind(last, socket, ...parserFailure(error.code));
-    // The error is in the body of the latest request; if its answer has started, another one would be invalid.
-    else if (last.socket && !last.headersSent) refuse(socket, ...parserFailure(error.code));
-    else if (last.writableEnded) endLingering(socket);
-    else socket.destroy();
-  });
-
+  server.on('connect', (_request, socket) => connections.refuseTunnel(socket));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => connections.refuseBroken(socket, error.code));
+  server.on('connection', (socket) => connections.open(socket));
   let isTracking = false;
-  const isIdle = (socket: Socket) => {
-    const response = connections.get(socket)?.response;
-    return !response || response.writableFinished;
-  };
-  const sockets = new Set<Socket>();
-  /** Who waits until there are no sockets. */
-  const waiting: (() => void)[] = [];
-  /** Address → its sockets, oldest first. */
-  const socketsOf = new Map<string, Set<Socket>>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    const address = plainAddress(socket.remoteAddress ?? '');
-    const isCounted = !isProxy?.(address);
-    const name = networkOf(address);
-    const own = socketsOf.get(name) ?? new Set();
-    if (isCounted) {
-      if (own.size >= maxConnectionsPerAddress) {
-        const idle = [...own].find(isIdle);
-        (idle ?? socket).destroy();
-        if (idle) own.delete(idle);
-      }
-      socketsOf.set(name, own.add(socket));
-    }
-    socket.once('close', () => {
-      sockets.delete(socket);
-      if (sockets.size === 0) for (const resolve of waiting.splice(0)) resolve();
-      own.delete(socket);
-      if (own.size === 0 && socketsOf.get(name) === own) socketsOf.delete(name);
-    });
-  });
   return Object.assign(server, {
     take(socket: Socket) {
       // Node tracks connections, and their time limits, from the event on which a server begins to listen.
       if (!isTracking) server.emit('listening');
       isTracking = true;
-      if (sockets.size >= maxConnections) {
+      if (connections.size >= maxConnections) {
         socket.destroy();
         return;
       }
@@ -180,20 +106,126 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       server.emit('connection', socket);
       socket.resume();
     },
-    countConnections: () => sockets.size,
-    untilEmpty: () => new Promise<void>((resolve) => (sockets.size === 0 ? resolve() : waiting.push(resolve))),
-    closeUnasked() {
-      for (const socket of sockets) {
-        if (isIdle(socket)) socket.destroy();
-      }
-    },
-    refuseUnanswered(error: GatewayError) {
-      for (const socket of sockets) {
-        const response = connections.get(socket)?.response;
-        if (response && !response.headersSent && socket.writable) refuse(socket, error);
-      }
-    },
+    countConnections: () => connections.size,
+    untilEmpty: () => connections.untilEmpty(),
+    closeUnasked: () => connections.closeUnasked(),
+    refuseUnanswered: (error: GatewayError) => connections.refuseUnanswered(error),
   });
+}
+
+/** The connections of a server, and what is sent on them. */
+class Connections {
+  readonly #options: HttpServerOptions;
+  readonly #known = new WeakMap<Duplex, Connection>();
+  readonly #sockets = new Set<Socket>();
+  /** Who waits until there are no sockets. */
+  readonly #waiting: (() => void)[] = [];
+  /** Address → its sockets, oldest first. */
+  readonly #socketsOf = new Map<string, Set<Socket>>();
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  untilEmpty(): Promise<void> {
+    return new Promise((resolve) => (this.size === 0 ? resolve() : this.#waiting.push(resolve)));
+  }
+
+  open(socket: Socket): void {
+    this.#sockets.add(socket);
+    const { maxConnectionsPerAddress = 1_000, isProxy } = this.#options;
+    const address = plainAddress(socket.remoteAddress ?? '');
+    const name = networkOf(address);
+    const own = this.#socketsOf.get(name) ?? new Set();
+    if (!isProxy?.(address)) {
+      if (own.size >= maxConnectionsPerAddress) {
+        const idle = [...own].find((one) => this.#isIdle(one));
+        (idle ?? socket).destroy();
+        if (idle) own.delete(idle);
+      }
+      this.#socketsOf.set(name, own.add(socket));
+    }
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      if (this.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+      own.delete(socket);
+      if (own.size === 0 && this.#socketsOf.get(name) === own) this.#socketsOf.delete(name);
+    });
+  }
+
+  /** Starts a request; a pipelined one after those before it. */
+  receive(request: IncomingMessage, response: ServerResponse): void {
+    const known = this.#known.get(request.socket);
+    const connection = known ?? { requests: 0, waiting: 0, response, last: response };
+    if (!known) this.#known.set(request.socket, connection);
+    connection.last = response;
+    // Started all at once, each could hold a file, a permit or a model while the client reads nothing.
+    if (response.socket) this.#begin(request, response, connection);
+    else if (connection.waiting === MAX_WAITING) request.socket.destroy();
+    else {
+      connection.waiting += 1;
+      response.once('socket', () => {
+        connection.waiting -= 1;
+        // The timeout of the answer before; Node clears it only if no request waits.
+        request.socket.setTimeout(0);
+        this.#begin(request, response, connection);
+      });
+    }
+  }
+
+  refuseTunnel(socket: Duplex): void {
+    socket.on('error', () => undefined);
+    const error = new GatewayError('method_not_allowed', 'CONNECT is not supported.');
+    refuseBehind(this.#known.get(socket)?.last, socket, error);
+  }
+
+  /** Answers bytes that are no HTTP. @param code Of Node's parser. */
+  refuseBroken(socket: Duplex, code: string | undefined): void {
+    const last = this.#known.get(socket)?.last;
+    if (!socket.writable || code === 'ECONNRESET') socket.destroy();
+    else if (!last || last.req.complete) refuseBehind(last, socket, ...parserFailure(code));
+    // The error is in the body of the latest request; if its answer has started, another one would be invalid.
+    else if (last.socket && !last.headersSent) refuse(socket, ...parserFailure(code));
+    else if (last.writableEnded) endLingering(socket);
+    else socket.destroy();
+  }
+
+  closeUnasked(): void {
+    for (const socket of this.#sockets) if (this.#isIdle(socket)) socket.destroy();
+  }
+
+  refuseUnanswered(error: GatewayError): void {
+    for (const socket of this.#sockets) {
+      const response = this.#known.get(socket)?.response;
+      if (response && !response.headersSent && socket.writable) refuse(socket, error);
+    }
+  }
+
+  #isIdle(socket: Socket): boolean {
+    const response = this.#known.get(socket)?.response;
+    return !response || response.writableFinished;
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
+    const { handler, idleMs = IDLE_MS } = this.#options;
+    connection.requests += 1;
+    connection.response = response;
+    response.once('prefinish', () => {
+      if (request.socket.writableLength > 0) request.socket.setTimeout(idleMs);
+    });
+    // Node's own limit asks the client to close and answers 503 if it does not; this closes.
+    if (connection.requests >= MAX_REQUESTS_PER_CONNECTION) response.setHeader('Connection', 'close');
+    if (isTarget(request.url ?? '')) {
+      handler(request, response);
+      return;
+    }
+    const { status, headers, body } = refusal(new GatewayError('bad_request', 'The request target is not a URL.'));
+    response.writeHead(status, headers).end(body);
+  }
 }
 
 /** A path, an asterisk, or the absolute URL that servers must accept by RFC 9112 3.2.2. */

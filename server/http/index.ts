@@ -22,7 +22,7 @@ export {
   type SiteAddress,
 } from './addresses.js';
 export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
-export { type BodyBudget, createBodyBudget, networkOwner } from './body-budget.js';
+export { BodyBudget, networkOwner } from './body-budget.js';
 export { allowOrigins } from './cors.js';
 export {
   answerErrors,

@@ -255,27 +255,6 @@ function plainSpan(bytes: Buffer, [start, end]: readonly [number, number]): Cut[
   return [start + 1, to];
 }
 
-/**
- * Scans the bytes of a JSON body while they arrive, before anything is parsed. It counts the values and the nesting,
- * and records the positions of long strings. Strings are skipped with a native search, so a scan runs at several
- * hundred megabytes per second. It does not check the grammar: the parser does.
- */
-export interface JsonScan {
-  /**
-   * Scans the next chunk.
-   * @returns The exceeded limit, if any.
-   */
-  push(chunk: Uint8Array): 'depth' | 'values' | undefined;
-  /** Number of values so far: at most one too many per object or list. */
-  values(): number;
-  /** Fields of the object so far, including repeated ones. */
-  fields(): number;
-  /** Names of fields so far, over all depths. */
-  names(): number;
-  /** Offsets of the quotes around each string of at least 16 KiB. */
-  readonly longStrings: readonly (readonly [start: number, end: number])[];
-}
-
 export interface JsonScanLimits {
   maxValues: number;
   maxDepth: number;
@@ -296,85 +275,99 @@ MEANING[0x5d] = 3;
 MEANING[0x2c] = 4;
 MEANING[COLON] = 5;
 
-export function createJsonScan({ maxValues, maxDepth }: JsonScanLimits): JsonScan {
-  const longStrings: [number, number][] = [];
-  let values = 1;
-  let fields = 1;
-  let names = 0;
-  let depth = 0;
-  let offset = 0;
+/**
+ * Scans the bytes of a JSON body while they arrive, before anything is parsed. It counts the values and the nesting,
+ * and records the positions of long strings. Strings are skipped with a native search, so a scan runs at several
+ * hundred megabytes per second. It does not check the grammar: the parser does.
+ */
+export class JsonScan {
+  /** Offsets of the quotes around each string of at least 16 KiB. */
+  readonly longStrings: [start: number, end: number][] = [];
+  /** Number of values so far: at most one too many per object or list. */
+  values = 1;
+  /** Fields of the object so far, including repeated ones. */
+  fields = 1;
+  /** Names of fields so far, over all depths. */
+  names = 0;
+  readonly #limits: JsonScanLimits;
+  #depth = 0;
+  #offset = 0;
   /** Start of the string that continues in the next chunk; -1 outside strings. */
-  let stringStart = -1;
+  #stringStart = -1;
   /** Whether the last chunk ended with a backslash that escapes the next byte. */
-  let isEscaping = false;
+  #isEscaping = false;
+
+  constructor(limits: JsonScanLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Scans the next chunk.
+   * @returns The exceeded limit, if any.
+   */
+  push(bytes: Uint8Array): 'depth' | 'values' | undefined {
+    const { maxDepth, maxValues } = this.#limits;
+    const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    let index = this.#stringStart === -1 ? 0 : this.#skipString(chunk, 0);
+    while (index < chunk.length) {
+      const meaning = MEANING[chunk[index] ?? 0];
+      index += 1;
+      if (meaning === 0) continue;
+      if (meaning === 1) {
+        this.#stringStart = this.#offset + index - 1;
+        index = this.#skipString(chunk, index);
+      } else if (meaning === 2) {
+        this.#depth += 1;
+        this.values += 1;
+        if (this.#depth > maxDepth) return 'depth';
+      } else if (meaning === 3) this.#depth -= 1;
+      else if (meaning === 5) this.names += 1;
+      else {
+        this.values += 1;
+        if (this.#depth === 1) this.fields += 1;
+      }
+    }
+    this.#offset += chunk.length;
+    return this.values > maxValues ? 'values' : undefined;
+  }
 
   /** @returns Index after the quote that ends the string; the length of the chunk if there is none. */
-  function skipString(chunk: Buffer, start: number): number {
+  #skipString(chunk: Buffer, start: number): number {
     let from = start;
     for (let escaped = 0; ; escaped += 1) {
       // With many escaped quotes, searching for each takes longer than reading each byte.
-      if (escaped === MANY_ESCAPES) return skipBytewise(chunk, from);
+      if (escaped === MANY_ESCAPES) return this.#skipBytewise(chunk, from);
       const quote = chunk.indexOf(QUOTE, from);
       const end = quote === -1 ? chunk.length : quote;
       let backslashes = 0;
       while (end - backslashes > from && chunk[end - backslashes - 1] === BACKSLASH) backslashes += 1;
-      const reachesBack = end - backslashes === from && isEscaping && from === start;
+      const reachesBack = end - backslashes === from && this.#isEscaping && from === start;
       const isOdd = (backslashes + (reachesBack ? 1 : 0)) % 2 === 1;
       if (quote === -1) {
-        isEscaping = isOdd;
+        this.#isEscaping = isOdd;
         return chunk.length;
       }
-      isEscaping = false;
-      if (!isOdd) return endString(quote);
+      this.#isEscaping = false;
+      if (!isOdd) return this.#endString(quote);
       from = quote + 1;
     }
   }
 
-  function skipBytewise(chunk: Buffer, start: number): number {
+  #skipBytewise(chunk: Buffer, start: number): number {
     let index = start;
     while (index < chunk.length) {
       const byte = chunk[index];
-      if (byte === QUOTE) return endString(index);
+      if (byte === QUOTE) return this.#endString(index);
       index += byte === BACKSLASH ? 2 : 1;
     }
-    isEscaping = index > chunk.length;
+    this.#isEscaping = index > chunk.length;
     return chunk.length;
   }
 
-  function endString(quote: number): number {
-    if (offset + quote - stringStart > LONG_BYTES) longStrings.push([stringStart, offset + quote]);
-    stringStart = -1;
+  #endString(quote: number): number {
+    const end = this.#offset + quote;
+    if (end - this.#stringStart > LONG_BYTES) this.longStrings.push([this.#stringStart, end]);
+    this.#stringStart = -1;
     return quote + 1;
   }
-
-  return {
-    push(bytes) {
-      const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-      let index = stringStart === -1 ? 0 : skipString(chunk, 0);
-      while (index < chunk.length) {
-        const meaning = MEANING[chunk[index] ?? 0];
-        index += 1;
-        if (meaning === 0) continue;
-        if (meaning === 1) {
-          stringStart = offset + index - 1;
-          index = skipString(chunk, index);
-        } else if (meaning === 2) {
-          depth += 1;
-          values += 1;
-          if (depth > maxDepth) return 'depth';
-        } else if (meaning === 3) depth -= 1;
-        else if (meaning === 5) names += 1;
-        else {
-          values += 1;
-          if (depth === 1) fields += 1;
-        }
-      }
-      offset += chunk.length;
-      return values > maxValues ? 'values' : undefined;
-    },
-    values: () => values,
-    fields: () => fields,
-    names: () => names,
-    longStrings,
-  };
 }

@@ -15,7 +15,7 @@ import {
   type Issue,
   type Logger,
 } from '../../core/runtime/index.js';
-import { areTooSmall, freeMemory } from './body.js';
+import { areTooSmall, freeMemory } from './body-bytes.js';
 import { addField, takeResponse } from './fast-path.js';
 import type { RequestContext } from './koa-app.js';
 

@@ -6,7 +6,13 @@
 import './errors.js';
 
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
-export { consumeRateLimit, consumeRequest, RateLimits, sendRateLimit } from './rate-limit.js';
+export {
+  consumeRateLimit,
+  consumeRequest,
+  forgetRateLimits,
+  RateLimits,
+  sendRateLimit,
+} from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
 export {
   type ConsumeRequest,

@@ -11,7 +11,7 @@ import type { Gateway } from 'mediagate';
 import { field, type Need, optional, type PlatformInfo, Type } from '../../core/contracts/index.js';
 import { type Clock, endsWithin, GatewayError, isGatewayError, type TransientCode } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
-import { defineRoute, type Route, Text } from '../http/index.js';
+import { defineRoute, type RequestContext, type Route, Text } from '../http/index.js';
 import { groupEntries } from '../plugin-groups.js';
 import { PACKAGE_VERSION } from '../version.js';
 
@@ -46,100 +46,108 @@ interface NeedCheck {
   state: 'ready' | 'missing' | 'off';
 }
 
-export interface Health {
+export class Health {
+  readonly #options: HealthOptions;
+  readonly #startedAt: number;
+  readonly #loop = monitorEventLoopDelay({ resolution: 100 });
+  readonly #draining = new AbortController();
+  #staysReady = false;
+  #asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
+
+  constructor(options: HealthOptions) {
+    this.#options = options;
+    this.#startedAt = options.clock.monotonic();
+    this.#loop.enable();
+  }
+
+  /** Aborts when the shutdown begins: pure waits end then. */
+  get drain(): AbortSignal {
+    return this.#draining.signal;
+  }
+
   /** Body of `/health`. */
-  report(): Promise<object>;
+  async report(): Promise<object> {
+    const { gateway, clock, signIn } = this.#options;
+    const results = await this.checks();
+    const stalledMs = Math.round(this.#loop.max / 1e6);
+    this.#loop.reset();
+    const all = {
+      plugins: checkPlugins(gateway.plugins()),
+      platforms: checkPlatforms(gateway.platforms()),
+      browser: this.#checkNeed('browser'),
+      ffmpeg: this.#checkNeed('ffmpeg'),
+      ...(signIn && { sign_in: describeSignIn(signIn()) }),
+      ...results,
+      event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
+    };
+    return {
+      ok: true,
+      status: Object.values(all).every(({ ok }) => ok) ? 'ok' : 'degraded',
+      version: PACKAGE_VERSION,
+      uptime_seconds: Math.floor((clock.monotonic() - this.#startedAt) / 1000),
+      checks: all,
+    };
+  }
+
   /** Body of `/health/ready`; `ok` is false if requests should go to other nodes. */
-  readiness(): Promise<{ ok: boolean; status: string }>;
+  async readiness(): Promise<{ ok: boolean; status: string }> {
+    if (this.drain.aborted && !this.#staysReady) return { ok: false, status: 'shutting_down' };
+    const { checks } = this.#options;
+    const failed = Object.entries(await this.checks()).find(([name, { ok }]) => name in checks && !ok);
+    return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
+  }
+
+  /** Whether the gateway's dependencies answer, by name; at most a second old. */
+  checks(): Promise<Readonly<Record<string, CheckResult>>> {
+    const { clock, checks, softChecks = {} } = this.#options;
+    if (this.#asked && clock.monotonic() - this.#asked.at < FRESH_MS) return this.#asked.results;
+    const named = Object.entries({ ...checks, ...softChecks }).map(
+      async ([name, run]) => [name, await runCheck(run, clock)] as const,
+    );
+    this.#asked = { at: clock.monotonic(), results: Promise.all(named).then(Object.fromEntries) };
+    return this.#asked.results;
+  }
+
   /**
    * This process is shutting down: pure waits end, and each answer is the last of its connection.
    * @param options `staysReady`: other workers serve on, so the gateway is still ready. Default false.
    */
-  startDraining(options?: { staysReady?: boolean }): void;
-  /** Whether the gateway's dependencies answer, by name; at most a second old. */
-  checks(): Promise<Readonly<Record<string, CheckResult>>>;
-  /** Aborts when the shutdown begins: pure waits end then. */
-  readonly drain: AbortSignal;
-  close(): void;
-}
-
-export function createHealth({ gateway, wants, clock, checks, softChecks = {}, signIn }: HealthOptions): Health {
-  const startedAt = clock.monotonic();
-  const loop = monitorEventLoopDelay({ resolution: 100 });
-  loop.enable();
-  const draining = new AbortController();
-  let staysReady = false;
-  let asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
-
-  async function check(run: () => Promise<unknown>): Promise<CheckResult> {
-    const begun = clock.monotonic();
-    const answered = async () => ({ ok: await endsWithin(TIMEOUT_MS, run, { clock }) });
-    const answer = await answered().catch((error: unknown) => ({
-      ok: false,
-      ...(isGatewayError(error) && { message: error.message }),
-    }));
-    return { ...answer, ms: Math.round(clock.monotonic() - begun) };
+  startDraining({ staysReady = false }: { staysReady?: boolean } = {}): void {
+    this.#staysReady = staysReady;
+    this.#draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
   }
 
-  function checkNeed(need: Need): NeedCheck {
+  close(): void {
+    this.#loop.disable();
+  }
+
+  #checkNeed(need: Need): NeedCheck {
+    const { gateway, wants } = this.#options;
     if (gateway.meets(need)) return { ok: true, state: 'ready' };
     return wants.includes(need) ? { ok: false, state: 'missing' } : { ok: true, state: 'off' };
   }
+}
 
-  function runChecks(): Promise<Record<string, CheckResult>> {
-    if (asked && clock.monotonic() - asked.at < FRESH_MS) return asked.results;
-    const names = Object.entries({ ...checks, ...softChecks }).map(
-      async ([name, run]) => [name, await check(run)] as const,
-    );
-    asked = { at: clock.monotonic(), results: Promise.all(names).then(Object.fromEntries) };
-    return asked.results;
-  }
+async function runCheck(run: () => Promise<unknown>, clock: Clock): Promise<CheckResult> {
+  const begun = clock.monotonic();
+  const answered = async () => ({ ok: await endsWithin(TIMEOUT_MS, run, { clock }) });
+  const answer = await answered().catch((error: unknown) => ({
+    ok: false,
+    ...(isGatewayError(error) && { message: error.message }),
+  }));
+  return { ...answer, ms: Math.round(clock.monotonic() - begun) };
+}
 
-  return {
-    async report() {
-      const results = await runChecks();
-      const stalledMs = Math.round(loop.max / 1e6);
-      loop.reset();
-      const active = gateway.plugins().filter(({ state }) => state !== 'disabled');
-      const plugins = groupEntries(active).map(({ id, state, standIn, reason, entries }) => ({
-        id,
-        state,
-        ...(entries.length > 1 && { entries }),
-        ...(standIn && { stand_in: true }),
-        ...(reason && { reason }),
-      }));
-      const all = {
-        plugins: { ok: plugins.every(({ state }) => state === 'ready'), entries: plugins },
-        platforms: checkPlatforms(gateway.platforms()),
-        browser: checkNeed('browser'),
-        ffmpeg: checkNeed('ffmpeg'),
-        ...(signIn && { sign_in: describeSignIn(signIn()) }),
-        ...results,
-        event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
-      };
-      return {
-        ok: true,
-        status: Object.values(all).every(({ ok }) => ok) ? 'ok' : 'degraded',
-        version: PACKAGE_VERSION,
-        uptime_seconds: Math.floor((clock.monotonic() - startedAt) / 1000),
-        checks: all,
-      };
-    },
-    async readiness() {
-      if (draining.signal.aborted && !staysReady) return { ok: false, status: 'shutting_down' };
-      const failed = Object.entries(await runChecks()).find(([name, { ok }]) => name in checks && !ok);
-      return failed ? { ok: false, status: `${failed[0]}_unavailable` } : { ok: true, status: 'ready' };
-    },
-    checks: runChecks,
-    startDraining(options) {
-      staysReady = options?.staysReady === true;
-      draining.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
-    },
-    drain: draining.signal,
-    close() {
-      loop.disable();
-    },
-  };
+function checkPlugins(plugins: ReturnType<Gateway['plugins']>) {
+  const active = plugins.filter(({ state }) => state !== 'disabled');
+  const entries = groupEntries(active).map(({ id, state, standIn, reason, entries }) => ({
+    id,
+    state,
+    ...(entries.length > 1 && { entries }),
+    ...(standIn && { stand_in: true }),
+    ...(reason && { reason }),
+  }));
+  return { ok: entries.every(({ state }) => state === 'ready'), entries };
 }
 
 /** A gateway without sign-in is healthy if the operator wants that. */
@@ -153,38 +161,41 @@ function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
   };
 }
 
+const HealthSchema = Type.Object(
+  {
+    ok: field(Type.Boolean(), 'Whether requests may be sent to this process.'),
+    status: field(
+      Text,
+      '`ok`, or `degraded` if a part fails while others work; `live`; `ready`, or why it is not ready.',
+      'ok',
+    ),
+    version: optional(Text, 'Version of the package. Only in `/health`.'),
+    uptime_seconds: optional(Type.Integer(), 'Seconds since the start. Only in `/health`.'),
+    checks: optional(
+      Type.Record(
+        Type.String(),
+        Type.Object({ ok: field(Type.Boolean(), 'Whether the part works.') }, { additionalProperties: true }),
+      ),
+      'The state of each part: plugins, platforms, browser, ffmpeg, database. Only in `/health`.',
+    ),
+  },
+  { description: 'Health of the process.' },
+);
+const answerOf = (description: string) => ({ description, name: 'Health', schema: HealthSchema });
+
+/** Declarations that the routes share. */
+const HEALTH_ROUTE = {
+  method: 'GET',
+  grant: 'none',
+  tag: 'Process',
+  answers: { 200: answerOf('The current state.') },
+} as const;
+
 /** Health of the process. No key needed; contains nothing secret. */
 export function healthRoutes(health: Health): Route[] {
-  const schema = Type.Object(
-    {
-      ok: field(Type.Boolean(), 'Whether requests may be sent to this process.'),
-      status: field(
-        Text,
-        '`ok`, or `degraded` if a part fails while others work; `live`; `ready`, or why it is not ready.',
-        'ok',
-      ),
-      version: optional(Text, 'Version of the package. Only in `/health`.'),
-      uptime_seconds: optional(Type.Integer(), 'Seconds since the start. Only in `/health`.'),
-      checks: optional(
-        Type.Record(
-          Type.String(),
-          Type.Object({ ok: field(Type.Boolean(), 'Whether the part works.') }, { additionalProperties: true }),
-        ),
-        'The state of each part: plugins, platforms, browser, ffmpeg, database. Only in `/health`.',
-      ),
-    },
-    { description: 'Health of the process.' },
-  );
-  const answer = { name: 'Health', schema };
-  const common = {
-    method: 'GET',
-    grant: 'none',
-    tag: 'Process',
-    answers: { 200: { description: 'The current state.', ...answer } },
-  } as const;
   return [
     defineRoute({
-      ...common,
+      ...HEALTH_ROUTE,
       path: '/health',
       endpoint: 'health',
       summary: 'Health report',
@@ -195,7 +206,7 @@ export function healthRoutes(health: Health): Route[] {
       },
     }),
     defineRoute({
-      ...common,
+      ...HEALTH_ROUTE,
       path: '/api/hello',
       answers: {
         200: { description: 'The process answers.', schema: Type.Object({ message: field(Text, 'A greeting.') }) },
@@ -207,7 +218,7 @@ export function healthRoutes(health: Health): Route[] {
       },
     }),
     defineRoute({
-      ...common,
+      ...HEALTH_ROUTE,
       path: '/health/live',
       endpoint: 'healthLive',
       summary: 'Liveness',
@@ -217,24 +228,26 @@ export function healthRoutes(health: Health): Route[] {
       },
     }),
     defineRoute({
-      ...common,
+      ...HEALTH_ROUTE,
       path: '/health/ready',
       endpoint: 'healthReady',
       summary: 'Readiness',
       description:
         'Answers 200 if requests may be sent to this process; 503 while it shuts down or the database is unavailable.',
       answers: {
-        200: { description: 'The process is ready.', ...answer },
-        503: { description: 'The process shuts down, or the database is unavailable.', ...answer },
+        200: answerOf('The process is ready.'),
+        503: answerOf('The process shuts down, or the database is unavailable.'),
       },
-      async handler(context) {
-        const readiness = await health.readiness();
-        context.status = readiness.ok ? 200 : 503;
-        if (!readiness.ok) context.set('Retry-After', '1');
-        context.body = readiness;
-      },
+      handler: (context) => sendReadiness(health, context),
     }),
   ];
+}
+
+async function sendReadiness(health: Health, context: RequestContext): Promise<void> {
+  const readiness = await health.readiness();
+  context.status = readiness.ok ? 200 : 503;
+  if (!readiness.ok) context.set('Retry-After', '1');
+  context.body = readiness;
 }
 
 export interface PlatformsCheck {

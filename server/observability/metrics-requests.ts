@@ -7,10 +7,9 @@
  */
 
 import type { ServerResponse } from 'node:http';
-import type { Registry } from 'prom-client';
 import { type ListItem, SwapRemoveList } from '../../core/runtime/index.js';
 import type { Admissions, Settlement } from '../usage/index.js';
-import type { AddPolledMetric, MetricSources } from './metric-sources.js';
+import type { MetricSources, MetricsRegistry } from './metrics-registry.js';
 
 /** Requests counted in one batch: counting each separately, between other work, takes five times as long. */
 const BATCH = 100;
@@ -50,103 +49,59 @@ interface Used {
 }
 
 /** Metrics of requests. Counting takes a microsecond or two per request. */
-export interface RequestMetrics {
-  /** Call it when a request arrives; call the result when its handler has ended. */
-  requestCame(response: ServerResponse): OpenRequest;
-  requestDone(request: OpenRequest, done: FinishedRequest): void;
-  /** Wraps the admissions so that each settled one is counted. */
-  watchAdmissions(admissions: Admissions): Admissions;
-  /** Counts the pending batch. */
-  count(): void;
-}
-
-export function createRequestMetrics(
-  { Counter, Histogram }: typeof import('prom-client'),
-  registry: Registry,
-  add: AddPolledMetric,
-  sources: MetricSources,
-): RequestMetrics {
-  const registers = [registry];
-  const open = new SwapRemoveList<OpenRequest>();
-  let uncounted: FinishedRequest[] = [];
+export class RequestMetrics {
+  readonly #counters: ReturnType<typeof countersOf>;
+  readonly #sources: MetricSources;
+  readonly #open = new SwapRemoveList<OpenRequest>();
+  #uncounted: FinishedRequest[] = [];
   /** By model, route and status: calling prom-client takes longer than summing up. */
-  const uncountedUse = new Map<string, Used>();
+  readonly #uncountedUse = new Map<string, Used>();
 
-  const requests = new Counter({
-    name: 'mediagate_http_requests_total',
-    help: 'Requests by route template, method and response status.',
-    labelNames: ['route', 'method', 'status'],
-    registers,
-  });
-  const durations = new Histogram({
-    name: 'mediagate_http_request_duration_seconds',
-    help: 'Seconds from a request to the end of its handler; for streams of models, to the end of the stream.',
-    labelNames: ['route', 'method'],
-    buckets: BUCKETS,
-    registers,
-  });
-  const errors = new Counter({
-    name: 'mediagate_http_errors_total',
-    help: 'Requests that were answered with an error, by route template and error code.',
-    labelNames: ['route', 'code'],
-    registers,
-  });
-  const rateLimitRefusals = new Counter({
-    name: 'mediagate_window_refusals_total',
-    help: 'Requests refused by the rate limit of their key, by route template.',
-    labelNames: ['route'],
-    registers,
-  });
-  const modelRequests = new Counter({
-    name: 'mediagate_model_requests_total',
-    help: 'Ended requests of model routes, without refused ones, by model, route template and status.',
-    labelNames: ['model', 'route', 'status'],
-    registers,
-  });
-  const tokens = new Counter({
-    name: 'mediagate_model_tokens_total',
-    help: 'Tokens of those requests, by model and direction (input, output).',
-    labelNames: ['model', 'direction'],
-    registers,
-  });
-  add({
-    name: 'mediagate_open_requests',
-    help: 'Requests in progress, streams of models included.',
-    read: () => [[{}, open.size]],
-  });
-  add({
-    name: 'mediagate_open_streams',
-    help: 'Event streams in progress.',
-    read() {
-      let streams = 0;
-      open.visit(({ response }) => {
-        if (isEventStream(response)) streams += 1;
-      });
-      return [[{}, streams]];
-    },
-  });
-  add({
-    name: 'mediagate_open_connections',
-    help: 'Open client connections, idle ones included.',
-    merge: 'sum',
-    read: async () => sources.connections && [[{}, await sources.connections()]],
-  });
-  add({
-    name: 'mediagate_request_body_room_taken_ratio',
-    help: 'Used share (0 to 1) of the memory for request bodies, by size: up to 1 MiB, and larger.',
-    labelNames: ['size'],
-    read() {
-      const { small = 0, big = 0 } = sources.bodies?.taken() ?? {};
-      return [
-        [{ size: 'small' }, small],
-        [{ size: 'big' }, big],
-      ];
-    },
-  });
+  constructor(metrics: MetricsRegistry, sources: MetricSources) {
+    this.#counters = countersOf(metrics);
+    this.#sources = sources;
+    this.#poll(metrics);
+  }
 
-  function countRequests(): void {
-    const done = uncounted;
-    uncounted = [];
+  /** Call it when a request arrives. */
+  came(response: ServerResponse): OpenRequest {
+    const request = { listIndex: 0, response };
+    this.#open.add(request);
+    return request;
+  }
+
+  /** Call it when the handler of a request has ended. */
+  done(request: OpenRequest, done: FinishedRequest): void {
+    this.#open.delete(request);
+    this.#uncounted.push(done);
+    if (this.#uncounted.length >= BATCH) this.#countRequests();
+  }
+
+  /** Wraps the admissions so that each settled one is counted. */
+  watchAdmissions(admissions: Admissions): Admissions {
+    return {
+      admit: (request) => admissions.admit(request),
+      settle: (settlement) => {
+        this.#settled(settlement);
+        admissions.settle(settlement);
+      },
+      release: (reservation, cost) => admissions.release(reservation, cost),
+      correct: (correction) => admissions.correct(correction),
+      flush: () => admissions.flush(),
+      flushInTime: () => admissions.flushInTime(),
+    };
+  }
+
+  /** Counts the pending batch. */
+  count(): void {
+    this.#countRequests();
+    this.#countSettled();
+  }
+
+  #countRequests(): void {
+    const { requests, durations, errors, rateLimitRefusals } = this.#counters;
+    const done = this.#uncounted;
+    this.#uncounted = [];
     for (const { route = '(none)', method: sent, status, ms, code, hasRateLimit } of done) {
       const method = METHODS.has(sent) ? sent : OTHER;
       requests.inc({ route, method, status });
@@ -158,55 +113,105 @@ export function createRequestMetrics(
     }
   }
 
-  function settled({ model, route, status, usage: { inputTokens = 0, outputTokens = 0 } = {} }: Settlement): void {
+  #settled({ model, route, status, usage: { inputTokens = 0, outputTokens = 0 } = {} }: Settlement): void {
+    const uncounted = this.#uncountedUse;
     const name = `${model}\n${route}\n${status}`;
-    const used = uncountedUse.get(name);
+    const used = uncounted.get(name);
     if (used) {
       used.requests += 1;
       used.inputTokens += inputTokens;
       used.outputTokens += outputTokens;
-    } else uncountedUse.set(name, { model, route, status, requests: 1, inputTokens, outputTokens });
-    if (uncountedUse.size >= BATCH) countSettled();
+    } else uncounted.set(name, { model, route, status, requests: 1, inputTokens, outputTokens });
+    if (uncounted.size >= BATCH) this.#countSettled();
   }
 
-  function countSettled(): void {
-    if (uncountedUse.size === 0) return;
-    const known = new Set(sources.gateway?.models().map(({ id }) => id));
-    for (const { model: asked, route, status, requests, inputTokens, outputTokens } of uncountedUse.values()) {
+  #countSettled(): void {
+    if (this.#uncountedUse.size === 0) return;
+    const { modelRequests, tokens } = this.#counters;
+    const known = new Set(this.#sources.gateway?.models().map(({ id }) => id));
+    for (const { model: asked, route, status, requests, inputTokens, outputTokens } of this.#uncountedUse.values()) {
       const model = known.has(asked) ? asked : OTHER;
       modelRequests.inc({ model, route, status }, requests);
       tokens.inc({ model, direction: 'input' }, inputTokens);
       tokens.inc({ model, direction: 'output' }, outputTokens);
     }
-    uncountedUse.clear();
+    this.#uncountedUse.clear();
   }
 
-  return {
-    requestCame(response) {
-      const request = { listIndex: 0, response };
-      open.add(request);
-      return request;
-    },
-    requestDone(request, done) {
-      open.delete(request);
-      uncounted.push(done);
-      if (uncounted.length >= BATCH) countRequests();
-    },
-    watchAdmissions: (admissions) => ({
-      admit: (request) => admissions.admit(request),
-      settle(settlement) {
-        settled(settlement);
-        admissions.settle(settlement);
+  /** Adds what is read at each scrape. */
+  #poll(metrics: MetricsRegistry): void {
+    const open = this.#open;
+    const sources = this.#sources;
+    metrics.poll({
+      name: 'mediagate_open_requests',
+      help: 'Requests in progress, streams of models included.',
+      read: () => [[{}, open.size]],
+    });
+    metrics.poll({
+      name: 'mediagate_open_streams',
+      help: 'Event streams in progress.',
+      read() {
+        let streams = 0;
+        open.visit(({ response }) => {
+          if (isEventStream(response)) streams += 1;
+        });
+        return [[{}, streams]];
       },
-      release: (reservation, cost) => admissions.release(reservation, cost),
-      correct: (correction) => admissions.correct(correction),
-      flush: () => admissions.flush(),
-      flushInTime: () => admissions.flushInTime(),
-    }),
-    count() {
-      countRequests();
-      countSettled();
-    },
+    });
+    metrics.poll({
+      name: 'mediagate_open_connections',
+      help: 'Open client connections, idle ones included.',
+      merge: 'sum',
+      read: async () => sources.connections && [[{}, await sources.connections()]],
+    });
+    metrics.poll({
+      name: 'mediagate_request_body_room_taken_ratio',
+      help: 'Used share (0 to 1) of the memory for request bodies, by size: up to 1 MiB, and larger.',
+      labelNames: ['size'],
+      read() {
+        const { small = 0, big = 0 } = sources.bodies?.taken() ?? {};
+        return [
+          [{ size: 'small' }, small],
+          [{ size: 'big' }, big],
+        ];
+      },
+    });
+  }
+}
+
+function countersOf(metrics: MetricsRegistry) {
+  return {
+    requests: metrics.counter(
+      'mediagate_http_requests_total',
+      'Requests by route template, method and response status.',
+      ['route', 'method', 'status'],
+    ),
+    durations: metrics.histogram(
+      'mediagate_http_request_duration_seconds',
+      'Seconds from a request to the end of its handler; for streams of models, to the end of the stream.',
+      ['route', 'method'],
+      BUCKETS,
+    ),
+    errors: metrics.counter(
+      'mediagate_http_errors_total',
+      'Requests that were answered with an error, by route template and error code.',
+      ['route', 'code'],
+    ),
+    rateLimitRefusals: metrics.counter(
+      'mediagate_window_refusals_total',
+      'Requests refused by the rate limit of their key, by route template.',
+      ['route'],
+    ),
+    modelRequests: metrics.counter(
+      'mediagate_model_requests_total',
+      'Ended requests of model routes, without refused ones, by model, route template and status.',
+      ['model', 'route', 'status'],
+    ),
+    tokens: metrics.counter(
+      'mediagate_model_tokens_total',
+      'Tokens of those requests, by model and direction (input, output).',
+      ['model', 'direction'],
+    ),
   };
 }
 

@@ -1,9 +1,7 @@
 /*
  * Prometheus metrics: some are counted as events happen, others are read at each scrape. The library is loaded only if
- * metrics are configured, and each app has a registry of its own. A polled metric whose source fails is left out of
- * that scrape, so the others are still available. Samples are set synchronously after they were read, since two
- * concurrent scrapes would otherwise add up. The text contains no key, account or link; it is served on a listener of
- * its own unless the operator makes it public.
+ * metrics are configured, and each app has a registry of its own. The text contains no key, account or link; it is
+ * served on a listener of its own unless the operator makes it public.
  */
 
 import type { Registry } from 'prom-client';
@@ -12,11 +10,9 @@ import { type Clock, noSiblings, type Siblings } from '../../core/runtime/index.
 import { defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import type { AddPolledMetric, MetricSources, PolledMetric, Sample } from './metric-sources.js';
-import { createRequestMetrics, type RequestMetrics } from './metrics-requests.js';
-import { createJobMetrics, createUpstreamMetrics, createWebhookMetrics, type WebhookMetrics } from './metrics-work.js';
-
-export type { FinishedRequest, OpenRequest } from './metrics-requests.js';
+import { type MetricSources, MetricsRegistry, type Sample } from './metrics-registry.js';
+import { RequestMetrics } from './metrics-requests.js';
+import { WebhookMetrics, WorkMetrics } from './metrics-work.js';
 
 const LOOP_RESOLUTION_MS = 100;
 
@@ -30,128 +26,113 @@ export interface MetricsOptions {
 }
 
 /** Prometheus metrics: some are counted as events happen, others are read at each scrape. */
-export interface Metrics extends Omit<RequestMetrics, 'count'>, WebhookMetrics {
+export class Metrics {
+  readonly requests: RequestMetrics;
+  readonly webhooks: WebhookMetrics;
+  readonly #work: WorkMetrics;
+  readonly #prometheus: typeof import('prom-client');
+  readonly #registry: Registry;
+  readonly #sources: MetricSources = {};
+  readonly #siblings: Siblings;
+
+  /** @param prometheus prom-client, loaded. */
+  constructor(prometheus: typeof import('prom-client'), { clock, siblings = noSiblings }: MetricsOptions) {
+    const registry = new prometheus.Registry();
+    prometheus.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS });
+    const metrics = new MetricsRegistry(prometheus, registry);
+    this.#prometheus = prometheus;
+    this.#registry = registry;
+    this.#siblings = siblings;
+    this.requests = new RequestMetrics(metrics, this.#sources);
+    this.#work = new WorkMetrics(metrics, this.#sources, clock);
+    this.webhooks = new WebhookMetrics(metrics, this.#sources);
+    addNodeMetrics(metrics, this.#sources);
+    siblings.answer(SAMPLES, () => this.#samples());
+  }
+
   /** Receives events of the state and the gateway. */
-  readonly meter: Meter;
+  get meter(): Meter {
+    return this.#work;
+  }
+
   /** Adds sources that are read from now on. */
-  watch(sources: MetricSources): void;
-  readonly contentType: string;
+  watch(sources: MetricSources): void {
+    Object.assign(this.#sources, sources);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
   /** All metrics in the text format of Prometheus; queue sizes are at most a second old. */
-  render(): Promise<string>;
-}
+  async render(): Promise<string> {
+    if (this.#siblings === noSiblings) {
+      this.#count();
+      return this.#registry.metrics();
+    }
+    const own = await this.#samples();
+    const { running, ended = [] } = await this.#siblings.ask(SAMPLES, own);
+    return this.#prometheus.AggregatorRegistry.aggregate([own, ...running, ended] as object[]).metrics();
+  }
 
-/** Each app has its own registry. Loads prom-client, which is not needed without metrics. */
-export async function createMetrics({ clock, siblings = noSiblings }: MetricsOptions): Promise<Metrics> {
-  const prometheus = await import('prom-client');
-  const registry = new prometheus.Registry();
-  prometheus.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_RESOLUTION_MS });
-  const sources: MetricSources & { clock: Clock } = { clock };
-  const add = createPolledMetrics(prometheus, registry);
-  const { count, ...requests } = createRequestMetrics(prometheus, registry, add, sources);
-  const jobs = createJobMetrics(prometheus, registry, add, sources);
-  const webhooks = createWebhookMetrics(prometheus, registry, add, sources);
-  const { count: countAnswers, ...upstreams } = createUpstreamMetrics(prometheus, registry, add, sources);
-  addNodeMetrics(add, sources);
-  const samples = () => {
-    count();
-    countAnswers();
-    return registry.getMetricsAsJSON();
-  };
-  siblings.answer(SAMPLES, samples);
-  return {
-    ...requests,
-    ...webhooks,
-    meter: { ...jobs, ...upstreams },
-    watch: (more) => void Object.assign(sources, more),
-    contentType: registry.contentType,
-    async render() {
-      if (siblings === noSiblings) {
-        count();
-        countAnswers();
-        return registry.metrics();
-      }
-      const own = await samples();
-      const { running, ended = [] } = await siblings.ask(SAMPLES, own);
-      return prometheus.AggregatorRegistry.aggregate([own, ...running, ended] as object[]).metrics();
-    },
-  };
-}
+  #samples() {
+    this.#count();
+    return this.#registry.getMetricsAsJSON();
+  }
 
-/** @param prometheus prom-client, loaded. */
-export function createPolledMetrics(prometheus: typeof import('prom-client'), registry: Registry): AddPolledMetric {
-  return ({ name, help, labelNames = [], total = false, merge = total ? 'sum' : 'max', read }) => {
-    const options = { name, help, labelNames, aggregator: merge, registers: [registry] };
-    const collect = async () => {
-      const samples = await readOrSkip(read);
-      // Synchronous from here on: two concurrent scrapes would add up.
-      metric.reset();
-      for (const [labels, value] of samples ?? []) metric.inc(labels, value);
-      // A metric without labels is 0 after a reset, which may be wrong.
-      if (!samples && labelNames.length === 0) metric.remove();
-    };
-    const metric: Resettable = total
-      ? new prometheus.Counter({ ...options, collect: collect })
-      : new prometheus.Gauge({ ...options, collect: collect });
-  };
-}
-
-async function readOrSkip(read: PolledMetric['read']): Promise<readonly Sample[] | undefined> {
-  try {
-    return await read();
-  } catch {
-    // The source is unavailable, which the metrics of the checks show.
-    return undefined;
+  #count(): void {
+    this.requests.count();
+    this.#work.count();
   }
 }
 
-interface Resettable {
-  reset(): void;
-  remove(): void;
-  inc(labels: Readonly<Record<string, string>>, value: number): void;
+/** Each app has its own registry. Loads prom-client, which is not needed without metrics. */
+export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
+  return new Metrics(await import('prom-client'), options);
 }
 
 /** Metrics of this process and of its dependencies. */
-export function addNodeMetrics(add: AddPolledMetric, sources: MetricSources): void {
-  add({
+function addNodeMetrics(metrics: MetricsRegistry, sources: MetricSources): void {
+  metrics.poll({
     name: 'mediagate_build_info',
     help: '1, with the running version as a label.',
     labelNames: ['version'],
     read: () => [[{ version: PACKAGE_VERSION }, 1]],
   });
-  add({
+  metrics.poll({
     name: 'mediagate_check_up',
     help: '1 if a dependency answers (database, data_folder, files, cache), otherwise 0.',
     labelNames: ['check'],
     merge: 'min',
     read: () => perCheck(({ ok }) => (ok ? 1 : 0)),
   });
-  add({
+  metrics.poll({
     name: 'mediagate_check_duration_seconds',
     help: 'Seconds until the dependency answered, at most 2.',
     labelNames: ['check'],
     read: () => perCheck(({ ms }) => ms / 1000),
   });
-  add({
+  metrics.poll({
     name: 'mediagate_key_refresh_age_seconds',
     help: 'Seconds since the keys in memory were refreshed from the database; normally below 3.',
     read: () => sources.keysAgeMs && [[{}, sources.keysAgeMs() / 1000]],
   });
-  add({
+  metrics.poll({
     name: 'mediagate_files_awaiting_upload',
     help: 'Files on the disk of this node that are not in the object store yet.',
     read: async () => sources.filesAwaiting && [[{}, await sources.filesAwaiting()]],
   });
-  add({
+  metrics.poll({
     name: 'mediagate_data_folder_free_bytes',
     help: 'Free bytes on the file system of the data folder.',
     read: () => room(({ free }) => free),
   });
-  add({
+  metrics.poll({
     name: 'mediagate_data_folder_size_bytes',
     help: 'Total bytes of the file system of the data folder.',
     read: () => room(({ size }) => size),
   });
-  add({
+  metrics.poll({
     name: 'mediagate_trace_spans_total',
     help: 'Finished spans by outcome: sent, failed (refused by the collector), dropped (the queue was full).',
     labelNames: ['outcome'],

@@ -17,9 +17,9 @@ import {
 import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
 import { IdempotencyService } from '../../server/idempotency/index.js';
-import { createPepper, openKeyTable } from '../../server/keys/index.js';
+import { createPepper, KeyTable } from '../../server/keys/index.js';
 import type { RateLimitResult } from '../../server/limits/windows.js';
-import { createHealth } from '../../server/observability/index.js';
+import { Health } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
 import { UsageService } from '../../server/usage/index.js';
 import type { JobTerms } from '../../server/usage/job-admission.js';
@@ -52,7 +52,7 @@ function jobsWithoutStorage(): Jobs {
 
 const logger = createLogger({ level: 'error' });
 const state = await openState({ dataDir: folder, clock: systemClock, logger });
-const keys = await openKeyTable({
+const keys = await KeyTable.open({
   keys: state.keys,
   peppers: [createPepper(Buffer.from(PEPPER))],
   clock: systemClock,
@@ -64,7 +64,7 @@ const gateway = await createGateway({
   jobs: { store: jobsWithoutStorage(), workers: 0 },
   images: { workers: 0 },
 });
-const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
+const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
 const { rateLimits, budgets, admissions, usage: usageLog } = state;
 const usage = new UsageService({ admissions, clock: systemClock });

@@ -1,3 +1,5 @@
+/** Vendors' clients, directly at an upstream and through the gateway, with equal results. */
+
 import { createOpenAI } from '@ai-sdk/openai';
 import Anthropic, { APIError as AnthropicError } from '@anthropic-ai/sdk';
 import { APICallError, generateObject, generateText, stepCountIs, streamText, tool } from 'ai';

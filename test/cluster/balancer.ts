@@ -1,3 +1,5 @@
+/** A balancer for a local cluster, which asks each node whether it is ready. */
+
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

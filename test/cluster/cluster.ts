@@ -1,3 +1,5 @@
+/** A local cluster of API nodes and workers behind a balancer. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

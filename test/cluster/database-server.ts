@@ -1,3 +1,5 @@
+/** The PostgreSQL of a local cluster: the system's, or the one that npm installed. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,3 +1,5 @@
+/** PostgreSQL, Valkey and an S3 server of a local cluster. */
+
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { openOrClose } from '../../server/close-list.js';

@@ -1,3 +1,5 @@
+/** Runs a local cluster until Ctrl-C, and prints how to use it. */
+
 import path from 'node:path';
 import { createTerminal } from '../demo/terminal.js';
 import { readFlags } from '../support/processes/program-flags.js';

@@ -1,3 +1,5 @@
+/** The gateway: loading of plugins, isolation of failures, and the service container. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -26,7 +28,7 @@ async function stateOf(entry: PluginEntry) {
 }
 
 describe('createGateway', () => {
-  it('loads entries, lists them, and disposes them in reverse order', async () => {
+  it('loads plugins, lists them, and disposes them in reverse order', async () => {
     const order: string[] = [];
     const plugin = (name: string) =>
       definePlugin({
@@ -47,7 +49,7 @@ describe('createGateway', () => {
     expect(gateway.plugins().map(({ state }) => state)).to.deep.equal(['disposed', 'disposed']);
   });
 
-  it('keeps a failing entry apart from the others and says why', async () => {
+  it('isolates a failing plugin and reports the reason', async () => {
     await using gateway = await createGateway({
       plugins: [
         {
@@ -87,7 +89,7 @@ describe('createGateway', () => {
     expect(result.platform).to.equal('invented');
   });
 
-  it('uses a fallback only while no other enabled entry names its model', async () => {
+  it('uses a fallback only while no other enabled plugin has its model', async () => {
     const one = (platform: string, more: object = {}) => ({
       id: platform,
       use: failing(`${platform}_plugin`, () => ({ extractors: [inventedExtractor({ platform: 'item' })] })),
@@ -220,7 +222,7 @@ describe('createGateway', () => {
       /^identityProviders\.0\.open must be a function$/,
     ],
   ] as const) {
-    it(`says what is wrong with a plugin that ${what}`, async () => {
+    it(`explains what is wrong with a plugin that ${what}`, async () => {
       const status = await stateOf({ use: plugin });
       expect(status?.state).to.equal('failed');
       expect(status?.reason).to.match(reason);
@@ -243,14 +245,14 @@ describe('createGateway', () => {
     ],
     [{ use: './no-such-plugin.js' }, /^Cannot find module '[^']+no-such-plugin\.js'$/],
   ] as const) {
-    it(`says what is wrong with an entry: ${reason.source}`, async () => {
+    it(`explains what is wrong with a plugin's configuration: ${reason.source}`, async () => {
       const status = await stateOf(entry as unknown as PluginEntry);
       expect(status?.id).to.be.a('string');
       expect(status?.reason).to.match(reason);
     });
   }
 
-  it('loads a folder by its index.js, and says of a file that it cannot be read as JavaScript', async () => {
+  it('loads a folder by its index.js, and explains a file that is no JavaScript', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-plugin-'));
     try {
       await mkdir(path.join(folder, 'whole'));
@@ -269,7 +271,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('takes lists of entries and origins, and says so', async () => {
+  it('requires lists of plugins and origins', async () => {
     for (const [options, name] of [
       [{}, 'plugins'],
       [{ plugins: [], trustedOrigins: 'http://127.0.0.1:9' }, 'trustedOrigins'],
@@ -279,7 +281,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('refuses to start without a required entry', async () => {
+  it('refuses to start without a required plugin', async () => {
     const entry = {
       use: failing('needed', () => {
         throw new Error('gone');
@@ -319,7 +321,7 @@ describe('createGateway', () => {
     expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/accepts no options/);
   });
 
-  it('gives each entry a context of its own, with a cache of its own', async () => {
+  it('gives each plugin a context and a cache of its own', async () => {
     const contexts = new Map<string, Parameters<Plugin['setup']>[0]>();
     const keeps = (platform: string) =>
       definePlugin({
@@ -344,7 +346,7 @@ describe('createGateway', () => {
     expect(refusal).to.be.instanceOf(GatewayError).and.to.include({ code: 'plugin_unavailable' });
   });
 
-  it('answers in time for a plugin that ignores its signal, and turns a stray throw into a neutral error', async () => {
+  it('answers in time if a plugin ignores its signal, and turns an uncaught throw into a neutral error', async () => {
     const slow = invented({ extract: () => new Promise(() => {}) });
     const stray = invented({
       extract: () => {
@@ -364,7 +366,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('asks an extractor for its methods only where they are read', async () => {
+  it('asks an extractor for its methods only when they are read', async () => {
     let asked = 0;
     const methods = () => {
       asked += 1;
@@ -377,7 +379,7 @@ describe('createGateway', () => {
     expect([platform?.methods, asked - before]).to.deep.equal([[], 1]);
   });
 
-  it("tells whom it had asked when the entry's deadline ends a call", async () => {
+  it('names the plugin that missed the deadline of a call', async () => {
     const climbing = definePlugin({
       name: 'climbing',
       apiVersion: 1,
@@ -408,7 +410,7 @@ describe('createGateway', () => {
     ]);
   });
 
-  it('asks for one method alone past the cache, and keeps nothing of it', async () => {
+  it('runs a single method without the cache', async () => {
     const asked: (string | undefined)[] = [];
     const extract = async ({ link, only }: ExtractCall) => {
       asked.push(only);
@@ -442,7 +444,7 @@ describe('the container of a gateway', () => {
   const THIRD = createToken<string>('third');
   const UNUSED = createToken<string>('unused');
 
-  it('makes each service once, when it is first asked for, and closes each before what it was made of', async () => {
+  it('makes each service once on first use, and closes it before its dependencies', async () => {
     const log: string[] = [];
     const scope = createRootScope();
     const made = (name: string) => {
@@ -472,7 +474,7 @@ describe('the container of a gateway', () => {
     expect(log).to.deep.equal(['close third', 'close second', 'close first']);
   });
 
-  it('closes the others where one fails to, and then says why', async () => {
+  it('closes the others if one fails to, and then reports the failure', async () => {
     const log: string[] = [];
     const scope = createRootScope();
     scope.provide(FIRST, 'first', () => void log.push('close first'));

@@ -1,3 +1,5 @@
+/** Boxes of the demo for documents, refusals and amounts. */
+
 import type { HttpAnswer } from '../support/processes/gateway-process.js';
 import type { Box } from './terminal.js';
 

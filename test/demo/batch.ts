@@ -1,3 +1,5 @@
+/** The part of the demo with a batch of links. */
+
 import { batchSample, linkSamples } from './link-samples.js';
 import type { DemoPart } from './stage.js';
 

@@ -1,3 +1,5 @@
+/** The part of the demo with images. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sampleImage } from '../support/images/sample-images.js';
 import type { HttpAnswer } from '../support/processes/gateway-process.js';

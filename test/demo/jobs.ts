@@ -1,3 +1,5 @@
+/** The part of the demo with background jobs. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpAnswer } from '../support/processes/gateway-process.js';
 import { documentBox, refusalBox } from './answer-box.js';

@@ -1,3 +1,5 @@
+/** Recorded samples of the five platforms, for the demo. */
+
 import path from 'node:path';
 import type { ReplayFolder } from 'mediagate/testing/server';
 import { answersFromFixtures } from '../support/links/fixture-answers.js';

@@ -1,3 +1,5 @@
+/** The part of the demo with single links. */
+
 import { documentBox, refusalBox } from './answer-box.js';
 import { linkSamples } from './link-samples.js';
 import type { DemoPart } from './stage.js';

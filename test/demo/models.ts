@@ -1,3 +1,5 @@
+/** The part of the demo with models. */
+
 import { eventsOfBytes } from '../support/models/event-reading.js';
 import { amount, joined } from './answer-box.js';
 import type { DemoPart, Stage } from './stage.js';

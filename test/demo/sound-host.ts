@@ -1,3 +1,5 @@
+/** A host on loopback that serves the demo's audio. */
+
 import type { AnswerRequest, ProxyAnswer } from '../support/links/replaying-proxy.js';
 
 const RATE = 16_000;

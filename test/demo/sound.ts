@@ -1,3 +1,5 @@
+/** The part of the demo with audio. */
+
 import { mp3Seconds } from '../support/audio/mp3-length.js';
 import { clock, joined } from './answer-box.js';
 import { linkSamples } from './link-samples.js';

@@ -1,3 +1,5 @@
+/** What the parts of the demo work with. */
+
 import type { GatewayClient } from '../support/processes/gateway-process.js';
 import type { Terminal } from './terminal.js';
 

@@ -1,3 +1,5 @@
+/** The terminal of the demo: text, boxes and waits. */
+
 import { styleText } from 'node:util';
 import { createSpinner } from 'nanospinner';
 

@@ -1,3 +1,5 @@
+/** A stage for audio providers: log, scratch folder and HTTP client. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

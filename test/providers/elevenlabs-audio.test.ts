@@ -1,3 +1,5 @@
+/** The ElevenLabs audio provider over sockets. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type {
@@ -96,7 +98,7 @@ describe('elevenlabs_audio over sockets', () => {
       aac: ['pcm_24000', 'pcm'],
     };
     for (const [wanted, [asked, format]] of Object.entries(comes)) {
-      it(`asks for ${asked} where ${wanted} is wanted, and hands it on as it comes`, async () => {
+      it(`requests ${asked} for ${wanted}, and streams it`, async () => {
         const stream = await say({ format: wanted as SpeechFormat });
         const bytes = await readAll(stream);
         expect(vendor.requests[0]?.outputFormat).to.equal(asked);
@@ -107,7 +109,7 @@ describe('elevenlabs_audio over sockets', () => {
       });
     }
 
-    it("sends what the caller set in the vendor's words, and says what it bills and what it ignores", async () => {
+    it("sends the caller's settings in the vendor's fields, and reports the cost and ignored fields", async () => {
       const stream = await say({ input: 'Ahoi "é" \n漢', speed: 1.2, instructions: 'Loud.' });
       const [request] = vendor.requests;
       expect(request?.path).to.equal(`/v1/text-to-speech/${FABLE}/stream`);
@@ -122,18 +124,18 @@ describe('elevenlabs_audio over sockets', () => {
       expect(await stream.usage).to.deep.equal({ characters: 11 });
     });
 
-    it('sends no settings where the caller has none, and says nothing of what the vendor does not', async () => {
+    it("sends no settings without the caller's, and reports nothing that the vendor does not", async () => {
       const stream = await say({}, { url: `${silent.baseUrl}/` });
       expect(silent.requests[0]?.members).to.have.all.keys('text', 'model_id');
       expect(stream).to.have.all.keys('body', 'format');
     });
 
-    it('asks the address that its operator names, also a private one, where nothing listens here', async () => {
+    it("reports an operator's address that does not answer, also a private one", async () => {
       const error = await failureOf(say({}, { url: 'http://127.0.0.1:1/v1' }));
       expect(error).to.include({ code: 'upstream_error' });
     });
 
-    it('knows voices by the names of the OpenAI format, by names of its own, and by their ids', async () => {
+    it('accepts voices by the names of the OpenAI format, by names of its own, and by their ids', async () => {
       await say({ voice: 'Fable' });
       await say({ voice: 'a1B2c3D4e5F6g7H8i9J0' });
       await say({ voice: 'captain' }, { voices: { captain: '../../v1/voices?x=1' } });
@@ -144,7 +146,7 @@ describe('elevenlabs_audio over sockets', () => {
       ]);
     });
 
-    it('refuses before it asks', async () => {
+    it('refuses invalid requests before it calls the vendor', async () => {
       const refusals: [Partial<SpeakCall>, string, string, RegExp][] = [
         [{ voice: 'nobody' }, 'invalid_value', 'voice', /alloy, ash, ballad/],
         [{ voice: '../../v1/user' }, 'invalid_value', 'voice', /20 letters and digits/],
@@ -166,7 +168,7 @@ describe('elevenlabs_audio over sockets', () => {
   });
 
   describe('changing voices', () => {
-    it('sends the sound and the settings as a form', async () => {
+    it('sends the audio and the settings as a form', async () => {
       const audio = await stage.sound('opus', 2);
       const options = {
         voice_settings: '{"stability":0.4}',
@@ -194,7 +196,7 @@ describe('elevenlabs_audio over sockets', () => {
       expect(await stream.usage).to.deep.equal({ characters: 34 });
     });
 
-    it("tells what is wrong with it as the caller's fault", async () => {
+    it("reports invalid audio as the caller's fault", async () => {
       for (const text of ['{', '[]', '1']) {
         const error = await failureOf(change({ options: { voice_settings: text } }));
         expect(error).to.include({ code: 'invalid_value', param: 'voice_settings' });
@@ -209,7 +211,7 @@ describe('elevenlabs_audio over sockets', () => {
   });
 
   describe('effects', () => {
-    it("sends the words and the settings in the vendor's members", async () => {
+    it("sends the text and the settings in the vendor's fields", async () => {
       const options = { prompt_influence: 0.7, loop: true, seed: 1 };
       const stream = await effect({ durationSeconds: 1.5, options });
       expect(vendor.requests[0]).to.include({ path: '/v1/sound-generation', outputFormat: 'mp3_44100_128' });
@@ -225,18 +227,18 @@ describe('elevenlabs_audio over sockets', () => {
       expect(await stream.usage).to.deep.equal({ characters: 40 });
     });
 
-    it('asks for no samples, which do not say how many channels they are', async () => {
+    it('requests no raw samples, whose channels are unknown', async () => {
       const formats: SpeechFormat[] = ['wav', 'pcm', 'flac', 'aac', 'opus'];
       const came = await Promise.all(formats.map(async (format) => (await effect({ format })).format));
       expect(came).to.deep.equal(['mp3', 'mp3', 'mp3', 'mp3', 'opus']);
     });
 
-    it('tells what is wrong with the words by the name that the route has for them', async () => {
+    it("names the route's field for an invalid prompt", async () => {
       vendor.behave([{ does: 'list', issues: [{ loc: ['body', 'text'], msg: 'No.' }] }]);
       expect(await failureOf(effect())).to.include({ code: 'invalid_value', param: 'text' });
     });
 
-    it('refuses settings that are none before it asks', async () => {
+    it('refuses invalid settings before it calls the vendor', async () => {
       for (const [name, value] of Object.entries({ prompt_influence: 1.1, loop: 'yes' })) {
         const error = await failureOf(effect({ options: { [name]: value } }));
         expect(error).to.include({ code: 'invalid_value', param: name });
@@ -276,7 +278,7 @@ describe('elevenlabs_audio over sockets', () => {
       [{ does: 'list', issues: [{ loc: ['body', 'unheard_of'], msg: 'No.' }] }, 'invalid_value', undefined],
     ];
     for (const [answer, ours, param] of meant) {
-      it(`tells the caller: ${titleOf(answer)}`, async () => {
+      it(`reports to the caller: ${titleOf(answer)}`, async () => {
         vendor.behave([answer]);
         const error = await failureOf(say());
         expect(error).to.include({ code: ours, retryable: false });
@@ -296,7 +298,7 @@ describe('elevenlabs_audio over sockets', () => {
       [{ does: 'text', status: 404, body: '<html>' }, 'upstream_error'],
     ];
     for (const [answer, code] of ours) {
-      it(`tells the operator, and asks once: ${titleOf(answer)}`, async () => {
+      it(`reports to the operator, after one request: ${titleOf(answer)}`, async () => {
         vendor.behave(() => answer);
         const error = await failureOf(say());
         expect(error).to.include({ code });
@@ -306,7 +308,7 @@ describe('elevenlabs_audio over sockets', () => {
       });
     }
 
-    it('tries again where the vendor is busy, and then says so', async () => {
+    it('retries a busy vendor, and then reports it', async () => {
       vendor.behave([refuses('too_many_concurrent_requests', 429), refuses('system_busy', 429)]);
       await say();
       expect(vendor.requests).to.have.length(3);
@@ -324,7 +326,7 @@ describe('elevenlabs_audio over sockets', () => {
       'a proxy that gave up waiting': [{ does: 'text', status: 504, body: '' }, 'upstream_timeout'],
     };
     for (const [name, [answer, code]] of Object.entries(paid)) {
-      it(`pays once: ${name} is not asked again`, async () => {
+      it(`pays once: it does not repeat ${name}`, async () => {
         for (const make of [say, change, effect]) {
           vendor.reset();
           vendor.behave([answer]);
@@ -334,7 +336,7 @@ describe('elevenlabs_audio over sockets', () => {
       });
     }
 
-    it('ends with an error where the vendor breaks off', async () => {
+    it('ends with an error when the vendor breaks off', async () => {
       vendor.behave([{ does: 'half', after: 'reset' }]);
       expect(await failureOf(say().then(readAll))).to.include({ code: 'upstream_error' });
     });

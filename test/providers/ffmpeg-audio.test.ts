@@ -1,3 +1,5 @@
+/** The ffmpeg audio provider with the real ffmpeg. */
+
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -53,7 +55,7 @@ describe('ffmpeg_audio with ffmpeg', () => {
     );
 
   for (const { name, seconds } of SOUNDS) {
-    it(`makes ${name}, as long as it is asked for, and the same for the same words`, async () => {
+    it(`makes ${name} of the requested length, and the same for the same words`, async () => {
       const [own, short] = [await make(name), await make(name, 1.5)];
       expect(own.seconds).to.be.closeTo(seconds, 0.001);
       expect(short.seconds).to.be.closeTo(1.5, 0.001);
@@ -62,12 +64,12 @@ describe('ffmpeg_audio with ffmpeg', () => {
     });
   }
 
-  it('makes other noise for other words of the same sound', async () => {
+  it('makes different noise for other words of the same kind', async () => {
     const [one, other] = [await make('rain', 1), await make('more rain', 1)];
     expect([...one.samples]).not.to.deep.equal([...other.samples]);
   });
 
-  it('makes sounds that are what they are called', async () => {
+  it('makes recognizable sound effects', async () => {
     const heard = Object.fromEntries(
       await Promise.all(SOUNDS.map(async ({ name }) => [name, await make(name, 3)] as const)),
     );
@@ -85,7 +87,7 @@ describe('ffmpeg_audio with ffmpeg', () => {
     }
   });
 
-  it('mixes the sounds that a prompt names', async () => {
+  it('mixes the sound effects that a prompt names', async () => {
     const [thunder, both] = [await make('thunder', 3), await make('thunder and static', 3)];
     expect(thunder.high).to.be.below(0.05);
     expect(both.high).to.be.above(thunder.high * 2);
@@ -103,7 +105,7 @@ describe('ffmpeg_audio with ffmpeg', () => {
     return { ...(await collect(stream)), ignored: stream.ignored };
   };
 
-  it('moves a voice up or down, and leaves it as long as it was', async () => {
+  it('moves a voice up or down, and keeps its length', async () => {
     const sound = await tone(folder, 3);
     for (const [voice, factor] of [
       ['onyx', 0.72],
@@ -117,7 +119,7 @@ describe('ffmpeg_audio with ffmpeg', () => {
     }
   });
 
-  it('names what it leaves out, and refuses voices that it does not have and sounds that are too long', async () => {
+  it('lists what it ignores, and refuses unknown voices and lengths', async () => {
     const sound = await tone(folder, 1);
     expect((await voiceOf(sound, 'nova', { seed: '7', voice_settings: '{}' })).ignored).to.deep.equal([
       'seed',
@@ -133,12 +135,12 @@ describe('ffmpeg_audio with ffmpeg', () => {
     expect(unsaid, 'which nobody says').to.include({ code: 'invalid_value', param: 'audio' });
   });
 
-  it('says before it answers that a file is no sound', async () => {
+  it('reports a file without audio before it answers', async () => {
     const sound = { ...(await tone(folder, 1)), path: import.meta.filename };
     expect(await rejection(voiceOf(sound, 'nova'))).to.include({ code: 'audio_unavailable' });
   });
 
-  it('ends ffmpeg where nobody listens any more', async () => {
+  it('ends ffmpeg when the reader leaves', async () => {
     const leaving = new AbortController();
     const gone = new Error('the caller left');
     const call = { model: 'x', text: 'wind', durationSeconds: 30, format: 'mp3', options: {} } as const;

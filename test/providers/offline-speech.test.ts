@@ -1,3 +1,5 @@
+/** Offline speech with its real engines. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
@@ -26,7 +28,7 @@ describe('offline_speech with its engines', function () {
   after(() => speech?.close());
 
   for (const sentence of SENTENCES) {
-    it(`hears "${sentence}" as it was spoken`, async () => {
+    it(`transcribes "${sentence}" as it was spoken`, async () => {
       const { text, language, durationSeconds, segments } = await speech.hear(await speech.speak(sentence));
       expect(countWordErrors(sentence, text).errors, text).to.equal(0);
       expect(language).to.equal('english');
@@ -35,7 +37,7 @@ describe('offline_speech with its engines', function () {
     });
   }
 
-  it('gives each part its times', async () => {
+  it('returns the times of each part', async () => {
     const silence = Buffer.alloc(2 * SECOND);
     const spoken = [];
     for (const sentence of SENTENCES) spoken.push(await speech.speak(sentence));
@@ -53,7 +55,7 @@ describe('offline_speech with its engines', function () {
     }
   });
 
-  it('speaks at the pace that is asked for, with each voice, and the same each time', async () => {
+  it('speaks at the requested pace, with each voice, and the same each time', async () => {
     const [sentence = ''] = SENTENCES;
     const normal = await speech.speak(sentence);
     for (const speed of [0.25, 0.5, 2, 4]) {
@@ -65,7 +67,7 @@ describe('offline_speech with its engines', function () {
     expect(new Set(voices.map((samples) => samples.toString('base64'))).size).to.equal(4);
   });
 
-  it('hands over the first sentence before the others are spoken', async () => {
+  it('sends the first sentence before the others are spoken', async () => {
     const { body, format } = await speech.speaks.speak({
       model: 'tts_v3',
       input: SENTENCES.join(' '),
@@ -81,12 +83,12 @@ describe('offline_speech with its engines', function () {
     expect(lengths.length).to.equal(3);
   });
 
-  it('hears nothing in five minutes of silence, and says how long it was', async () => {
+  it('transcribes five minutes of silence as nothing, with their length', async () => {
     const result = await speech.hear(Buffer.alloc(300 * SECOND));
     expect(result).to.deep.include({ text: '', segments: [], durationSeconds: 300 });
   });
 
-  it('refuses a sound that is longer than it takes, said or found', async () => {
+  it('refuses audio above its maximum, stated or measured', async () => {
     const sound = await speech.keep(Buffer.alloc(601 * SECOND));
     const call = { model: 'stt-large-v3', signal: new AbortController().signal };
     for (const seconds of [undefined, 601]) {
@@ -95,7 +97,7 @@ describe('offline_speech with its engines', function () {
     }
   });
 
-  it('refuses other languages and times of words, and names what it leaves out', async () => {
+  it('refuses other languages and word times, and lists what it ignores', async () => {
     const samples = await speech.speak('Yes.');
     expect(await rejection(speech.hear(samples, { language: 'vi' }))).to.include({
       code: 'unsupported_value',
@@ -106,7 +108,7 @@ describe('offline_speech with its engines', function () {
     expect(ignored).to.deep.equal(['prompt', 'temperature']);
   });
 
-  it('translates English into English, and refuses what it can make no sense of', async () => {
+  it('translates English into English, and refuses unintelligible audio', async () => {
     const spoken = await speech.speak(SENTENCES.join(' '));
     const backwards = Buffer.alloc(spoken.length);
     for (let at = 0; at < spoken.length; at += 2)
@@ -118,7 +120,7 @@ describe('offline_speech with its engines', function () {
     expect(error).to.include({ code: 'unsupported_value', param: 'file' });
   });
 
-  it('says clearly what is no sound', async () => {
+  it('explains a file without audio', async () => {
     const sound = await speech.keep(Buffer.alloc(0));
     const call = { model: 'stt-large-v3', signal: new AbortController().signal };
     const error = await rejection(
@@ -127,7 +129,7 @@ describe('offline_speech with its engines', function () {
     expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'audio_unavailable', retryable: false });
   });
 
-  it('lets a caller leave at once, and hears the next one', async () => {
+  it('lets a caller leave at once, and serves the next', async () => {
     const [sentence = ''] = SENTENCES;
     const samples = await speech.speak(sentence);
     const long = Buffer.concat(Array.from({ length: 20 }, () => samples));
@@ -140,7 +142,7 @@ describe('offline_speech with its engines', function () {
     expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
   });
 
-  it('refuses the seventeenth at the same time, and no other', async () => {
+  it('refuses only the seventeenth simultaneous call', async () => {
     const samples = await speech.speak('Yes, please.');
     const outcomes = await Promise.allSettled(Array.from({ length: 17 }, () => speech.hear(samples)));
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []));
@@ -148,7 +150,7 @@ describe('offline_speech with its engines', function () {
     await speech.hear(samples);
   });
 
-  it('gives the place of a speaker back who was never listened to', async () => {
+  it('frees the place of audio that is never read', async () => {
     const call = { model: 'tts_v3', input: 'One. Two.', voice: 'slt', format: 'pcm', speed: 1 } as const;
     for (let count = 0; count < 40; count += 1) {
       const leaving = new AbortController();
@@ -161,7 +163,7 @@ describe('offline_speech with its engines', function () {
     for (const samples of said) expect(samples.length).to.be.greaterThan(1_000);
   });
 
-  it('fails cleanly where the engine breaks down, and hears again with a new one', async () => {
+  it('fails cleanly when the engine crashes, and starts a new one', async () => {
     const [sentence = ''] = SENTENCES;
     const samples = await speech.speak(sentence);
     // No samples, which is no order at all: the thread ends with an error that nobody catches.
@@ -170,7 +172,7 @@ describe('offline_speech with its engines', function () {
     expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
   });
 
-  it('needs no more memory after many calls', async () => {
+  it('uses no more memory after many calls', async () => {
     const samples = await speech.speak('Yes, please.');
     const call = async () => {
       await speech.speak('Yes.');

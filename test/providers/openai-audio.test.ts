@@ -1,3 +1,5 @@
+/** The OpenAI audio provider over sockets. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { AudioOperation, GatewayError, Plugin, SpeakCall, SpeechFormat, TranscribeCall } from 'mediagate';
@@ -84,8 +86,8 @@ describe('openai_audio over sockets', () => {
     return error;
   }
 
-  describe('hearing', () => {
-    it('asks for times, sends the file as it is, and reads all that is said', async () => {
+  describe('transcribing', () => {
+    it('requests times, sends the file unchanged, and reads the whole answer', async () => {
       const audio = await stage.sound('opus', 2);
       const transcript = await hear([one()], { audio, language: 'de', prompt: 'Häfen: "é"\r\n', temperature: 0.2 });
       const [request] = first.requests;
@@ -116,7 +118,7 @@ describe('openai_audio over sockets', () => {
       });
     });
 
-    it('asks for times of words where they are wanted, and of segments besides', async () => {
+    it('requests word times on request, beside segments', async () => {
       const transcript = await hear([one()], { granularity: 'word' });
       expect(first.requests[0]?.members['timestamp_granularities[]']).to.deep.equal(['word', 'segment']);
       expect(transcript?.words?.map(({ word }) => word)).to.deep.equal(HEARD.replaceAll('.', '').split(' '));
@@ -133,7 +135,7 @@ describe('openai_audio over sockets', () => {
       expect(transcript?.segments).to.have.length(2);
     });
 
-    it('does with less where an upstream gives no times, and remembers it', async () => {
+    it('requests no times of an upstream without them, and remembers it', async () => {
       const { transcribe } = await provider([{ url: untimed.baseUrl }], 'transcribe');
       const call = { model: 'stt-large-v3', audio: await stage.sound('wav', 2), signal: new AbortController().signal };
       const transcript = await transcribe?.(call);
@@ -147,20 +149,20 @@ describe('openai_audio over sockets', () => {
       expect(stage.lines).to.deep.equal([]);
     });
 
-    it('goes on to an upstream that gives times of words', async () => {
+    it('moves on to an upstream with word times', async () => {
       const transcript = await hear([{ url: untimed.baseUrl }, other()], { granularity: 'word' });
       expect(transcript?.words).to.have.length(8);
       expect([untimed.requests.length, second.requests.length]).to.deep.equal([1, 1]);
     });
 
-    it('never asks for times where the operator says that there are none', async () => {
+    it('never requests times if the operator disables them', async () => {
       await hear([{ url: untimed.baseUrl, transcripts: 'json', model: 'named-here' }]);
       expect(untimed.requests.map(({ members }) => members)).to.deep.equal([
         { model: 'named-here', response_format: 'json' },
       ]);
     });
 
-    it("tells what is wrong with a sound as the caller's fault, without our names", async () => {
+    it("reports invalid audio as the caller's fault, without internal names", async () => {
       const message = `${MODEL} cannot decode this; see https://vendor.example/x with ${KEY}`;
       first.behave([{ does: 'error', status: 400, param: 'file', message }]);
       const error = await failureOf(hear([one(), other()]));
@@ -172,7 +174,7 @@ describe('openai_audio over sockets', () => {
 
   describe('speaking', () => {
     for (const format of ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] satisfies SpeechFormat[]) {
-      it(`hands ${format} on as it comes`, async () => {
+      it(`forwards ${format} unchanged`, async () => {
         const stream = await say([one()], { format });
         const bytes = await readAll(stream);
         expect(stream.format).to.equal(format);
@@ -182,7 +184,7 @@ describe('openai_audio over sockets', () => {
       });
     }
 
-    it('sends what the caller set, and nothing else', async () => {
+    it("sends the caller's settings, and nothing else", async () => {
       await readAll(
         await say([one()], { instructions: 'Calmly. "é"', speed: 1.5, voice: 'voice_ab12', format: 'opus' }),
       );
@@ -200,13 +202,13 @@ describe('openai_audio over sockets', () => {
       ]);
     });
 
-    it('says what came where something else came, and asks for what there is where that is known', async () => {
+    it('names the format that arrived, and requests an available one afterwards', async () => {
       expect((await say([other()], { format: 'pcm' })).format).to.equal('wav');
       expect((await say([other({ formats: ['wav'] })], { format: 'mp3' })).format).to.equal('wav');
       expect(second.requests.map(({ members }) => members.response_format)).to.deep.equal(['pcm', 'wav']);
     });
 
-    it('ends with an error where the upstream breaks off, never with half a sound', async () => {
+    it('ends with an error when the upstream breaks off, never with partial audio', async () => {
       first.behave([{ does: 'half', after: 'reset' }]);
       expect(await failureOf(readAll(await say([one(), other()])))).to.include({ code: 'upstream_error' });
       expect(second.requests).to.have.length(0);
@@ -218,7 +220,7 @@ describe('openai_audio over sockets', () => {
     };
     for (const [name, answer] of Object.entries(useless)) {
       for (const format of ['mp3', 'pcm'] as const) {
-        it(`pays once: ${name} (${format}) is not asked again`, async () => {
+        it(`pays once: it does not repeat ${name} (${format})`, async () => {
           first.behave([answer]);
           expect(await failureOf(say([one(), other()], { format }))).to.include({ code: 'upstream_changed' });
           expect([first.requests.length, second.requests.length]).to.deep.equal([1, 0]);
@@ -226,7 +228,7 @@ describe('openai_audio over sockets', () => {
       }
     }
 
-    it('closes the connection of a listener who leaves', async () => {
+    it('closes the connection when the listener leaves', async () => {
       for (const answer of [{ does: 'stall' }, { does: 'half', after: 'silence' }] satisfies OpenaiAudioAnswer[]) {
         first.reset();
         first.behave([answer]);
@@ -241,20 +243,20 @@ describe('openai_audio over sockets', () => {
       }
     });
 
-    it('hands on what is there before the rest is, and closes the connection where nobody reads on', async () => {
+    it('streams audio as it arrives, and closes the connection without a reader', async () => {
       first.behave([{ does: 'half', after: 'silence' }]);
       for await (const _ of (await say([one()])).body) break;
       await first.requests[0]?.abandoned;
     });
 
-    it('lets a sound take longer than the first byte may, as long as it flows', async () => {
+    it('lets audio take longer than the first byte may, while it flows', async () => {
       first.behave([{ does: 'work', pieceBytes: 4_000, pauseMs: 300 }]);
       const bytes = await readAll(await say([one()], {}, { budgetMs: 1_000, idleMs: 5_000 }));
       expect(bytes.equals(await makeSound('mp3', spokenSeconds(speech().input)))).to.equal(true);
       expect(bytes.length).to.be.greaterThan(16_000);
     });
 
-    it('ends in its own time where the upstream does not', async () => {
+    it('ends at its own deadline if the upstream does not', async () => {
       for (const answer of [{ does: 'stall' }, { does: 'half', after: 'silence' }] satisfies OpenaiAudioAnswer[]) {
         first.reset();
         first.behave([answer]);
@@ -265,8 +267,8 @@ describe('openai_audio over sockets', () => {
     });
   });
 
-  describe('what may be asked again', () => {
-    it('asks again after 5xx and after a limit, then the next upstream', async () => {
+  describe('retries', () => {
+    it('repeat after 5xx and after a limit, then use the next upstream', async () => {
       first.behave([
         { does: 'error', status: 500 },
         { does: 'error', status: 429, headers: { 'retry-after': '1' } },
@@ -279,14 +281,14 @@ describe('openai_audio over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([1, 1]);
     });
 
-    it('gives up after three tries, and says how long to wait', async () => {
+    it('end after three attempts, with the wait', async () => {
       first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '1' } }));
       const error = await failureOf(hear([one()]));
       expect(error).to.include({ code: 'upstream_rate_limited', retryable: true, retryAfterSeconds: 1 });
       expect(first.requests).to.have.length(3);
     });
 
-    it('leaves a long wait to the caller', async () => {
+    it('leave a long wait to the caller', async () => {
       first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '20' } }));
       const error = await failureOf(say([one()]));
       expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 20 });
@@ -301,7 +303,7 @@ describe('openai_audio over sockets', () => {
       'a proxy that gave up waiting': [{ does: 'error', status: 524, text: 'timeout' }, 'upstream_timeout'],
     };
     for (const [name, [answer, code]] of Object.entries(paid)) {
-      it(`hears once: ${name} is not asked again`, async () => {
+      it(`do not repeat ${name}`, async () => {
         first.behave([answer]);
         expect(await failureOf(hear([one(), other()]))).to.include({ code });
         expect(first.requests.length + second.requests.length).to.equal(1);
@@ -314,7 +316,7 @@ describe('openai_audio over sockets', () => {
       [403, 'unsupported_country_region_territory'],
       [429, 'insufficient_quota'],
     ] as const) {
-      it(`raises an alert where the upstream does not serve us (${status}), and asks the next`, async () => {
+      it(`alert the operator if the upstream refuses the gateway (${status}), and use the next one`, async () => {
         const type = status === 403 ? 'request_forbidden' : undefined;
         first.behave(() => ({ does: 'error', status, code, type, message: `Incorrect key ${KEY}` }));
         await hear([one(), other()]);
@@ -328,7 +330,7 @@ describe('openai_audio over sockets', () => {
       });
     }
 
-    it('lets one rest that keeps failing', async () => {
+    it('cool an upstream down that keeps failing', async () => {
       first.behave(() => ({ does: 'error', status: 500 }));
       const { speak } = await provider([one(), other()], 'speak');
       for (let count = 1; count <= 12; count++) {

@@ -1,3 +1,5 @@
+/** The OpenAI text provider over sockets. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
@@ -95,7 +97,7 @@ describe('openai_text over sockets', () => {
   const refusal = (status: number, more: object = {}): TextUpstreamAnswer => ({ does: 'error', status, ...more });
 
   describe('a request', () => {
-    it('is sent byte by byte as it came, but for the name of the model', async () => {
+    it("is sent byte by byte but for the model's name", async () => {
       const text = '{ "messages" : [],"x":12345678901234567890 , "model":"m-5.5" ,"y":"\\u00e9"}';
       const reply = await (await provider([one()])).send(call({ text }));
       expect(first.requests[0]?.bytes.toString()).to.equal(text.replace('m-5.5', MODEL));
@@ -110,7 +112,7 @@ describe('openai_text over sockets', () => {
       expect(reply).to.include({ status: 200, upstreamModel: MODEL });
     });
 
-    it('comes back byte by byte, however it is cut into pieces', async () => {
+    it('is answered byte by byte, in pieces of any size', async () => {
       const providers = await provider([one()]);
       for (const route of ['chat_completions', 'responses'] as const) {
         for (const chunks of ['event', 'whole', 1, 13] as const) {
@@ -124,7 +126,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('passes on what concerns the client, and nothing that is between the upstream and us', async () => {
+    it('forwards header fields for the client, and none between the upstream and the gateway', async () => {
       const { headers } = await (await provider([one()])).send(call());
       expect(headers).to.deep.equal({
         'content-type': 'application/json',
@@ -133,7 +135,7 @@ describe('openai_text over sockets', () => {
       });
     });
 
-    it('goes to those who speak its format, and is offered in no other', async () => {
+    it('goes only to upstreams of its format', async () => {
       const mixed = await provider([one({ routes: ['responses'] }), other({ routes: ['chat_completions'] })]);
       expect(mixed.models[0]?.routes).to.deep.equal(['chat_completions', 'responses']);
       await read(await mixed.send(call()));
@@ -146,13 +148,13 @@ describe('openai_text over sockets', () => {
       expect(only.models[0]?.routes).to.deep.equal(['responses']);
     });
 
-    it('is shared out by weight', async () => {
+    it('is distributed by weight', async () => {
       const weighted = await provider([one({ weight: 3 }), other({ weight: 1 })]);
       for (let count = 0; count < 8; count++) await read(await weighted.send(call()));
       expect([first.requests.length, second.requests.length]).to.deep.equal([6, 2]);
     });
 
-    it('begins when the model is slow to begin, and not before an answer is sure', async () => {
+    it('is answered after two seconds if the model has not begun', async () => {
       const patient = await provider([one()]);
       first.behave([{ does: 'answer', stall: { events: 0 } }]);
       const begun = performance.now();
@@ -192,7 +194,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('is named by what it is where nobody else can help', async () => {
+    it('has its own name if no other upstream helps', async () => {
       const meant: readonly [TextUpstreamAnswer, code: string, tries: number][] = [
         [refusal(500, { message: `${MODEL} broke (req_0a1b2c3d4e5f)` }), 'upstream_error', 3],
         [refusal(401, { message: `Incorrect API key provided: ${KEY}` }), 'upstream_auth_error', 1],
@@ -214,7 +216,7 @@ describe('openai_text over sockets', () => {
       );
     });
 
-    it('says how long to wait where the upstream does', async () => {
+    it("states the upstream's wait", async () => {
       const waits: readonly [object, number][] = [
         [{ 'retry-after': '30' }, 30],
         [{ 'retry-after-ms': '20500', 'retry-after': '7' }, 21],
@@ -226,7 +228,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('waits a moment where the upstream asks for a moment', async () => {
+    it('waits a moment if the upstream asks for one', async () => {
       first.behave([refusal(429, { headers: { 'retry-after-ms': '60' } })]);
       const begun = performance.now();
       await read(await (await provider([one()])).send(call()));
@@ -234,7 +236,7 @@ describe('openai_text over sockets', () => {
       expect(first.requests).to.have.length(2);
     });
 
-    it("of the caller's making is told as it is, once, without names", async () => {
+    it('of the caller is returned unchanged, once, without names', async () => {
       const faults: readonly [status: number, error: object, code: string, param: string | undefined][] = [
         [400, { code: 'context_length_exceeded', param: 'messages' }, 'context_length_exceeded', 'messages'],
         [400, { message: "This model's maximum context length is 9 tokens." }, 'context_length_exceeded', undefined],
@@ -263,7 +265,7 @@ describe('openai_text over sockets', () => {
       expect(JSON.stringify(lines), 'words of a request are not for the log').not.to.include('says');
     });
 
-    it('to read what another upstream wrote for the client to keep sends the request there', async () => {
+    it('to read data of another upstream sends the request there', async () => {
       const message = 'The encrypted content gAAA...yg== could not be verified.';
       const unread = refusal(400, { code: 'invalid_encrypted_content', message });
       first.behave([unread]);
@@ -278,7 +280,7 @@ describe('openai_text over sockets', () => {
       expect(new Set(lines.map(({ level }) => level)), 'nobody can mend it').to.deep.equal(new Set(['info']));
     });
 
-    it('that callers bring about among themselves lets no upstream rest', async () => {
+    it('that callers cause themselves puts no upstream into cool-down', async () => {
       const busy = await provider([one()]);
       first.behave(() => refusal(409, { code: 'conversation_locked' }));
       for (let count = 0; count < 4; count++) {
@@ -311,7 +313,7 @@ describe('openai_text over sockets', () => {
       expect(await failureOf(shut.send(call())), 'of our credentials').to.include({ code: 'upstream_unavailable' });
     });
 
-    it('of a limit with Retry-After: 30 is told to its caller, and another caller a second later is tried', async () => {
+    it('of a limit with Retry-After: 30 is returned to its caller, and another caller a second later is tried', async () => {
       const limited = await provider([one()]);
       first.behave([refusal(429, { headers: { 'retry-after': '30' } })]);
       expect(await failureOf(limited.send(call()))).to.include({
@@ -323,7 +325,7 @@ describe('openai_text over sockets', () => {
       expect(first.requests).to.have.length(2);
     });
 
-    it("of a limit lets others through at the pace of the upstream's headers", async () => {
+    it("of a limit admits others at the pace of the upstream's headers", async () => {
       const paced = await provider([one()]);
       const headers = {
         'retry-after': '30',
@@ -346,7 +348,7 @@ describe('openai_text over sockets', () => {
       expect(first.requests).to.have.length(5);
     });
 
-    it('in the middle of an answer ends it, and nobody is asked again', async () => {
+    it('in the middle of an answer ends it without another attempt', async () => {
       for (const stream of [true, false]) {
         first.behave([{ does: 'answer', cut: stream ? { events: 3 } : { bytes: 250 } }]);
         const reply = await (await provider([one(), other({ weight: 0 })])).send(call({ stream }));
@@ -355,7 +357,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('before the model has said anything sends the request elsewhere', async () => {
+    it('before the first output sends the request to another upstream', async () => {
       for (const stream of [true, false]) {
         first.behave([{ does: 'answer', cut: { bytes: 40 } }]);
         const reply = await (await provider([one(), other({ weight: 0 })])).send(call({ stream }));
@@ -363,7 +365,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('to say anything ends an answer after the silence that is allowed, and not before', async () => {
+    it('to send anything ends an answer after the allowed silence, and not before', async () => {
       const hasty = await provider([one()], { idleMs: 1_500 });
       first.behave([{ does: 'answer', stall: { events: 2 } }]);
       const silent = await hasty.send(call({ stream: true }));
@@ -373,20 +375,20 @@ describe('openai_text over sockets', () => {
       expect(await read(slow)).to.deep.equal(first.requests.at(-1)?.content?.bytes);
     });
 
-    it('to begin in time is told, and asked of nobody else when time is up', async () => {
+    it('to begin in time is reported, without another attempt after the deadline', async () => {
       first.behave(() => ({ does: 'answer', stall: 'before_headers' }));
       const hasty = await provider([one()], { budgetMs: 1_000 });
       expect(await failureOf(hasty.send(call()))).to.include({ code: 'upstream_timeout' });
       expect(first.requests).to.have.length(1);
     });
 
-    it('to begin sends the request elsewhere while half of the time is left', async () => {
+    it('to begin sends the request to another upstream while half of the time is left', async () => {
       first.behave(() => ({ does: 'answer', stall: 'before_headers' }));
       const reply = await (await provider([one(), other({ weight: 0 })], { budgetMs: 1_000 })).send(call());
       expect(await read(reply)).to.deep.equal(second.requests[0]?.content?.bytes);
     });
 
-    it('to connect sends the request elsewhere, and is told where there is nobody else', async () => {
+    it('to connect sends the request to another upstream, and is reported without one', async () => {
       const closed = createServer().listen(0, '127.0.0.1');
       await once(closed, 'listening');
       const address = closed.address();
@@ -401,7 +403,7 @@ describe('openai_text over sockets', () => {
       expect(reply?.upstreamModel).to.equal('m-5.5');
     });
 
-    it('again and again makes no storm', async () => {
+    it('that repeats causes no storm of retries', async () => {
       first.behave(() => refusal(429));
       const stormy = await provider([one()]);
       const begun = performance.now();
@@ -413,8 +415,8 @@ describe('openai_text over sockets', () => {
     });
   });
 
-  describe('a caller who leaves', () => {
-    it('ends the request at the upstream, wherever it is', async () => {
+  describe('a caller that leaves', () => {
+    it('ends the request at the upstream at any stage', async () => {
       const places: TextUpstreamAnswer[] = [
         { does: 'answer', stall: 'before_headers' },
         { does: 'answer', stall: { events: 0 } },
@@ -437,7 +439,7 @@ describe('openai_text over sockets', () => {
       expect(first.requests).to.have.length(places.length);
     });
 
-    it('ends it by leaving the loop as well', async () => {
+    it('ends it by leaving the loop too', async () => {
       first.behave([{ does: 'answer', stall: { events: 2 } }]);
       const reply = await (await provider([one()])).send(call({ stream: true }));
       for await (const _piece of reply.body) break;
@@ -445,11 +447,11 @@ describe('openai_text over sockets', () => {
     });
   });
 
-  describe('what is done besides answering', () => {
+  describe('routes besides answers', () => {
     const text = '{ "x":12345678901234567890 , "input":"Ahoy!","model":"m-5.5" }';
     const asked = (task: ResponsesTask) => call({ route: 'responses', task, text });
 
-    it('has an address of its own, and is sent as it came', async () => {
+    it('have an address of their own, and are sent unchanged', async () => {
       const able = await provider([one()]);
       for (const task of able.tasks ?? []) {
         const reply = await able.send(asked(task));
@@ -460,7 +462,7 @@ describe('openai_text over sockets', () => {
       expect(able.tasks).to.deep.equal(['compact', 'input_tokens']);
     });
 
-    it('is asked of an upstream that does it, and said not to be done where none does', async () => {
+    it('go to an upstream that supports them, and are reported as unsupported otherwise', async () => {
       for (const status of [404, 405, 501]) {
         first.reset();
         first.behave(() => refusal(status, { message: 'Not Found' }));
@@ -476,7 +478,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('names what of the request is not there', async () => {
+    it('report which part of the request does not exist', async () => {
       first.behave([
         refusal(404, { message: "Item with id 'rs_1' not found." }),
         refusal(404, { code: 'model_not_found' }),
@@ -498,7 +500,7 @@ describe('openai_text over sockets', () => {
       ...more,
     });
 
-    it('is asked for where it was made', async () => {
+    it('is requested at its own upstream', async () => {
       const two = await provider([one(), other()]);
       const text = '{"model":"m-5.5","input":"one"}';
       const made = [];
@@ -524,7 +526,7 @@ describe('openai_text over sockets', () => {
       ]);
     });
 
-    it('is resumed as a stream, also behind its last event', async () => {
+    it('is resumed as a stream, also after its last event', async () => {
       const resuming = await provider([one()]);
       const made = await resuming.send(call({ route: 'responses', text: '{"model":"m-5.5","input":"one"}' }));
       const { id: responseId } = JSON.parse((await read(made)).toString());
@@ -537,7 +539,7 @@ describe('openai_text over sockets', () => {
       expect(resuming.upstreams?.()[0]).to.include({ failures: 0 });
     });
 
-    it('keeps no answer from anybody where it cannot be looked at, nor does the count of tokens', async () => {
+    it('blocks no answer if it cannot be read, nor does the count of tokens', async () => {
       let status = 500;
       const unable = await startOrigin(({ method, url }, response) => {
         const makes = method === 'POST' && !url?.endsWith('/input_tokens');
@@ -564,7 +566,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('is not looked for elsewhere', async () => {
+    it('is not searched elsewhere', async () => {
       const two = await provider([one(), other()]);
       const elsewhere = stored({ responseId: 'resp_1', upstream: 'gone' });
       expect(await failureOf(two.stored?.(elsewhere) ?? Promise.resolve())).to.include({ code: 'response_not_found' });
@@ -575,7 +577,7 @@ describe('openai_text over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([0, 0]);
     });
 
-    it('is kept apart by name where two upstreams have one address', async () => {
+    it('is distinguished by name if two upstreams share an address', async () => {
       const twice = { models: 'm-5.5', upstreams: [one(), one({ apiKey: 'another' })] };
       const gateway = await createGateway({ plugins: [{ use: openaiText, options: twice }] });
       gateways.push(gateway);

@@ -1,3 +1,5 @@
+/** The sketch image provider with a mask. */
+
 import { expect } from 'chai';
 import { createGateway, type ImageCall } from 'mediagate';
 import sketchImage from 'mediagate/plugins/sketch_image';
@@ -12,7 +14,7 @@ describe('sketch_image with a mask', () => {
     ...more,
   });
 
-  it('draws where the mask is transparent, and leaves the rest as it was', async () => {
+  it('draws where the mask is transparent, and leaves the rest unchanged', async () => {
     await using gateway = await createGateway({ plugins: [{ use: sketchImage }] });
     const provider = gateway.imageProvider('gen-img-2');
     if (!provider) throw new Error('there is no provider');

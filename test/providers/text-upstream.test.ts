@@ -1,3 +1,5 @@
+/** The local text upstream itself, by the vendor's SDK. */
+
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { expect } from 'chai';
@@ -12,7 +14,7 @@ const tool = {
   function: { name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
 };
 
-describe('the stand-in of a text vendor', () => {
+describe('the scripted text vendor', () => {
   let upstream: TextUpstream;
   let client: OpenAI;
 
@@ -23,7 +25,7 @@ describe('the stand-in of a text vendor', () => {
   beforeEach(() => upstream.reset());
   after(() => upstream.close());
 
-  it('speaks chat completions to the SDK, at once and in pieces', async () => {
+  it('answers chat completions to the SDK, whole and streamed', async () => {
     const whole = await client.chat.completions.create({ model, messages });
     expect(whole.choices[0]?.message.content).to.equal('You said: one two three');
     for (const chunks of ['event', 'whole', 1, 7] as const) {
@@ -36,7 +38,7 @@ describe('the stand-in of a text vendor', () => {
     }
   });
 
-  it('speaks responses to the SDK, at once and in pieces', async () => {
+  it('answers responses to the SDK, whole and streamed', async () => {
     const whole = await client.responses.create({ model, input: 'one two three' });
     expect(whole.output_text).to.equal('You said: one two three');
     for (const chunks of ['event', 'whole', 1, 7] as const) {
@@ -49,7 +51,7 @@ describe('the stand-in of a text vendor', () => {
     }
   });
 
-  it('calls a tool, and takes its answer', async () => {
+  it('calls a tool, and reads its result', async () => {
     const stream = client.chat.completions.stream({ model, messages, tools: [tool] });
     const [choice] = (await stream.finalChatCompletion()).choices;
     const [call] = choice?.message.tool_calls ?? [];
@@ -71,7 +73,7 @@ describe('the stand-in of a text vendor', () => {
     expect(item?.type === 'function_call' && item.name).to.equal('weather');
   });
 
-  it('keeps responses, unless it is told not to', async () => {
+  it('stores responses unless scripted otherwise', async () => {
     const made = await client.responses.create({ model, input: 'one' });
     expect((await client.responses.retrieve(made.id)).output_text).to.equal('You said: one');
     const items = await client.responses.inputItems.list(made.id);
@@ -87,7 +89,7 @@ describe('the stand-in of a text vendor', () => {
     expect(upstream.stored).to.equal(2);
   });
 
-  it("refuses in the vendor's words", async () => {
+  it("refuses with the vendor's errors", async () => {
     const thief = new OpenAI({ apiKey: 'sk-wrong', baseURL: upstream.baseUrl, maxRetries: 0 });
     const refused = await thief.models.list().catch((error) => error);
     expect(refused).to.be.instanceOf(OpenAI.AuthenticationError);
@@ -110,7 +112,7 @@ describe('the stand-in of a text vendor', () => {
     }
   });
 
-  it('cuts and stalls where it is told to, and knows when a client leaves', async () => {
+  it('cuts and stalls as scripted, and notices when a client leaves', async () => {
     const read = async (behaviour: object) => {
       upstream.behave([{ does: 'answer', ...behaviour }]);
       const sent = request(`${upstream.baseUrl}/chat/completions`, {

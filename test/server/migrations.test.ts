@@ -1,3 +1,5 @@
+/** Migrations on full disks and busy databases. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { withSchema } from '../../core/database/database.js';
@@ -56,8 +58,8 @@ for (const engine of engines) {
   });
 }
 
-describe('migrations on a disk without room', () => {
-  it('change nothing, say so, and are done once there is room', async () => {
+describe('migrations on a full disk', () => {
+  it('change nothing, report it, and finish after space is freed', async () => {
     const [sqlite] = engines;
     const place = await (sqlite as (typeof engines)[0]).place({} as Mocha.Context);
     await withSchema(place, async (queries) => {
@@ -74,7 +76,7 @@ describe('migrations on a disk without room', () => {
   });
 });
 
-describe('migrations of a PostgreSQL that others use', () => {
+describe('migrations of a shared PostgreSQL', () => {
   let place: Place;
   let databaseUrl: string;
   const clients: pg.Client[] = [];
@@ -105,7 +107,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     return rows.length > 0;
   }
 
-  it('give way to a transaction that goes on to write, and are done after it', async () => {
+  it('wait for a transaction that still writes', async () => {
     const [node, watcher] = [await connect(), await connect()];
     const logger = new ListLogger();
     await withSchema(place, async (queries) => {
@@ -129,7 +131,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(logger.lines[0]?.message).to.equal('the schema is not up to date yet: other sessions use its tables');
   });
 
-  it('leave tables alone that have the same names in a schema of others', async () => {
+  it('leave tables with the same names in other schemas alone', async () => {
     const other = await connect();
     await other.query('create schema other');
     await other.query('create table other.jobs ()');
@@ -139,7 +141,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     await other.query('rollback');
   });
 
-  it('name each table of earlier ones that they change', async () => {
+  it('name each earlier table that they change', async () => {
     const watcher = await connect();
     const changed: Record<string, unknown> = {};
     await withSchema(place, async (queries) => {
@@ -161,7 +163,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(changed).to.deep.equal(Object.fromEntries(NAMES.map((name) => [name, migrations[name]?.changes ?? []])));
   });
 
-  it('say whose work they are where the user may not change tables, and change nothing', async () => {
+  it('name the needed owner if the user may not change tables, and change nothing', async () => {
     const owner = await connect();
     await withSchema(place, (queries) => migrateTo(queries, EARLIER));
     const role = `user_${Date.now()}`;

@@ -1,3 +1,5 @@
+/** Changes of the plugins file by commands. */
+
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -26,7 +28,7 @@ describe('a change of the plugins file', () => {
     expect(appendToList('{\n    "a": []\n}', ['a'], 'x')).to.equal('{\n    "a": [\n        "x"\n    ]\n}');
   });
 
-  it('writes what is too long for a line in several', () => {
+  it('writes long values in several lines', () => {
     const long = { id: 'x'.repeat(50), options: { models: [model], upstreams: [{ url: 'y'.repeat(12) }] } };
     const lines = appendToList('{\n  "plugins": [\n    1\n  ]\n}', ['plugins'], long).split('\n');
     expect(lines.slice(2, 6)).to.deep.equal([
@@ -42,7 +44,7 @@ describe('a change of the plugins file', () => {
     expect(appendToList('{"a":[1],"a":[2]}', ['a'], 3)).to.equal('{"a":[1],"a":[2, 3]}');
   });
 
-  it('keeps the built-in file as it is, apart from the insertion', async () => {
+  it('keeps the built-in file unchanged, apart from the insertion', async () => {
     const builtIn = await readFile(path.join(packageRoot, 'plugins.config.json'), 'utf8');
     const entry = { id: 'listed', use: 'mediagate/plugins/openai_text', options: { models: [{ id: 'x'.repeat(99) }] } };
     const text = appendToList(builtIn, ['plugins'], entry);

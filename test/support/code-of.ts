@@ -1,3 +1,5 @@
+/** The error code that a call ends with. */
+
 import { isGatewayError } from '../../core/runtime/errors.js';
 
 /** The code of the GatewayError that a call ends with; `ok` where it does not fail. */

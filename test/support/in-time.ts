@@ -1,3 +1,5 @@
+/** Fails a promise that takes far too long. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Far more than a wake-up takes on a busy machine, and less than a test may take. */

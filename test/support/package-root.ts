@@ -1,3 +1,5 @@
+/** The folder of package.json. */
+
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,3 +1,5 @@
+/** The error that a promise rejects with. */
+
 import { expect } from 'chai';
 
 /** The error a promise rejects with; fails the test where it resolves. */

@@ -1,3 +1,5 @@
+/** Waits until the UTC day has room for a test. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const DAY_MS = 24 * 3_600_000;

@@ -22,74 +22,71 @@ export interface DraftMessage {
 }
 
 /** Writes the messages of a conversation in its order. Texts and calls of the model that follow each other are one message. */
-export interface DraftWriter {
-  addSystem(text: string): void;
-  /** Ends what the model said and thought before. */
-  addUser(content: unknown): void;
-  /** @param separator Between it and an earlier text of the same message. */
-  addText(text: string, separator: string): void;
-  /** What the model thought before its next text or call; not empty. */
-  addThought(text: string): void;
-  /** @param args As JSON. */
-  addCall(id: unknown, name: string, args: string): void;
-  /** @param pictures Parts that are no text, which a result cannot have: they follow in a message of the user. */
-  addResult(id: unknown, text: string, pictures: readonly JsonRecord[]): void;
-  end(): DraftMessage[];
-}
+export class DraftWriter {
+  readonly #drafts: DraftMessage[] = [];
+  #spoken: (DraftMessage & { content: string | null; tool_calls?: JsonRecord[] }) | undefined;
+  #thought = '';
+  #waiting: JsonRecord[] = [];
 
-export function createDrafts(): DraftWriter {
-  const drafts: DraftMessage[] = [];
-  let spoken: (DraftMessage & { content: string | null; tool_calls?: JsonRecord[] }) | undefined;
-  let thought = '';
-  let waiting: JsonRecord[] = [];
-
-  function showPictures(): void {
-    if (waiting.length > 0) drafts.push({ role: 'user', content: waiting });
-    waiting = [];
+  addSystem(text: string): void {
+    this.#drafts.push({ role: 'system', content: text });
   }
 
-  function speak(): NonNullable<typeof spoken> {
-    showPictures();
+  /** Ends what the model said and thought before. */
+  addUser(content: unknown): void {
+    this.#spoken = undefined;
+    this.#thought = '';
+    this.#showPictures();
+    this.#drafts.push({ role: 'user', content });
+  }
+
+  /** @param separator Between it and an earlier text of the same message. */
+  addText(text: string, separator: string): void {
+    const message = this.#speak();
+    message.content = message.content === null ? text : message.content + separator + text;
+  }
+
+  /** What the model thought before its next text or call; not empty. */
+  addThought(text: string): void {
+    this.#thought = this.#thought === '' ? text : `${this.#thought}\n\n${text}`;
+  }
+
+  /** @param args As JSON. */
+  addCall(id: unknown, name: string, args: string): void {
+    const message = this.#speak();
+    message.tool_calls ??= [];
+    message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
+  }
+
+  /** @param pictures Parts that are no text, which a result cannot have: they follow in a message of the user. */
+  addResult(id: unknown, text: string, pictures: readonly JsonRecord[]): void {
+    this.#spoken = undefined;
+    this.#drafts.push({ role: 'tool', tool_call_id: id, content: text });
+    this.#waiting.push(...pictures);
+  }
+
+  end(): DraftMessage[] {
+    this.#showPictures();
+    return this.#drafts;
+  }
+
+  #showPictures(): void {
+    if (this.#waiting.length > 0) this.#drafts.push({ role: 'user', content: this.#waiting });
+    this.#waiting = [];
+  }
+
+  #speak(): DraftMessage & { content: string | null; tool_calls?: JsonRecord[] } {
+    this.#showPictures();
     // Thoughts begin another message: each request of a tool loop had its own.
-    if (!spoken || (thought !== '' && spoken.tool_calls)) {
-      spoken = { role: 'assistant', content: null };
-      drafts.push(spoken);
+    if (!this.#spoken || (this.#thought !== '' && this.#spoken.tool_calls)) {
+      this.#spoken = { role: 'assistant', content: null };
+      this.#drafts.push(this.#spoken);
     }
-    if (thought !== '') spoken.thought = spoken.thought ? `${spoken.thought}\n\n${thought}` : thought;
-    thought = '';
+    const spoken = this.#spoken;
+    if (this.#thought !== '') spoken.thought = spoken.thought ? `${spoken.thought}\n\n${this.#thought}` : this.#thought;
+    this.#thought = '';
     return spoken;
   }
-
-  return {
-    addSystem: (text) => void drafts.push({ role: 'system', content: text }),
-    addUser(content) {
-      spoken = undefined;
-      thought = '';
-      showPictures();
-      drafts.push({ role: 'user', content });
-    },
-    addText(text, separator) {
-      const message = speak();
-      message.content = message.content === null ? text : message.content + separator + text;
-    },
-    addThought(text) {
-      thought = thought === '' ? text : `${thought}\n\n${text}`;
-    },
-    addCall(id, name, args) {
-      const message = speak();
-      message.tool_calls ??= [];
-      message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
-    },
-    addResult(id, text, pictures) {
-      spoken = undefined;
-      drafts.push({ role: 'tool', tool_call_id: id, content: text });
-      waiting.push(...pictures);
-    },
-    end() {
-      showPictures();
-      return drafts;
-    },
-  };
 }
 
 /**

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../../runtime/index.js';
-import { arrangeChat, createDrafts, type DraftMessage, type ReasoningField } from './message-order.js';
+import { arrangeChat, type DraftMessage, DraftWriter, type ReasoningField } from './message-order.js';
 import { type ChatTools, chatTools, encodedName } from './tools.js';
 import {
   given,
@@ -110,7 +110,7 @@ function refuseStored({ previous_response_id: previous, conversation, prompt, ba
 
 /** The messages in the order of the items. */
 function draftsOf(instructions: unknown, input: unknown, names: ChatTools['names'], ignored: string[]): DraftMessage[] {
-  const drafts = createDrafts();
+  const drafts = new DraftWriter();
   const items: readonly unknown[] = Array.isArray(input) ? input : [];
   const answered = new Set(
     items.map(recordOf).flatMap(({ type, call_id: id }) => (String(type).endsWith('_output') ? [id] : [])),

@@ -18,19 +18,6 @@ export function tooLong(): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model is too long.');
 }
 
-export interface ResponseWriter {
-  /** Reads an answer, or one event of a stream, which has its changes in `delta`. */
-  read(answer: JsonRecord, field: 'message' | 'delta'): void;
-  /** Ends a stream with an error of the upstream. */
-  fail(error: unknown): void;
-  /** The response; only the first call has an effect. */
-  end(): JsonRecord;
-  /** Whether the model said why it stopped. */
-  readonly isFinished: boolean;
-  /** Events since the last call, as text. */
-  takeEvents(): string;
-}
-
 /** An output item that is being written. */
 interface OpenItem {
   index: number;
@@ -53,86 +40,158 @@ export interface WriterOptions extends Pick<ChatFromResponses, 'customTools' | '
   now(): number;
 }
 
-export function createResponseWriter(options: WriterOptions): ResponseWriter {
-  const { request, customTools, names, model, isStream, now } = options;
-  const id = newId('resp_');
-  const output: JsonRecord[] = [];
-  const calls: { item?: OpenItem; key: number; id?: string; name: string; text: string }[] = [];
-  let spoken: OpenItem | undefined;
-  let createdAt = Math.floor(now() / 1000);
-  let usage: JsonRecord | undefined;
-  let tier: unknown;
-  let finish: string | undefined;
-  let ended: JsonRecord | undefined;
-  let isStarted = false;
-  let length = 0;
-  let sequence = 0;
-  let events = '';
+/** A call of a tool that is being written. */
+interface OpenCall {
+  item?: OpenItem;
+  key: number;
+  id?: string;
+  name: string;
+  text: string;
+}
 
-  function emit(type: string, fields: JsonRecord): void {
-    if (!isStream) return;
-    events += encodeTypedEvent(type, { sequence_number: sequence++, ...fields });
+/** Writes one response. */
+export class ResponseWriter {
+  readonly #options: WriterOptions;
+  readonly #id = newId('resp_');
+  readonly #output: JsonRecord[] = [];
+  readonly #calls: OpenCall[] = [];
+  #spoken: OpenItem | undefined;
+  #createdAt: number;
+  #usage: JsonRecord | undefined;
+  #tier: unknown;
+  #finish: string | undefined;
+  #ended: JsonRecord | undefined;
+  #isStarted = false;
+  #length = 0;
+  #sequence = 0;
+  #events = '';
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.#createdAt = this.#seconds();
   }
 
-  function response(status: string, more: JsonRecord = {}): JsonRecord {
+  /** Whether the model said why it stopped. */
+  get isFinished(): boolean {
+    return this.#finish !== undefined;
+  }
+
+  /** Reads an answer, or one event of a stream, which has its changes in `delta`. */
+  read(answer: JsonRecord, field: 'message' | 'delta'): void {
+    if (this.#ended) return;
+    if (!this.#isStarted && typeof answer.created === 'number') this.#createdAt = answer.created;
+    if (field === 'delta') this.#start();
+    const counted = usageIn(answer);
+    if (counted && (!this.#usage || readUsage(counted))) this.#usage = counted;
+    if (isGiven(answer.service_tier)) this.#tier = answer.service_tier;
+    const [first] = Array.isArray(answer.choices) ? answer.choices : [];
+    const choice = recordOf(first);
+    const change = recordOf(choice[field]);
+    this.#speak('reasoning_text', change.reasoning_content ?? change.reasoning);
+    this.#speak('output_text', chatTextIn(change.content), logprobsOf(choice.logprobs));
+    this.#cite(change.annotations);
+    this.#speak('refusal', change.refusal);
+    for (const [position, call] of chatCallsIn(change).entries()) this.#readCall(call, position);
+    if (typeof choice.finish_reason === 'string') this.#finish = choice.finish_reason;
+    if (this.#finish === 'error' || isGiven(choice.error)) this.fail(choice.error ?? { message: FAILED });
+  }
+
+  /** Ends a stream with an error of the upstream. */
+  fail(error: unknown): void {
+    if (this.#ended) return;
+    this.#start();
+    const { message } = recordOf(error);
+    const words = typeof error === 'string' ? error : typeof message === 'string' ? message : FAILED;
+    this.#ended = this.#response('failed', { error: { code: 'server_error', message: words } });
+    this.#emit('response.failed', { response: this.#ended });
+  }
+
+  /** The response; only the first call has an effect. */
+  end(): JsonRecord {
+    if (this.#ended) return this.#ended;
+    this.#start();
+    // An answer without a word is an empty message.
+    if (this.#output.length === 0) this.#openText('output_text');
+    this.#closeText();
+    for (const call of this.#calls) this.#closeCall(call);
+    const finish = this.#finish;
+    const reason = finish === 'length' ? 'max_output_tokens' : finish === 'content_filter' ? finish : undefined;
+    const status = reason === undefined ? 'completed' : 'incomplete';
+    const ended = this.#response(status, {
+      ...(reason === undefined ? { completed_at: this.#seconds() } : { incomplete_details: { reason } }),
+    });
+    this.#emit(`response.${status}`, { response: ended });
+    this.#ended = ended;
+    return ended;
+  }
+
+  /** Events since the last call, as text. */
+  takeEvents(): string {
+    const taken = this.#events;
+    this.#events = '';
+    return taken;
+  }
+
+  #seconds(): number {
+    return Math.floor(this.#options.now() / 1000);
+  }
+
+  #emit(type: string, fields: JsonRecord): void {
+    if (this.#options.isStream)
+      this.#events += encodeTypedEvent(type, { sequence_number: this.#sequence++, ...fields });
+  }
+
+  #response(status: string, more: JsonRecord = {}): JsonRecord {
+    const { request, model } = this.#options;
     const shown = {
       ...echoOf(request),
-      output: status === 'in_progress' ? [] : output,
-      usage: usageOf(usage, tier),
+      output: status === 'in_progress' ? [] : this.#output,
+      usage: usageOf(this.#usage, this.#tier),
       ...more,
     };
-    return { id, object: 'response', created_at: createdAt, status, model, ...shown };
+    return { id: this.#id, object: 'response', created_at: this.#createdAt, status, model, ...shown };
   }
 
-  function start(): void {
-    if (isStarted) return;
-    isStarted = true;
-    emit('response.created', { response: response('in_progress') });
-    emit('response.in_progress', { response: response('in_progress') });
+  #start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#emit('response.created', { response: this.#response('in_progress') });
+    this.#emit('response.in_progress', { response: this.#response('in_progress') });
   }
 
-  function count(text: string): void {
-    length += text.length;
-    if (length > MAX_ANSWER_BYTES) throw tooLong();
+  #count(text: string): void {
+    this.#length += text.length;
+    if (this.#length > MAX_ANSWER_BYTES) throw tooLong();
   }
 
-  function open(item: OpenItem['item'], part?: OpenItem['part']): OpenItem {
-    const index = output.length;
+  #open(item: OpenItem['item'], part?: OpenItem['part']): OpenItem {
+    const index = this.#output.length;
     const opened: OpenItem = { index, item, text: '', logprobs: [], annotations: [], ...(part && { part }) };
     // Its place; the whole item takes it when it is done.
-    output.push(item);
-    emit('response.output_item.added', { output_index: index, item });
-    if (part) emit('response.content_part.added', { ...placeOf(opened), part: partOf(opened) });
+    this.#output.push(item);
+    this.#emit('response.output_item.added', { output_index: index, item });
+    if (part) this.#emit('response.content_part.added', { ...placeOf(opened), part: partOf(opened) });
     return opened;
   }
 
-  const placeOf = ({ index, item, part }: OpenItem) => ({
-    item_id: item.id,
-    output_index: index,
-    ...(part && { content_index: 0 }),
-  });
-
-  function partOf({ part, text, logprobs, annotations }: OpenItem): JsonRecord {
-    if (part === 'refusal') return { type: part, refusal: text };
-    return part === 'output_text'
-      ? { type: part, text, annotations: [...annotations], logprobs }
-      : { type: part, text };
-  }
-
-  function speak(part: NonNullable<OpenItem['part']>, text: unknown, logprobs: readonly unknown[] = []): void {
-    if (typeof text !== 'string' || text === '') return;
-    count(text);
-    if (spoken?.part !== part) {
-      closeText();
-      const isThought = part === 'reasoning_text';
-      const item = isThought
+  /** Ends the item before, and begins one with that part. */
+  #openText(part: NonNullable<OpenItem['part']>): OpenItem {
+    this.#closeText();
+    const item =
+      part === 'reasoning_text'
         ? { id: newId(THOUGHT_ID), type: 'reasoning', status: 'in_progress', summary: [], content: [] }
         : { id: newId('msg_'), type: 'message', status: 'in_progress', role: 'assistant', content: [] };
-      spoken = open(item, part);
-    }
+    this.#spoken = this.#open(item, part);
+    return this.#spoken;
+  }
+
+  #speak(part: NonNullable<OpenItem['part']>, text: unknown, logprobs: readonly unknown[] = []): void {
+    if (typeof text !== 'string' || text === '') return;
+    this.#count(text);
+    const spoken = this.#spoken?.part === part ? this.#spoken : this.#openText(part);
     spoken.text += text;
     spoken.logprobs.push(...logprobs);
-    emit(`response.${part}.delta`, {
+    this.#emit(`response.${part}.delta`, {
       ...placeOf(spoken),
       delta: text,
       ...(part === 'output_text' && { logprobs }),
@@ -140,17 +199,14 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
   }
 
   /** The sources of the current text. */
-  function cite(annotations: unknown): void {
+  #cite(annotations: unknown): void {
     for (const annotation of Array.isArray(annotations) ? annotations : []) {
       const { type, url_citation: cited, ...rest } = recordOf(annotation);
       if (typeof type !== 'string') continue;
-      if (spoken?.part !== 'output_text') {
-        closeText();
-        spoken = open({ ...EMPTY_MESSAGE, id: newId('msg_') }, 'output_text');
-      }
+      const spoken = this.#spoken?.part === 'output_text' ? this.#spoken : this.#openText('output_text');
       const source = { type, ...rest, ...recordOf(cited) };
-      count(JSON.stringify(source));
-      emit('response.output_text.annotation.added', {
+      this.#count(JSON.stringify(source));
+      this.#emit('response.output_text.annotation.added', {
         ...placeOf(spoken),
         annotation_index: spoken.annotations.length,
         annotation: source,
@@ -159,57 +215,69 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
     }
   }
 
-  function closeText(): void {
+  #closeText(): void {
+    const spoken = this.#spoken;
     if (!spoken) return;
     const { item, part, text, index } = spoken;
     const content = partOf(spoken);
     const words = part === 'refusal' ? { refusal: text } : { text };
-    emit(`response.${part}.done`, {
+    this.#emit(`response.${part}.done`, {
       ...placeOf(spoken),
       ...words,
       ...(part === 'output_text' && { logprobs: spoken.logprobs }),
     });
-    emit('response.content_part.done', { ...placeOf(spoken), part: content });
-    finishItem(index, { ...item, status: itemStatus(), content: [content] });
-    spoken = undefined;
+    this.#emit('response.content_part.done', { ...placeOf(spoken), part: content });
+    this.#finishItem(index, { ...item, status: this.#itemStatus(), content: [content] });
+    this.#spoken = undefined;
   }
 
-  function finishItem(index: number, item: JsonRecord): void {
-    output[index] = item;
-    emit('response.output_item.done', { output_index: index, item });
+  #finishItem(index: number, item: JsonRecord): void {
+    this.#output[index] = item;
+    this.#emit('response.output_item.done', { output_index: index, item });
   }
 
-  const itemStatus = () => (finish === 'length' || finish === 'content_filter' ? 'incomplete' : 'completed');
+  #itemStatus(): 'incomplete' | 'completed' {
+    return this.#finish === 'length' || this.#finish === 'content_filter' ? 'incomplete' : 'completed';
+  }
 
-  function readCall(change: JsonRecord, position: number): void {
+  #readCall(change: JsonRecord, position: number): void {
     const { index, id: callId } = change;
     const { name, arguments: args } = recordOf(change.function);
     const key = typeof index === 'number' ? index : position;
-    const last = calls.findLast((one) => one.key === key);
-    // Some servers send each whole call with the same index.
-    // Continuations may repeat id and name, or have empty ones.
-    const isNew = !last || (Boolean(callId) && Boolean(name) && last.id !== undefined && last.id !== callId);
-    const call = isNew ? { key, name: '', text: '' } : last;
-    if (isNew) calls.push(call);
+    const call = this.#callAt(key, callId, name);
     if (typeof callId === 'string' && callId !== '') call.id ??= callId;
     if (typeof name === 'string' && call.name === '') call.name = name;
     if (!call.item && call.name !== '') {
-      closeText();
+      this.#closeText();
       call.id ??= newId('call_');
-      call.item = open(newCall(call.id, call.name));
+      call.item = this.#open(this.#newCall(call.id, call.name));
     }
     const text = typeof args === 'string' ? args : isGiven(args) ? JSON.stringify(args) : '';
-    count(text);
+    this.#count(text);
     call.text += text;
     if (!call.item) return;
     // What came before the name.
     const delta = call.text.slice(call.item.text.length);
     call.item.text = call.text;
-    if (delta !== '' && !customTools.has(call.name))
-      emit('response.function_call_arguments.delta', { ...placeOf(call.item), delta });
+    if (delta !== '' && !this.#options.customTools.has(call.name))
+      this.#emit('response.function_call_arguments.delta', { ...placeOf(call.item), delta });
   }
 
-  function newCall(callId: string, encoded: string): OpenItem['item'] {
+  /**
+   * The call that a change belongs to. Some servers send each whole call with the same index. Continuations may repeat
+   * id and name, or have empty ones.
+   */
+  #callAt(key: number, callId: unknown, name: unknown): OpenCall {
+    const last = this.#calls.findLast((one) => one.key === key);
+    const isNew = !last || (Boolean(callId) && Boolean(name) && last.id !== undefined && last.id !== callId);
+    if (!isNew) return last;
+    const call = { key, name: '', text: '' };
+    this.#calls.push(call);
+    return call;
+  }
+
+  #newCall(callId: string, encoded: string): OpenItem['item'] {
+    const { names, customTools } = this.#options;
     const { name, namespace } = names.decode(encoded);
     const named = { call_id: callId, name, ...(namespace !== undefined && { namespace }) };
     return customTools.has(encoded)
@@ -217,80 +285,36 @@ export function createResponseWriter(options: WriterOptions): ResponseWriter {
       : { id: newId('fc_'), type: 'function_call', status: 'in_progress', ...named, arguments: '' };
   }
 
-  function closeCall({ item: opened, name }: (typeof calls)[number]): void {
+  #closeCall({ item: opened, name }: OpenCall): void {
     if (!opened) return;
     const { item, text, index } = opened;
-    if (customTools.has(name)) {
+    const status = this.#itemStatus();
+    const place = placeOf(opened);
+    if (this.#options.customTools.has(name)) {
       const input = inputOf(text);
-      if (input !== '') emit('response.custom_tool_call_input.delta', { ...placeOf(opened), delta: input });
-      emit('response.custom_tool_call_input.done', { ...placeOf(opened), input });
-      finishItem(index, { ...item, status: itemStatus(), input });
+      if (input !== '') this.#emit('response.custom_tool_call_input.delta', { ...place, delta: input });
+      this.#emit('response.custom_tool_call_input.done', { ...place, input });
+      this.#finishItem(index, { ...item, status, input });
     } else {
       // Clients parse the arguments.
-      const args = text === '' && itemStatus() === 'completed' ? '{}' : text;
-      if (args !== text) emit('response.function_call_arguments.delta', { ...placeOf(opened), delta: args });
-      emit('response.function_call_arguments.done', { ...placeOf(opened), name: item.name, arguments: args });
-      finishItem(index, { ...item, status: itemStatus(), arguments: args });
+      const args = text === '' && status === 'completed' ? '{}' : text;
+      if (args !== text) this.#emit('response.function_call_arguments.delta', { ...place, delta: args });
+      this.#emit('response.function_call_arguments.done', { ...place, name: item.name, arguments: args });
+      this.#finishItem(index, { ...item, status, arguments: args });
     }
   }
+}
 
-  function end(): JsonRecord {
-    if (ended) return ended;
-    start();
-    // An answer without a word is an empty message.
-    if (output.length === 0) spoken = open({ ...EMPTY_MESSAGE, id: newId('msg_') }, 'output_text');
-    closeText();
-    for (const call of calls) closeCall(call);
-    const reason = finish === 'length' ? 'max_output_tokens' : finish === 'content_filter' ? finish : undefined;
-    const status = reason === undefined ? 'completed' : 'incomplete';
-    ended = response(status, {
-      ...(reason === undefined ? { completed_at: Math.floor(now() / 1000) } : { incomplete_details: { reason } }),
-    });
-    emit(`response.${status}`, { response: ended });
-    return ended;
-  }
+function placeOf({ index, item, part }: OpenItem): JsonRecord {
+  return { item_id: item.id, output_index: index, ...(part && { content_index: 0 }) };
+}
 
-  return {
-    read(answer, field) {
-      if (ended) return;
-      if (!isStarted && typeof answer.created === 'number') createdAt = answer.created;
-      if (field === 'delta') start();
-      const counted = usageIn(answer);
-      if (counted && (!usage || readUsage(counted))) usage = counted;
-      if (isGiven(answer.service_tier)) tier = answer.service_tier;
-      const [first] = Array.isArray(answer.choices) ? answer.choices : [];
-      const choice = recordOf(first);
-      const change = recordOf(choice[field]);
-      speak('reasoning_text', change.reasoning_content ?? change.reasoning);
-      speak('output_text', chatTextIn(change.content), logprobsOf(choice.logprobs));
-      cite(change.annotations);
-      speak('refusal', change.refusal);
-      for (const [position, call] of chatCallsIn(change).entries()) readCall(call, position);
-      if (typeof choice.finish_reason === 'string') finish = choice.finish_reason;
-      if (finish === 'error' || isGiven(choice.error)) this.fail(choice.error ?? { message: FAILED });
-    },
-    fail(error) {
-      if (ended) return;
-      start();
-      const { message } = recordOf(error);
-      const words = typeof error === 'string' ? error : typeof message === 'string' ? message : FAILED;
-      ended = response('failed', { error: { code: 'server_error', message: words } });
-      emit('response.failed', { response: ended });
-    },
-    end,
-    get isFinished() {
-      return finish !== undefined;
-    },
-    takeEvents() {
-      const taken = events;
-      events = '';
-      return taken;
-    },
-  };
+function partOf({ part, text, logprobs, annotations }: OpenItem): JsonRecord {
+  if (part === 'refusal') return { type: part, refusal: text };
+  return part === 'output_text' ? { type: part, text, annotations: [...annotations], logprobs } : { type: part, text };
 }
 
 const FAILED = 'The model ended its answer with an error.';
-const EMPTY_MESSAGE = { type: 'message', status: 'in_progress', role: 'assistant', content: [] };
 
 function newId(prefix: string): string {
   return prefix + drawRandomBytes(24).toString('hex');

@@ -12,7 +12,7 @@ import { createEventTexts } from '../events.js';
 import { LARGE_TEXT, workOn } from '../large-work.js';
 import { createWholeConverter } from '../whole-converter.js';
 import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './requests.js';
-import { createResponseWriter, type ResponseWriter, type WriterOptions } from './response-writer.js';
+import { ResponseWriter, type WriterOptions } from './response-writer.js';
 import { ToolNames } from './tool-names.js';
 import { isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
 
@@ -28,13 +28,12 @@ export interface ChatTranslation {
  * Translates a call of the responses route for an upstream that only has chats; a large one in a thread.
  * @throws GatewayError that says what a chat cannot do, or which field is wrong.
  */
-export function translateToChat(
+export async function translateToChat(
   call: TextCall,
   now: () => number,
   format?: ChatFormat,
-): ChatTranslation | Promise<ChatTranslation> {
-  const sent = workOn(CHAT, call.body, format, call.signal);
-  return sent instanceof Promise ? sent.then((chat) => translationBy(call, now, chat)) : translationBy(call, now, sent);
+): Promise<ChatTranslation> {
+  return translationBy(call, now, await workOn(CHAT, call.body, format, call.signal));
 }
 
 interface ChatOfRequest extends Pick<ChatFromResponses, 'customTools' | 'ignored'> {
@@ -69,7 +68,7 @@ function translationBy(
       const isStream = reply.headers['content-type']?.startsWith('text/event-stream') === true;
       const how = { request, customTools, model: call.model };
       const converter = isStream
-        ? eventsOf(createResponseWriter({ ...how, names: new ToolNames(tools), isStream, now }))
+        ? eventsOf(new ResponseWriter({ ...how, names: new ToolNames(tools), isStream, now }))
         : createWholeConverter(RESPONSE, { ...how, tools, at: now() });
       return {
         ...reply,
@@ -89,7 +88,7 @@ export interface BodyConverter {
   close?(): void;
 }
 
-/** A body in another format. No generator: see `resumeBody`. */
+/** A body in another format. It is no generator: one that waits for a chunk would not notice that its reader has left. */
 export function convertBody(
   source: AsyncIterable<Uint8Array>,
   converter: BodyConverter,
@@ -131,7 +130,7 @@ interface HowToRespond extends Pick<WriterOptions, 'request' | 'customTools' | '
 
 /** The whole answer of a chat as a response. */
 export function responseOfChat(bytes: Buffer, { tools, at, ...how }: HowToRespond): string {
-  const writer = createResponseWriter({ ...how, names: new ToolNames(tools), isStream: false, now: () => at });
+  const writer = new ResponseWriter({ ...how, names: new ToolNames(tools), isStream: false, now: () => at });
   const answer = readChat(bytes.toString('utf8'));
   if (isGiven(answer.error)) throw new GatewayError('upstream_error', 'The model answered with an error.');
   if (!Array.isArray(answer.choices) || answer.choices.length === 0)

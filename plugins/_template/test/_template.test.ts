@@ -1,3 +1,5 @@
+/** The template of a plugin, checked by the testing kit like every plugin. */
+
 import { describeExtractor, describePlugin, isoTime, matching } from 'mediagate/testing';
 import plugin from '../index.js';
 

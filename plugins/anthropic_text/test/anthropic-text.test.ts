@@ -1,3 +1,5 @@
+/** The Anthropic text provider: the kit's checks, and the conversions of chats and messages. */
+
 import { describePlugin, describeTextProvider } from 'mediagate/testing';
 import plugin from '../index.js';
 

@@ -1,3 +1,5 @@
+/** The browser visit of the shop plugin: pages of reviews, walls and failures. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { runInNewContext } from 'node:vm';
@@ -154,7 +156,7 @@ describe('clip_shop: the browser', () => {
     });
   });
 
-  it('turns pages until there are enough, in the wanted order', async () => {
+  it('turns pages until there are enough, in the requested order', async () => {
     const options: Partial<ReviewOptions> = { clipReviewLimit: 45, clipSort: 'recommended' };
     const played = await play({ answer: shelf({ 5: 90, 1: 12 }), options });
     const pages = played.asked.map(({ review_filter, page_start }) => `${review_filter.filter_value}:${page_start}`);
@@ -169,7 +171,7 @@ describe('clip_shop: the browser', () => {
     expect(reviewsOf(played).one_star).to.have.length(12);
   });
 
-  it('learns from the endpoint how many reviews have how many stars, where the page does not tell', async () => {
+  it('reads the number of reviews by stars from the endpoint if the page lacks it', async () => {
     const html = PAGE.replace(/"rating_result":\{[^}]*\}/, '"rating_result":{}');
     const played = await play({
       reply: { headers: { 'content-type': 'text/html' }, body: html },
@@ -184,20 +186,20 @@ describe('clip_shop: the browser', () => {
     });
   });
 
-  it('goes on where reviews without text do not count', async () => {
+  it('continues if reviews without text do not count', async () => {
     const answer = shelf({ 5: 60, 1: 0 }, (id) => (id % 20 === 0 ? `review ${id}` : ' '));
     const played = await play({ answer, options: { clipReviewLimit: 3 } });
     expect(played.asked.filter(({ review_filter }) => review_filter.filter_value === 5)).to.have.length(3);
     expect(reviewsOf(played).five_star.every(({ text }) => text)).to.equal(true);
   });
 
-  it('stops where the endpoint gives the same page again and again', async () => {
+  it('ends if the endpoint repeats a page', async () => {
     const same = { code: 0, data: { has_more: true, product_reviews: [review(1, 5)] } };
     const played = await play({ answer: () => same });
     expect(played.asked.length).to.equal(3);
   });
 
-  it('keeps the reviews of the page where the endpoint refuses', async () => {
+  it('keeps the reviews of the page if the endpoint refuses', async () => {
     for (const answer of [() => 403, () => '', () => '<html>', () => ({ code: 98001, message: 'no' })]) {
       const played = await play({ answer });
       expect(reviewsOf(played).five_star.map(({ text }) => text)).to.deep.equal([
@@ -208,7 +210,7 @@ describe('clip_shop: the browser', () => {
     }
   });
 
-  it('finds the product where plain requests meet a wall', async () => {
+  it('finds the product if plain requests meet a login or challenge page', async () => {
     const played = await play({
       reply: { headers: { 'content-type': 'text/html' }, body: CHECK },
       answer: shelf({ 5: 4, 1: 1 }),
@@ -217,13 +219,13 @@ describe('clip_shop: the browser', () => {
     expect(reviewsOf(played).five_star).to.have.length(3);
   });
 
-  it('finds the product where each plain URL alone answers that it is gone', async () => {
+  it('finds the product if every plain URL answers that it is gone', async () => {
     const { extraction, requests } = await play({ reply: { status: 410 } });
     expect(extraction.method).to.equal('browser');
     expect(requests).to.equal(3);
   });
 
-  it('costs nothing of what was found where it fails or is refused', async () => {
+  it('keeps everything found when it fails or is refused', async () => {
     const scenes: Scene[] = [
       { fails: new GatewayError('upstream_timeout', 'too slow') },
       { html: CHECK },
@@ -238,7 +240,7 @@ describe('clip_shop: the browser', () => {
     }
   });
 
-  it('keeps what it has seen where the page hangs or crashes over its reviews', async () => {
+  it('keeps what it has read when the page hangs or crashes over its reviews', async () => {
     const clock = createManualClock();
     const hang = () => {
       setImmediate(() => clock.advance(10_000));
@@ -258,7 +260,7 @@ describe('clip_shop: the browser', () => {
     }
   });
 
-  it('is given up after seconds where the page does not even show what it holds', async () => {
+  it('times out if the page does not show its own content', async () => {
     const waiting = createManualClock();
     const { extraction } = await play({
       content: () => {
@@ -271,7 +273,7 @@ describe('clip_shop: the browser', () => {
     expect(extraction.partial).to.equal(true);
   });
 
-  it('is named where it meets the wall as well', async () => {
+  it('names itself in the error if it is refused too', async () => {
     const walled = play({ reply: { headers: { 'content-type': 'text/html' }, body: CHECK }, html: CHECK });
     const error = await walled.then(
       () => undefined,
@@ -281,7 +283,7 @@ describe('clip_shop: the browser', () => {
     expect(error?.attempts?.at(-1)).to.deep.include({ method: 'browser', outcome: 'bot_check' });
   });
 
-  it('is not opened where there is none, nor where the page has all there is', async () => {
+  it('does not open if none is installed, or the page is complete', async () => {
     expect((await play({ available: false })).visits).to.deep.equal([]);
     const whole = PAGE.replace('"1":"1","2":"0","3":"1","4":"0","5":"4"', '"1":"0","2":"0","3":"1","4":"0","5":"2"');
     const { visits, extraction } = await play({ reply: { headers: { 'content-type': 'text/html' }, body: whole } });

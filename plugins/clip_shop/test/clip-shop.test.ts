@@ -1,3 +1,5 @@
+/** The shop plugin, checked by the testing kit on recorded replies. */
+
 import {
   absent,
   containing,

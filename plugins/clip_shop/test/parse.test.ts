@@ -1,3 +1,5 @@
+/** What the shop plugin reads from pages: links, prices, stock, reviews and images. */
+
 import { expect } from 'chai';
 import { matchedLink, type Review } from 'mediagate/plugin';
 import { matchProduct } from '../links.js';
@@ -12,7 +14,7 @@ const OPTIONS: ReviewOptions = { clipReviewLimit: 2, clipSort: 'latest', include
 describe('clip_shop: links', () => {
   const match = (text: string) => matchedLink(matchProduct(new URL(text)));
 
-  it('keeps the market apart, and takes the default market for none', () => {
+  it('reads the market from the link, and otherwise uses the default market', () => {
     expect(match(`https://shop.tiktok.com/th/pdp/x/${ID}`)).to.deep.equal({
       kind: 'product',
       id: ID,
@@ -28,7 +30,7 @@ describe('clip_shop: links', () => {
     expect(match(`https://shop.tiktok.com/gb/pdp/${ID}?region=US`)?.region).to.equal('GB');
   });
 
-  it('names what the link is instead', () => {
+  it('reports what the link is if it is no product', () => {
     for (const [text, kind] of [
       ['https://www.tiktok.com/shop/store/a/7495000000000000070', "a shop's page"],
       ['https://www.tiktok.com/shop/c/a/601152', 'a category'],
@@ -48,11 +50,11 @@ describe('clip_shop: prices', () => {
     expect(['', '0', '0.00', 'free', '$24.17 - 24.69', null, -3].map(read)).to.deep.equal(Array(7).fill(undefined));
   });
 
-  it('takes no digit of a masked price', () => {
+  it('ignores the digits of a masked price', () => {
     for (const text of ['$2?', '2?', '1*.99', '2？']) expect(readAmount(text)).to.deep.equal({ masked: true });
   });
 
-  it('leaves out a discount that its own prices deny, and keeps the prices', () => {
+  it('leaves out a discount that contradicts the prices, and keeps the prices', () => {
     const found = readPrice({
       product_base: {
         price: { min_sku_price: '50', min_sku_original_price: '100', discount: '-20%', currency: 'EUR' },
@@ -62,14 +64,14 @@ describe('clip_shop: prices', () => {
     expect(found.masked).to.equal(false);
   });
 
-  it('shows no end of a range whose other end is masked', () => {
+  it('leaves out a range if one of its ends is masked', () => {
     const found = readPrice({
       product_base: { price: { min_sku_price: '2?', max_sku_price: '29.99', currency: 'USD' } },
     });
     expect(found).to.deep.equal({ price: { currency: 'USD' }, masked: true, words: {} });
   });
 
-  it('takes the range from the variants where the page has none, and only where all of them have a price', () => {
+  it('uses the variants if the page has no range, and only if all have a price', () => {
     const sku = (value: string) => ({ price: { real_price: { price_val: value, currency: 'USD' } } });
     expect(readPrice({ skus: [sku('12.50'), sku('9.99')] }).price).to.include({ amount: 9.99, min: 9.99, max: 12.5 });
     expect(readPrice({ skus: [sku('12.50'), sku('1?')] })).to.deep.include({
@@ -82,7 +84,7 @@ describe('clip_shop: prices', () => {
 describe('clip_shop: stock', () => {
   const stock = (...skus: readonly object[]) => readVariants({ skus }).stock;
 
-  it('is no sum where a variant does not tell its part', () => {
+  it('is unknown if the stock of a variant is unknown', () => {
     expect(stock({ sku_id: '11', stock: 4 }, { sku_id: '12', stock: '5' })).to.equal(9);
     expect(stock({ sku_id: '11', stock: 0 })).to.equal(0);
     expect(stock({ sku_id: '11', stock: 4 }, { sku_id: '12' })).to.equal(undefined);
@@ -116,14 +118,14 @@ describe('clip_shop: reviews', () => {
       ({ id }) => id,
     );
 
-  it('are sorted, cut, told apart by id, and have text unless empty ones are wanted', () => {
+  it('are sorted, limited, distinguished by id, and have text unless empty ones are requested', () => {
     expect(ids({})).to.deep.equal(['5', '4']);
     expect(ids({ clipReviewLimit: 9 })).to.deep.equal(['5', '4', '1']);
     expect(ids({ clipSort: 'recommended' })).to.deep.equal(['1', '4']);
     expect(ids({ includeEmptyReviews: true, clipReviewLimit: 9 })).to.deep.equal(['5', '2', '4', '1']);
   });
 
-  it('are all there is where the total says so', () => {
+  it('are complete if the total matches', () => {
     const group = (total: number) =>
       groupReviews({ stars: 5, inPages, walks: [], total, options: { ...OPTIONS, clipReviewLimit: 9 } });
     expect(group(4)).to.include({ wanted: 3, asked: true });
@@ -135,7 +137,7 @@ describe('clip_shop: reviews', () => {
     });
   });
 
-  it('of another product, or without stars, are left out', () => {
+  it('of another product, or without stars, are dropped', () => {
     const list = [
       { review_id: '10', product_id: ID, review_rating: 5, review_text: 'mine', review_time: '1781100000445' },
       { review_id: '11', product_id: '1732400000000033333', review_rating: 5, review_text: 'not mine' },
@@ -150,7 +152,7 @@ describe('clip_shop: reviews', () => {
   });
 });
 
-describe('clip_shop: pictures', () => {
+describe('clip_shop: images', () => {
   it('are found in every notation', () => {
     const url = 'https://p16.ttcdn.example/a.webp';
     for (const value of [

@@ -1,3 +1,5 @@
+/** Short links of the shop plugin. */
+
 import { expect } from 'chai';
 import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
@@ -25,7 +27,7 @@ async function walk(...stops: readonly (string | FakeReply)[]) {
 describe('clip_shop short links', () => {
   const product = { kind: 'product', id: ID, url: `https://shop.tiktok.com/id/pdp/${ID}`, region: 'ID' };
 
-  it('end at a product of the Indonesian market without asking for it', async () => {
+  it('end at a product of the Indonesian market without a request', async () => {
     for (const target of [
       `https://shop-id.tokopedia.com/pdp/a-pot/${ID}?_svg=1`,
       `https://shop-id.tokopedia.com/view/product/${ID}`,
@@ -35,7 +37,7 @@ describe('clip_shop short links', () => {
     }
   });
 
-  it('are dead where the platform says so', async () => {
+  it('are dead if the platform reports so', async () => {
     expect((await walk({ status: 404 })).end).to.equal('short_link_dead');
     expect((await walk('https://shop-id.tokopedia.com/')).end).to.equal('short_link_dead');
   });

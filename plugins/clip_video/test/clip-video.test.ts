@@ -1,3 +1,5 @@
+/** The short-video plugin, checked by the testing kit on recorded replies. */
+
 import {
   absent,
   atLeast,

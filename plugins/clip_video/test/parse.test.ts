@@ -1,3 +1,5 @@
+/** What the short-video plugin reads from pages, tags, scripts and the embedded player. */
+
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate/plugin';
 import { siteConfigOf } from '../fetch.js';
@@ -12,7 +14,7 @@ const siteConfig = siteConfigOf();
 const ID = '7670000000000000001';
 
 describe('clip_video counters', () => {
-  it('are rounded where only the numbers that the page shows are there', () => {
+  it('are rounded if the page shows only rounded numbers', () => {
     const { metrics, precision } = parseCounters({
       playCount: 1_700_000,
       diggCount: 86_500,
@@ -29,7 +31,7 @@ describe('clip_video counters', () => {
     expect(precision).to.deep.include({ views: 'rounded', likes: 'rounded', saves: 'exact', comments: 'exact' });
   });
 
-  it('are exact where the second block says more than the first', () => {
+  it('are exact if the second block is more precise than the first', () => {
     const { metrics, precision } = parseCounters(
       { playCount: 95_900_000, diggCount: 20_000 },
       { playCount: '95856713', diggCount: '20000' },
@@ -38,21 +40,21 @@ describe('clip_video counters', () => {
     expect(precision).to.deep.include({ views: 'exact', likes: 'exact' });
   });
 
-  it('stay rounded where the second block only repeats the first', () => {
+  it('stay rounded if the second block repeats the first', () => {
     expect(parseCounters({ playCount: 76_000 }, { playCount: '76000' }).precision).to.deep.include({
       views: 'rounded',
     });
     expect(parseFollowers({ followerCount: 1_900_000 }).precision).to.deep.equal({ subscriber_count: 'rounded' });
   });
 
-  it('of the embedded player are exact where one of them shows it', () => {
+  it('of the embedded player are exact if one of them is', () => {
     expect(ofPlayer(parseCounters({ playCount: 128_437, diggCount: 20_000 })).precision).to.include({ likes: 'exact' });
     expect(ofPlayer(parseCounters({ playCount: 76_000, diggCount: 20_000 })).precision).to.include({
       likes: 'rounded',
     });
   });
 
-  it('are left out where they are negative or broken', () => {
+  it('are dropped if they are negative or broken', () => {
     expect(parseCounters({ playCount: -1, diggCount: 'many', shareCount: 1.5 }).metrics).to.deep.equal({});
   });
 });
@@ -86,7 +88,7 @@ describe('clip_video states', () => {
 });
 
 describe('clip_video files', () => {
-  it('knows how long an address holds, by query, by path and as stated', () => {
+  it('reads the expiry of an address from its query, its path or the page', () => {
     expect(lifeOf('https://v16.tiktok.com/video/?expire=1780700000').expires_at).to.equal('2026-06-05T22:53:20Z');
     expect(lifeOf('https://p16.tiktokcdn.com/x~y.jpeg?x-expires=1780700400').expires_at).to.equal(
       '2026-06-05T23:00:00Z',
@@ -97,12 +99,12 @@ describe('clip_video files', () => {
     expect(lifeOf('https://v16.tiktok.com/sub/').expires_at).to.equal(undefined);
   });
 
-  it('says which addresses want the cookies of the visit', () => {
+  it('marks addresses that need the cookies of the visit', () => {
     expect(lifeOf('https://v16.tiktok.com/v/?tk=tt_chain_token').bound_to).to.deep.equal(['cookie', 'referer']);
     expect(lifeOf('https://v16m.tiktokcdn.com/v/').bound_to).to.equal(undefined);
   });
 
-  it('leaves out what only the app or the site itself can play', () => {
+  it('leaves out files that only the app or the site can play', () => {
     expect(isFetchable('https://www.tiktok.com/aweme/v1/play/?video_id=x')).to.equal(false);
     expect(isFetchable('https://v16.tiktok.com/x/media-video-hvc1/?a=1')).to.equal(false);
     const files = parseVideoFiles(
@@ -129,13 +131,13 @@ describe('clip_video files', () => {
     expect(file).to.include({ url: 'https://v16.tiktok.com/a.mp4', width: 576, has_audio: true });
   });
 
-  it('takes no sound of a slideshow for a video', () => {
+  it('does not use audio of a slideshow as a video', () => {
     expect(parseVideoFiles({ playAddr: 'https://v16.tiktok.com/s/?mime_type=audio_mpeg' }, false)).to.deep.equal([]);
     expect(mimeOf('https://v16.tiktok.com/s/?mime_type=audio_mpeg')).to.equal('audio/mpeg');
     expect(mimeOf('https://sf16.tiktokcdn.com/obj/x.m4a')).to.equal('audio/mp4');
   });
 
-  it('chooses the smallest file with sound for the sound', () => {
+  it('uses the smallest file with audio for the audio', () => {
     const sound = { url: 'https://a.example/m', kind: 'audio', has_audio: true } as const;
     const large = { url: 'https://a.example/l', kind: 'video', has_audio: true, codecs: 'avc1', size: 900 } as const;
     const small = { ...large, url: 'https://a.example/s', size: 100 };
@@ -149,7 +151,7 @@ describe('clip_video files', () => {
 });
 
 describe('clip_video values', () => {
-  it('reads addresses in every shape that they have had', () => {
+  it('reads addresses in every notation', () => {
     expect(urlsIn('//p16.tiktokcdn.com/a')).to.deep.equal(['https://p16.tiktokcdn.com/a']);
     expect(urlsIn({ urlList: ['https://a.example/1', '', null] })).to.deep.equal(['https://a.example/1']);
     expect(urlsIn({ url_list: ['https://a.example/1'] })).to.deep.equal(['https://a.example/1']);
@@ -157,7 +159,7 @@ describe('clip_video values', () => {
     expect(urlsIn('javascript:alert(1)')).to.deep.equal([]);
   });
 
-  it('writes languages as BCP 47 has them', () => {
+  it('writes languages as BCP 47 tags', () => {
     expect(languageTag('eng-US')).to.equal('en-US');
     expect(languageTag('vie-VN')).to.equal('vi-VN');
     expect(languageTag('cmn-Hans-CN')).to.equal('zh-Hans-CN');
@@ -186,7 +188,7 @@ describe('clip_video pages', () => {
     createTime: '1780300805',
   };
 
-  it('finds the data wherever the attributes of its script stand', () => {
+  it("finds the data for any order of the script's attributes", () => {
     const html = `<script type="application/json" id='api-data' nonce="x">\n ${JSON.stringify({ videoDetail: { itemInfo: { itemStruct: item } } })}</script>`;
     expect(readPageNodes(html, ID).items).to.have.length(1);
   });
@@ -197,13 +199,13 @@ describe('clip_video pages', () => {
     expect(readPageNodes(html, ID).items).to.deep.equal([item]);
   });
 
-  it('gives ids that were sent as numbers to the last digit', () => {
+  it('keeps every digit of ids that were sent as numbers', () => {
     const html = `<script id="__NEXT_DATA__">{"props":{"pageProps":{"itemInfo":{"itemStruct":{"id":${ID},"author":{"id":6801234567890123457,"uniqueId":"a.b"},"desc":"x"}}}}}</script>`;
     const outcome = outcomeOfPage(html, ID, siteConfig);
     expect('found' in outcome && outcome.found?.ids?.author_id).to.equal('6801234567890123457');
   });
 
-  it('takes nothing from items besides the requested one', () => {
+  it('reads nothing from other items', () => {
     const other = { ...item, id: '7699999999999999001' };
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: { 'webapp.video-detail': { statusCode: 0, itemInfo: { itemStruct: other } } },
@@ -211,7 +213,7 @@ describe('clip_video pages', () => {
     expect(outcomeOfPage(html, ID, siteConfig)).to.include({ kind: 'transient', code: 'upstream_refused' });
   });
 
-  it('finds the requested item in a place that it has not stood in before', () => {
+  it('finds the requested item anywhere in the data', () => {
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: { 'webapp.updated-items': [{ ...item, id: '7699999999999999001' }, item] },
     });
@@ -219,7 +221,7 @@ describe('clip_video pages', () => {
     expect('found' in outcome && outcome.found?.ids?.video_id).to.equal(ID);
   });
 
-  it('does without an author node', () => {
+  it('reads a page without an author node', () => {
     const { author: _author, ...bare } = item;
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: {
@@ -237,7 +239,7 @@ describe('clip_video page tags', () => {
       .map(([name, content]) => `<meta property="${name}" content="${content}">`)
       .join('')}</head></html>`;
 
-  it('tell likes and comments as the summary rounds them, and the whole caption', () => {
+  it('have rounded likes and comments, and the whole caption', () => {
     const post = parsePageTags(
       page({
         'og:title': 'Harbour Notes ⚓ on TikTok',
@@ -253,7 +255,7 @@ describe('clip_video page tags', () => {
     expect(post?.precision).to.deep.equal({ likes: 'rounded' });
   });
 
-  it('do not take the owner in the title for the caption', () => {
+  it('do not use the owner in the title as the caption', () => {
     const post = parsePageTags(
       page({ 'og:title': 'Harbour Notes (@harbour.notes) on TikTok', 'og:description': 'The lock at noon' }),
       ID,
@@ -262,7 +264,7 @@ describe('clip_video page tags', () => {
     expect(post?.common?.author?.name).to.equal('Harbour Notes');
   });
 
-  it('of another item tell nothing', () => {
+  it('of another item are ignored', () => {
     expect(parsePageTags(page({ 'og:title': 'Spring tide' }), '7670000000000000002')).to.equal(undefined);
   });
 });
@@ -272,12 +274,12 @@ describe('clip_video scripts', () => {
   const universal = (scope: object) =>
     `<script id="__UNIVERSAL_DATA_FOR_REHYDRATION__" type="application/json">${JSON.stringify({ __DEFAULT_SCOPE__: scope })}</script>`;
 
-  it('are read where the item stands in a part of another name', () => {
+  it('are read if the item is in a part of another name', () => {
     const html = universal({ 'webapp.i18n': { a: 1 }, 'webapp.newest': { itemInfo: { itemStruct: item } } });
     expect(readPageNodes(html, ID).items).to.deep.equal([item]);
   });
 
-  it('are found however their tags are written', () => {
+  it('are found in any notation of their tags', () => {
     const data = JSON.stringify({ __DEFAULT_SCOPE__: { 'webapp.video-detail': { itemInfo: { itemStruct: item } } } });
     for (const tag of [
       '<SCRIPT type="application/json" id="__UNIVERSAL_DATA_FOR_REHYDRATION__">',
@@ -288,13 +290,13 @@ describe('clip_video scripts', () => {
     }
   });
 
-  it('are not mistaken for the global that an earlier one sets to nothing', () => {
+  it('are not confused with the global that an earlier one empties', () => {
     const state = { source: { data: { [`/embed/v2/${ID}`]: { videoData: { itemInfos: { id: ID } } } } } };
     const html = `<script>window.__FRONTITY_CONNECT_STATE__ = null;</script><script id="__FRONTITY_CONNECT_STATE__" type="application/json">${JSON.stringify(state)}</script>`;
     expect(readPageNodes(html, ID).videoData).to.have.length(1);
   });
 
-  it('tell a state though no part of the page has the item', () => {
+  it('explain the state of an item that no part of the page contains', () => {
     const html = universal({ 'webapp.video-detail': { statusCode: 10204, statusMsg: 'status_self_see' } });
     expect(readPageNodes(html, ID).states).to.deep.equal([{ code: '10204', message: 'status_self_see' }]);
   });
@@ -303,7 +305,7 @@ describe('clip_video scripts', () => {
 describe('clip_video replies of the player', () => {
   const reply = (item: object) => ({ items: [{ id_str: ID, author_info: { nickname: 'Harbour Notes' }, ...item }] });
 
-  it('give the sound of a slideshow in the place of its video', () => {
+  it('have the audio of a slideshow in place of its video', () => {
     const outcome = outcomeOfPlayer(
       reply({
         image_post_info: { images: [{ display_image: { url_list: ['https://p16.tiktokcdn.com/1.webp'] } }] },
@@ -321,7 +323,7 @@ describe('clip_video replies of the player', () => {
     ]);
   });
 
-  it('name why there is no item, in words or by number', () => {
+  it('explain a missing item, in words or by number', () => {
     const codeOf = (code: unknown) => {
       const outcome = outcomeOfPlayer({ items: null, results: [{ id_str: ID, code }] }, ID, siteConfig);
       return outcome.kind === 'found' ? 'found' : outcome.code;

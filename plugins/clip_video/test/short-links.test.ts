@@ -1,3 +1,5 @@
+/** Short links of the short-video plugin. */
+
 import { expect } from 'chai';
 import { type GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
@@ -26,13 +28,13 @@ async function walk(...stops: readonly (string | FakeReply)[]) {
 }
 
 describe('clip_video short links', () => {
-  it('end at an item without asking for it', async () => {
+  it('end at an item without a request', async () => {
     const { end, asked } = await walk('https://www.tiktok.com/@a/video/7670000000000000001?_r=1');
     expect(end).to.equal('https://www.tiktok.com/@a/video/7670000000000000001?_r=1');
     expect(asked).to.deep.equal(['https://vm.tiktok.com/ZSfInv3nt/']);
   });
 
-  it('end at an item whose author the redirect leaves empty', async () => {
+  it('end at an item whose author the redirect omits', async () => {
     for (const path of ['@/video', '@/photo', 'video']) {
       const { end } = await walk(`https://www.tiktok.com/${path}/7670000000000000001?_r=1`);
       expect(end, path).to.match(/^https:\/\/www\.tiktok\.com\/@i?\/(?:video|photo)\/7670000000000000001(?:\?_r=1)?$/);
@@ -49,20 +51,20 @@ describe('clip_video short links', () => {
     });
   }
 
-  it('end at what is no item, for the gateway to refuse', async () => {
+  it('end at other pages, which are refused', async () => {
     expect((await walk('https://www.tiktok.com/@harbour.notes?_r=1')).end).to.equal(
       'https://www.tiktok.com/@harbour.notes?_r=1',
     );
     expect((await walk('https://www.tiktok.com/music/Salt-7000000000000000001')).end).to.contain('/music/');
   });
 
-  it('are dead where they lead to the home page or to a notice', async () => {
+  it('are dead if they lead to the home page or to a notice', async () => {
     expect((await walk('https://www.tiktok.com/?_r=1')).end).to.equal('short_link_dead');
     expect((await walk('https://www.tiktok.com/hk/notfound')).end).to.equal('short_link_dead');
     expect((await walk({ status: 404 })).end).to.equal('short_link_dead');
   });
 
-  it('read the item out of a login page, or say that it wants one', async () => {
+  it('read the item from a login page, or report that it requires one', async () => {
     const item = 'https://www.tiktok.com/@a/video/7670000000000000001';
     const login = 'https://www.tiktok.com/login?redirect_url=';
     expect((await walk(login + encodeURIComponent(item))).end).to.equal(item);
@@ -82,12 +84,12 @@ describe('clip_video short links', () => {
     }
   });
 
-  it('name a refusal to say where they lead', async () => {
+  it('report a refused resolution', async () => {
     expect((await walk({ status: 200, body: '<html>Please wait...</html>' })).end).to.equal('upstream_refused');
     expect((await walk({ status: 429 })).end).to.equal('upstream_rate_limited');
   });
 
-  it('say how long to wait, whether the refusal gives seconds or a date', async () => {
+  it('report the wait of a refusal in seconds or as a date', async () => {
     const waits = async (text: string) => (await walk({ status: 429, headers: { 'retry-after': text } })).wait;
     expect(await waits('30')).to.equal(30);
     expect(await waits(new Date(Date.now() + 50_000).toUTCString())).to.be.within(30, 50);

@@ -1,3 +1,5 @@
+/** Where the short-video plugin finds the audio of an item. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -39,7 +41,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-describe('clip_video sound', () => {
+describe('clip_video audio', () => {
   it('is the smallest file of the page, with the cookies of the same visit', async () => {
     const source = await sound('7670000000000000001', replay('desktop-2026'));
     expect(source?.url).to.contain('h264-540');
@@ -51,7 +53,7 @@ describe('clip_video sound', () => {
     });
   });
 
-  it('comes from the embedded player where the page set no cookie for its files', async () => {
+  it('comes from the embedded player if the page set no cookie for its files', async () => {
     const http = byPath({
       '/@i/video/': { body: body('desktop-2026', 'page.html') },
       '/embed/v2/': { body: body('desktop-2026', 'embed.html') },
@@ -67,19 +69,19 @@ describe('clip_video sound', () => {
     expect(source).to.include({ mime: 'audio/mpeg', durationSeconds: 21 });
   });
 
-  it('comes from the player’s interface where nothing else answers', async () => {
+  it('comes from the player’s interface if nothing else answers', async () => {
     const source = await sound('7670000000000000010', replay('player-only'));
     expect(source?.url).to.contain('player-540');
   });
 
-  it('is refused for what the platform says of the item', async () => {
+  it("fails with the platform's reason", async () => {
     expect(await codeOf(sound('7670000000000000020', replay('removed')))).to.equal('removed');
     expect(
       await codeOf(sound('7670000000000000034', byPath({ '/video/': { body: body('challenge', 'challenge.html') } }))),
     ).to.equal('bot_check');
   });
 
-  it('is not to be had of what has none', async () => {
+  it('fails for an item without audio', async () => {
     expect(
       await codeOf(sound('7670000000000000014', byPath({ '/@i/video/': { body: body('muted', 'page.html') } }))),
     ).to.equal('audio_unavailable');

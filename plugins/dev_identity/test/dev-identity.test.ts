@@ -1,3 +1,5 @@
+/** The identity provider for development: discovery, sign-in page and tokens. */
+
 import { expect } from 'chai';
 import type { OpenIdentityProvider } from 'mediagate/plugin';
 import { describePlugin, setUpPlugin } from 'mediagate/testing';
@@ -40,7 +42,7 @@ describe('dev_identity', () => {
   });
   after(() => provider.close());
 
-  it('serves on a loopback address, and says what an OpenID Connect client has to know', async () => {
+  it('serves on a loopback address, with OpenID Connect discovery', async () => {
     const answer = await fetch(`${provider.issuer}/.well-known/openid-configuration`);
     const metadata = (await answer.json()) as Record<string, unknown>;
     expect(provider.issuer).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -52,7 +54,7 @@ describe('dev_identity', () => {
     });
   });
 
-  it('says on its page what it is, and asks for no password', async () => {
+  it('describes itself on its page, and asks for no password', async () => {
     const { page, cookie } = await visit();
     const answer = await fetch(page, { headers: { cookie } });
     const text = await answer.text();
@@ -62,14 +64,14 @@ describe('dev_identity', () => {
     expect(answer.headers.get('content-security-policy')).to.contain("default-src 'none'");
   });
 
-  it('shows a sign-in to the browser that began it alone', async () => {
+  it('shows a sign-in only to the browser that began it', async () => {
     const { page } = await visit();
     const answer = await fetch(page);
     expect(answer.status).to.equal(400);
     expect(await answer.text()).to.contain('was started in another browser');
   });
 
-  it('refuses what is no address, and shows it as text', async () => {
+  it('refuses invalid addresses, and shows them as text', async () => {
     const { page, cookie } = await visit();
     const body = new URLSearchParams({ action: 'sign-in', email: '<script>alert(1)</script>', name: '' });
     const answer = await fetch(page, { method: 'POST', headers: { cookie }, body });
@@ -89,13 +91,13 @@ describe('dev_identity', () => {
     expect(location.searchParams.get('iss')).to.equal(provider.issuer);
   });
 
-  it('leads to no other address than the one it was opened for', async () => {
+  it('redirects only to the address that it was opened for', async () => {
     const query = { redirect_uri: 'http://127.0.0.1:9/elsewhere' };
     const { page } = await visit(query);
     expect(page).to.equal(`${provider.issuer}null`);
   });
 
-  it('insists on PKCE', async () => {
+  it('requires PKCE', async () => {
     const query = new URLSearchParams({
       client_id: provider.clientId,
       redirect_uri: REDIRECT,
@@ -119,7 +121,7 @@ describe('dev_identity', () => {
     expect(status).to.equal(421);
   });
 
-  it('does not open for a site that others reach', async () => {
+  it('refuses to start for a public site', async () => {
     const failure = await open('https://gateway.example/signin/callback').catch((error: unknown) => error);
     expect(failure).to.be.instanceOf(Error).with.property('message').that.contains('loopback addresses');
   });

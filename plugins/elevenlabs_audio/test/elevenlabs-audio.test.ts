@@ -1,3 +1,5 @@
+/** The ElevenLabs audio provider, checked by the testing kit. */
+
 import { describeAudioProvider, describePlugin } from 'mediagate/testing';
 import plugin from '../index.js';
 

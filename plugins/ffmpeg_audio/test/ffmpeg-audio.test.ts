@@ -1,3 +1,5 @@
+/** Sound effects of the ffmpeg audio provider by the words of a prompt. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { createFakeHttp, describePlugin, setUpPlugin } from 'mediagate/testing';
@@ -21,18 +23,18 @@ describe('ffmpeg_audio', () => {
     'a car engine idling': ['engine'],
   };
   for (const [prompt, names] of Object.entries(prompts)) {
-    it(`hears ${names.join(' and ')} in "${prompt}"`, () => {
+    it(`finds ${names.join(' and ')} in "${prompt}"`, () => {
       expect(soundsIn(prompt).map(({ name }) => name)).to.deep.equal(names);
     });
   }
 
-  it('takes a word for a word, not for a part of another', () => {
+  it('matches whole words, not parts of words', () => {
     for (const prompt of ['a train leaves', 'the window', 'a seal', 'refired', 'carpet']) {
       expect(() => soundsIn(prompt), prompt).to.throw(GatewayError);
     }
   });
 
-  it('finds each of its sounds by its own name', () => {
+  it('finds each of its sound effects by name', () => {
     for (const { name } of SOUNDS)
       expect(
         soundsIn(name).map((sound) => sound.name),
@@ -40,7 +42,7 @@ describe('ffmpeg_audio', () => {
       ).to.include(name);
   });
 
-  it('says what it has, and what else there is, where it has nothing', async () => {
+  it('lists its sound effects if a prompt names none', async () => {
     const { contributions } = await setUpPlugin({ plugin, http: createFakeHttp([]) });
     const [provider] = contributions.audioProviders ?? [];
     const call = { model: 'tts_text_to_sound_v2', text: 'a dog barks', format: 'mp3' as const, options: {} };

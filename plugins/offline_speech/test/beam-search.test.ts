@@ -1,3 +1,5 @@
+/** The beam search of offline transcription, on made-up probabilities. */
+
 import { expect } from 'chai';
 import { searchBeam } from '../beam-search.js';
 
@@ -35,7 +37,7 @@ describe('offline_speech: beam search', () => {
     expect(logProbability).to.be.closeTo(Math.log(0.45 * 0.97), 1e-4);
   });
 
-  it('follows no more at a time than it may, and ends where it must', async () => {
+  it('follows a bounded number of candidates, and ends at its limit', async () => {
     const { widths } = await search(3);
     expect(widths[0]).to.equal(1);
     expect(Math.max(...widths)).to.be.at.most(3);

@@ -1,3 +1,5 @@
+/** Threads of the offline speech engine: hangs, idle ends and failures. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
@@ -19,7 +21,7 @@ describe('offline_speech: threads', () => {
     return error instanceof GatewayError ? error.code : error;
   };
 
-  it('does orders one after the other in one thread, which knows nothing of our environment', async () => {
+  it('runs orders one after the other in one thread, without the process environment', async () => {
     const thread = open();
     const answers = await Promise.all([thread.tell('wait'), thread.tell('tell'), thread.tell('environment')]);
     expect(answers).to.deep.equal([answers[0], answers[0], 0]);
@@ -27,7 +29,7 @@ describe('offline_speech: threads', () => {
   });
 
   for (const end of ['crash', 'exit'] as const) {
-    it(`fails the one order that made it ${end}, and does the next ones in another thread`, async () => {
+    it(`fails only the order that made it ${end}, and runs the next ones in another thread`, async () => {
       const thread = open();
       const first = await thread.tell('tell');
       const failed = failure(thread.tell(end));
@@ -38,7 +40,7 @@ describe('offline_speech: threads', () => {
     });
   }
 
-  it('ends a thread that hangs, and goes on with another', async () => {
+  it('ends a thread that hangs, and continues with another', async () => {
     const thread = open({ orderMs: 5_000 });
     const hung = failure(thread.tell('hang'));
     const after = failure(thread.tell('tell'));
@@ -47,7 +49,7 @@ describe('offline_speech: threads', () => {
     await thread.end();
   });
 
-  it('lets callers leave at once, waiting or not, and serves those behind them', async () => {
+  it('lets callers leave at once, queued or running, and serves the next ones', async () => {
     const thread = open();
     await thread.tell('tell');
     const gone = new Error('the caller left');
@@ -61,7 +63,7 @@ describe('offline_speech: threads', () => {
     await thread.end();
   });
 
-  it('ends an idle thread, and starts another when there is something to do', async () => {
+  it('ends an idle thread, and starts another for new work', async () => {
     const thread = open({ idleMs: 50 });
     const first = await thread.tell('tell');
     await sleep(300);
@@ -69,7 +71,7 @@ describe('offline_speech: threads', () => {
     await thread.end();
   });
 
-  it('fails what is open when it is ended, and can be used again', async () => {
+  it('fails open work when it is closed, and can be used again', async () => {
     const thread = open();
     const failures = [failure(thread.tell('wait')), failure(thread.tell('tell'))];
     await thread.end();

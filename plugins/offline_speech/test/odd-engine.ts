@@ -1,3 +1,5 @@
+/** An engine that hangs, crashes or answers, as its message asks. */
+
 import { parentPort, threadId } from 'node:worker_threads';
 
 /** What the thread of the tests does with an order. */

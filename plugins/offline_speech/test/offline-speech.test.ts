@@ -1,9 +1,11 @@
+/** Texts, samples and pauses in offline speech. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { describePlugin } from 'mediagate/testing';
 import { createPlaces } from '../engines.js';
 import { resampleSpeech } from '../flite.js';
-import { createSpeechCutter } from '../hearing.js';
+import { SpeechCutter } from '../hearing.js';
 import plugin from '../index.js';
 import { engineVoice, readableText, splitSpeech } from '../speaking.js';
 
@@ -23,7 +25,7 @@ describe('offline_speech: texts', () => {
     });
   }
 
-  it('refuses other scripts, and what has no words', () => {
+  it('refuses other scripts, and texts without words', () => {
     const failure = (text: string) => {
       try {
         return readableText(text);
@@ -37,7 +39,7 @@ describe('offline_speech: texts', () => {
     for (const text of ['…', '🎉', ' \n ', '"-!"']) expect(failure(text), text).to.equal('invalid_value input');
   });
 
-  it('speaks a sentence at a time', () => {
+  it('are spoken sentence by sentence', () => {
     expect(
       splitSpeech('Hello there. Dr. Smith (e.g. John Q. Smith) came at 3.45 p.m. today! Why? ... Because.'),
     ).to.deep.equal([
@@ -48,7 +50,7 @@ describe('offline_speech: texts', () => {
     ]);
   });
 
-  it('speaks long sentences in parts, and loses nothing of them', () => {
+  it('are spoken in parts if they are long, without a loss', () => {
     for (const text of ['word '.repeat(500).trim(), `${'many words, '.repeat(200)}and an end`, 'x'.repeat(1_000)]) {
       const parts = splitSpeech(text);
       expect(Math.max(...parts.map(({ length }) => length))).to.be.at.most(300);
@@ -56,7 +58,7 @@ describe('offline_speech: texts', () => {
     }
   });
 
-  it('knows its own voices and those that clients ask for', () => {
+  it('accepts its own voices and those that clients use', () => {
     expect(['slt', 'Alloy', 'onyx', 'kal'].map(engineVoice)).to.deep.equal(['slt', 'slt', 'rms', 'kal16']);
     for (const name of ['', 'toString', '__proto__', '21m00Tcm4TlvDq8ikWAM']) {
       expect(() => engineVoice(name), name)
@@ -100,7 +102,7 @@ describe('offline_speech: pieces', () => {
       }),
     );
   const cut = (bytes: Buffer, step = 4_096) => {
-    const cutter = createSpeechCutter();
+    const cutter = new SpeechCutter();
     const pieces = [];
     for (let at = 0; at < bytes.length; at += step) pieces.push(...cutter.add(bytes.subarray(at, at + step)));
     pieces.push(...cutter.finish());
@@ -125,7 +127,7 @@ describe('offline_speech: pieces', () => {
     expect(times(sound([0.5, 0.3], [2, 0], [0.5, 0.3])).length).to.equal(2);
   });
 
-  it('cuts what has no pause at its quietest moment, and loses no sample of it', () => {
+  it('are cut at the quietest moment if there is no pause, without losing a sample', () => {
     const { pieces, seconds } = cut(sound([12, 0.3], [0.3, 0.06], [30, 0.3]));
     expect(seconds).to.be.closeTo(42.3, 0.001);
     expect(pieces.length).to.be.within(3, 5);
@@ -142,18 +144,18 @@ describe('offline_speech: pieces', () => {
     expect(cut(Buffer.alloc(0))).to.deep.equal({ pieces: [], seconds: 0 });
   });
 
-  it('hears pauses in a noisy room', () => {
+  it('end at pauses in a noisy room', () => {
     expect(times(sound([2, 0.01], [5, 0.4], [1, 0.01], [5, 0.4], [2, 0.01])).length).to.be.within(2, 3);
   });
 
-  it('does not care where the bytes are cut', () => {
+  it('are the same wherever the bytes are cut', () => {
     const bytes = sound([1, 0], [5, 0.3], [1, 0], [5, 0.2]);
     expect(cut(bytes, 997)).to.deep.equal(cut(bytes, 65_536));
   });
 });
 
 describe('offline_speech: places', () => {
-  it('has as many as were made, and gets each back once', () => {
+  it('are as many as configured, and each is returned once', () => {
     const places = createPlaces(2);
     const leaving = new AbortController();
     const leave = places.take(new AbortController().signal);

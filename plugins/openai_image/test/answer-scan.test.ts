@@ -1,3 +1,5 @@
+/** The scan of an image answer while it arrives. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openaiUsage } from 'mediagate/plugin';
@@ -23,7 +25,7 @@ async function allEventsOf(pieces: readonly Uint8Array[]): Promise<ScannedAnswer
 }
 
 describe('openai_image: reading an answer piece by piece', () => {
-  it('gives what JSON.parse and a decoder give, however the answer is cut', () => {
+  it('returns what JSON.parse and a base64 decoder return, in pieces of any size', () => {
     const texts = fc.string({ unit: fc.constantFrom('"', '\\', 'b64_json', ':', '{', 'é', '漢', ' ', '\n') });
     fc.assert(
       fc.property(
@@ -41,7 +43,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     );
   });
 
-  it('takes base64 with escaped slashes, broken lines, without padding, behind the head of a data URI', () => {
+  it('reads base64 with escaped slashes, with line breaks, without padding, and in a data URI', () => {
     const bytes = Buffer.from('//8/?+\xff\xfe', 'latin1');
     const plain = bytes.toString('base64');
     const forms = [
@@ -67,7 +69,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     expect(findImage(scan(answer('A')))).to.equal(undefined);
   });
 
-  it('refuses what is cut, is no JSON, or goes on and on', () => {
+  it('refuses cut, invalid and endless answers', () => {
     const whole = answer(Buffer.alloc(90).toString('base64'));
     for (let length = 0; length < whole.length; length++)
       expect(() => scan(whole.slice(0, length))).to.throw(SyntaxError);
@@ -91,7 +93,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     }
   });
 
-  it('reads the events of a stream, however it is cut', async () => {
+  it('reads the events of a stream in pieces of any size', async () => {
     const image = Buffer.from('an image of some bytes').toString('base64');
     const event = (type: string) => `event: ${type}\r\ndata: ${JSON.stringify({ type, b64_json: image })}\r\n\r\n`;
     const text = `: hello\n\n${event('one')}data:${JSON.stringify({ type: 'two', b64_json: image })}\n\ndata: [DONE]\n\ndata:\n`;
@@ -117,7 +119,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     expect(findSeed(scan('{"data":[{"seed":"7"}],"seed":1.5}'))).to.equal(undefined);
   });
 
-  it('knows usage only where it is told', () => {
+  it('reads usage only if it is reported', () => {
     const usage = { input_tokens: 3, output_tokens: -1, total_tokens: 1.5, input_tokens_details: { cached_tokens: 0 } };
     expect(openaiUsage({ usage })).to.deep.equal({ inputTokens: 3, cachedTokens: 0 });
     const details = {

@@ -1,3 +1,5 @@
+/** The OpenAI image provider, checked by the testing kit. */
+
 import { describeImageProvider, describePlugin } from 'mediagate/testing';
 import plugin from '../index.js';
 

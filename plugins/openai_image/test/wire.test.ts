@@ -1,3 +1,5 @@
+/** Sizes and refusals on the wire of the OpenAI image provider. */
+
 import { expect } from 'chai';
 import { askedSize, refusalFailure, type Upstream } from '../requests.js';
 
@@ -32,13 +34,13 @@ describe('openai_image: sizes', () => {
     '2048x1152': '1536x1024',
   };
   for (const [wanted, size] of Object.entries(nearest)) {
-    it(`asks for ${size} where ${wanted} is wanted`, () => {
+    it(`requests ${size} for ${wanted}`, () => {
       const [width = 0, height = 0] = wanted.split('x').map(Number);
       expect(askedSize({ width, height }, { sizes: listed }).size).to.equal(size);
     });
   }
 
-  it('leaves the size out where the upstream does not know "auto"', () => {
+  it('omits the size if the upstream does not know "auto"', () => {
     expect(askedSize('auto', { sizes: listed })).to.deep.equal({});
     expect(askedSize('auto', { sizes: 'any' })).to.deep.equal({ size: 'auto' });
   });
@@ -64,7 +66,7 @@ describe('openai_image: refusals', () => {
     [504, undefined, 'upstream_timeout', 'nowhere', true],
   ];
   for (const [status, code, ours, again, counts] of meant) {
-    it(`takes ${status} ${code ?? ''} for ${ours}`, () => {
+    it(`reads ${status} ${code ?? ''} as ${ours}`, () => {
       const { error, consequence } = failure(status, { code });
       expect(error.code).to.equal(ours);
       expect(consequence).to.deep.equal({ again, counts });
@@ -79,7 +81,7 @@ describe('openai_image: refusals', () => {
     expect(waits('soon')).to.equal(undefined);
   });
 
-  it('names the member that is wrong where the caller has it too', () => {
+  it("name the wrong field if the caller's request has it", () => {
     expect(failure(400, { param: 'image[0]' }).error.param).to.equal('image');
     expect(failure(400, { param: 'partial_images' }).error.param).to.equal(undefined);
   });

@@ -1,3 +1,5 @@
+/** The OpenAI text provider, checked by the testing kit. */
+
 import { describePlugin, describeTextProvider } from 'mediagate/testing';
 import plugin from '../index.js';
 

@@ -1,3 +1,5 @@
+/** Audio of the photo network's posts. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

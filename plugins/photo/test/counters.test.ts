@@ -1,3 +1,5 @@
+/** Counters of the photo network in every page layout. */
+
 import { expect } from 'chai';
 import { CODE, extract, MEDIA_ID, type Replies, SITE } from './extract.js';
 
@@ -139,13 +141,13 @@ describe('photo: counters of a reel', () => {
     }
   }
 
-  it('are not the plays of another network', async () => {
+  it('exclude plays of another network', async () => {
     const counters = rest(522, 52, { view_count: null, play_count: null, ig_play_count: null, fb_play_count: 14375 });
     const wanted = { views: undefined, plays: undefined, hidden: [] };
     expect(await countersOf(LAYOUTS['a page of 2026'](counters))).to.deep.include(wanted);
   });
 
-  it('are told as hidden among the limitations', async () => {
+  it('are hidden according to the limitations', async () => {
     const { limitations } = await countersOf(LAYOUTS['a page of 2026'](rest(522, 52, { view_count: 0 })));
     expect(limitations).to.deep.equal(['stats_hidden: views']);
   });
@@ -157,17 +159,17 @@ describe('photo: counters of a page without data', () => {
   const tags = (line: string) =>
     countersOf(page(`<head>${about}<meta property="og:description" content='${line}' /></head>`));
 
-  it('are those of the line for link previews', async () => {
+  it('come from the line for link previews', async () => {
     const shown = await tags('12.4K likes, 215 comments - some.user on May 1, 2026: "x". ');
     expect(shown).to.deep.include({ likes: 12_400, comments: 215, views: undefined, hidden: [] });
   });
 
-  it('are without likes where the line has the comments alone', async () => {
+  it('have no likes if the line has only comments', async () => {
     const hidden = await tags('215 comments - some.user on May 1, 2026: "x". ');
     expect(hidden).to.deep.include({ likes: undefined, comments: 215, hidden: ['likes'] });
   });
 
-  it('are those of the linked data of older pages', async () => {
+  it('come from the linked data of older pages', async () => {
     const linked = (views: number) =>
       countersOf(
         page(
@@ -189,7 +191,7 @@ describe('photo: counters of a page without data', () => {
     expect(await linked(0)).to.deep.include({ likes: 522, comments: 52, views: undefined, hidden: ['views'] });
   });
 
-  it('are those of the markup of an embed', async () => {
+  it('come from the markup of an embed', async () => {
     const body = `<div class="Embed" data-media-id="${MEDIA_ID}"><span class="UsernameText">some.user</span>
       <img class="EmbeddedMediaImage" src="${image}" /><div class="SocialProof"><a>4,737 likes</a></div>
       <div class="Caption">x<div class="CaptionComments"><a class="CaptionCommentsExpand">View all 30 comments</a></div></div></div>`;

@@ -1,3 +1,5 @@
+/** Runs the photo plugin on a site of scripted pages. */
+
 import { matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
 import photo from '../index.js';

@@ -1,3 +1,5 @@
+/** Where a page of the photo network keeps the data of its post. */
+
 import { expect } from 'chai';
 import { siteConfigOf } from '../fetch.js';
 import { identityOf } from '../links.js';
@@ -24,20 +26,20 @@ function page(...values: object[]): string {
 }
 
 describe('photo: the data of a page', () => {
-  it('is found however far from where the post is named first', () => {
+  it('is found at any distance from the first mention of the post', () => {
     const filling = Array.from({ length: 5_000 }, (_, index) => ({ [`module_${index}`]: 'https://a.example/file.js' }));
     const outcome = readPermalinkPage(page({ media_id: mediaId, filling, item: post }), identity, siteConfig);
     expect(outcome.kind === 'found' && outcome.found.map(({ source }) => source)).to.deep.equal(['data']);
     expect(outcome.kind === 'found' && outcome.found[0]?.post.metrics?.likes).to.equal(7);
   });
 
-  it('is that of the script which holds the post, not of those that name it', () => {
+  it('comes from the script that contains the post, not from those that name it', () => {
     const route = { route: { params: { shortcode, media_id: mediaId } } };
     const outcome = readPermalinkPage(page(route, { item: { ...post, pk: undefined } }), identity, siteConfig);
     expect(outcome.kind === 'found' && outcome.found[0]?.source).to.equal('data');
   });
 
-  it('names the owner where the rest is in the tags', () => {
+  it('names the owner if the rest is in the tags', () => {
     const route = { media_owner_id: '58000000031', media_id: mediaId, media_type: 1 };
     const outcome = readPermalinkPage(page({ route }), identity, siteConfig);
     expect(outcome.kind === 'found' && outcome.found.map(({ source }) => source)).to.deep.equal(['page_tags']);

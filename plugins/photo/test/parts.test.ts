@@ -1,3 +1,5 @@
+/** Shortcodes, preview lines and other small values of the photo network. */
+
 import { expect } from 'chai';
 import { expiryOf, GatewayError, hashtagsIn, matchedLink, readDashManifest } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, type FakeReply, setUpPlugin } from 'mediagate/testing';
@@ -10,13 +12,13 @@ import { parseDescription } from '../read/tags.js';
 const { phrases } = siteConfigOf();
 
 describe('photo: shortcodes', () => {
-  it('are the id in base 64, without the key of a private post', () => {
+  it('contain the id in base 64, without the key of a private post', () => {
     expect(identityOf('C').mediaId).to.equal('2');
     expect(identityOf('DX6B-kzkPRH').mediaId).to.equal('3889429926361756743');
     expect(identityOf('DJ9H58TmKkhaBcDeFgHiJkLmNoPqRsTuVwXyZ01').mediaId).to.equal(identityOf('DJ9H58TmKkh').mediaId);
   });
 
-  it('tell the time, unless they are older than that', () => {
+  it('contain the time, unless they are older', () => {
     expect(timeOfMediaId('3889429926361756743')).to.equal('2026-05-04T06:30:00Z');
     expect(timeOfMediaId('2')).to.equal(undefined);
     expect(timeOfMediaId('9'.repeat(22))).to.equal(undefined);
@@ -72,7 +74,7 @@ describe('photo: small parts', () => {
     expect(hashtagsIn('none')).to.equal(undefined);
   });
 
-  it('takes the largest picture that is not cropped', () => {
+  it('use the largest image that is not cropped', () => {
     const square = { url: 'https://a.example/square.jpg', width: 2000, height: 2000 };
     const whole = { url: 'https://a.example/whole.jpg', width: 1080, height: 1350 };
     const small = { url: 'https://a.example/small.jpg', width: 320, height: 400 };
@@ -87,7 +89,7 @@ describe('photo: small parts', () => {
     expect(expiryOf('https://a.example/x.jpg?oe=00000000')).to.equal(undefined);
   });
 
-  it('bears manifests that are none', () => {
+  it('ignores invalid manifests', () => {
     for (const text of [
       undefined,
       12,
@@ -99,7 +101,7 @@ describe('photo: small parts', () => {
     }
   });
 
-  it('names the member that an override gets wrong', () => {
+  it('names the wrong field of an override', () => {
     expect(() => siteConfigOf({ queries: { post: { docId: 12 } } })).to.throw(
       TypeError,
       'siteConfig.queries.post.docId',

@@ -1,3 +1,5 @@
+/** The photo plugin, checked by the testing kit on recorded replies. */
+
 import {
   absent,
   containing,

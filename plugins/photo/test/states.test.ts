@@ -1,3 +1,5 @@
+/** Missing, private and partial posts of the photo network. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { readEmbedMarkup } from '../read/embed.js';
@@ -8,7 +10,7 @@ async function codeOf(ways: Replies, code?: string): Promise<string> {
   return error instanceof GatewayError ? error.code : 'found';
 }
 
-describe('photo: posts that are not shown', () => {
+describe('photo: unavailable posts', () => {
   const words = (title: string, description: string) => ({ title, description, status: 'fail' });
   const states: [what: string, code: string, ways: Replies][] = [
     ['a page that is not there, and nobody who says why', 'removed', { page: { status: 404 } }],
@@ -49,15 +51,15 @@ describe('photo: posts that are not shown', () => {
     ],
   ];
   for (const [what, code, ways] of states) {
-    it(`are told apart: ${what}`, async () => expect(await codeOf(ways)).to.equal(code));
+    it(`are distinguished: ${what}`, async () => expect(await codeOf(ways)).to.equal(code));
   }
 
-  it('are private where their link has a key and leads to the form to log in', async () => {
+  it('are private if their link has a key and leads to the login form', async () => {
     expect(await codeOf({}, `${CODE}aBcDeFgHiJkLmNoPqRsTuVwXyZ01`)).to.equal('private');
   });
 });
 
-describe('photo: replies that are no sign of removal', () => {
+describe('photo: replies that do not mean removal', () => {
   const NULL_QUERY = { body: { data: { xdt_shortcode_media: null } } };
   const BROKEN_EMBED = { body: '<html><div class="EmbedIsBroken"><div class="ebmMessage">Broken</div></div></html>' };
   const pages: Readonly<Record<string, Replies['page']>> = {
@@ -87,7 +89,7 @@ describe('photo: replies that are no sign of removal', () => {
     }
   }
 
-  it('are signs once the query has shown a post', async () => {
+  it('mean removal after the query has shown a post', async () => {
     const media = {
       pk: MEDIA_ID,
       code: CODE,
@@ -108,7 +110,7 @@ describe('photo: replies that are no sign of removal', () => {
     expect(await codeNow()).to.equal('removed');
   });
 
-  it('do not outweigh a page that is not there', async () => {
+  it('do not count against a missing page', async () => {
     const gone = { page: { status: 404 }, embed: BROKEN_EMBED, query: NULL_QUERY };
     expect(await codeOf(gone)).to.equal('removed');
   });
@@ -125,8 +127,8 @@ describe('photo: replies that are no sign of removal', () => {
   });
 });
 
-describe('photo: posts of which not all is told', () => {
-  it('are given without their author', async () => {
+describe('photo: partial posts', () => {
+  it('are returned without their author', async () => {
     const media = { pk: MEDIA_ID, code: CODE, caption: { text: 'A quiet text' }, like_count: 41, taken_at: 1777876200 };
     const { data } = await extract({ query: { body: { data: { xig_polaris_media: media } } } });
     expect('common' in data && data.common).to.include({ caption: 'A quiet text' });
@@ -165,7 +167,7 @@ describe('photo: names in the titles of pages', () => {
     return 'common' in data ? data.common : {};
   };
 
-  it('stand in the order of words of the language', async () => {
+  it('follow the word order of the language', async () => {
     for (const heading of [
       'Some Name on Instagram: "x"',
       'Some Name Instagram\'da: "x"',
@@ -180,7 +182,7 @@ describe('photo: names in the titles of pages', () => {
     }
   });
 
-  it('stand with the minute of the post until 2019', async () => {
+  it('include the minute of the post until 2019', async () => {
     const line = 'See this Instagram photo by @some.user • 1,234 likes';
     const at = async (time: string) =>
       (await common(`Instagram photo by Some Name • May 1, 2018 at ${time} UTC`, line)).published_at;
@@ -190,7 +192,7 @@ describe('photo: names in the titles of pages', () => {
 });
 
 describe('photo: embeds of posts by several', () => {
-  it('have the picture of the one who is named first', () => {
+  it('have the image of the author who is named first', () => {
     const link = (name: string) =>
       `<a class="CollabAvatar" href="${SITE}/${name}/?x=1"><img src="https://a.example/${name}.jpg" /></a>`;
     const html = `<div class="Embed" data-media-type="GraphImage" data-media-id="${MEDIA_ID}" data-owner-id="77">

@@ -1,3 +1,5 @@
+/** Drawings of the sketch image provider: letters, ink and turns. */
+
 import { expect } from 'chai';
 import { GatewayError, type ImageCall } from 'mediagate/plugin';
 import { chooseSize, createSketchProvider, createTurns } from '../index.js';
@@ -19,7 +21,7 @@ describe('sketch_image', () => {
   });
   const draw = async (more?: Partial<ImageCall>) => Buffer.from((await provider.generate(call(more))).bytes);
 
-  it('draws the same picture for the same words, and another for others or another seed', async () => {
+  it('draws the same image for the same words, and another for others or another seed', async () => {
     const again = createSketchProvider({ models: ['gen-img-2'], seed: 0 });
     const reseeded = createSketchProvider({ models: ['gen-img-2'], seed: 1 });
     const one = await draw();
@@ -34,7 +36,7 @@ describe('sketch_image', () => {
     expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'invalid_value', param: 'image' });
   });
 
-  it('shows the colours, and then the ink, before the picture is complete', async () => {
+  it('shows the colours, then the ink, before the image is complete', async () => {
     for (const count of [1, 2, 3]) {
       const shown: Buffer[] = [];
       const partials = { count, show: ({ bytes }: { bytes: Uint8Array }) => void shown.push(Buffer.from(bytes)) };
@@ -45,7 +47,7 @@ describe('sketch_image', () => {
     }
   });
 
-  it('says what it ignores', async () => {
+  it('lists what it ignores', async () => {
     const options = { quality: 'high', moderation: 'auto', background: 'transparent' };
     const { warnings } = await provider.generate(call({ options }));
     expect(warnings).to.deep.equal([
@@ -100,12 +102,12 @@ describe('sketch_image: letters', () => {
     });
   }
 
-  it('gives every letter of the alphabet and every digit a form of its own', () => {
+  it('draws every letter of the alphabet and every digit differently', () => {
     const forms = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ĐŁ'].map((sign) => JSON.stringify(letter(sign, box)));
     expect(new Set(forms).size).to.equal(forms.length);
   });
 
-  it('shows marks over and under letters, and nothing for nothing', () => {
+  it('shows marks over and under letters, and nothing for an empty text', () => {
     expect(extent('Ấ').count).to.equal(extent('A').count + 2);
     expect(extent('Ạ').bottom).to.be.greaterThan(extent('A').bottom);
     expect(letter(' \u0000\u200b\ufeff ', box)).to.deep.equal([]);
@@ -136,7 +138,7 @@ describe('sketch_image: ink', () => {
 });
 
 describe('sketch_image: turns', () => {
-  it('lets few in, the others in their order, and nobody past the bound', async () => {
+  it('admit a few at once, queue others in order, and refuse the rest', async () => {
     const turns = createTurns({ atOnce: 2, waiting: 2 });
     const order: string[] = [];
     let most = 0;
@@ -155,7 +157,7 @@ describe('sketch_image: turns', () => {
     expect(most).to.equal(2);
   });
 
-  it('forgets who leaves while waiting, and goes on after a failure', async () => {
+  it('drop callers who leave the queue, and continue after a failure', async () => {
     const turns = createTurns({ atOnce: 1, waiting: 5 });
     const gone = new Error('the caller left');
     const leaving = new AbortController();

@@ -1,3 +1,5 @@
+/** Counters of the social network in every page layout. */
+
 import { expect } from 'chai';
 import { parseFeedback } from '../read/counters.js';
 import siteConfig from '../site-config.json' with { type: 'json' };
@@ -44,7 +46,7 @@ describe('social counters', () => {
     });
   }
 
-  it('that the site hides are absent, and never 0', () => {
+  it('are absent if the site hides them, and never 0', () => {
     for (const config of [
       { reaction_display_strategy: 'HIDE_COUNTS' },
       { is_reaction_count_hidden_by_producer: true },
@@ -57,7 +59,7 @@ describe('social counters', () => {
     }
   });
 
-  it('of views are hidden where there are reactions and no views', () => {
+  it('of views are hidden if there are reactions and no views', () => {
     const { metrics, precision } = parseFeedback(
       [{ likers: { count: 41 }, video_view_count: 0, play_count: 0 }],
       siteConfig,
@@ -66,12 +68,12 @@ describe('social counters', () => {
     expect(precision).to.deep.equal({ likes: 'exact', views: 'hidden', plays: 'hidden' });
   });
 
-  it('are no 0 where another place has a number', () => {
+  it('are not 0 if another place has a number', () => {
     const { metrics } = parseFeedback([{ reaction_count: { count: 0 }, i18n_reaction_count: '1.2K' }], siteConfig);
     expect(metrics).to.deep.equal({ likes: 1200 });
   });
 
-  it('are read at the paths that the site configuration names', () => {
+  it('are read at the paths of the site configuration', () => {
     const renamed = [{ renamed: { total: 41 } }];
     expect(parseFeedback(renamed, siteConfig).metrics).to.deep.equal({});
     const counterPaths = { ...siteConfig.counterPaths, likes: ['reaction_count', 'renamed.total'] };

@@ -1,3 +1,5 @@
+/** Older pages, aliases, embeds and query results of the social network. */
+
 import { expect } from 'chai';
 import { matchedLink } from 'mediagate/plugin';
 import { matchItem } from '../links.js';
@@ -26,7 +28,7 @@ function page({ address, body = '', data }: { address: string; body?: string; da
 describe('social posts under an alias', () => {
   const address = `${SITE}/someone/posts/a-text/${ID}/`;
 
-  it('are known by where one would come back to after logging in', () => {
+  it('are identified by the return address of the login', () => {
     const next = `${SITE}/someone/posts/${alias('a')}`;
     for (const body of [
       `<form><input type="hidden" value="${next}" name="next" /></form>`,
@@ -37,14 +39,14 @@ describe('social posts under an alias', () => {
     }
   });
 
-  it('are not those that a page merely links to', () => {
+  it('exclude posts that a page merely links to', () => {
     const body = `<a href="/someone/posts/${alias('a')}">another</a>`;
     expect(read(`${SITE}/someone/posts/${alias('a')}`, page({ address, body }))).to.include({
       code: 'upstream_refused',
     });
   });
 
-  it('are known by their number in the page for embedding', () => {
+  it('are identified by their number in the page for embedding', () => {
     const html = `<a href="/someone/posts/${ID}?ref=embed_post"><abbr data-utime="1778081177"></abbr></a>
       <div data-testid="post_message"><p>A text</p></div>`;
     expect(parsePlugin(html, alias('a'))?.ids).to.deep.equal({ post_id: ID });
@@ -53,7 +55,7 @@ describe('social posts under an alias', () => {
 });
 
 describe('social posts that are shown at another address', () => {
-  it('are the video or photo that the site led to', () => {
+  it('are the video or photo that the site redirected to', () => {
     const video = '730000000000417';
     const html = page({ address: `${SITE}/someone/videos/${video}/` });
     const outcome = read(`${SITE}/someone/posts/${ID}`, html, `${SITE}/someone/videos/${video}/`);
@@ -73,7 +75,7 @@ describe('social query results', () => {
   const counters = { id: feedback, reaction_count: { count: 41 }, ...renderers };
   const node = { __typename: 'Story', id: story, message: { text: 'A text.' }, feedback: counters };
 
-  it('name a post by the number in its id, where the page is about that post', () => {
+  it('name a post by the number in its id if the page is about that post', () => {
     const address = `${SITE}/someone/posts/${ID}`;
     const outcome = read(address, page({ address, data: { node } }));
     expect(outcome.kind === 'found' && outcome.found[0]?.metrics).to.include({ likes: 41, comments: 87, shares: 3 });
@@ -92,18 +94,18 @@ describe('social texts in the markup of a page', () => {
     return outcome.kind === 'found' ? outcome.found[0]?.common?.caption : outcome.code;
   };
 
-  it('are whole where the tags cut them', () => {
+  it('are complete if the tags cut them', () => {
     const message = '<p>The planks are down and</p> <p> the rails go up.</p>';
     expect(caption(message)).to.equal('The planks are down and\n\nthe rails go up.');
   });
 
-  it('count only where they go on as the tags do', () => {
+  it('count only if they continue the tags', () => {
     expect(caption('<p>Something else altogether.</p>')).to.equal('The planks are down and...');
   });
 });
 
 describe('social times', () => {
-  it('stand beside the number of the post in what is kept for statistics', () => {
+  it('are beside the number of the post in the statistics data', () => {
     const context = (time: number, id: string) =>
       JSON.stringify({ post_context: { publish_time: time, story_name: 'EntStory', story_fbid: [id] } });
     const text = `${context(1771412345, '4410000000000999')}${context(1771400000, ID)}`;
@@ -112,7 +114,7 @@ describe('social times', () => {
     expect(parsePublishTime(text, '4410000000000')).to.equal(undefined);
   });
 
-  it('stand in the link of the post, and not in those of its comments', () => {
+  it('are in the link of the post, and not in those of its comments', () => {
     const link = (query: string, time: number) =>
       `<a class="x" href="/someone/posts/${ID}?${query}"><abbr title="then" data-utime="${time}">then</abbr></a>`;
     const html = `${link('comment_id=1', 1771499999)}${link('__tn__=-R', 1771400000)}`;
@@ -126,7 +128,7 @@ describe('social pages for embedding', () => {
      <span class="_2_79 _50f7">Some One</span><span aria-label="Verified profile"></span>
      <div class="_5pbx userContent">${message}</div>${body}`;
 
-  it('give the whole of a text that they fold', () => {
+  it('contain the whole of a folded text', () => {
     const folded = `<p>One<span class="text_exposed_hide">...</span><span class="text_exposed_show"> and two</span></p>
       <span class="text_exposed_link"><a class="see_more_link" href="#"><span>See more</span></a></span>`;
     const post = parsePlugin(frame(folded), ID);
@@ -134,7 +136,7 @@ describe('social pages for embedding', () => {
     expect(post?.common?.author).to.include({ name: 'Some One', username: 'someone', verified: true });
   });
 
-  it('give the file of a post that is a video', () => {
+  it('contain the file of a post that is a video', () => {
     const data = '{"video_id":"730000000000417","sd_src":"https:\\/\\/video.invented.fbcdn.net\\/v.mp4?oe=6A2F0000"}';
     expect(parsePlugin(frame('A text', `<script>${data}</script>`), ID)?.media?.video_urls).to.have.length(1);
   });

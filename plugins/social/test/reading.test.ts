@@ -1,3 +1,5 @@
+/** What the social plugin reads from links, pages, media addresses and texts. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -31,7 +33,7 @@ function read(name: string, address: string) {
 describe('social links', () => {
   const canonical = (address: string) => matchedLink(matchItem(new URL(address)))?.url;
 
-  it('come to one form, whichever host and wrapper they came with', () => {
+  it('have one form for every host and wrapper', () => {
     const post = `${SITE}/100009000000731/posts/4410000000000731`;
     expect(canonical('https://m.facebook.com/story.php?story_fbid=4410000000000731&id=100009000000731')).to.equal(post);
     expect(canonical(`${SITE}/permalink.php?story_fbid=4410000000000731&id=100009000000731&__tn__=x`)).to.equal(post);
@@ -44,7 +46,7 @@ describe('social links', () => {
     expect(canonical(`${SITE}/sharer/sharer.php?u=${encodeURIComponent(post)}`)).to.equal(post);
   });
 
-  it('are refused by the name of what they are', () => {
+  it('are refused by the name of their kind', () => {
     const refusal = (address: string) => matchItem(new URL(address));
     expect(refusal(`${SITE}/bellfoundry`)).to.deep.equal({ unsupported: 'a profile' });
     expect(refusal(`${SITE}/events/7020000000000256`)).to.deep.equal({ unsupported: 'an event' });
@@ -55,7 +57,7 @@ describe('social links', () => {
 });
 
 describe('social pages', () => {
-  it('give nothing of a page that is about another item', () => {
+  it('ignore a page that is about another item', () => {
     const outcome = read('post-2025/post.html', `${SITE}/someone/posts/4410000000000999`);
     expect(outcome).to.include({ kind: 'transient', code: 'upstream_refused' });
   });
@@ -65,7 +67,7 @@ describe('social pages', () => {
     expect(JSON.stringify(outcome)).to.contain('shuttle').and.not.contain('98765').and.not.contain('5566');
   });
 
-  it('give comments no say in the numbers of their post', () => {
+  it('exclude comments from the numbers of their post', () => {
     const outcome = read('post-2025/post.html', `${SITE}/someone/posts/4410000000000731`);
     expect(JSON.stringify(outcome)).to.contain('1904').and.not.contain('4021').and.not.contain('lovely glaze');
   });
@@ -102,7 +104,7 @@ describe('social pages', () => {
     expect(outcome).to.include({ kind: 'definitive', code: 'login_required' });
   });
 
-  it('give the files of a post that is a reel', () => {
+  it('contain the files of a post that is a reel', () => {
     const outcome = read('reel-2025/reel.html', `${SITE}/tidewater.mill/posts/122300000000000417`);
     if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
     expect(outcome.found[0]?.media?.video_urls).to.have.length(2);
@@ -110,7 +112,7 @@ describe('social pages', () => {
     expect(outcome.found[0]?.metrics).to.include({ likes: 2841 });
   });
 
-  it('give the shared post its own, where that is asked for', () => {
+  it('give the shared post its own data if requested', () => {
     const outcome = read('group-2022/group.html', `${SITE}/someone.shared/posts/3320000000000611`);
     if (outcome.kind !== 'found') throw new Error(`not found: ${outcome.code}`);
     const { common, metrics } = mergePosts(outcome.found.map((found) => ({ method: 'page', found })));
@@ -148,7 +150,7 @@ describe('social photos', () => {
     ['in a node that names no type', { currMedia: photo }, { mediaset: { id, creation_story: story } }],
     ['in a node with the picture only', { currMedia: { id, viewer_image: image, creation_story: story } }],
   ] as [string, ...object[]][]) {
-    it(`are no videos where their story stands ${what}`, () => {
+    it(`are no videos if their story is ${what}`, () => {
       const { ids, media, common } = readPhoto(...nodes);
       expect(ids).to.deep.include({ post_id: story.post_id }).and.not.to.have.property('video_id');
       expect(media.image_urls).to.deep.equal([uri]);
@@ -159,14 +161,14 @@ describe('social photos', () => {
 });
 
 describe('social media addresses', () => {
-  it('tell their end, their length and their lines', () => {
+  it('contain their expiry, length and line count', () => {
     const efg = Buffer.from('{"vencode_tag":"xpv.x.dash_h264-basic-gen2_720p","duration_s":41}').toString('base64');
     const reading = readAddress(`https://video.invented.fbcdn.net/a.mp4?efg=${encodeURIComponent(efg)}&oe=6A2F1234`);
     expect(reading).to.include({ expires_at: '2026-06-14T20:42:28Z', duration_seconds: 41, quality: '720p' });
     expect(readAddress('https://video.invented.fbcdn.net/a.mp4?efg=%00&oe=zz').expires_at).to.equal(undefined);
   });
 
-  it('are read from a manifest with what stands beside them', () => {
+  it('are read from a manifest with its attributes', () => {
     const xml = `<MPD mediaPresentationDuration="PT1M1.5S"><AdaptationSet contentType="audio" mimeType="audio/mp4">
       <Representation id="a" bandwidth="64000" codecs="mp4a.40.5"><BaseURL>https://v.fbcdn.net/s.mp4?a=1&amp;b=2</BaseURL>
       </Representation></AdaptationSet><AdaptationSet mimeType="video/mp4"><Representation id="v"/></AdaptationSet></MPD>`;
@@ -185,7 +187,7 @@ describe('social texts', () => {
 });
 
 describe('social extractor', () => {
-  it('takes the smallest sound alone for an MP3', async () => {
+  it('uses only the smallest audio for an MP3', async () => {
     const http = createReplay(readFixture(fixture('watch-2025')));
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/watch/?v=1250000000000338`)));
@@ -208,7 +210,7 @@ describe('social extractor', () => {
     expect('common' in data && data.common.author?.name).to.equal('Orchard Watch');
   });
 
-  it('asks the addresses that an entry sets in place of the shipped ones, and refuses unknown members', async () => {
+  it('requests the addresses of its options in place of the defaults, and refuses unknown fields', async () => {
     const http = createFakeHttp([{ status: 404 }]);
     const override = { siteConfig: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http, options: override }));

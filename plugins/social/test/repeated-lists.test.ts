@@ -1,3 +1,5 @@
+/** Lists that every query result of the social network repeats. */
+
 import { expect } from 'chai';
 import { createListShortener, readRelayPage } from '../read/relay.js';
 
@@ -11,7 +13,7 @@ function script(data: object, list: unknown): string {
 describe('social lists that every result repeats', () => {
   const list = [{ video_id: '417', representations: [{ base_url: 'https://a.example/[1]' }, { base_url: '"]' }] }];
 
-  it('are read once, and the results around them whole', () => {
+  it('are read once, and the results around them completely', () => {
     const page = readRelayPage([script({ id: '417' }, list), script({ count: 3 }, list)], MARKER);
     expect(page(['417'])).to.deep.equal([
       { data: { id: '417' }, extensions: { all_video_dash_prefetch_representations: list, is_final: true } },
@@ -19,7 +21,7 @@ describe('social lists that every result repeats', () => {
     ]);
   });
 
-  it('are read again where they differ in one character', () => {
+  it('are read again if they differ in one character', () => {
     const shorten = createListShortener();
     const other = [{ ...list[0], video_id: '418' }];
     for (const text of [script({}, list), script({}, other), script({}, [...list, ...list])]) {
@@ -28,7 +30,7 @@ describe('social lists that every result repeats', () => {
     }
   });
 
-  it('are left alone where the text is cut', () => {
+  it('are left alone if the text is cut', () => {
     const text = script({}, list);
     const shorten = createListShortener();
     const cut = text.slice(0, text.indexOf('base_url'));

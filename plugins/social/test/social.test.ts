@@ -1,3 +1,5 @@
+/** The social plugin, checked by the testing kit on recorded replies. */
+
 import { absent, containing, count, describeExtractor, describePlugin, matching, type Sample } from 'mediagate/testing';
 import social from '../index.js';
 

@@ -1,3 +1,5 @@
+/** Pages of the social network that are not the requested item. */
+
 import { expect } from 'chai';
 import { GatewayError, matchedLink } from 'mediagate/plugin';
 import { createFakeHttp, extractorOf, setUpPlugin } from 'mediagate/testing';
@@ -49,10 +51,10 @@ describe('social pages that are not the item', () => {
     ],
   ];
   for (const [what, outcome, head, body] of pages) {
-    it(`are told apart: ${what}`, () => expect(outcomeOf(head, body)).to.equal(outcome));
+    it(`are distinguished: ${what}`, () => expect(outcomeOf(head, body)).to.equal(outcome));
   }
 
-  it('are not thought to be where the item only speaks of such things', () => {
+  it('are not assumed if the item only mentions such things', () => {
     const head = `<title>Someone - Log into Facebook, they said. You must log in to continue, they said.</title>${own}`;
     const text = 'Log into Facebook, they said. You must log in to continue, they said.';
     const form = '<form id="login_form"></form><a href="/cookie/consent/">Temporarily Blocked</a>';

@@ -1,3 +1,5 @@
+/** Titles and descriptions of the social network in many languages. */
+
 import { expect } from 'chai';
 import { readPageTags } from '../read/parts.js';
 import { parseTags } from '../read/tags.js';
@@ -8,7 +10,7 @@ describe('social titles', () => {
   const reading = (heading: string, description?: string, title?: string) =>
     parseTags({ heading, description, title }, context);
 
-  it('are told apart into counters, text and author, in many languages', () => {
+  it('are split into counters, text and author, in many languages', () => {
     for (const [heading, views, likes] of [
       ['1.2M views · 34K reactions | A text | The Author', 1_200_000, 34_000],
       ['1,2 Mio. Aufrufe · 345 Reaktionen | A text | The Author', 1_200_000, 345],
@@ -22,17 +24,17 @@ describe('social titles', () => {
     }
   });
 
-  it('are no authors where they are the title of a video', () => {
+  it('are no authors if they are the title of a video', () => {
     expect(reading('How to tie a bowline', 'Part three of the series.').common?.author).to.equal(undefined);
   });
 
-  it('give the author who stands before or behind the text, or on the site', () => {
+  it('contain the author before or after the text, or on the site', () => {
     expect(reading('Kite Works - New sails are...', 'New sails are in.').common?.author?.name).to.equal('Kite Works');
     expect(reading('Kite Works', 'New.', 'New. - Kite Works | Facebook').common?.author?.name).to.equal('Kite Works');
     expect(reading('Kite Works en Facebook Watch').common?.author?.name).to.equal('Kite Works');
   });
 
-  it('name the author first where the description goes on with the rest', () => {
+  it('name the author first if the description continues with the rest', () => {
     expect(reading('Bell Weekly | The tenor', 'The tenor is cast.').common?.author?.name).to.equal('Bell Weekly');
     expect(reading('The tenor | By Bell Weekly | Facebook').common?.author?.name).to.equal('Bell Weekly');
   });
@@ -43,7 +45,7 @@ describe('social titles', () => {
     expect(parseTags(tags, context).common?.caption).to.equal(text);
   });
 
-  it('have counters in every language, the number behind the word as well', () => {
+  it('have counters in every language, also with the number after the word', () => {
     for (const [heading, views, likes] of [
       ['2,2 mil. zhlédnutí · 21 tis. reakcí | A text | The Author', 2_200_000, 21_000],
       ['1,2 E megtekintés · 345 hangulatjel | A text | The Author', 1_200, 345],
@@ -61,7 +63,7 @@ describe('social titles', () => {
     }
   });
 
-  it('have no counters where the title of a video counts something itself', () => {
+  it('have no counters if the title of a video contains a count itself', () => {
     for (const heading of [
       '10 great plays | Kite Works',
       '5 views you must see | Kite Works',
@@ -72,7 +74,7 @@ describe('social titles', () => {
     expect(reading('24 views · 5 likes | Kite Works', '24 views · 5 likes').metrics).to.deep.equal({});
   });
 
-  it('are the title of a video where they are nothing else', () => {
+  it('are the title of a video if they are nothing else', () => {
     expect(reading('How to tie a bowline', 'Part three of the series.').common?.title).to.equal('How to tie a bowline');
     expect(reading('Kite Works was live.').common?.title).to.equal('Kite Works was live.');
     expect(reading('Kite Works on Facebook Watch', 'A text').common?.title).to.equal(undefined);
@@ -95,7 +97,7 @@ describe('social descriptions', () => {
     expect(common?.author?.name).to.equal('Kite Works');
   });
 
-  it('are no captions where they are those of the owner', () => {
+  it("are no captions if they are the owner's", () => {
     const context = { siteConfig, inGroup: false, isVideo: false, isPhoto: true };
     const read = (title: string, tags: Record<string, string>) => {
       const metas = Object.entries({ 'og:title': 'Lamp Archive', ...tags });

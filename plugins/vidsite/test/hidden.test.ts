@@ -1,3 +1,5 @@
+/** Hidden counters of the video site. */
+
 import { expect } from 'chai';
 import { mergePosts } from 'mediagate/plugin';
 import { alignParts } from '../assemble.js';
@@ -7,7 +9,7 @@ import { parseVideo } from '../read/public-apis.js';
 const ID = 'H1ddenLike5';
 
 describe('vidsite: hidden counters', () => {
-  it('have no value in a player reply, and are said to be hidden', () => {
+  it('have no value in a player reply, and are marked as hidden', () => {
     const player = {
       videoDetails: { videoId: ID, title: 'A title', viewCount: '48213', allowRatings: false },
       microformat: { playerMicroformatRenderer: { externalVideoId: ID, likeCount: '0' } },
@@ -17,7 +19,7 @@ describe('vidsite: hidden counters', () => {
     expect(post.precision).to.deep.equal({ likes: 'hidden' });
   });
 
-  it('have no value in a reply of the official API, and are said to be hidden', () => {
+  it('have no value in a reply of the official API, and are marked as hidden', () => {
     const video = { id: ID, snippet: { title: 'A title' }, statistics: { viewCount: '50123', commentCount: '0' } };
     const post = parseVideo(video, undefined, ID);
     expect(post.metrics).to.include({ views: 50_123, likes: undefined, comments: 0 });
@@ -25,7 +27,7 @@ describe('vidsite: hidden counters', () => {
     expect(parseVideo({ id: ID, snippet: { title: 'A title' } }, undefined, ID).precision).to.deep.equal({});
   });
 
-  it('are not the 0 that another reply has in their place', () => {
+  it('are not replaced by the 0 of another reply', () => {
     const zero = { method: 'innertube_next', found: { metrics: { likes: 0, comments: 0 } } };
     const hidden = { method: 'innertube_player', found: { precision: { likes: 'hidden' } } } as const;
     for (const parts of [

@@ -1,3 +1,5 @@
+/** Phone pages and the sentiment panel of the video site. */
+
 import { expect } from 'chai';
 import type { PartialPost } from 'mediagate/plugin';
 import { siteConfigOf } from '../fetch.js';
@@ -198,7 +200,7 @@ describe('vidsite: pages in the phone layout', () => {
     });
   }
 
-  it('has its date and description', () => {
+  it('have date and description', () => {
     for (const [next, day] of [
       [phone([section([])]), '2026-04-18T00:00:00Z'],
       [old, '2020-04-18T00:00:00Z'],
@@ -207,7 +209,7 @@ describe('vidsite: pages in the phone layout', () => {
     }
   });
 
-  it('counts nobody who watches or waits as a view', () => {
+  it('do not count current viewers as views', () => {
     const live = (subtitle: string, more: object = {}) => {
       const contents = [{ slimVideoInformationRenderer: { title: runs('Nest'), expandedSubtitle: runs(subtitle) } }];
       return parseNext(phone([{ slimVideoMetadataSectionRenderer: { contents } }], more), ID).post;
@@ -219,7 +221,7 @@ describe('vidsite: pages in the phone layout', () => {
     expect(live('94 waiting').common?.live_status).to.equal('upcoming');
   });
 
-  it('names its video itself where the endpoint is cut out', () => {
+  it('name the video if the endpoint is cut out', () => {
     const { currentVideoEndpoint: _cut, ...next } = phone([section([likeToggle('48,213 likes', '48K')])]);
     expect(parseNext(next, ID).subject).to.equal('requested');
     expect(parseNext(next, 'An0ther__15')).to.deep.include({ subject: 'other', post: {} });
@@ -237,7 +239,7 @@ describe('vidsite: pages in the phone layout', () => {
       `<script>var ytInitialPlayerConfig = ${JSON.stringify({ args: { player_response: JSON.stringify(player) } })};</script>`,
   };
   for (const [form, write] of Object.entries(pages)) {
-    it(`is read ${form}`, () => {
+    it(`are read ${form}`, () => {
       const outcome = readWatchPage(write(old), ID, { siteConfig: siteConfigOf(), region: 'US' });
       expect(outcome.kind).to.equal('found');
       const posts = outcome.kind === 'found' ? outcome.found : [];
@@ -256,7 +258,7 @@ describe('vidsite: the sentiment fact of the description panel', () => {
   };
   const others = [fact('1,204,377'), fact('2026')];
 
-  it('counts the likes before a click', () => {
+  it('has the number of likes before a click', () => {
     const texts = sentiment({
       factoidIfLiked: fact('914'),
       factoidIfIndifferent: fact('913'),
@@ -268,13 +270,13 @@ describe('vidsite: the sentiment fact of the description panel', () => {
     expect(likesOf(texts)).to.deep.equal(read);
   });
 
-  it('is one less than the number after a click where it has no other', () => {
+  it('subtracts one if it has only the number after a click', () => {
     expect(likesOf(sentiment({ factoidIfLiked: fact('914') }), ...others).likes).to.equal(913);
     const rounded = likesOf(sentiment({ factoidIfLiked: fact('48K') }), ...others);
     expect(rounded).to.include({ likes: 48_000, precision: 'rounded' });
   });
 
-  it('says that likes are hidden where it has no number', () => {
+  it('marks likes as hidden if it has no number', () => {
     const texts = sentiment({ factoidIfLiked: fact('N/A'), factoidIfIndifferent: fact('N/A') });
     expect(likesOf(texts, ...others)).to.include({ likes: undefined, precision: 'hidden' });
     expect(likesOf(fact('N/A'), ...others)).to.include({ likes: undefined, precision: 'hidden' });

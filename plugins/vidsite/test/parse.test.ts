@@ -1,3 +1,5 @@
+/** What the video-site plugin reads from pages: dates, likes, channels, lists and files. */
+
 import { expect } from 'chai';
 import { parseLikes } from '../read/counters.js';
 import { parseChapters, parseDescription, parseMusic } from '../read/description.js';
@@ -64,7 +66,7 @@ describe('vidsite: likes', () => {
     for (const text of texts) expect(parseLikes(model(text, '15K'), {})).to.include({ value: 15288, exact: true });
   });
 
-  it('falls back to the rounded number, and says so', () => {
+  it('fall back to the rounded number, and mark it', () => {
     expect(parseLikes(model('I like this', '15K'), {})).to.include({ value: 15000, exact: false });
   });
 
@@ -72,7 +74,7 @@ describe('vidsite: likes', () => {
     expect(parseLikes(model('I like this', 'Like'), {})).to.equal(undefined);
   });
 
-  it('tells likes from dislikes among buttons of one kind', () => {
+  it('are distinguished from dislikes among buttons of one kind', () => {
     const toggle = (iconType: string, label: string) => ({
       toggleButtonRenderer: {
         defaultIcon: { iconType },
@@ -83,7 +85,7 @@ describe('vidsite: likes', () => {
     expect(parseLikes(topLevelButtons, {})?.value).to.equal(15288);
   });
 
-  it('does not take the number of an entity that may be another item’s', () => {
+  it('ignores the number of an entity that may belong to another item', () => {
     const entity = (likeCountIfIndifferentNumber: string) => ({
       payload: { likeCountEntity: { likeCountIfIndifferentNumber } },
     });
@@ -123,13 +125,13 @@ describe('vidsite: channel', () => {
     expect(username('/channel/UCvillageLoom000000003-A')).to.equal(undefined);
   });
 
-  it('makes the picture’s address absolute', () => {
+  it('has an absolute image address', () => {
     expect(parseOwners(owner('1'))[0]?.author?.avatar).to.equal('https://yt3.ggpht.com/a=s48');
   });
 });
 
 describe('vidsite: texts and lists of the page', () => {
-  it('puts the addresses back that the page shortens', () => {
+  it('restores the addresses that the page shortens', () => {
     const redirect =
       'https://www.youtube.com/redirect?event=video_description&q=https%3A%2F%2Floom.example%2Fa%3Fb%3D1';
     const secondary = {
@@ -144,7 +146,7 @@ describe('vidsite: texts and lists of the page', () => {
     expect(parseDescription(secondary)).to.equal('🧵 More: https://loom.example/a?b=1 and 0:42');
   });
 
-  it('leaves an address as its owner wrote it where the link behind it leads to more', () => {
+  it('keeps an address as its author wrote it if the link behind it is longer', () => {
     const runs = [
       {
         text: 'https://loom.example',
@@ -161,7 +163,7 @@ describe('vidsite: texts and lists of the page', () => {
     );
   });
 
-  it('reads from the panel of the description what stands nowhere else', () => {
+  it('reads the fields that only the description panel has', () => {
     const text = (simpleText: string) => ({ simpleText });
     const fact = (value: string) => ({ factoidRenderer: { value: text(value) } });
     const next = (factoid: unknown[], views = '31,209 views') => ({
@@ -206,7 +208,7 @@ describe('vidsite: texts and lists of the page', () => {
     expect(parseNext(next([]), 'Another0ne1').subject).to.equal('other');
   });
 
-  it('takes chapters from the description by the rule of the site', () => {
+  it("reads chapters from the description by the site's rule", () => {
     const good = '0:00 Warp\n(1:05) Weft\n1:00:30 - Twill';
     expect(parseChapters({}, good)).to.deep.equal([
       { title: 'Warp', start_seconds: 0 },
@@ -227,7 +229,7 @@ describe('vidsite: texts and lists of the page', () => {
     });
   });
 
-  it('credits no single piece where there are several', () => {
+  it('credits no piece of music if there are several', () => {
     const row = (title: string, value: string) => ({
       metadataRowRenderer: { title: { simpleText: title }, contents: [{ simpleText: value }] },
     });
@@ -264,7 +266,7 @@ describe('vidsite: files', () => {
     ...more,
   });
 
-  it('lists what can be fetched, whole files alone as video_urls', () => {
+  it('lists downloadable files, and only whole ones as video_urls', () => {
     const { media, limitations, hasAudio } = parseFormats({
       formats: [whole],
       adaptiveFormats: [picture, audioFile(140)],
@@ -305,7 +307,7 @@ describe('vidsite: files', () => {
     }
   });
 
-  it('lists files that the platform has enlarged after all true ones, and says so', () => {
+  it('lists upscaled files last, and marks them', () => {
     const file = (itag: number, height: number, more: object = {}) => ({
       itag,
       url: `https://rr1.googlevideo.com/videoplayback?itag=${itag}`,
@@ -332,7 +334,7 @@ describe('vidsite: files', () => {
     ]);
   });
 
-  it('takes the audio of the original track, not of a dubbed or levelled one', () => {
+  it('uses the original audio track, not a dubbed or levelled one', () => {
     const original = Buffer.from('acont=original').toString('base64');
     const formats = [
       audioFile(251, { audioTrack: { id: 'en.3', audioIsDefault: true } }),
@@ -344,7 +346,7 @@ describe('vidsite: files', () => {
     expect(chooseAudio({ adaptiveFormats: [audioFile(140, { targetDurationSec: 2 })] }, [140])).to.equal(undefined);
   });
 
-  it('offers subtitles as WebVTT, and not those that need a token', () => {
+  it('offers subtitles as WebVTT, except those that need a token', () => {
     const base = 'https://www.youtube.com/api/timedtext?v=x&expire=1781528400';
     const track = (baseUrl: string, kind?: string) => ({ baseUrl, languageCode: 'nl', ...(kind && { kind }) });
     const captionTracks = [track(`${base}&fmt=srv3&lang=nl`), track(`${base}&exp=xpe`), track(base, 'asr')];
@@ -357,7 +359,7 @@ describe('vidsite: files', () => {
   });
 });
 
-describe('vidsite: whose reply it is', () => {
+describe('vidsite: the item of a reply', () => {
   const details = (videoId: string) => ({ videoDetails: { videoId, title: 'A title', viewCount: '48213' } });
 
   it('reads the requested item only', () => {

@@ -1,3 +1,5 @@
+/** Why a video cannot be played, by structure and in every language. */
+
 import { expect } from 'chai';
 import { siteConfigOf } from '../fetch.js';
 import { type PlayState, readPlayState } from '../read/outcomes.js';
@@ -7,7 +9,7 @@ const read = (playabilityStatus: object, more: object = {}): PlayState =>
   readPlayState({ playabilityStatus, ...more }, { siteConfig, region: 'US' });
 const codeOf = (state: PlayState) => ('code' in state ? state.code : state.kind);
 
-describe('vidsite: why an item cannot be played', () => {
+describe('vidsite: reasons for an unplayable item', () => {
   const reasons: readonly (readonly [status: string, reason: string, code: string])[] = [
     ['OK', '', 'playable'],
     ['LOGIN_REQUIRED', 'Sign in to confirm you’re not a bot', 'bot_check'],
@@ -39,7 +41,7 @@ describe('vidsite: why an item cannot be played', () => {
     });
   }
 
-  it('goes by structure where the words are of an unknown language', () => {
+  it('use the structure if the language of the text is unknown', () => {
     const help = (url: string) => ({
       playerErrorMessageRenderer: {
         subreason: { runs: [{ text: '…', navigationEndpoint: { urlEndpoint: { url } } }] },
@@ -59,14 +61,14 @@ describe('vidsite: why an item cannot be played', () => {
     expect(codeOf(read({ status: 'UNPLAYABLE', reason }, { microformat }))).to.equal('geo_blocked');
   });
 
-  it('tells announced from off the air', () => {
+  it('distinguish announced from ended streams', () => {
     const slate = { liveStreamOfflineSlateRenderer: { scheduledStartTime: '1781784000' } };
     const liveStreamability = { liveStreamabilityRenderer: { offlineSlate: slate } };
     expect(read({ status: 'LIVE_STREAM_OFFLINE', liveStreamability })).to.include({ kind: 'offline', upcoming: true });
     expect(read({ status: 'LIVE_STREAM_OFFLINE' })).to.include({ kind: 'offline', upcoming: false });
   });
 
-  it('gives the headline and what stands under it as the reason', () => {
+  it('returns the headline and the text below it as the reason', () => {
     const errorScreen = {
       playerErrorMessageRenderer: { reason: { simpleText: 'Private video' }, subreason: { simpleText: 'Sign in' } },
     };
@@ -74,15 +76,15 @@ describe('vidsite: why an item cannot be played', () => {
   });
 });
 
-describe('vidsite: siteConfig of an entry', () => {
-  it('take the place of the shipped ones, member by member', () => {
+describe('vidsite: siteConfig option', () => {
+  it('replaces the default field by field', () => {
     const own = siteConfigOf({ clients: { web: { version: '2.30000101' } }, phrases: { private: ['geheim'] } });
     expect(own.clients.web).to.deep.include({ name: 'WEB', version: '2.30000101' });
     expect(own.phrases.private).to.deep.equal(['geheim']);
     expect(own.phrases.age).to.deep.equal(siteConfig.phrases.age);
   });
 
-  it('are refused where they do not fit', () => {
+  it('is refused if it is invalid', () => {
     expect(() => siteConfigOf({ clients: { webb: {} } })).to.throw(
       TypeError,
       'siteConfig.clients has no member "webb"',

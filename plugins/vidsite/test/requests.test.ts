@@ -1,3 +1,5 @@
+/** Requests of the video-site plugin: clients, languages, limits and the embedded player. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { type Extractor, type GatewayError, type HttpRequest, matchedLink } from 'mediagate/plugin';
@@ -17,7 +19,7 @@ function callFor(extractor: Extractor, id: string) {
 }
 
 describe('vidsite: requests', () => {
-  it('are three where all goes well, and the page is not fetched', async () => {
+  it('are three in the best case, without the page', async () => {
     const { extractor, replay } = await setUp('innertube-2026');
     await extractor.extract(callFor(extractor, 'Tugs0fOst3n'));
     expect(replay.requests.map(({ method, url }) => `${method} ${new URL(url).pathname}`)).to.have.members([
@@ -27,7 +29,7 @@ describe('vidsite: requests', () => {
     ]);
   });
 
-  it('say who asks, for what, in which language and market', async () => {
+  it('state the client, its version, language and market', async () => {
     const { extractor, replay } = await setUp('innertube-2026', { language: 'nl', region: 'BE' });
     await extractor.extract(callFor(extractor, 'Tugs0fOst3n'));
     const [request] = replay.requests as readonly HttpRequest[];
@@ -73,7 +75,7 @@ describe('vidsite: requests', () => {
     }
   });
 
-  it('get a new visitor id from the page where the site refuses the one they carry', async () => {
+  it('get a new visitor id from the page if the site refuses the current one', async () => {
     const refusal = { playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm you’re not a bot' } };
     const ids: (string | undefined)[] = [];
     const http = createFakeHttp(({ url, headers, body }) => {
@@ -91,7 +93,7 @@ describe('vidsite: requests', () => {
     expect(http.requests.filter(({ url }) => String(url).includes('/watch?'))).to.have.length(1);
   });
 
-  it('look like a navigation where they fetch a page', async () => {
+  it('have the header fields of a navigation if they fetch a page', async () => {
     const http = createFakeHttp(() => ({ status: 404 }));
     const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
     await extractor.extract(callFor(extractor, 'Tugs0fOst3n')).catch(() => {});
@@ -107,13 +109,13 @@ describe('vidsite: requests', () => {
     expect(api?.headers).not.to.have.property('sec-fetch-user');
   });
 
-  it('end after the API where two of its answers agree that an item is gone', async () => {
+  it('end after the API if two of its answers agree that an item is gone', async () => {
     const { extractor, replay } = await setUp('removed');
     await extractor.extract(callFor(extractor, 'Rem0ved__08')).catch(() => {});
     expect(replay.requests.map(({ url }) => new URL(url).pathname)).to.not.include('/watch');
   });
 
-  it('wait as long as the API says where it limits them, in seconds or as a date', async () => {
+  it('wait as long as the API asks, in seconds or as a date', async () => {
     const waits = async (text: string) => {
       const http = createFakeHttp(() => ({ status: 429, headers: { 'retry-after': text } }));
       const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
@@ -166,7 +168,7 @@ describe('vidsite: the player of other sites', () => {
     };
   }
 
-  it('gives the files of a public video of which the first reply has none', async () => {
+  it('has the files of a public video if the first reply has none', async () => {
     for (const state of [ok, { status: 'UNPLAYABLE', playableInEmbed: true, reason: 'Not here' }]) {
       const { result, asked } = await run(first(state));
       expect('data' in result && 'media' in result.data && result.data.media.video_urls).to.deep.equal([file.url]);
@@ -181,7 +183,7 @@ describe('vidsite: the player of other sites', () => {
     }
   });
 
-  it('gives the audio too', async () => {
+  it('has the audio too', async () => {
     const { extractor } = await run(first(ok));
     const audio = await extractor.resolveAudio?.(callFor(extractor, ID));
     expect(audio?.url).to.equal(file.url);
@@ -209,7 +211,7 @@ describe('vidsite: the player of other sites', () => {
     ['files of its own', { ...first(ok), streamingData: { formats: [file] } }],
   ];
   for (const [what, player] of refused) {
-    it(`is not asked where the first reply has ${what}`, async () => {
+    it(`is not asked if the first reply has ${what}`, async () => {
       const { asked } = await run(player);
       expect(asked).to.deep.equal([]);
     });

@@ -1,3 +1,5 @@
+/** The video-site plugin, checked by the testing kit on recorded replies. */
+
 import {
   absent,
   atLeast,

@@ -17,9 +17,9 @@ import {
 } from '../../../core/text/index.js';
 import { anthropicTypeOf } from '../../http/index.js';
 import {
+  BlockQueue,
   type BlockSink,
-  createBlockQueue,
-  createContentSink,
+  ContentSink,
   createEventSink,
   describeEnd,
   describeUsage,
@@ -60,7 +60,7 @@ export async function wholeMessage(
     const how = { route, model, stops, includesThinking, tools: names.tools, usage };
     return convertWhole(MESSAGE, body, how, body.length > LARGE_TEXT ? options.signal() : undefined);
   }
-  const sink = createContentSink();
+  const sink = new ContentSink();
   const reading = read(body, sink, options);
   for await (const { bytes } of reading.pieces) {
     if (bytes > MAX_WHOLE_BYTES) throw new GatewayError('upstream_error', 'The answer of the model is too long.');
@@ -131,7 +131,7 @@ interface Reading {
 
 function read(body: TextAnswer['body'], sink: BlockSink, options: MessageAnswerOptions): Reading {
   const { route, stops, includesThinking, names, exchange } = options;
-  const queue = createBlockQueue(sink, stops);
+  const queue = new BlockQueue(sink, stops);
   const reader = readerOf(route, { queue, includesThinking, names });
   const isDone = () => queue.stop !== undefined || queue.isOverfull;
 

@@ -124,28 +124,31 @@ export function createEventSink(send: (event: Buffer) => void): BlockSink {
 }
 
 /** Collects blocks for an answer in one piece. */
-export interface ContentSink extends BlockSink {
+export class ContentSink implements BlockSink {
+  readonly #gathered: { block: Block; pieces: string[] }[] = [];
+
+  start(block: Block): void {
+    this.#gathered.push({ block, pieces: [] });
+  }
+
+  add(text: string): void {
+    this.#gathered.at(-1)?.pieces.push(text);
+  }
+
+  stop(): void {}
+
   /**
    * Numbers are still marked.
    * @param isCut Whether the answer may end in the middle of a tool's input, which is then empty.
    * @throws SyntaxError if a tool's input is no JSON object.
    */
-  content(isCut: boolean): object[];
-}
-
-export function createContentSink(): ContentSink {
-  const gathered: { block: Block; pieces: string[] }[] = [];
-  return {
-    start: (block) => void gathered.push({ block, pieces: [] }),
-    add: (text) => void gathered.at(-1)?.pieces.push(text),
-    stop() {},
-    content: (isCut) =>
-      gathered.map(({ block, pieces }, index) => {
-        const text = pieces.join('');
-        if (block.type !== 'tool_use') return { ...describeBlock(block), [DELTAS[block.type][1]]: text };
-        return { ...describeBlock(block), input: readInput(text, isCut && index === gathered.length - 1) };
-      }),
-  };
+  content(isCut: boolean): object[] {
+    return this.#gathered.map(({ block, pieces }, index) => {
+      const text = pieces.join('');
+      if (block.type !== 'tool_use') return { ...describeBlock(block), [DELTAS[block.type][1]]: text };
+      return { ...describeBlock(block), input: readInput(text, isCut && index === this.#gathered.length - 1) };
+    });
+  }
 }
 
 function readInput(text: string, isCut: boolean): unknown {
@@ -168,24 +171,6 @@ export interface BlockSink {
   stop(): void;
 }
 
-/** Serializes blocks that may arrive interleaved, such as parallel tool calls, in the order of their beginnings. */
-export interface BlockQueue {
-  /** No effect if the key exists. */
-  open(key: string, block: Block): void;
-  /** No effect if the key is unknown or closed. */
-  add(key: string, text: string): void;
-  /** Idempotent. */
-  close(key: string): void;
-  /** Closes every block. */
-  closeAll(): void;
-  /** Whether anything was added to it. */
-  hasText(key: string): boolean;
-  /** The stop sequence that ended the text: nothing after it is passed on. */
-  readonly stop: string | undefined;
-  /** Whether the limit of waiting text was exceeded: later text was lost, and the answer must fail. */
-  readonly isOverfull: boolean;
-}
-
 /** Maximum characters that wait behind an unfinished block: the same as the bytes of an event. */
 const MAX_WAITING = 32 * 1024 * 1024;
 /** Cost of a block, and of a waiting piece, besides its characters. */
@@ -200,103 +185,109 @@ interface Entry {
   isClosed: boolean;
 }
 
-/** @param stops Stop sequences, which apply to text only. */
-export function createBlockQueue(sink: BlockSink, stops: readonly string[]): BlockQueue {
-  const all = new Map<string, Entry>();
-  const line: Entry[] = [];
-  /** Index of the current block in `line`. */
-  let head = 0;
-  const cutter = createStopCutter(stops);
-  let waitingSize = 0;
-  let isOverfull = false;
+/** Serializes blocks that may arrive interleaved, such as parallel tool calls, in the order of their beginnings. */
+export class BlockQueue {
+  readonly #sink: BlockSink;
+  readonly #cutter: StopCutter;
+  readonly #all = new Map<string, Entry>();
+  readonly #line: Entry[] = [];
+  /** Index of the current block in the line. */
+  #head = 0;
+  #waitingSize = 0;
+  #isOverfull = false;
+
+  /** @param stops Stop sequences, which apply to text only. */
+  constructor(sink: BlockSink, stops: readonly string[]) {
+    this.#sink = sink;
+    this.#cutter = new StopCutter(stops);
+  }
+
+  /** The stop sequence that ended the text: nothing after it is passed on. */
+  get stop(): string | undefined {
+    return this.#cutter.stop;
+  }
+
+  /** Whether the limit of waiting text was exceeded: later text was lost, and the answer must fail. */
+  get isOverfull(): boolean {
+    return this.#isOverfull;
+  }
+
+  /** No effect if the key exists. */
+  open(key: string, block: Block): void {
+    if (this.#all.has(key) || !this.#keep('')) return;
+    const entry: Entry = { block, waiting: [], isStarted: false, hasText: false, isClosed: false };
+    this.#all.set(key, entry);
+    this.#line.push(entry);
+    this.#advance();
+  }
+
+  /** No effect if the key is unknown or closed. */
+  add(key: string, text: string): void {
+    const entry = this.#all.get(key);
+    if (!entry || entry.isClosed || text === '' || !this.#keep(text)) return;
+    entry.hasText = true;
+    entry.waiting.push(text);
+    if (entry === this.#line[this.#head]) this.#advance();
+  }
+
+  /** Idempotent. */
+  close(key: string): void {
+    const entry = this.#all.get(key);
+    if (!entry) return;
+    entry.isClosed = true;
+    this.#advance();
+  }
+
+  closeAll(): void {
+    for (const entry of this.#all.values()) entry.isClosed = true;
+    this.#advance();
+  }
+
+  /** Whether anything was added to it. */
+  hasText(key: string): boolean {
+    return this.#all.get(key)?.hasText ?? false;
+  }
 
   /** @returns Whether there was room for it. */
-  function keep(text: string): boolean {
-    waitingSize += text.length + PIECE_COST;
-    isOverfull ||= waitingSize > MAX_WAITING;
-    return !isOverfull;
-  }
-
-  function write(entry: Entry, text: string): void {
-    if (cutter.stop !== undefined) return;
-    const allowed = entry.block.type === 'text' ? cutter.push(text) : text;
-    if (allowed !== '') give(entry, allowed);
-    if (cutter.stop !== undefined && entry.isStarted) sink.stop();
-  }
-
-  function give(entry: Entry, text: string): void {
-    start(entry);
-    sink.add(text);
-  }
-
-  function start(entry: Entry): void {
-    if (entry.isStarted) return;
-    entry.isStarted = true;
-    sink.start(entry.block);
+  #keep(text: string): boolean {
+    this.#waitingSize += text.length + PIECE_COST;
+    this.#isOverfull ||= this.#waitingSize > MAX_WAITING;
+    return !this.#isOverfull;
   }
 
   /** An empty text block is omitted; a tool call may have empty input. */
-  function advance(): void {
-    for (let entry = line[head]; entry && cutter.stop === undefined; entry = line[head]) {
-      if (entry.block.type === 'tool_use') start(entry);
+  #advance(): void {
+    for (let entry = this.#line[this.#head]; entry && this.stop === undefined; entry = this.#line[this.#head]) {
+      if (entry.block.type === 'tool_use') this.#start(entry);
       for (const text of entry.waiting.splice(0)) {
-        waitingSize -= text.length + PIECE_COST;
-        write(entry, text);
+        this.#waitingSize -= text.length + PIECE_COST;
+        this.#write(entry, text);
       }
-      if (!entry.isClosed || cutter.stop !== undefined) return;
-      const rest = cutter.flush();
-      if (rest !== '') give(entry, rest);
-      if (entry.isStarted) sink.stop();
-      head += 1;
+      if (!entry.isClosed || this.stop !== undefined) return;
+      const rest = this.#cutter.flush();
+      if (rest !== '') this.#give(entry, rest);
+      if (entry.isStarted) this.#sink.stop();
+      this.#head += 1;
     }
   }
 
-  return {
-    open(key, block) {
-      if (all.has(key) || !keep('')) return;
-      const entry: Entry = { block, waiting: [], isStarted: false, hasText: false, isClosed: false };
-      all.set(key, entry);
-      line.push(entry);
-      advance();
-    },
-    add(key, text) {
-      const entry = all.get(key);
-      if (!entry || entry.isClosed || text === '' || !keep(text)) return;
-      entry.hasText = true;
-      entry.waiting.push(text);
-      if (entry === line[head]) advance();
-    },
-    close(key) {
-      const entry = all.get(key);
-      if (!entry) return;
-      entry.isClosed = true;
-      advance();
-    },
-    closeAll() {
-      for (const entry of all.values()) entry.isClosed = true;
-      advance();
-    },
-    hasText: (key) => all.get(key)?.hasText ?? false,
-    get stop() {
-      return cutter.stop;
-    },
-    get isOverfull() {
-      return isOverfull;
-    },
-  };
-}
+  #write(entry: Entry, text: string): void {
+    if (this.stop !== undefined) return;
+    const allowed = entry.block.type === 'text' ? this.#cutter.push(text) : text;
+    if (allowed !== '') this.#give(entry, allowed);
+    if (this.stop !== undefined && entry.isStarted) this.#sink.stop();
+  }
 
-/** Ends texts at stop sequences. */
-export interface StopCutter {
-  /**
-   * @returns The part of the text that can be passed on: without a possible beginning of a sequence, and nothing after
-   *   one.
-   */
-  push(text: string): string;
-  /** Ends a text and begins another. @returns What was held back. */
-  flush(): string;
-  /** The matched sequence. */
-  readonly stop: string | undefined;
+  #give(entry: Entry, text: string): void {
+    this.#start(entry);
+    this.#sink.add(text);
+  }
+
+  #start(entry: Entry): void {
+    if (entry.isStarted) return;
+    entry.isStarted = true;
+    this.#sink.start(entry.block);
+  }
 }
 
 /** One sequence, and how much of it the current text ends with. */
@@ -310,45 +301,61 @@ interface Search {
 }
 
 /**
- * The result does not depend on the chunks: the sequence that is complete first ends the text, and of those with the
- * same end the longest. The time is linear in the text, for any sequences.
+ * Ends texts at stop sequences. The result does not depend on the chunks: the sequence that is complete first ends the
+ * text, and of those with the same end the longest. The time is linear in the text, for any sequences.
  */
-export function createStopCutter(sequences: readonly string[]): StopCutter {
-  const searches = sequences.map(createSearch);
-  let held = '';
-  let stop: string | undefined;
+export class StopCutter {
+  readonly #searches: readonly Search[];
+  #held = '';
+  #stop: string | undefined;
 
-  return {
-    push(text) {
-      if (stop !== undefined) return '';
-      if (searches.length === 0) return text;
-      const all = held + text;
-      for (let at = held.length; at < all.length; at += 1) {
-        const letter = all.charCodeAt(at);
-        for (const search of searches) {
-          advance(search, letter);
-          const { sequence, matched } = search;
-          if (matched === sequence.length && matched > (stop?.length ?? 0)) stop = sequence;
-        }
-        if (stop !== undefined) {
-          held = '';
-          return all.slice(0, at + 1 - stop.length);
-        }
-      }
-      const start = all.length - searches.reduce((max, { matched }) => Math.max(max, matched), 0);
-      held = all.slice(start);
-      return all.slice(0, start);
-    },
-    flush() {
-      const rest = held;
-      held = '';
-      for (const search of searches) search.matched = 0;
-      return rest;
-    },
-    get stop() {
-      return stop;
-    },
-  };
+  constructor(sequences: readonly string[]) {
+    this.#searches = sequences.map(createSearch);
+  }
+
+  /** The matched sequence. */
+  get stop(): string | undefined {
+    return this.#stop;
+  }
+
+  /**
+   * @returns The part of the text that can be passed on: without a possible beginning of a sequence, and nothing after
+   *   one.
+   */
+  push(text: string): string {
+    if (this.#stop !== undefined) return '';
+    if (this.#searches.length === 0) return text;
+    const all = this.#held + text;
+    for (let at = this.#held.length; at < all.length; at += 1) {
+      const stop = this.#matchAt(all.charCodeAt(at));
+      if (stop === undefined) continue;
+      this.#stop = stop;
+      this.#held = '';
+      return all.slice(0, at + 1 - stop.length);
+    }
+    const start = all.length - this.#searches.reduce((max, { matched }) => Math.max(max, matched), 0);
+    this.#held = all.slice(start);
+    return all.slice(0, start);
+  }
+
+  /** Ends a text and begins another. @returns What was held back. */
+  flush(): string {
+    const rest = this.#held;
+    this.#held = '';
+    for (const search of this.#searches) search.matched = 0;
+    return rest;
+  }
+
+  /** The longest sequence that this letter completes. */
+  #matchAt(letter: number): string | undefined {
+    let longest: string | undefined;
+    for (const search of this.#searches) {
+      advance(search, letter);
+      const { sequence, matched } = search;
+      if (matched === sequence.length && matched > (longest?.length ?? 0)) longest = sequence;
+    }
+    return longest;
+  }
 }
 
 /** By Knuth, Morris and Pratt: no character is read twice. */

@@ -85,239 +85,273 @@ interface Call {
 }
 
 /** Reads answers of `/v1/chat/completions`, whole or as events. */
-export function createChatReader({ queue, includesThinking, names }: AnswerReaderOptions): AnswerReader {
-  let ending: AnswerEnding | undefined;
-  let reason: StopReason = 'end_turn';
-  let refuses = false;
+export class ChatAnswer implements AnswerReader {
+  readonly #options: AnswerReaderOptions;
+  #ending: AnswerEnding | undefined;
+  #reason: StopReason = 'end_turn';
+  #refuses = false;
   /** Key and kind of the current text or thinking. */
-  let words: { key: string; type: 'text' | 'thinking' } | undefined;
-  let blocks = 0;
+  #words: { key: string; type: 'text' | 'thinking' } | undefined;
+  #blocks = 0;
   /** Input state of the tool calls, by their index. */
-  const calls = new Map<unknown, Call>();
-  const inOrder: Call[] = [];
+  readonly #calls = new Map<unknown, Call>();
+  readonly #inOrder: Call[] = [];
   /** Number of calls, in order, that are complete. */
-  let wholeCalls = 0;
+  #wholeCalls = 0;
 
-  /** A text continues until another block begins. */
-  function speak(type: 'text' | 'thinking', text: unknown): void {
-    if (typeof text !== 'string' || text === '') return;
-    if (words?.type !== type) {
-      closeWords();
-      closeWholeCalls();
-      words = { key: `words ${blocks++}`, type };
-      queue.open(words.key, { type });
-    }
-    queue.add(words.key, text);
+  constructor(options: AnswerReaderOptions) {
+    this.#options = options;
   }
 
-  function closeWords(): void {
-    if (words) queue.close(words.key);
-    words = undefined;
+  get ending(): AnswerEnding | undefined {
+    return this.#ending;
   }
 
-  /** The format does not mark the end of a call; it is done once its input is complete. */
-  function closeWholeCalls(): void {
-    for (let one = inOrder[wholeCalls]; one?.end.isWhole; one = inOrder[wholeCalls]) {
-      queue.close(one.key);
-      wholeCalls += 1;
-    }
+  event(data: unknown): void {
+    if (data === DONE) this.#end();
+    else if (isRecord(data) && data.error) this.#ending = { failure: failureOf(data.error) };
+    else if (isRecord(data) && Array.isArray(data.choices)) this.#readChoice(data.choices);
   }
 
-  function call(value: unknown, position: number): void {
-    if (!isRecord(value)) return;
-    const { index = position, id, function: called } = value;
-    const { name, arguments: input } = isRecord(called) ? called : {};
-    let open = calls.get(index);
-    // Some servers use one index for all of them.
-    const isAnother = typeof id === 'string' && id !== '' && open?.id !== id && typeof name === 'string' && name !== '';
-    if (!open || isAnother) {
-      const block = toolUseOf(id, name, names);
-      if (!block) {
-        ending = NAMELESS_CALL;
-        return;
-      }
-      closeWords();
-      closeWholeCalls();
-      open = { key: `call ${blocks++}`, id, end: createJsonEnd() };
-      calls.set(index, open);
-      inOrder.push(open);
-      queue.open(open.key, block);
-    }
-    const text = inputTextOf(input);
-    open.end.push(text);
-    queue.add(open.key, text);
-  }
-
-  /** A message, or a delta of an event. */
-  function read(message: JsonRecord): void {
-    const { content, refusal, reasoning_content: thought, reasoning } = message;
-    if (includesThinking) speak('thinking', thought ?? reasoning);
-    // For servers that answer in parts: the text parts.
-    const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => text) : [content];
-    for (const text of texts) speak('text', text);
-    if (typeof refusal === 'string' && refusal !== '') {
-      refuses = true;
-      speak('text', refusal);
-    }
-    for (const [position, one] of chatCallsIn(message).entries()) call(one, position);
+  whole(answer: unknown): void {
+    if (!isRecord(answer)) return;
+    if (answer.error) this.#ending = { failure: failureOf(answer.error) };
+    if (!Array.isArray(answer.choices) || answer.choices.length === 0) return;
+    this.#readChoice(answer.choices);
+    this.#end();
   }
 
   /** One choice is requested; a server that makes several distinguishes them by their index. */
-  function readChoice(choices: readonly unknown[]): void {
+  #readChoice(choices: readonly unknown[]): void {
     const first = choices.filter(isRecord).find(({ index }) => index === 0 || typeof index !== 'number');
     if (!first) return;
     const { delta, message, finish_reason: finish } = first;
     const content = delta ?? message;
-    if (isRecord(content)) read(content);
-    if (finish !== undefined && finish !== null) reason = REASONS.get(finish) ?? 'end_turn';
-    if (finish === 'error' || isRecord(first.error)) ending = { failure: failureOf(first.error) };
+    if (isRecord(content)) this.#read(content);
+    if (finish !== undefined && finish !== null) this.#reason = REASONS.get(finish) ?? 'end_turn';
+    if (finish === 'error' || isRecord(first.error)) this.#ending = { failure: failureOf(first.error) };
   }
 
-  function end(): void {
-    if (ending) return;
-    queue.closeAll();
-    if (refuses) ending = { reason: 'refusal' };
+  /** A message, or a delta of an event. */
+  #read(message: JsonRecord): void {
+    const { content, refusal, reasoning_content: thought, reasoning } = message;
+    if (this.#options.includesThinking) this.#speak('thinking', thought ?? reasoning);
+    // For servers that answer in parts: the text parts.
+    const texts = Array.isArray(content) ? content.filter(isRecord).map(({ text }) => text) : [content];
+    for (const text of texts) this.#speak('text', text);
+    if (typeof refusal === 'string' && refusal !== '') {
+      this.#refuses = true;
+      this.#speak('text', refusal);
+    }
+    for (const [position, one] of chatCallsIn(message).entries()) this.#call(one, position);
+  }
+
+  /** A text continues until another block begins. */
+  #speak(type: 'text' | 'thinking', text: unknown): void {
+    if (typeof text !== 'string' || text === '') return;
+    const { queue } = this.#options;
+    if (this.#words?.type !== type) {
+      this.#closeWords();
+      this.#words = { key: `words ${this.#blocks++}`, type };
+      queue.open(this.#words.key, { type });
+    }
+    queue.add(this.#words.key, text);
+  }
+
+  /** Closes the text before, and the calls whose input is complete: the format does not mark the end of a call. */
+  #closeWords(): void {
+    const { queue } = this.#options;
+    if (this.#words) queue.close(this.#words.key);
+    this.#words = undefined;
+    for (let one = this.#inOrder[this.#wholeCalls]; one?.end.isWhole; one = this.#inOrder[this.#wholeCalls]) {
+      queue.close(one.key);
+      this.#wholeCalls += 1;
+    }
+  }
+
+  #call(value: unknown, position: number): void {
+    if (!isRecord(value)) return;
+    const { index = position, id, function: called } = value;
+    const { name, arguments: input } = isRecord(called) ? called : {};
+    const call = this.#callAt(index, id, name);
+    if (!call) {
+      this.#ending = NAMELESS_CALL;
+      return;
+    }
+    const text = inputTextOf(input);
+    call.end.push(text);
+    this.#options.queue.add(call.key, text);
+  }
+
+  /** The call that a change belongs to; undefined for a new one without the name of its tool. */
+  #callAt(index: unknown, id: unknown, name: unknown): Call | undefined {
+    const open = this.#calls.get(index);
+    // Some servers use one index for all of them.
+    const isAnother = typeof id === 'string' && id !== '' && open?.id !== id && typeof name === 'string' && name !== '';
+    if (open && !isAnother) return open;
+    const { queue, names } = this.#options;
+    const block = toolUseOf(id, name, names);
+    if (!block) return undefined;
+    this.#closeWords();
+    const begun = { key: `call ${this.#blocks++}`, id, end: createJsonEnd() };
+    this.#calls.set(index, begun);
+    this.#inOrder.push(begun);
+    queue.open(begun.key, block);
+    return begun;
+  }
+
+  #end(): void {
+    if (this.#ending) return;
+    this.#options.queue.closeAll();
+    const reason = this.#reason;
+    if (this.#refuses) this.#ending = { reason: 'refusal' };
     else if (reason === 'end_turn' || reason === 'tool_use') {
-      ending = { reason: calls.size > 0 ? 'tool_use' : 'end_turn' };
-    } else ending = { reason };
+      this.#ending = { reason: this.#calls.size > 0 ? 'tool_use' : 'end_turn' };
+    } else this.#ending = { reason };
   }
-
-  return {
-    event(data) {
-      if (data === DONE) {
-        end();
-      } else if (isRecord(data) && data.error) ending = { failure: failureOf(data.error) };
-      else if (isRecord(data) && Array.isArray(data.choices)) readChoice(data.choices);
-    },
-    whole(answer) {
-      if (!isRecord(answer)) return;
-      if (answer.error) ending = { failure: failureOf(answer.error) };
-      if (!Array.isArray(answer.choices) || answer.choices.length === 0) return;
-      readChoice(answer.choices);
-      end();
-    },
-    get ending() {
-      return ending;
-    },
-  };
 }
 
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 
 /** Reads answers of `/v1/responses`, whole or as events. */
-export function createResponsesReader({ queue, includesThinking, names }: AnswerReaderOptions): AnswerReader {
-  let ending: AnswerEnding | undefined;
-  let callsTools = false;
-  let refuses = false;
-  let hasItems = false;
+export class ResponseAnswer implements AnswerReader {
+  readonly #options: AnswerReaderOptions;
+  #ending: AnswerEnding | undefined;
+  #callsTools = false;
+  #refuses = false;
+  #hasItems = false;
 
-  const events: Readonly<Record<string, (event: JsonRecord) => void>> = {
-    'response.output_item.added': ({ output_index: index, item }) => beginItem(item, index),
-    'response.output_item.done': ({ output_index: index, item }) => endItem(item, index),
-    'response.output_text.delta': (event) => addText(event, event.delta),
-    'response.refusal.delta': (event) => {
-      refuses = true;
-      addText(event, event.delta);
-    },
-    'response.reasoning_summary_part.added': ({ output_index: index, summary_index: part }) =>
-      beginThought(index, part),
-    'response.reasoning_summary_text.delta': ({ output_index: index, delta }) => addThought(index, delta),
-    'response.reasoning_text.delta': ({ output_index: index, delta }) => addThought(index, delta),
-    'response.function_call_arguments.delta': ({ output_index: index, delta }) => add(keyOf(index), delta),
-    'response.completed': ({ response }) => end(response),
-    'response.incomplete': ({ response }) => end(response),
-    'response.failed': ({ response }) => fail(isRecord(response) ? response.error : undefined),
-    'response.cancelled': () => fail(undefined),
-    error: (event) => fail(isRecord(event.error) ? event.error : event),
-  };
-
-  function add(key: string, delta: unknown): void {
-    if (typeof delta === 'string') queue.add(key, delta);
+  constructor(options: AnswerReaderOptions) {
+    this.#options = options;
   }
 
-  function addText({ output_index: index, content_index: part }: JsonRecord, delta: unknown): void {
-    const key = partKeyOf(index, part);
-    queue.open(key, { type: 'text' });
-    add(key, delta);
+  get ending(): AnswerEnding | undefined {
+    return this.#ending;
+  }
+
+  event(data: unknown): void {
+    if (!isRecord(data)) return;
+    const { output_index: index, delta, response } = data;
+    // Live servers sometimes send an error without a type.
+    const untyped = data.error === undefined ? undefined : 'error';
+    switch (typeof data.type === 'string' ? data.type : untyped) {
+      case 'response.output_item.added':
+        this.#beginItem(data.item, index);
+        break;
+      case 'response.output_item.done':
+        this.#endItem(data.item, index);
+        break;
+      case 'response.refusal.delta':
+        this.#refuses = true;
+        this.#addText(partKeyOf(index, data.content_index), delta);
+        break;
+      case 'response.output_text.delta':
+        this.#addText(partKeyOf(index, data.content_index), delta);
+        break;
+      case 'response.reasoning_summary_part.added':
+        this.#beginThought(index, data.summary_index);
+        break;
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        this.#addThought(index, delta);
+        break;
+      case 'response.function_call_arguments.delta':
+        this.#add(keyOf(index), delta);
+        break;
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#end(response);
+        break;
+      case 'response.failed':
+        this.#fail(isRecord(response) ? response.error : undefined);
+        break;
+      case 'response.cancelled':
+        this.#fail(undefined);
+        break;
+      case 'error':
+        this.#fail(isRecord(data.error) ? data.error : data);
+        break;
+    }
+  }
+
+  whole(answer: unknown): void {
+    if (!isRecord(answer)) return;
+    if (answer.status === 'failed' || answer.status === 'cancelled') this.#fail(answer.error);
+    else if (Array.isArray(answer.output) && !OPEN_STATES.has(answer.status)) this.#end(answer);
+  }
+
+  #add(key: string, delta: unknown): void {
+    if (typeof delta === 'string') this.#options.queue.add(key, delta);
+  }
+
+  #addText(key: string, delta: unknown): void {
+    this.#options.queue.open(key, { type: 'text' });
+    this.#add(key, delta);
   }
 
   /** Its parts become one block, separated by an empty line. */
-  function beginThought(index: unknown, part: unknown): void {
-    if (typeof part === 'number' && part > 0 && queue.hasText(keyOf(index))) addThought(index, '\n\n');
+  #beginThought(index: unknown, part: unknown): void {
+    const isFurther = typeof part === 'number' && part > 0 && this.#options.queue.hasText(keyOf(index));
+    if (isFurther) this.#addThought(index, '\n\n');
   }
 
-  function addThought(index: unknown, delta: unknown): void {
-    if (!includesThinking) return;
-    queue.open(keyOf(index), { type: 'thinking' });
-    add(keyOf(index), delta);
+  #addThought(index: unknown, delta: unknown): void {
+    if (!this.#options.includesThinking) return;
+    this.#options.queue.open(keyOf(index), { type: 'thinking' });
+    this.#add(keyOf(index), delta);
   }
 
-  function beginItem(item: unknown, index: unknown): void {
-    hasItems = true;
+  #beginItem(item: unknown, index: unknown): void {
+    this.#hasItems = true;
     if (!isRecord(item) || item.type !== 'function_call') return;
-    callsTools = true;
+    const { queue, names } = this.#options;
+    this.#callsTools = true;
     const block = toolUseOf(item.call_id ?? item.id, item.name, names);
     if (block) queue.open(keyOf(index), block);
-    else ending = NAMELESS_CALL;
+    else this.#ending = NAMELESS_CALL;
   }
 
   /** Includes text that was not streamed before: some servers send items only when they are done. */
-  function endItem(item: unknown, index: unknown): void {
+  #endItem(item: unknown, index: unknown): void {
     if (!isRecord(item)) return;
+    const { queue } = this.#options;
     const key = keyOf(index);
-    beginItem(item, index);
-    if (item.type === 'function_call' && !queue.hasText(key)) add(key, inputTextOf(item.arguments));
+    this.#beginItem(item, index);
+    if (item.type === 'function_call' && !queue.hasText(key)) this.#add(key, inputTextOf(item.arguments));
     if (item.type === 'reasoning' && !queue.hasText(key)) {
       // Servers of open models send the thoughts themselves, and no summary.
       const thoughts = [item.summary, item.content].map(partsOf).find((parts) => parts.length > 0) ?? [];
       for (const [part, { text }] of thoughts.entries()) {
-        beginThought(index, part);
-        addThought(index, text);
+        this.#beginThought(index, part);
+        this.#addThought(index, text);
       }
     }
     queue.close(key);
     if (item.type !== 'message') return;
     for (const [part, { type, text, refusal }] of partsOf(item.content).entries()) {
       const partKey = partKeyOf(index, part);
-      if (type === 'refusal') refuses = true;
-      if (!queue.hasText(partKey)) addText({ output_index: index, content_index: part }, text ?? refusal);
+      if (type === 'refusal') this.#refuses = true;
+      if (!queue.hasText(partKey)) this.#addText(partKey, text ?? refusal);
       queue.close(partKey);
     }
   }
 
-  function end(response: unknown): void {
+  #end(response: unknown): void {
     const { status, incomplete_details: details, output } = isRecord(response) ? response : {};
     const reason = status === 'incomplete' && isRecord(details) ? details.reason : undefined;
     // Some servers send all of it at once.
-    if (!hasItems && Array.isArray(output)) output.forEach((item, index) => void endItem(item, index));
-    if (ending) return;
-    queue.closeAll();
-    if (reason === 'max_output_tokens') ending = { reason: 'max_tokens' };
-    else if (reason === 'content_filter' || refuses) ending = { reason: 'refusal' };
-    else ending = { reason: callsTools ? 'tool_use' : 'end_turn' };
+    if (!this.#hasItems && Array.isArray(output))
+      for (const [index, item] of output.entries()) this.#endItem(item, index);
+    if (this.#ending) return;
+    this.#options.queue.closeAll();
+    if (reason === 'max_output_tokens') this.#ending = { reason: 'max_tokens' };
+    else if (reason === 'content_filter' || this.#refuses) this.#ending = { reason: 'refusal' };
+    else this.#ending = { reason: this.#callsTools ? 'tool_use' : 'end_turn' };
   }
 
-  function fail(error: unknown): void {
-    ending = { failure: failureOf(error) };
+  #fail(error: unknown): void {
+    this.#ending = { failure: failureOf(error) };
   }
-
-  return {
-    event(data) {
-      if (!isRecord(data)) return;
-      // Live servers sometimes send an error without a type.
-      const type = typeof data.type === 'string' ? data.type : data.error === undefined ? '' : 'error';
-      if (Object.hasOwn(events, type)) events[type]?.(data);
-    },
-    whole(answer) {
-      if (!isRecord(answer)) return;
-      if (answer.status === 'failed' || answer.status === 'cancelled') {
-        fail(answer.error);
-      } else if (Array.isArray(answer.output) && !OPEN_STATES.has(answer.status)) end(answer);
-    },
-    get ending() {
-      return ending;
-    },
-  };
 }
 
 /** Values that are no index share one key. */

@@ -10,8 +10,8 @@ import { REASONING_EFFORTS } from '../../../core/contracts/index.js';
 import type { JsonRecord } from '../../../core/runtime/index.js';
 import {
   arrangeChat,
-  createDrafts,
   type DraftMessage,
+  DraftWriter,
   type ReasoningField,
   type ToolNames,
 } from '../../../core/text/index.js';
@@ -62,7 +62,7 @@ export function encodeChat(
 }
 
 function draftsOf(turns: readonly Turn[], names: ToolNames): DraftMessage[] {
-  const drafts = createDrafts();
+  const drafts = new DraftWriter();
 
   function addText({ role, parts }: Turn & { type: 'said' }): void {
     if (role === 'system') drafts.addSystem(textsOf(parts).join('\n'));

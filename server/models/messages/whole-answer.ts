@@ -7,19 +7,13 @@
 import type { TextRoute, Usage } from '../../../core/contracts/index.js';
 import { type ErrorCode, GatewayError } from '../../../core/runtime/index.js';
 import { markNumbers, restoreNumbers, ToolNames } from '../../../core/text/index.js';
-import {
-  createBlockQueue,
-  createContentSink,
-  describeEnd,
-  describeWholeUsage,
-  type MessageEnd,
-  newMessage,
-} from './sinks.js';
+import { BlockQueue, ContentSink, describeEnd, describeWholeUsage, type MessageEnd, newMessage } from './sinks.js';
 import {
   type AnswerEnding,
   type AnswerReader,
-  createChatReader,
-  createResponsesReader,
+  type AnswerReaderOptions,
+  ChatAnswer,
+  ResponseAnswer,
   type SanitizedError,
 } from './upstream-answers.js';
 
@@ -49,8 +43,8 @@ const TOO_MUCH_WAITS: AnswerEnding = {
 
 /** @throws GatewayError as {@link failureOfEnd}, or `upstream_error` for a tool's input that is no object. */
 export function messageOf(bytes: Buffer, { tools, usage, ...how }: HowToWrite): string {
-  const sink = createContentSink();
-  const queue = createBlockQueue(sink, how.stops);
+  const sink = new ContentSink();
+  const queue = new BlockQueue(sink, how.stops);
   const reader = readerOf(how.route, { queue, includesThinking: how.includesThinking, names: new ToolNames(tools) });
   reader.whole(parseData(bytes.toString('utf8')));
   const end = endOf(queue, reader);
@@ -61,13 +55,13 @@ export function messageOf(bytes: Buffer, { tools, usage, ...how }: HowToWrite): 
 /** To make it of small and of large answers. */
 export const MESSAGE = { module: import.meta.url, run: messageOf };
 
-export function readerOf(route: TextRoute, options: Parameters<typeof createChatReader>[0]): AnswerReader {
-  return route === 'responses' ? createResponsesReader(options) : createChatReader(options);
+export function readerOf(route: TextRoute, options: AnswerReaderOptions): AnswerReader {
+  return route === 'responses' ? new ResponseAnswer(options) : new ChatAnswer(options);
 }
 
 /** How an answer ended that was read to its end. */
 export function endOf(
-  queue: Pick<ReturnType<typeof createBlockQueue>, 'stop' | 'isOverfull'>,
+  queue: Pick<BlockQueue, 'stop' | 'isOverfull'>,
   reader: AnswerReader,
 ): MessageEnd | Extract<AnswerEnding, { failure: unknown }> {
   if (queue.stop !== undefined) return { reason: 'stop_sequence', sequence: queue.stop };
@@ -82,7 +76,7 @@ export function failureOfEnd({ failure }: Extract<AnswerEnding, { failure: unkno
 
 /** @throws GatewayError `upstream_error` for a tool's input that is no object. */
 export function writeMessage(
-  sink: ReturnType<typeof createContentSink>,
+  sink: ContentSink,
   end: MessageEnd,
   { model, usage }: { model: string; usage: Usage | undefined },
 ): string {
@@ -103,7 +97,7 @@ export function parseData(text: string): unknown {
   }
 }
 
-function contentOf(sink: ReturnType<typeof createContentSink>, { reason }: MessageEnd): object[] {
+function contentOf(sink: ContentSink, { reason }: MessageEnd): object[] {
   try {
     return sink.content(reason === 'max_tokens');
   } catch (cause) {

@@ -1,3 +1,5 @@
+/** Audio from a model to its reader: transcoding, usage, failures and aborts. */
+
 import { expect } from 'chai';
 import { type AudioStream, GatewayError, isGatewayError, type SpeechFormat } from 'mediagate';
 import { openAudioResponse } from '../../../core/audio/audio.js';
@@ -19,7 +21,7 @@ const host: Pick<PluginHost, 'call' | 'policy'> = {
   }),
 };
 
-describe('a sound on its way from a model', () => {
+describe('streamed audio of a model', () => {
   const ffmpeg = createFfmpeg(ffmpegPath ?? '');
 
   function open(
@@ -38,7 +40,7 @@ describe('a sound on its way from a model', () => {
     });
   }
 
-  it('tells what was used as the model tells it, and what was counted where it does not', async () => {
+  it("reports the model's usage, or else its own count", async () => {
     const told = await open({ body: some(2), usage: Promise.resolve({ characters: 7 }) });
     expect(await lengthOf(told.body)).to.equal(2_000);
     expect(await told.ended).to.deep.equal({ usage: { characters: 7 } });
@@ -62,7 +64,7 @@ describe('a sound on its way from a model', () => {
     });
   }
 
-  it('turns what a plugin throws into a fault of the model', async () => {
+  it('reports errors of a plugin as failures of the model', async () => {
     const sound = await open({ body: throwing(new Error('secret')) });
     const failure = await rejection(lengthOf(sound.body));
     expect(failure).to.include({ code: 'upstream_changed' });
@@ -72,7 +74,7 @@ describe('a sound on its way from a model', () => {
     });
   });
 
-  it('ends the model when its listener leaves, when the signal says so, and where nobody ever listens', async () => {
+  it('aborts the model when the reader leaves, on abort, and without a reader', async () => {
     const seen: AbortSignal[] = [];
     const watched = (signal: AbortSignal) => {
       seen.push(signal);
@@ -100,7 +102,7 @@ describe('a sound on its way from a model', () => {
     }
   });
 
-  it('needs no ffmpeg for what needs no coding, and says so where it does', async () => {
+  it('needs ffmpeg only for transcoding, and reports a missing one', async () => {
     const options = { host, entry: 'parrot', counted: {} };
     const signal = new AbortController().signal;
     const ask = async (): Promise<AudioStream> => ({ format: 'pcm', body: some(1) });

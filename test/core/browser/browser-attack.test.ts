@@ -1,9 +1,11 @@
+/** A hostile page in the browser: which addresses it reaches. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type BrowserService, createBrowserService } from '../../../core/browser/browser.js';
+import { BrowserService } from '../../../core/browser/browser.js';
 import { connectBrowser, createPipeTransport } from '../../../core/browser/browser-connection.js';
 import { type BrowserExecutable, startBrowserProcess } from '../../../core/browser/browser-process.js';
 import type { Browser, BrowserPage } from '../../../core/contracts/services.js';
@@ -67,7 +69,7 @@ describe('a hostile page', () => {
     return page.content();
   }
 
-  it('reaches the canary from a browser that is left to itself, in each of its ways', async () => {
+  it('reaches the target from an unprotected browser in every way it tries', async () => {
     const profile = await mkdtemp(path.join(tmpdir(), 'mediagate-unguarded-'));
     const process = await startBrowserProcess(executable, {
       profile,
@@ -103,7 +105,7 @@ describe('a hostile page', () => {
     beforeEach(() => {
       // A name that an attacker has pointed at this machine.
       const guard = createAddressGuard({ resolve: async () => ['127.0.0.1'] });
-      service = createBrowserService({ executable: async () => executable, guard, logger: silentLogger });
+      service = new BrowserService({ executable: async () => executable, guard, logger: silentLogger });
     });
 
     afterEach(() => service?.close());
@@ -118,7 +120,7 @@ describe('a hostile page', () => {
       expect(canary).to.include({ connections: 0, datagrams: 0 });
     });
 
-    it('reaches by http what the operator trusts, so that what stops it is the guard alone', async () => {
+    it('reaches a trusted origin over http, so only the guard stops it', async () => {
       const left = await browserFor(site.origin, ...canary.origins).run({
         async visit(page) {
           await attack(page);
@@ -130,7 +132,7 @@ describe('a hostile page', () => {
       expect(canary.datagrams).to.equal(0);
     });
 
-    it('takes the whole page nowhere it may not go, by whatever kind of redirect', async () => {
+    it('follows no kind of redirect to a refused address', async () => {
       for (const target of [...canary.origins, 'http://127.1/', 'http://2130706433/', 'http://rebound.example/']) {
         for (const way of ['redirect', 'meta']) {
           const address = `${site.origin}/${way}?to=${encodeURIComponent(target)}`;
@@ -149,7 +151,7 @@ describe('a hostile page', () => {
       expect(canary.connections).to.equal(0);
     });
 
-    it('is not what a plugin can open by a URL of another kind', async () => {
+    it('opens no URL of another scheme for a plugin', async () => {
       for (const url of [
         'file:///etc/passwd',
         'chrome://version',

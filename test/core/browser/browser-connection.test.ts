@@ -1,3 +1,5 @@
+/** Messages over the pipe to the browser. */
+
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
@@ -22,7 +24,7 @@ function pipes() {
 }
 
 describe('the pipe to the browser', () => {
-  it('puts messages together from whatever pieces they come in', async () => {
+  it('assembles messages from any pieces', async () => {
     const { output, messages } = pipes();
     const bytes = Buffer.from('{"id":1}\0{"text":"Grüße"}\0{"id":2}\0');
     for (const byte of bytes) output.write(Buffer.of(byte));
@@ -32,7 +34,7 @@ describe('the pipe to the browser', () => {
     expect(messages).to.deep.equal([...each, ...each]);
   });
 
-  it('sends messages with an end to each, and nothing into a pipe that is gone', async () => {
+  it('ends each message with a separator, and sends nothing into a closed pipe', async () => {
     const { input, transport } = pipes();
     transport.send({ id: 1 });
     transport.send({ id: 2 });
@@ -41,7 +43,7 @@ describe('the pipe to the browser', () => {
     transport.send({ id: 3 });
   });
 
-  it('gives up a browser that says what cannot be read, what is too long, or what its reader cannot bear', async () => {
+  it('closes a browser that sends unreadable or oversized messages, or whose reader throws', async () => {
     const cases: ((made: ReturnType<typeof pipes>) => void)[] = [
       ({ output }) => output.write('no json\0'),
       ({ output }) => {

@@ -1,6 +1,8 @@
+/** The memory bound of the browser. */
+
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type BrowserService, createBrowserService } from '../../../core/browser/browser.js';
+import { BrowserService } from '../../../core/browser/browser.js';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
 import type { BrowserPage } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
@@ -61,7 +63,7 @@ describe('the memory of the browser', () => {
   });
 
   const open = (maxMemoryBytes: number) =>
-    createBrowserService({
+    new BrowserService({
       executable: async () => executable,
       guard: createAddressGuard(),
       logger: log,
@@ -95,7 +97,7 @@ describe('the memory of the browser', () => {
   };
 
   for (const name of Object.keys(PAGES)) {
-    it(`is bounded where two pages at a time fill it with ${name}, and the visit beside them succeeds`, async () => {
+    it(`stays bounded while two pages fill it with ${name}, and another visit succeeds`, async () => {
       const looks = watchPeak();
       const failed = Promise.all([hostile(name), hostile(name)]);
       const beside = run(async (page) => {
@@ -120,7 +122,7 @@ describe('the memory of the browser', () => {
     });
   }
 
-  it('is counted over all its processes, the first one included', async () => {
+  it('is the sum of all its processes, the first one included', async () => {
     // On Debian's build no process alone reaches this; on the packaged one, the first does.
     service = open(640 * MEBIBYTE);
     const looks = watchPeak();
@@ -129,7 +131,7 @@ describe('the memory of the browser', () => {
     expect(await run(ordinary)).to.contain('ordinary');
   });
 
-  it('of an ordinary page is far below the bound, and its browser is used again', async () => {
+  it('stays far below the bound for an ordinary page, and the browser is reused', async () => {
     await run(ordinary);
     const used = browsersOf(process.pid);
     for (let visit = 0; visit < 3; visit++) expect(await run(ordinary)).to.contain('ordinary');

@@ -1,3 +1,5 @@
+/** The database on both engines: opening, full disks, locks and lost connections. */
+
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -73,7 +75,7 @@ for (const engine of engines) {
 
     afterEach(() => place?.remove());
 
-    it('is migrated once by many who open it at the same time, and opens again', async () => {
+    it('is migrated once by many simultaneous openers, and opens again', async () => {
       const states = await Promise.all(Array.from({ length: 4 }, () => place.open()));
       for (const state of states) {
         expect(state.engine).to.equal(engine.name);
@@ -82,7 +84,7 @@ for (const engine of engines) {
       await (await place.open()).ping();
     });
 
-    it('closes as often as it is told to, and then answers nobody', async () => {
+    it('closes repeatedly, and refuses later calls', async () => {
       const state = await place.open();
       const begun = state.keys.list();
       await Promise.all([state.close(), state.close()]);
@@ -107,7 +109,7 @@ describe('state in a folder', () => {
 
   afterEach(() => place.remove());
 
-  it('is opened by all who begin it at the same moment', async () => {
+  it('opens for all processes that start at once', async () => {
     await place.open();
     const files = Array.from({ length: 60 }, (_, index) => path.join(place.dataDir, `new-${index}.sqlite`));
     const module = new URL('../../../core/database/database-sqlite.js', import.meta.url).href;
@@ -118,7 +120,7 @@ describe('state in a folder', () => {
     expect(failed).to.deep.equal([0, 0, 0]);
   });
 
-  it('is for its owner alone', async () => {
+  it('is readable only by its owner', async () => {
     const dataDir = path.join(place.dataDir, 'made', 'here');
     const state = await place.open({ dataDir });
     expect((await stat(dataDir)).mode & 0o777).to.equal(0o700);
@@ -138,7 +140,7 @@ describe('state in a folder', () => {
     expect((refusal as Error).message).not.to.contain('hunter2');
   });
 
-  it('tells everybody in time when another process holds the lock, without stopping the event loop', async () => {
+  it('fails in time while another process holds the lock, without blocking the event loop', async () => {
     const state = await place.open();
     await state.rateLimits.consume(request);
     const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));
@@ -164,7 +166,7 @@ describe('state in a folder', () => {
     expect(await state.rateLimits.consume(request)).to.include({ accepted: true, remaining: 3 });
   });
 
-  it('says so when the disk is full, goes on reading, and recovers', async () => {
+  it('reports a full disk, still reads, and recovers', async () => {
     const database = await openDatabase({ dataDir: place.dataDir, migrations: place.migrations });
     try {
       const fill = () =>
@@ -194,13 +196,13 @@ describe('state in a folder', () => {
     }
   });
 
-  it('says the same of a full disk of PostgreSQL', () => {
+  it('reports a full disk of PostgreSQL', () => {
     const full = Object.assign(new Error('could not extend file'), { code: '53100' });
     expect(translateDatabaseError(full)).to.include({ code: 'upstream_unavailable', cause: full });
     expect((translateDatabaseError(full) as Error).message).to.match(/^The disk of the database is full/);
   });
 
-  it('rolls back what was still under way when its caller was told that it failed', async () => {
+  it('rolls back running work whose caller got an error', async () => {
     const database = await openDatabase({ dataDir: place.dataDir, migrations: place.migrations });
     try {
       const endings: Ending[] = [];
@@ -224,7 +226,7 @@ describe('state in a folder', () => {
   });
 });
 
-describe('state on a PostgreSQL that has troubles', () => {
+describe('state on a PostgreSQL under faults', () => {
   let place: Place;
   let state: State;
   let observer: pg.Client;
@@ -250,7 +252,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     return rows.map(({ pid }) => pid);
   }
 
-  it('says of a transaction that it was committed after all, though its caller was told that it failed', async () => {
+  it('reports a transaction as committed if only its confirmation was lost', async () => {
     const goOn = await holdCommits(observer, 'cache_entries');
     // The commit is to last longer than its caller waits, not longer than it may.
     const database = await openDatabase({ ...place, statementMs: 60_000 });
@@ -273,7 +275,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     }
   });
 
-  it('waits as long as it is told to', async () => {
+  it('waits for the configured time', async () => {
     const [hasty, patient] = await Promise.all([200, 60_000].map((timeoutMs) => openDatabase({ ...place, timeoutMs })));
     try {
       const slow = (database?: Database) => database?.run((queries) => sql`select pg_sleep(3)`.execute(queries));
@@ -284,7 +286,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     }
   });
 
-  it('outlives connections that are ended while nobody uses them', async () => {
+  it('survives connections that are closed while idle', async () => {
     await Promise.all([state.ping(), state.ping(), state.keys.list()]);
     const ended = await backends();
     expect(ended).not.to.deep.equal([]);
@@ -296,7 +298,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     expect(await state.rateLimits.consume(request)).to.include({ accepted: true });
   });
 
-  it('tells callers in time when a connection is silent or a window locked, and recovers', async function () {
+  it('fails in time when a connection is silent or a window is locked, and recovers', async function () {
     // What goes on beside the test may have a connection at that moment; of these two, both are stopped.
     await state.close();
     const lean = await place.open({ databaseConnections: 2 });
@@ -336,7 +338,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     }
   });
 
-  it('says why it is not opened, and neither user nor password', async () => {
+  it('reports why it cannot be opened, without user or password', async () => {
     const refusals: [answer: string | undefined, said: string][] = [
       ['28P01', 'wrong password'],
       ['3D000', 'no database with that name'],
@@ -361,7 +363,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     );
   });
 
-  it('is not opened where nothing listens, and the password stays secret', async () => {
+  it('fails without a server, and hides the password', async () => {
     const error = await failure(place.open({ databaseUrl: 'postgres://user:hunter2@127.0.0.1:1/x' }));
     const message = `The database that DATABASE_URL names, at 127.0.0.1:1, cannot be used: connection refused.`;
     expect(error).to.include({ code: 'upstream_unavailable', message });

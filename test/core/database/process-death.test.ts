@@ -1,3 +1,5 @@
+/** What a dead process held, and when others take it over. */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -17,7 +19,7 @@ const LEASE_MS = 1_500;
 const ALL = { from: '2025-01-01', to: '2100-01-01' };
 
 for (const engine of engines) {
-  describe(`a process that holds a job, a reservation and an idempotency key on ${engine.name}`, () => {
+  describe(`a process with a job, a reservation and an idempotency key on ${engine.name}`, () => {
     let place: Place;
     let state: State;
     let other: State;
@@ -99,14 +101,14 @@ for (const engine of engines) {
       expect(said).to.deep.equal(['holding']);
     });
 
-    it('is relieved of all three, once, when it is killed', async () => {
+    it('loses all three, once, when it is killed', async () => {
       const exited = once(child, 'exit');
       child.kill('SIGKILL');
       await exited;
       await expectReleasedOnce();
     });
 
-    it('is relieved of all three when it stops for a whole lease, and abandons them when it goes on', async () => {
+    it('loses all three when it pauses for a whole lease, and gives them up when it continues', async () => {
       child.kill('SIGSTOP');
       await expectReleasedOnce();
       child.kill('SIGCONT');
@@ -123,7 +125,7 @@ for (const engine of engines) {
     });
     afterEach(() => place?.remove());
 
-    it('runs a job again that the database says it runs, and that it knows nothing of', async () => {
+    it('runs a job again that the database still assigns to it after its end', async () => {
       const state = await place.open({ processLeaseMs: LEASE_MS });
       const attempts: number[] = [];
       state.jobs.work({

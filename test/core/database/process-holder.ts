@@ -1,3 +1,5 @@
+/** A process that holds a job, a reservation and an idempotency key until it is killed. */
+
 import { once } from 'node:events';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';

@@ -1,3 +1,5 @@
+/** Names of prepared statements on PostgreSQL. */
+
 import { expect } from 'chai';
 import { createStatementNames } from '../../../core/database/statements.js';
 
@@ -7,7 +9,7 @@ describe('names of statements that PostgreSQL keeps', () => {
     return nameOf(text);
   }
 
-  it('are given to what is used often, the same to the same text', () => {
+  it('belong to frequent queries, the same for the same text', () => {
     const nameOf = createStatementNames();
     const text = 'select id from jobs where id = $1';
     expect(nameAfter(4, text, nameOf)).to.equal(undefined);
@@ -19,7 +21,7 @@ describe('names of statements that PostgreSQL keeps', () => {
       .that.does.not.equal(name);
   });
 
-  it('are not given to what has other columns once a migration has added one, nor to what is no query', () => {
+  it('belong neither to queries that a migration changed, nor to other statements', () => {
     for (const text of [
       'select * from "api_keys" where "id" = $1',
       'update "jobs" set "state" = $1 returning *',
@@ -32,7 +34,7 @@ describe('names of statements that PostgreSQL keeps', () => {
     expect(nameAfter(5, 'select count(*) as "active" from "jobs"')).to.be.a('string');
   });
 
-  it('are so many and no more, however many forms there are', () => {
+  it('are bounded in number', () => {
     const nameOf = createStatementNames();
     const names = Array.from({ length: 600 }, (_, index) => nameAfter(5, `select ${index} from jobs`, nameOf));
     expect(new Set(names.filter((name) => name !== undefined)).size).to.equal(256);

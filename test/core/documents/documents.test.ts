@@ -1,3 +1,5 @@
+/** Tokens of files in requests to models. */
+
 import { expect } from 'chai';
 import { type FileContent, ReadingLimits, readFile, UnreadableDocument } from '../../../core/documents/index.js';
 import {
@@ -25,8 +27,8 @@ const why = (bytes: Buffer): string => {
 /** A frame of MPEG 1, layer III: 128 kbit/s at 44.1 kHz. */
 const mp3Frame = () => Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0]), Buffer.alloc(413)]);
 
-describe('what a file in a request holds', () => {
-  it('is the text of a PDF, however it is written', () => {
+describe('content of a file in a request', () => {
+  it('is the text of a PDF in any encoding', () => {
     const page = (content: string) => words(pdfWith(`BT /F1 9 Tf ${content} ET`));
     expect(page('(A \\(tug\\) at \\101 \\\nquay) Tj')).to.equal('A (tug) at A quay');
     expect(page('[(Os) 20 (tend) -300 (pier)] TJ')).to.equal('Ostend pier');
@@ -40,7 +42,7 @@ describe('what a file in a request holds', () => {
     expect(mapped('BT /F1 9 Tf <000100020003> Tj <00100011> Tj ET')).to.equal('abctug');
   });
 
-  it('is the longest of the versions of a page, and each page once for each time that it is named', () => {
+  it('counts the longest version of a page for each reference', () => {
     const file = pdfOf([['one'], ['two']]);
     expect(read(file)).to.include({ pages: 2, text: 'one two \n'.replace(' two', ' \ntwo') });
     const changed = '5 0 obj\n<< /Length 40 >>\nstream\nBT (a much longer first page) Tj ET\nendstream\nendobj\n';
@@ -56,7 +58,7 @@ describe('what a file in a request holds', () => {
     expect([read(again).pages, words(again)]).to.deep.equal([3, 'tug tug tug']);
   });
 
-  it('is the text of an office document, and of a cell that names it', () => {
+  it('is the text of an office document, and of referenced cells', () => {
     expect(words(docxOf(['A tug', 'at the pier']))).to.equal('A tug at the pier');
     expect(words(xlsxOf('tug', 3))).to.equal('tug tug tug');
     const twice = zipOf({
@@ -68,7 +70,7 @@ describe('what a file in a request holds', () => {
     expect(why(entities)).to.equal('has parts with entities of their own');
   });
 
-  it('is the text of a plain file, or the length of a sound', () => {
+  it('is the text of a plain file, or the length of audio', () => {
     expect(words(Buffer.from('Tàu kéo;1'))).to.equal('Tàu kéo;1');
     expect(words(Buffer.from('Hafen f\xfcr Schlepper', 'latin1'))).to.equal('Hafen für Schlepper');
     expect(words(Buffer.from('\ufefftug', 'utf16le'))).to.equal('tug');
@@ -77,7 +79,7 @@ describe('what a file in a request holds', () => {
     expect(read(mp3).seconds).to.be.closeTo((100 * 1_152) / 44_100, 0.001);
   });
 
-  it('is also the text that the request says it is', () => {
+  it('includes the text that the request states', () => {
     const long = 'a tug '.repeat(1_000);
     const called = (type: string, filename?: string) =>
       readFile(Buffer.concat([pdfOf([['tug']]), Buffer.from(`\x01${long}`)]), new ReadingLimits(), { type, filename });
@@ -103,7 +105,7 @@ describe('what a file in a request holds', () => {
     });
   });
 
-  it('is not read if it may be more than is seen', () => {
+  it('is not read if hidden content may count', () => {
     const content = (filter: string) => Buffer.from(`<< /Length 3 /Filter /${filter} >>\nstream\nabc\nendstream`);
     const unread: [Buffer, string][] = [
       [pdfWith(content('LZWDecode')), 'has text in a form that is not read (LZWDecode)'],

@@ -1,3 +1,5 @@
+/** Canonical links: equal for every spelling of an item's link. */
+
 import { expect } from 'chai';
 import { createGateway, type Gateway } from 'mediagate';
 import clipShop from 'mediagate/plugins/clip_shop';

@@ -1,3 +1,5 @@
+/** The extraction service: caching, short links, MP3 offers and aborts. */
+
 import { expect } from 'chai';
 import {
   type Cache,
@@ -63,7 +65,7 @@ describe('extraction', () => {
   let gateway: Gateway | undefined;
   afterEach(async () => gateway?.close());
 
-  it('fetches a link once for everybody who asks at the same time, and then answers from the cache', async () => {
+  it('fetches a link once for simultaneous callers, and then answers from the cache', async () => {
     let fetches = 0;
     const opened = await open({
       extract: async ({ link }) => {
@@ -86,7 +88,7 @@ describe('extraction', () => {
     expect(fetches).to.equal(2);
   });
 
-  it('keeps partial results and refusals for 30 seconds only', async () => {
+  it('caches partial results and refusals for only 30 seconds', async () => {
     for (const extract of [
       async () => inventedExtraction('7', { partial: true }),
       async () => {
@@ -111,7 +113,7 @@ describe('extraction', () => {
     }
   });
 
-  it('does not keep outages, and answers with an older result while one lasts', async () => {
+  it('does not cache outages, and answers with an older result during one', async () => {
     let failing = false;
     const opened = await open({
       extract: async ({ link }) => {
@@ -132,7 +134,7 @@ describe('extraction', () => {
     expect((await opened.gateway.extract({ url: LINK })).limitations).to.deep.equal(['stats_rounded']);
   });
 
-  it('answers from no cache once a media URL has expired, or expires within a minute', async () => {
+  it('ignores a cached result whose media URL expires within a minute', async () => {
     const begin = Date.UTC(2026, 0, 1);
     const url = 'https://invented.example/7.mp4';
     const withExpiry = (expiresAt: number): Extraction => {
@@ -177,7 +179,7 @@ describe('extraction', () => {
     }
   });
 
-  it('answers a product from no cache once one of its media has expired', async () => {
+  it('ignores a cached product after one of its media URLs has expired', async () => {
     const expires_at = new Date(Date.UTC(2026, 0, 1) + 62_000).toISOString();
     const media: MediaEntry[] = [{ url: 'https://invented.example/7.jpg', kind: 'image', expires_at }];
     const product = { product_id: '7', url: LINK, image_urls: [], video_urls: [], media };
@@ -218,7 +220,7 @@ describe('extraction', () => {
       'data.ids must be object',
     ],
   ] as const) {
-    it(`tells the log which entry answered ${what}, and the caller that it was not understood`, async () => {
+    it(`logs which plugin answered ${what}, and reports an unreadable answer to the caller`, async () => {
       const lines: [string, LogFields | undefined][] = [];
       const error = (message: string, fields?: LogFields) => void lines.push([message, fields]);
       const opened = await open({ extract: async () => answer as never }, { logger: { ...silentLogger, error } });
@@ -237,7 +239,7 @@ describe('extraction', () => {
     expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
   });
 
-  it('keeps nothing of a document that breaks its schema: the next good one is answered', async () => {
+  it('does not cache a document that breaks its schema, and answers the next valid one', async () => {
     let poisoned = true;
     const opened = await open({
       extract: async ({ link }) => {
@@ -253,7 +255,7 @@ describe('extraction', () => {
     expect((await opened.gateway.extract({ url: LINK })).cache).to.equal('hit');
   });
 
-  it('finds in the shared cache what another process fetched since, and forgets there what was withdrawn', async () => {
+  it('reads results that another process cached, and drops withdrawn items there', async () => {
     const memory = createMemoryCache();
     const keys = new Set<string>();
     const set: Cache['set'] = (key, value, ttlMs) => memory.set(key, value, ttlMs).finally(() => keys.add(key));
@@ -284,7 +286,7 @@ describe('extraction', () => {
     for (const { gateway: node } of [...nodes, withdrawing]) await node.close();
   });
 
-  it('fetches once where one request waits longer for the shared cache than another takes to fetch', async () => {
+  it('fetches once while one request waits longer for the shared cache', async () => {
     for (const failure of [undefined, new GatewayError('removed', 'It is gone.')]) {
       const waiting: (() => void)[] = [];
       const memory = createMemoryCache();
@@ -313,7 +315,7 @@ describe('extraction', () => {
     }
   });
 
-  it('follows a short link and matches where it leads again', async () => {
+  it('follows a short link and matches its target', async () => {
     const walks: string[] = [];
     const goals: Record<string, string> = {
       good: LINK,
@@ -340,7 +342,7 @@ describe('extraction', () => {
     expect(await codeOf(opened.gateway.extract({ url: 'https://inv.example/loop' }))).to.equal('short_link_dead');
   });
 
-  it('asks again for a short link whose target moves after a minute, and for others after a day', async () => {
+  it('resolves a changing short link again after a minute, and others after a day', async () => {
     let current = 0;
     const opened = await open({
       match(url) {
@@ -364,7 +366,7 @@ describe('extraction', () => {
     expect(await itemOf('kept')).to.equal('4');
   });
 
-  it('says of a short link that leads nowhere whose it was, and how asking went', async () => {
+  it('reports the platform of a dead short link, and the failure', async () => {
     const opened = await open({
       resolve: async ({ link: { id } }) => {
         if (id === 'dead') throw new GatewayError('short_link_dead', 'It leads nowhere.', { reason: 'HTTP 404' });
@@ -384,7 +386,7 @@ describe('extraction', () => {
     }
   });
 
-  it('stops the work when nobody waits any more, and only then', async () => {
+  it('aborts the work when the last caller leaves, and not before', async () => {
     let begun = 0;
     let aborted = 0;
     let answer = () => {};
@@ -417,7 +419,7 @@ describe('extraction', () => {
     expect(aborted).to.equal(1);
   });
 
-  it('offers an MP3 link where there is sound, the caller wants it and the platform has it', async () => {
+  it('offers an MP3 link if the item has audio, the caller wants it and the platform supports it', async () => {
     const sounding = { audio: true, extract: async () => inventedExtraction('7', { audio: true }) };
     const opened = await open(sounding, { audio: true, ffmpegPath: 'ffmpeg' });
     gateway = opened.gateway;
@@ -433,7 +435,7 @@ describe('extraction', () => {
     await silent.gateway.close();
   });
 
-  it('says that there is no MP3 where no ffmpeg is there to make one', async () => {
+  it('reports that there is no MP3 without ffmpeg', async () => {
     const sounding = { audio: true, extract: async () => inventedExtraction('7', { audio: true }) };
     const opened = await open(sounding, { audio: true });
     gateway = opened.gateway;
@@ -444,7 +446,7 @@ describe('extraction', () => {
     expect((await opened.gateway.extract({ url: LINK, includeAudioMp3: false })).limitations).to.deep.equal([]);
   });
 
-  it('works on when the cache is of no use', async () => {
+  it('works without a working cache', async () => {
     const broken: Cache = { get: async () => undefined, set: async () => {}, delete: async () => {} };
     const opened = await open({}, { cache: broken });
     gateway = opened.gateway;

@@ -1,3 +1,5 @@
+/** Extractors that are made from a declaration of methods. */
+
 import { expect } from 'chai';
 import type { ExtractCall } from '../../../core/contracts/index.js';
 import {
@@ -69,7 +71,7 @@ async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 describe('an extractor from a declaration', () => {
-  it('is the contract, with the declared members', () => {
+  it('fulfils the contract with the declared fields', () => {
     const extractor = open([method('page', { kind: 'found', found: titled })], { background: true });
     expect(extractor).to.include({ platform: 'invented', displayName: 'Invented', background: true });
     expect(extractor.mediaHosts).to.deep.equal(['.a.example']);
@@ -89,7 +91,7 @@ describe('an extractor from a declaration', () => {
     expect(data).to.deep.include({ common: { title: 'T' }, metrics: { views: 5 } });
   });
 
-  it('says which methods failed if a partial document says nothing else', async () => {
+  it('names the failed methods if a partial document has no other note', async () => {
     const failing = [
       method('page', { kind: 'found', found: titled }),
       method('embed', { kind: 'transient', code: 'upstream_error' }),
@@ -107,7 +109,7 @@ describe('an extractor from a declaration', () => {
     expect((await partialBy(['no_counters'])).limitations).to.deep.equal(['no_counters']);
   });
 
-  it('runs methods until there is enough', async () => {
+  it('runs methods until the document is complete', async () => {
     let parts: readonly unknown[] = [];
     const extractor = open(
       [
@@ -135,7 +137,7 @@ describe('an extractor from a declaration', () => {
     ]);
   });
 
-  it('shows methods what the others returned', async () => {
+  it('passes methods the results of earlier ones', async () => {
     const met: unknown[] = [];
     const observe = (call: ItemCall<PartialPost, State>) => {
       met.push(
@@ -181,7 +183,7 @@ describe('an extractor from a declaration', () => {
     expect(await extractor.extract(callOf())).to.include({ audio: true });
   });
 
-  it('runs one method alone for the live probe', async () => {
+  it('runs a single method for the live probe', async () => {
     const extractor = open([
       method('page', { kind: 'found', found: [titled, counted] }),
       method('embed', { kind: 'found', found: counted }),
@@ -189,7 +191,7 @@ describe('an extractor from a declaration', () => {
     expect((await extractor.extract(callOf({ only: 'embed' }))).method).to.equal('embed');
   });
 
-  it('fails as its methods do, or as it explains', async () => {
+  it('fails with the error of its methods, or its own explanation', async () => {
     const methods = [method('page', { kind: 'transient', code: 'upstream_refused', reason: 'a login page' })];
     const usual = await errorOf(open(methods).extract(callOf()));
     expect(usual).to.include({ code: 'upstream_refused', platform: 'invented' });
@@ -205,7 +207,7 @@ describe('an extractor from a declaration', () => {
     expect(error.attempts).to.have.length(1);
   });
 
-  it('rejects with the reason of its signal, which needs no explanation', async () => {
+  it('rejects with the reason of its signal, without an explanation', async () => {
     const reason = new GatewayError('cancelled', 'The caller left.');
     const extractor = open([method('page', { kind: 'found', found: titled })], {
       explain: () => expect.fail('explained'),
@@ -213,7 +215,7 @@ describe('an extractor from a declaration', () => {
     expect(await errorOf(extractor.extract(callOf({ signal: AbortSignal.abort(reason) })))).to.equal(reason);
   });
 
-  it('finds audio in a run of its methods', async () => {
+  it('finds audio by running its methods', async () => {
     const files: PartialPost = { media: { entries: [{ url: 'https://a.example/a.m4a', kind: 'audio' }] } };
     const extractor = open([method('page', { kind: 'found', found: [titled, counted, files] })], {
       async resolveAudio({ link: { id } }, run) {
@@ -241,7 +243,7 @@ describe('the notes of a result', () => {
     { method: 'embed', found: { metrics: { saves: 4 } } },
   ]);
 
-  it('are those of the run, its own, and what is known of counters', () => {
+  it('come from the run, the extractor, and the counters', () => {
     const run = { limitations: ['live_now', 'live_now'], restriction: { code: 'geo_blocked' as const } };
     expect(limitationNotes(run, data, 'media_ip_bound', false, undefined, 'live_now')).to.deep.equal([
       'geo_blocked',
@@ -253,7 +255,7 @@ describe('the notes of a result', () => {
     expect(limitationNotes({ limitations: [] }, mergePosts([]))).to.deep.equal([]);
   });
 
-  it('name the method that answered in place of the usual one', () => {
+  it('name the answering method if it is not the usual one', () => {
     const parts = [{ method: 'embed' }, { method: 'page' }];
     expect(fallbackSource(parts, 'page')).to.equal('fallback_source: embed');
     expect(fallbackSource(parts, 'page', 'embed')).to.equal(undefined);

@@ -1,3 +1,5 @@
+/** Links as text: parsing and canonical spelling. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { GatewayError } from 'mediagate';
@@ -149,7 +151,7 @@ describe('parseLinkText', () => {
     it(`refuses ${JSON.stringify(text)?.slice(0, 60)}`, () => expect(read(text)).to.equal('invalid_url url'));
   }
 
-  it('says what is wrong', () => {
+  it('explains what is wrong', () => {
     for (const text of ['', '   ']) expect(() => parseLinkText(text)).to.throw('url is empty');
     expect(() => parseLinkText('https://site.example:8443/')).to.throw('url has a port');
     expect(() => parseLinkText('https://a@site.example/')).to.throw('user information');
@@ -157,7 +159,7 @@ describe('parseLinkText', () => {
     expect(() => parseLinkText('https://site.example/\\')).to.throw('a backslash');
   });
 
-  it('gives the same address again for what it gave', () => {
+  it('returns a canonical address unchanged', () => {
     const part = fc.constantFrom(
       ...[
         'https://',

@@ -1,3 +1,5 @@
+/** One post from the parts of several methods. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { PostDataSchema } from '../../../core/contracts/documents.js';
@@ -7,7 +9,7 @@ import { createValidator } from '../../../core/runtime/validation.js';
 const part = (method: string, found: PartialPost): PostPart => ({ method, found });
 
 describe('mergePosts', () => {
-  it('takes each member from the first part that has it and says which', () => {
+  it('takes each field from the first part that has it, and names the part', () => {
     const data = mergePosts([
       part('api', { common: { title: 'One', duration_seconds: 12 }, ids: { channel_id: 'c1' } }),
       part('page', {
@@ -49,7 +51,7 @@ describe('mergePosts', () => {
     expect(data.provenance?.sources).to.include({ 'metrics.views': 'b', 'metrics.shares': 'a', 'metrics.likes': 'b' });
   });
 
-  it('unites media by URL in order', () => {
+  it('merges media by URL in order', () => {
     const entry = (url: string, quality: string) => ({ url, kind: 'video' as const, quality });
     const data = mergePosts([
       part('a', { media: { video_urls: ['https://m.example/1'], entries: [entry('https://m.example/1', 'first')] } }),
@@ -93,14 +95,14 @@ describe('mergePosts', () => {
     expect(ofOneMethod.provenance).to.not.have.property('published_at_source');
   });
 
-  it('takes the first line of the caption where there is no title', () => {
+  it('uses the first line of the caption if there is no title', () => {
     const data = mergePosts([part('a', { common: { caption: '\n  First line\nSecond' } })]);
     expect(data.common.title).to.equal('First line');
     expect(data.provenance?.sources['common.title']).to.equal('a');
     expect(mergePosts([part('a', { common: { caption: 'x'.repeat(500) } })]).common.title).to.have.length.at.most(120);
   });
 
-  it('leaves out what says nothing and mends what can be mended', () => {
+  it('drops empty values and repairs what it can', () => {
     const found = {
       common: {
         title: 'a\0b\ud800c',
@@ -132,7 +134,7 @@ describe('mergePosts', () => {
     expect(data.raw_stats).to.deep.equal({ text: '1.2M', flag: false });
   });
 
-  it('always fits the schema, whatever the parts hold', () => {
+  it('matches the schema for every content of the parts', () => {
     const validator = createValidator(PostDataSchema);
     const anything = fc.anything({ withNullPrototype: false, withBigInt: false });
     const members = (names: readonly string[]) => fc.dictionary(fc.constantFrom(...names), anything);

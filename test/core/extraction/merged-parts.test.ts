@@ -1,3 +1,5 @@
+/** Which part gives which field of an item. */
+
 import { expect } from 'chai';
 import { createGateway, type ExtractCall, type Gateway, type PostData, systemClock } from 'mediagate';
 import { mergePosts, type PartialPost } from 'mediagate/plugin';
@@ -7,7 +9,7 @@ import { invented } from '../../support/links/invented-plugin.js';
 
 type Author = NonNullable<NonNullable<PartialPost['common']>['author']>;
 
-describe('what several methods give of one item', () => {
+describe('one item from several methods', () => {
   let gateway: Gateway;
   let parts: readonly PartialPost[];
   let item = 0;
@@ -55,7 +57,7 @@ describe('what several methods give of one item', () => {
       ),
     );
 
-  describe('of its author', () => {
+  describe('author', () => {
     async function author(...given: readonly (Author | undefined)[]) {
       const { common, sources } = await merged(...given.map((one) => (one ? { common: { author: one } } : {})));
       return { author: common.author, sources: sourcesOf(sources, 'common.author') };
@@ -116,7 +118,7 @@ describe('what several methods give of one item', () => {
       ],
     ];
     for (const [what, one, other] of same) {
-      it(`completes one ${what}, and says of each field where it is from`, async () => {
+      it(`completes one ${what}, with the source of each field`, async () => {
         const found = await author(one, other);
         expect(found.author).to.deep.equal({ ...other, ...one });
         const expected = Object.keys({ ...other, ...one }).map((name) => [
@@ -127,21 +129,21 @@ describe('what several methods give of one item', () => {
       });
     }
 
-    it('passes over another one between two parts of the same', async () => {
+    it('skips another author between two parts of the same', async () => {
       const avatar = 'https://i.example/a';
       const found = await author(anna, bert, { username: 'Anna', avatar });
       expect(found.author).to.deep.equal({ ...anna, avatar });
       expect(found.sources).to.deep.equal({ ...ofAnna, '.avatar': 'third' });
     });
 
-    it('knows the author by what all parts so far have told', async () => {
+    it('identifies the author by all earlier parts', async () => {
       // The second part has the id that tells the third apart.
       const found = await author(anna, { username: 'anna', id: '1' }, { id: '2', avatar: 'https://i.example/b' });
       expect(found.author).to.deep.equal({ ...anna, id: '1' });
       expect(found.sources).to.deep.equal({ ...ofAnna, '.id': 'second' });
     });
 
-    it('is of a later part where the first has none, or an empty one', async () => {
+    it('takes the author of a later part if the first has none, or an empty one', async () => {
       for (const none of [undefined, {}, { name: '', avatar: 'nowhere' }]) {
         const found = await author(none, anna);
         expect(found.author).to.deep.equal(anna);
@@ -149,13 +151,13 @@ describe('what several methods give of one item', () => {
       }
     });
 
-    it('is absent where no part has one, in the document and in its sources', async () => {
+    it('omits an author that no part has, also from the sources', async () => {
       const found = await author({}, undefined);
       expect([found.author, found.sources]).to.deep.equal([undefined, {}]);
     });
   });
 
-  describe('of its numbers', () => {
+  describe('numbers', () => {
     it('keeps the duration of the metrics beside that of the item', async () => {
       for (const [given, sources] of [
         [[{ common: { duration_seconds: 12 }, metrics: { duration_seconds: 13 } }], ['first', 'first']],
@@ -187,7 +189,7 @@ describe('what several methods give of one item', () => {
       expect(unfilled.sources).to.deep.equal({ 'metrics.duration_seconds': 'first' });
     });
 
-    it('keeps the channel of the metrics beside that of the ids, and fills it where there is none', async () => {
+    it('keeps the channel of the metrics apart from that of the ids, and fills it if missing', async () => {
       const both = await merged({ ids: { channel_id: 'of-ids' } }, { metrics: { channel_id: 'of-metrics' } });
       expect([both.ids.channel_id, both.metrics.channel_id]).to.deep.equal(['of-ids', 'of-metrics']);
       expect(both.sources).to.deep.equal({ 'ids.channel_id': 'first', 'metrics.channel_id': 'second' });
@@ -271,7 +273,7 @@ describe('what several methods give of one item', () => {
       ],
     ];
     for (const [what, given, value, precision, source] of counts) {
-      it(`takes the finest count: ${what}`, async () => {
+      it(`takes the most precise count: ${what}`, async () => {
         const data = await merged(...given);
         expect([data.metrics.likes, data.precision.likes, data.sources['metrics.likes']]).to.deep.equal([
           value,
@@ -281,7 +283,7 @@ describe('what several methods give of one item', () => {
       });
     }
 
-    it('marks counters alone, each by itself', async () => {
+    it('marks only counters, each by itself', async () => {
       const data = await merged(
         { metrics: { views: 100, duration_seconds: 9 }, precision: { views: 'rounded', comments: 'hidden' } },
         { metrics: { shares: 3, saves: 4, plays: 5, subscriber_count: 6, concurrent_viewers: 7, channel_id: 'c' } },
@@ -308,8 +310,8 @@ describe('what several methods give of one item', () => {
     });
   });
 
-  describe('of its words and times', () => {
-    it('is of the first part that says something: what is empty says nothing, and no is an answer', async () => {
+  describe('texts and times', () => {
+    it('takes the first value: empty does not count, and false does', async () => {
       const { common, sources } = await merged(
         { common: { title: '', description: '  ', tags: [], language: undefined, is_live: false } },
         { common: { title: 'Tugs', tags: ['', 'harbour'], is_live: true } },
@@ -331,14 +333,14 @@ describe('what several methods give of one item', () => {
       });
     });
 
-    it('has a title made of the caption only where no part has a title', async () => {
+    it('makes a title of the caption only if no part has one', async () => {
       const made = await merged({ ids: { post_id: '1' } }, { common: { caption: 'First line\nSecond' } });
       expect([made.common.title, made.sources['common.title']]).to.deep.equal(['First line', 'second']);
       const given = await merged({ common: { caption: 'First line\nSecond' } }, { common: { title: 'Tugs' } });
       expect([given.common.title, given.sources['common.title']]).to.deep.equal(['Tugs', 'second']);
     });
 
-    it('has the time that was stated, and says so of one that was computed', async () => {
+    it('prefers a stated time, and marks a computed one', async () => {
       const [early, late] = ['2024-01-01T00:00:00Z', '2024-01-01T00:05:00Z'];
       const computed: PartialPost = { common: { published_at: early, title: 'Tugs' }, publishedAtSource: 'id' };
       const stated: PartialPost = { common: { published_at: late } };
@@ -362,7 +364,7 @@ describe('what several methods give of one item', () => {
     });
   });
 
-  it('unites the media in order, each address once, and takes raw numbers from the first that has them', async () => {
+  it('merges the media in order, each address once, and takes raw numbers from the first part that has them', async () => {
     const at = (name: string) => `https://m.example/${name}`;
     const entry = (name: string, quality: string) => ({ url: at(name), kind: 'video' as const, quality });
     const data = await merged(

@@ -1,3 +1,5 @@
+/** Signed links of MP3 files. */
+
 import { expect } from 'chai';
 import { AudioLinks } from '../../../core/extraction/mp3-files.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
@@ -20,7 +22,7 @@ const codeOf = (open: () => unknown) => {
 describe('audio links', () => {
   const links = new AudioLinks({ baseUrl, secrets: [secret(1)] });
 
-  it('open to the item they were signed for until they expire', () => {
+  it('open the item that they were signed for until they expire', () => {
     const { url, expiresAt } = links.sign({ url: ITEM }, NOW);
     expect(Date.parse(expiresAt) - NOW).to.be.within(86_400_000, 86_400_000 + 600_000);
     expect(links.open(nameOf(url), Date.parse(expiresAt) - 1)).to.deep.equal({
@@ -30,7 +32,7 @@ describe('audio links', () => {
     expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
   });
 
-  it('cannot be altered anywhere, nor made with another secret', () => {
+  it('cannot be altered anywhere, nor forged with another secret', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     for (let index = 0; index < name.length; index += 1) {
       const altered = name.slice(0, index) + (name[index] === 'A' ? 'B' : 'A') + name.slice(index + 1);
@@ -49,7 +51,7 @@ describe('audio links', () => {
     }
   });
 
-  it('stay good while a secret is being replaced', () => {
+  it('stay valid while a secret is replaced', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     const rotated = new AudioLinks({ baseUrl, secrets: [secret(2), secret(1)] });
     expect(rotated.open(name, NOW).target).to.deep.equal({ url: ITEM });

@@ -1,15 +1,17 @@
+/** MP3 files during transcoding: deadlines and the end of the gateway. */
+
 import { expect } from 'chai';
 import { type RunTranscode, Transcodes } from '../../../core/extraction/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
 
-describe('files in the making', () => {
+describe('transcodings of MP3 files', () => {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const untilAborted: RunTranscode = (signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
-  it('four at a time, thirty-two wait, more are refused', async () => {
+  it('run four at a time, let thirty-two wait, and refuse more', async () => {
     const makings = new Transcodes(createManualClock());
     let running = 0;
     const hold = Promise.withResolvers<void>();
@@ -31,7 +33,7 @@ describe('files in the making', () => {
     expect(makings.has('7')).to.equal(false);
   });
 
-  it('end after two minutes, the time of waiting included', async () => {
+  it('end after two minutes, waiting included', async () => {
     const clock = createManualClock();
     const makings = new Transcodes(clock);
     const hold = Promise.withResolvers<void>();
@@ -55,7 +57,7 @@ describe('files in the making', () => {
     expect(() => makings.join('f', heedless), 'a source that was too slow').to.throw(GatewayError);
   });
 
-  it('a refusal is remembered, a condition of ours is not', async () => {
+  it('remember a refusal of the platform, and no failure of the gateway', async () => {
     const makings = new Transcodes(createManualClock());
     const failing = (code: 'removed' | 'bot_check' | 'audio_unavailable' | 'upstream_unavailable' | 'queue_full') => {
       const failure = new GatewayError(code, code);
@@ -75,7 +77,7 @@ describe('files in the making', () => {
     }
   });
 
-  it('end with the gateway, which waits until nothing is left of them', async () => {
+  it('end with the gateway, which waits for all of them', async () => {
     const makings = new Transcodes(createManualClock());
     let over = false;
     const { stored } = makings.join('a', async (signal, begin) => {

@@ -1,3 +1,5 @@
+/** Links as people paste them, for the five platforms. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createGateway, type Gateway, GatewayError } from 'mediagate';
@@ -144,7 +146,7 @@ describe('pasted links', () => {
   };
 
   for (const [platform, kinds] of Object.entries(ACCEPTED)) {
-    it(`of ${platform} are taken in every form`, () => {
+    it(`of ${platform} are accepted in every form`, () => {
       for (const [kind, links] of Object.entries(kinds)) {
         for (const [text, id] of Object.entries(links)) {
           const { link, ...found } = gateway.match(text);
@@ -177,12 +179,12 @@ describe('pasted links', () => {
     });
   }
 
-  it('name the platform of the link that they stand around', () => {
+  it('name the platform of the wrapped link', () => {
     expect(refusalOf(redirect('https://www.instagram.com/porsche/'))).to.have.property('platform', 'photo');
     expect(refusalOf(redirect('https://evil.example/'))).to.have.property('platform', 'social');
   });
 
-  it('have path words in capitals', () => {
+  it('may have path words in capitals', () => {
     for (const [text, id] of Object.entries({
       'https://www.instagram.com/Reel/CDUMkliABpa/': 'CDUMkliABpa',
       'https://www.instagram.com/P/CDUMkliABpa/': 'CDUMkliABpa',
@@ -212,7 +214,7 @@ describe('pasted links', () => {
     }
   });
 
-  it('give the item of the plain link, whatever stands around it', () => {
+  it('return the item of the plain link in any surrounding text', () => {
     const plain = Object.values(ACCEPTED).flatMap((kinds) =>
       Object.values(kinds).flatMap((links) => Object.keys(links)),
     );

@@ -1,3 +1,5 @@
+/** Request options of extractors: defaults, cache keys and refusals. */
+
 import { expect } from 'chai';
 import { createGateway, type Extractor, type GatewayError, type RequestOptions } from 'mediagate';
 import { Type } from 'mediagate/plugin';
@@ -43,7 +45,7 @@ describe('request options of extractors', () => {
     });
   };
 
-  it('come with defaults, and without those of other platforms', async () => {
+  it('have defaults, and exclude options of other platforms', async () => {
     await using gateway = await open();
     await gateway.extract({ url: ITEM });
     await gateway.extract({ url: ITEM, options: { maxComments: 5, withReplies: true, clipSort: 'recommended' } });
@@ -55,7 +57,7 @@ describe('request options of extractors', () => {
     ]);
   });
 
-  it('are part of what is cached', async () => {
+  it('are part of the cache key', async () => {
     await using gateway = await open();
     const use = async (options?: RequestOptions) => (await gateway.extract({ url: ITEM, options })).cache;
     expect(await use()).to.equal('miss');
@@ -70,7 +72,7 @@ describe('request options of extractors', () => {
     }
   });
 
-  it('are refused if no platform has them, or if the value does not fit', async () => {
+  it('are refused if no platform has them, or the value is invalid', async () => {
     await using gateway = await open();
     const refusal = async (options: RequestOptions) => {
       const error: GatewayError = await gateway.extract({ url: ITEM, options }).then(
@@ -90,7 +92,7 @@ describe('request options of extractors', () => {
     expect(seen).to.deep.equal([]);
   });
 
-  it('must be valid without any being sent, and have names in camelCase', async () => {
+  it('must be valid without values, and have names in camelCase', async () => {
     const reasonOf = async (requestOptions: unknown) => {
       const more = { requestOptions } as Partial<Extractor>;
       await using gateway = await createGateway({ plugins: [{ use: invented(more) }] });

@@ -1,3 +1,5 @@
+/** Data URIs of images. */
+
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { decodeDataUri, isDataUri } from '../../../core/images/references.js';
@@ -12,7 +14,7 @@ function verdict(uri: string): string {
 }
 
 describe('data URI of an image', () => {
-  it('gives its bytes, whatever its label says', () => {
+  it('returns its bytes for any media type', () => {
     for (const label of [
       'image/png',
       'image/jpeg',
@@ -44,7 +46,7 @@ describe('data URI of an image', () => {
     for (const uri of wrong) expect(verdict(uri), uri).to.equal('invalid_base64_image');
   });
 
-  it('is refused with anything in it that is not base64', () => {
+  it('is refused without base64', () => {
     const wrong = [
       'a',
       'aGVsb',
@@ -69,7 +71,7 @@ describe('data URI of an image', () => {
     expect(verdict(`data:image/png;base64,${most}!`)).to.equal('image_file_too_large');
   });
 
-  it('is told from a URL by its scheme', () => {
+  it('is distinguished from a URL by its scheme', () => {
     expect(isDataUri('data:,')).to.equal(true);
     expect(isDataUri('DATA:image/png;base64,')).to.equal(true);
     expect(isDataUri('https://a.example/data:')).to.equal(false);

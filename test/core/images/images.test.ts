@@ -1,3 +1,5 @@
+/** The image service: inputs, masks, stores, failures and paid images. */
+
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -100,7 +102,7 @@ describe('the image service', () => {
   const ended = (id: string) => gateway.images.wait(id, ACCOUNT, { timeoutMs: 20_000 });
   const files = () => readdir(path.join(folder, 'files'));
 
-  it('refuses more input images than the model takes, before there is a job', async () => {
+  it('refuses more input images than the model accepts, before the job exists', async () => {
     const models = [imageModel('one', { maxReferences: 1 }), imageModel('none', { maxReferences: 0 })];
     await using few = await createGateway({
       plugins: [{ use: inventedModel(darkroom.generate, models) }],
@@ -117,7 +119,7 @@ describe('the image service', () => {
     expect(await ask('one', 1)).to.have.property('job');
   });
 
-  it('returns the seed of a model that reports one, and fails an image whose seed is no number', async () => {
+  it("returns the model's seed, and fails an image with an invalid one", async () => {
     const image = await inventedImage({ ...REQUEST, signal: new AbortController().signal });
     const seeded = await submit();
     await darkroom.develop({ ...image, seed: 7 });
@@ -127,7 +129,7 @@ describe('the image service', () => {
     expect((await ended(wrong)).error).to.include({ code: 'upstream_changed' });
   });
 
-  it('shows partial images here and on another node, and keeps none once the job has ended', async () => {
+  it('shows partial images on every node, and keeps none after the job', async () => {
     const { bytes, contentType } = await inventedImage({ ...REQUEST, signal: new AbortController().signal });
     const seen: string[] = [];
     const listener = (where: string) => (image: Media, index: number) =>
@@ -159,7 +161,7 @@ describe('the image service', () => {
     }
   });
 
-  it('gives the model a mask as it gives it the image, and keeps neither once the job has ended', async () => {
+  it('sends the model a mask and image of one size, and keeps neither after the job', async () => {
     const { bytes } = await inventMask({ width: 60, height: 40 }, 0);
     const image = await sampleImage({ width: 60, height: 40, format: 'png', seed: 1 });
     const id = await submit({
@@ -177,7 +179,7 @@ describe('the image service', () => {
     await until(async () => !(await files()).some((name) => name.startsWith('ref_')));
   });
 
-  it('refuses a mask that fits no image, before there is a job where its header says so', async () => {
+  it('refuses a mask of another size, before the job exists if its header shows it', async () => {
     const sample = (width: number, format: 'png' | 'jpeg') => sampleImage({ width, height: 40, format, seed: 1 });
     const references = [{ value: await sample(60, 'png'), param: 'image' }];
     const mask = async (value: Promise<Uint8Array>) => ({ value: await value, param: 'mask' });
@@ -208,7 +210,7 @@ describe('the image service', () => {
     expect(await rejection(asked)).to.include({ code: 'unsupported_value', param: 'mask' });
   });
 
-  it('fails an image whose warnings are no settings with details', async () => {
+  it('fails an image with invalid warnings', async () => {
     for (const warnings of [['size: made as 32x32'], [{ setting: 'size' }], [null], 'size']) {
       const id = await submit();
       const image = await inventedImage({ ...REQUEST, references: [], signal: new AbortController().signal });
@@ -222,7 +224,7 @@ describe('the image service', () => {
     expect((await ended(id)).image?.warnings).to.deep.equal(warnings);
   });
 
-  it('counts a day for each account, and gives back what failed', async () => {
+  it('counts images of a day for each account, and refunds failed ones', async () => {
     const quota = { limit: 2 };
     await submit({ quota });
     const failing = await submit({ quota });
@@ -234,7 +236,7 @@ describe('the image service', () => {
     expect(await rejection(submit({ quota }))).to.include({ code: 'daily_image_limit_reached' });
   });
 
-  it('is not understood where a model answers something else than a picture', async () => {
+  it('fails if the model returns something other than an image', async () => {
     for (const answer of [undefined, { contentType: 'image/png' }, { bytes: 'hello', contentType: 'image/png' }]) {
       const id = await submit();
       await darkroom.develop((answer ?? null) as never);
@@ -243,7 +245,7 @@ describe('the image service', () => {
     }
   });
 
-  it('leaves out impossible counts of a usage, and keeps the paid image', async () => {
+  it('drops impossible usage counts, and keeps the paid image', async () => {
     const { bytes, contentType } = await inventedImage({ size: { width: 64, height: 64 }, options: {} } as ImageCall);
     for (const [reported, expected] of [
       [{ inputTokens: Number.NaN, outputTokens: -1, totalTokens: 12, inputTextTokens: 1.5 }, { totalTokens: 12 }],
@@ -258,7 +260,7 @@ describe('the image service', () => {
     }
   });
 
-  it('writes no input image of what is refused or was asked before', async () => {
+  it('stores no input image of a refused or repeated request', async () => {
     let written = 0;
     write = (file) => {
       written += 1;
@@ -283,7 +285,7 @@ describe('the image service', () => {
     expect((await ended(id)).state).to.equal('completed');
   });
 
-  it('keeps the input image of a job whose acceptance the database did, and could not tell', async () => {
+  it('keeps the input image of a job that was committed without a confirmation', async () => {
     accept = async (acceptance) => {
       await state.jobs.accept(acceptance);
       throw new GatewayError('upstream_unavailable', 'The database did not answer.');
@@ -297,7 +299,7 @@ describe('the image service', () => {
     expect(darkroom.calls[0]?.references).to.have.length(1);
   });
 
-  it('keeps the picture that was promised, whatever a run writes that others took for dead', async () => {
+  it('keeps the promised image if a presumed dead process writes another', async () => {
     const arrived = Promise.withResolvers<void>();
     const going = Promise.withResolvers<void>();
     const written = Promise.withResolvers<void>();
@@ -365,7 +367,7 @@ describe('the image service', () => {
     return { value: `data:image/png;base64,${png.toString('base64')}`, param: 'image_url' };
   }
 
-  it('tries again to store a picture, since it was paid for', async () => {
+  it('retries to store a paid image', async () => {
     let failures = 3;
     write = async (file) => {
       failures -= 1;
@@ -379,7 +381,7 @@ describe('the image service', () => {
     expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
   });
 
-  it('tries again to store a picture that is drawn anew, and the one of the model', async () => {
+  it("retries to store a redrawn image and the model's original", async () => {
     const failed = new Set<string>();
     write = async (file) => {
       if (failed.has(file.name)) return state.files.write(file);
@@ -397,7 +399,7 @@ describe('the image service', () => {
     expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
   });
 
-  it('says so where a picture cannot be stored, and completes no job without its file', async () => {
+  it('fails a job whose image cannot be stored', async () => {
     write = () => Promise.reject(new GatewayError('upstream_unavailable', 'The disk is full.'));
     const id = await submit();
     await darkroom.develop();
@@ -405,7 +407,7 @@ describe('the image service', () => {
     expect(await files()).to.deep.equal([]);
   });
 
-  it('waits for an input image that another node has not brought into the store yet', async () => {
+  it('waits for an input image that another node is still uploading', async () => {
     const failures = [
       async () => undefined,
       () => Promise.reject(new GatewayError('upstream_unavailable', 'The store is away.')),
@@ -423,14 +425,14 @@ describe('the image service', () => {
     expect(new Set(asked).size).to.equal(1);
   });
 
-  it('says so where an input image stays away, and asks no model', async () => {
+  it('reports a missing input image, and calls no model', async () => {
     read = async () => undefined;
     const id = await submit({ references: [await inlineReference()] });
     expect((await ended(id)).error).to.include({ code: 'storage_error', retryable: true });
     expect(darkroom.calls).to.have.length(0);
   });
 
-  it('leaves no input image of jobs that end with nobody running them', async () => {
+  it('deletes input images of jobs that end without a run', async () => {
     await gateway.close();
     const node = await startOtherNode({ processLeaseMs: 60, workers: 1, generate: darkroom.generate });
     try {
@@ -461,7 +463,7 @@ describe('the image service', () => {
     }
   });
 
-  it('leaves no file of a job that was cancelled while its picture was stored', async () => {
+  it('deletes the file of a job that is cancelled while its image is stored', async () => {
     const arrived = Promise.withResolvers<void>();
     const going = Promise.withResolvers<void>();
     write = async (file) => {
@@ -489,13 +491,13 @@ describe('the image service', () => {
     expect(await state.jobs.find(id, ACCOUNT)).to.include({ state: 'queued' });
   });
 
-  it('calls a picture that cannot be decoded the fault of the model', async () => {
+  it("reports an undecodable image as the model's failure", async () => {
     const id = await submit();
     await darkroom.develop({ bytes: Buffer.from('<html>One moment</html>'), contentType: 'image/png' });
     expect((await ended(id)).error).to.include({ code: 'upstream_error', retryable: true });
   });
 
-  it('leaves no file of a picture that was to be drawn anew and is not whole', async () => {
+  it('stores no file of an incomplete image that needs redrawing', async () => {
     let written = 0;
     write = (file) => {
       written += 1;
@@ -509,7 +511,7 @@ describe('the image service', () => {
     expect(await files()).to.deep.equal([]);
   });
 
-  it('is not there where there is no place for jobs or files', async () => {
+  it('is absent without a store of jobs or files', async () => {
     const bare = await createGateway({ plugins: [{ use: inventedModel() }] });
     try {
       expect(await rejection(bare.images.submit(REQUEST))).to.include({ code: 'plugin_unavailable' });

@@ -1,3 +1,5 @@
+/** Input images that cannot be stored. */
+
 import { expect } from 'chai';
 import { createRecordingLogger } from 'mediagate/testing';
 import { createReferenceFiles } from '../../../core/images/references.js';
@@ -22,7 +24,7 @@ describe('input images that cannot be stored', () => {
     return rejection(files.store([{ media, param: 'image[0]' } as never]));
   }
 
-  it('are a temporary error where the disk is full or the object store does not answer', async () => {
+  it('are a temporary error if the disk is full or the object store does not answer', async () => {
     for (const code of ['ENOSPC', 'EDQUOT', 'EROFS']) {
       const failure = await failureOf(Object.assign(new Error(code), { code }));
       expect(failure, code).to.include({ code: 'upstream_unavailable', retryable: true });

@@ -1,3 +1,5 @@
+/** References of an image request: data URIs and fetched images. */
+
 import type { RequestListener } from 'node:http';
 import tls from 'node:tls';
 import { gzipSync } from 'node:zlib';
@@ -75,7 +77,7 @@ describe('references of an image request', () => {
   }
 
   describe('before a request is accepted', () => {
-    it('are data URIs by their bytes, in the order they came in, twice where they came twice', async () => {
+    it('are data URIs by their bytes, in their order, with repetitions', async () => {
       const jpeg = await stripes(30, 20).jpeg().toBuffer();
       const found = await checked(uriOf(jpeg, 'image/png'), 'https://a.example/b.png?c=d', uriOf(picture), uriOf(jpeg));
       expect(found).to.deep.equal([
@@ -97,7 +99,7 @@ describe('references of an image request', () => {
       });
     });
 
-    it('are refused by what can be seen of them, with the member that is wrong', async () => {
+    it('are refused by their visible part, and the wrong field is named', async () => {
       const large = Buffer.concat([picture, Buffer.alloc(10 * MIB)]);
       const cases: readonly (readonly [string, string])[] = [
         ['invalid_base64_image', 'data:image/png;base64,%%%'],
@@ -114,7 +116,7 @@ describe('references of an image request', () => {
       }
     });
 
-    it('are https URLs of the public Internet and nothing else', async () => {
+    it('may be only https URLs of the public Internet', async () => {
       const wrong = [
         'http://a.example/b.png',
         'file:///etc/passwd',
@@ -148,7 +150,7 @@ describe('references of an image request', () => {
       expect(server.connections).to.equal(0);
     });
 
-    it('leave the event loop to others in between', async () => {
+    it('do not block the event loop', async () => {
       let turns = 0;
       const timer = setInterval(() => {}, 0);
       const count = () => {
@@ -164,10 +166,10 @@ describe('references of an image request', () => {
     });
   });
 
-  describe('inside of the job', () => {
+  describe('inside the job', () => {
     const load = async (...values: readonly string[]) => references.load(await checked(...values), signal);
 
-    it('are fetched as nobody in particular, and normalized', async () => {
+    it('are fetched anonymously, and normalized', async () => {
       let seen: RequestListener extends (request: infer Request, ...rest: never[]) => void ? Request : never;
       answer = (request, response) => {
         seen = request;
@@ -181,7 +183,7 @@ describe('references of an image request', () => {
       expect(seen!.headers).to.not.have.any.keys('cookie', 'authorization', 'referer');
     });
 
-    it('keep their order, whichever comes first', async () => {
+    it('keep their order when they arrive in another', async () => {
       answer = async (request, response) => {
         const width = Number(request.url?.slice(1));
         if (width === 10) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -197,7 +199,7 @@ describe('references of an image request', () => {
       expect(widths).to.deep.equal([10, 20, 30, 10]);
     });
 
-    it('are followed over three redirects, every one of them judged anew', async () => {
+    it('are followed over three redirects, each checked anew', async () => {
       answer = (request, response) => {
         const hops = Number(request.url?.slice(1));
         if (hops === 0) response.end(picture);
@@ -221,7 +223,7 @@ describe('references of an image request', () => {
       expect(canary.connections).to.equal(0);
     });
 
-    it('fail with a name for why', async () => {
+    it('fail with a code for the reason', async () => {
       const cases: readonly (readonly [code: string, retryable: boolean, answer: RequestListener])[] = [
         ['failed_to_download_image', true, (_request, response) => response.writeHead(404).end(picture)],
         ['failed_to_download_image', true, (_request, response) => response.writeHead(500).end()],
@@ -248,7 +250,7 @@ describe('references of an image request', () => {
       }
     });
 
-    it('are cut at 10 MiB, however long they go on', async () => {
+    it('are cut at 10 MiB', async () => {
       const full = Buffer.concat([picture, Buffer.alloc(10 * MIB - picture.length)]);
       answer = (_request, response) => {
         response.write(full);
@@ -283,7 +285,7 @@ describe('references of an image request', () => {
       expect(await rejection(references.load(await checked(`${origin}/`), stop.signal))).to.equal(reason);
     });
 
-    it('end together: what is still under way for the others is cut off', async () => {
+    it('end together: running fetches of the others are aborted', async () => {
       const cut = Promise.withResolvers<void>();
       answer = (request, response) => {
         if (request.url === '/never') response.on('close', cut.resolve);
@@ -294,7 +296,7 @@ describe('references of an image request', () => {
       await cut.promise;
     });
 
-    it('say nothing of where they came from when they fail', async () => {
+    it('hide their origin when they fail', async () => {
       answer = (_request, response) => response.writeHead(302, { location: 'https://10.1.2.3/secret' }).end();
       const error = await rejection(load(`${origin}/?token=secret`));
       expect((error as GatewayError).message).to.equal(
@@ -302,7 +304,7 @@ describe('references of an image request', () => {
       );
     });
 
-    it('are decoded where they came with the request', async () => {
+    it('are decoded if they came with the request', async () => {
       const [media] = await load(uriOf(blackPng({ width: 6000, height: 5000 })));
       expect(await sharp(media?.bytes).metadata()).to.include({ format: 'jpeg', width: 4898, height: 4082 });
       const cut = uriOf(picture.subarray(0, picture.length - 40));

@@ -1,3 +1,5 @@
+/** Image jobs on nodes that are killed, checked against a ledger. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

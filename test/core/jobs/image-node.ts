@@ -1,3 +1,5 @@
+/** A node that runs image jobs and is killed at a given point. */
+
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGatewayError } from '../../../core/runtime/errors.js';

@@ -1,3 +1,5 @@
+/** Hints between nodes, also over lost connections. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
@@ -47,7 +49,7 @@ describe('hints between nodes', () => {
     await database.close();
   }
 
-  it('begin a job at once where another node accepted it, and tell that one of its end', async () => {
+  it('start a job at once that another node accepted, and report its end to that node', async () => {
     const [accepting, working] = await Promise.all([open(), open()]);
     workOn(working);
     for (let index = 0; index < 10; index += 1) {
@@ -55,7 +57,7 @@ describe('hints between nodes', () => {
     }
   });
 
-  it('are made up for where the connection that brings them was lost', async () => {
+  it('are replaced by polls if their connection was lost', async () => {
     const [accepting, working] = await Promise.all([open(), open()]);
     workOn(working);
     await resultOf(accepting, await submit(accepting, 'before'));
@@ -68,7 +70,7 @@ describe('hints between nodes', () => {
     }
   });
 
-  describe('that were given while the connection was away', () => {
+  describe('lost hints between nodes', () => {
     let wire: Wire;
     /** Reaches the database by the wire. */
     let far: State;
@@ -107,7 +109,7 @@ describe('hints between nodes', () => {
       await far.ping();
     }
 
-    it('are made up for: a wait ends when the connection is back', async () => {
+    it('end a wait when the connection is back', async () => {
       await untilListening();
       const ids = [await submit(near, 'a'), await submit(near, 'b')];
       const waits = ids.map((id) => far.jobs.waitFor(id, 'one', { timeoutMs: NEVER_MS }));
@@ -118,7 +120,7 @@ describe('hints between nodes', () => {
       for (const wait of waits) expect(await inTime(wait)).to.include({ state: 'cancelled' });
     });
 
-    it('are made up for: a job begins when the connection is back', async () => {
+    it('start a job when the connection is back', async () => {
       workOn(far);
       await resultOf(near, await submit(near, 'before'));
       wire.cut();
@@ -128,7 +130,7 @@ describe('hints between nodes', () => {
     });
   });
 
-  it('give a job that a stopping worker lets go to another at once', async () => {
+  it("pass a stopping worker's job to another at once", async () => {
     const [accepting, stopping, other] = await Promise.all([open(), open(), open()]);
     let began = () => {};
     const begun = new Promise<void>((resolve) => {
@@ -150,7 +152,7 @@ describe('hints between nodes', () => {
     expect(await accepting.jobs.find(id, 'one')).to.include({ attempts: 2 });
   });
 
-  it('come again where the network has swallowed the connection without a word', async () => {
+  it('resume after the network has dropped the connection silently', async () => {
     const url = new URL(place.databaseUrl ?? '');
     const wire = await startWire(url);
     url.search = '';

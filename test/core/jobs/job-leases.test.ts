@@ -1,3 +1,5 @@
+/** Leases of jobs while PostgreSQL is unreachable, slow or locked. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import type { WorkOptions } from '../../../core/jobs/jobs.js';
@@ -14,7 +16,7 @@ const LEASE_MS = 900;
 const LOST = 'a background job lost its lease and is aborted';
 const CUT_OFF = /^a background job was interrupted/;
 
-describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () => {
+describe('leases of jobs on an unreachable, slow or locked PostgreSQL', () => {
   let place: Place;
   let link: DatabaseLink;
   let logger: ListLogger;
@@ -78,7 +80,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
       return rowCount;
     });
 
-  it('abort a run whose node cannot reach the database for a whole lease, while it is still away', async () => {
+  it('abort a run whose node does not reach the database for a whole lease, during the outage', async () => {
     await open(LEASE_MS);
     const signals: AbortSignal[] = [];
     work((_job, signal) => {
@@ -99,7 +101,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     expect(signals).to.have.length(2);
   });
 
-  it('abort a run whose node is told nothing by the database for a whole lease', async () => {
+  it('abort a run whose node gets no answer of the database for a whole lease', async () => {
     await open(LEASE_MS);
     let signal: AbortSignal | undefined;
     work((_job, given) => {
@@ -113,7 +115,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     expect(said(LOST)).to.have.length(1);
   });
 
-  it('let a run go on whose node cannot reach the database for less than a lease', async () => {
+  it('keep a run whose node does not reach the database for less than a lease', async () => {
     await open(60_000);
     const gate = Promise.withResolvers<string>();
     let signal: AbortSignal | undefined;
@@ -136,7 +138,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     expect(said(LOST)).to.deep.equal([]);
   });
 
-  it('cut off no run whose process writes its heartbeat between the look and the cut', async () => {
+  it('keep a run whose process writes its heartbeat between the check and the abort', async () => {
     await open(LEASE_MS);
     const job = await accept();
     await observer.query(
@@ -174,7 +176,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     });
   }
 
-  it('do not report a job as lost whose end is being written, however long that takes', async () => {
+  it('report no job as lost while its end is being written', async () => {
     await open(LEASE_MS);
     const gate = Promise.withResolvers<string>();
     let signal: AbortSignal | undefined;
@@ -204,7 +206,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     }
   });
 
-  it('put a job back at once that was claimed in a transaction which may have failed', async () => {
+  it('requeue a job at once if its claim may not have committed', async () => {
     // Neither a lease nor a look ends before the test does.
     await open(DAY_MS, DAY_MS);
     const runs: string[] = [];
@@ -224,7 +226,7 @@ describe('leases of jobs on a PostgreSQL that is cut off, slow or locked', () =>
     expect(runs).to.deep.equal(['before', 'claimed']);
   });
 
-  it('put a job back that was claimed by the transaction which accepted it', async () => {
+  it('requeue a job that was claimed in the transaction of its acceptance', async () => {
     await open(DAY_MS, DAY_MS);
     const runs: string[] = [];
     work(async ({ summary }) => {

@@ -1,3 +1,5 @@
+/** Metrics and log lines of jobs. */
+
 import { expect } from 'chai';
 import type { Meter } from '../../../core/contracts/services.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
@@ -37,7 +39,7 @@ function recordingMeter(): { meter: Meter; told: readonly Told[]; of(event: keyo
 const jobOf = (input: string) => ({ kind, owner: 'one', requestId: `req_${input}`, input, maxActive: 100 });
 
 for (const engine of engines) {
-  describe(`figures and lines of jobs, ${engine.name}`, () => {
+  describe(`metrics and log lines of jobs, ${engine.name}`, () => {
     let place: Place;
     let state: State;
     let logger: ListLogger;
@@ -56,7 +58,7 @@ for (const engine of engines) {
 
     const ends = () => figures.of('jobRunEnded').map(({ outcome, code }) => [outcome, code]);
 
-    it('tell of each acceptance, each run and how it ended', async () => {
+    it('count each acceptance, each run and its outcome', async () => {
       const { job } = await state.jobs.accept({ job: jobOf('good') });
       await state.jobs.accept({ job: jobOf('bad') });
       expect(figures.of('jobsAccepted').reduce((sum, { jobs = 0 }) => sum + jobs, 0)).to.equal(2);
@@ -84,7 +86,7 @@ for (const engine of engines) {
       expect((await state.jobs.find(job?.id ?? '', 'one'))?.state).to.equal('completed');
     });
 
-    it('tell a run that was cancelled from one that was given back, and the second try from the first', async () => {
+    it('separate cancelled from returned runs, and second from first attempts', async () => {
       const { job: cancelled } = await state.jobs.accept({ job: jobOf('cancelled') });
       const { job: given } = await state.jobs.accept({ job: jobOf('given back') });
       const untilAborted = (signal: AbortSignal) =>
@@ -106,7 +108,7 @@ for (const engine of engines) {
       expect(figures.of('jobBegun').at(-1)).to.include({ attempt: 2, waitedMs: undefined });
     });
 
-    it('name the request that accepted a job in lines about it', async () => {
+    it('name the request that accepted a job', async () => {
       const { job } = await state.jobs.accept({ job: jobOf('late') });
       let end: () => void = () => undefined;
       state.jobs.work({
@@ -124,10 +126,10 @@ for (const engine of engines) {
   });
 }
 
-describe('figures of jobs whose lease is lost', () => {
+describe('metrics of jobs with a lost lease', () => {
   const postgres = ownPostgres();
 
-  it('tell of it, in a line with the request too', async () => {
+  it('count it, in a log line with the request id', async () => {
     const { meter, of } = recordingMeter();
     const logger = new ListLogger();
     const node = await postgres.place.open({ logger, meter, processLeaseMs: 600 });

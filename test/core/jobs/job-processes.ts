@@ -1,3 +1,5 @@
+/** Worker processes for tests, and the ledger of what they ran. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';

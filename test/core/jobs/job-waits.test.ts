@@ -1,3 +1,5 @@
+/** Waits for the end of jobs, over several nodes. */
+
 import { expect } from 'chai';
 import { engines } from '../../support/databases/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
@@ -16,7 +18,7 @@ for (const engine of engines) {
 
     afterEach(() => jobs?.place.remove());
 
-    it('ends with the job, however it ends, for all who wait', async () => {
+    it('ends for all waiters when the job completes, fails or is cancelled', async () => {
       const done = await jobs.submit();
       const failing = await jobs.submit();
       const gone = await jobs.submit();
@@ -37,7 +39,7 @@ for (const engine of engines) {
       expect(await jobs.state.jobs.waitFor(done.id, 'one', { timeoutMs })).to.deep.equal(await jobs.look(done));
     });
 
-    it('hears of a job that another node ends, be it one that says so or not', async () => {
+    it('ends when another node ends the job, with or without a notification', async () => {
       const other = await jobs.open();
       const job = await jobs.submit();
       const wait = jobs.state.jobs.waitFor(job.id, 'one', { timeoutMs });
@@ -45,12 +47,12 @@ for (const engine of engines) {
       expect(await wait).to.include({ state: 'completed', result: 'picture' });
     });
 
-    it('gives the job as it is when the time is over', async () => {
+    it('returns the current job after the timeout', async () => {
       const job = await jobs.submit();
       expect(await jobs.state.jobs.waitFor(job.id, 'one', { timeoutMs: 5 })).to.include({ state: 'queued' });
     });
 
-    it('ends with its signal and leaves the job alone', async () => {
+    it('ends with its signal and leaves the job running', async () => {
       const job = await jobs.submit();
       const hangUp = new AbortController();
       const { signal } = hangUp;
@@ -63,7 +65,7 @@ for (const engine of engines) {
       expect(await jobs.look(job)).to.include({ state: 'queued' });
     });
 
-    it("waits for nothing that is not there or another's", async () => {
+    it('does not wait for a missing or foreign job', async () => {
       const job = await jobs.submit();
       for (const [id, account] of [
         [job.id, 'two'],
@@ -74,7 +76,7 @@ for (const engine of engines) {
       }
     });
 
-    it('lets those go who wait when the state is closed', async () => {
+    it('ends all waits when the state closes', async () => {
       const node = await jobs.open();
       const job = await jobs.submit();
       const wait = node.jobs.waitFor(job.id, 'one', { timeoutMs: 24 * 3_600_000 });

@@ -1,3 +1,5 @@
+/** Wake-ups of waiters without polls. */
+
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -121,7 +123,7 @@ async function createWakeJobs(engine: Engine, context: Mocha.Context): Promise<W
 }
 
 for (const engine of engines) {
-  describe(`wake-ups of those who wait for jobs on ${engine.name}, with nobody polling`, () => {
+  describe(`wake-ups of waiters for jobs on ${engine.name}, without polls`, () => {
     let jobs: WakeJobs;
     let state: State;
 
@@ -142,7 +144,7 @@ for (const engine of engines) {
     }
 
     for (const { name, state: is, code, end } of WAYS) {
-      it(`wake all on the same node when the job ${name}`, async () => {
+      it(`wake all waiters on the same node when the job ${name}`, async () => {
         await untilListening(state);
         const job = await jobs.submit(state);
         const waits = [await jobs.beginWait(state, job), await jobs.beginWait(state, job)];
@@ -155,7 +157,7 @@ for (const engine of engines) {
       });
 
       if (engine.name === 'postgres')
-        it(`wake those on another node when the job ${name}`, async () => {
+        it(`wake waiters on another node when the job ${name}`, async () => {
           const other = await jobs.open();
           await untilListening(other);
           const job = await jobs.submit(state);
@@ -167,7 +169,7 @@ for (const engine of engines) {
         });
     }
 
-    it('wake nobody who waits for another job', async () => {
+    it('do not wake waiters for another job', async () => {
       await untilListening(state);
       const [job, other] = [await jobs.submit(state), await jobs.submit(state)];
       let over = false;
@@ -187,7 +189,7 @@ for (const engine of engines) {
       expect(await inTime(wait.over)).to.include({ id: job.id, state: 'cancelled' });
     });
 
-    it('wake all whose jobs expire at the same time', async () => {
+    it('wake all waiters whose jobs expire at the same time', async () => {
       await untilListening(state);
       const all = [await jobs.submit(state), await jobs.submit(state), await jobs.submit(state)];
       const waits: Wait[] = [];
@@ -197,7 +199,7 @@ for (const engine of engines) {
       for (const wait of waits) expect((await inTime(wait.over))?.error).to.include({ code: 'queue_expired' });
     });
 
-    it('wake the workers when a run was cut off and its job is to run again', async () => {
+    it('wake the workers when an aborted job is to run again', async () => {
       const job = await jobs.submit(state);
       await jobs.giveToDeadRunner(job);
       const waiting = await jobs.beginWait(state, job);
@@ -218,7 +220,7 @@ for (const engine of engines) {
       expect(signal?.reason).to.include({ code: 'cancelled' });
     });
 
-    it('leave no listener on the signal of a caller, however the wait ends', async () => {
+    it('leave no listener on the signal of a caller', async () => {
       const hangUp = new AbortController();
       const { signal } = hangUp;
       const listeners = () => getEventListeners(signal, 'abort').length;

@@ -1,3 +1,5 @@
+/** A process that runs jobs and writes its ledger. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';

@@ -1,3 +1,5 @@
+/** Durable jobs on a full disk, and beside a locked database. */
+
 import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
@@ -19,7 +21,7 @@ import { until } from '../../support/until.js';
 
 const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 10 } as const;
 
-describe('durable jobs in a folder that has troubles', () => {
+describe('durable jobs in a folder under faults', () => {
   let place: Place;
   let database: Database;
   let logger: ListLogger;
@@ -58,7 +60,7 @@ describe('durable jobs in a folder that has troubles', () => {
     });
   }
 
-  it('are not accepted on a full disk, nor a slot taken; what runs is kept until there is room for its result', async () => {
+  it('are refused on a full disk free of charge, and keep a result until it can be stored', async () => {
     let finish: (() => void) | undefined;
     jobs.work({
       kind: 'extraction',

@@ -1,3 +1,5 @@
+/** Durable jobs while PostgreSQL is unavailable. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { isGatewayError } from '../../../core/runtime/errors.js';
@@ -8,10 +10,10 @@ import { until } from '../../support/until.js';
 
 const kind = 'extraction' as const;
 
-describe('durable jobs on a PostgreSQL that goes away', () => {
+describe('durable jobs on a PostgreSQL that becomes unavailable', () => {
   const postgres = ownPostgres();
 
-  it('refuses in time while it is away, then goes on by itself, and loses and doubles nothing', async () => {
+  it('are refused in time during the outage, then continue, and none is lost or doubled', async () => {
     const logger = new ListLogger();
     const nodes: State[] = [await postgres.place.open({ logger }), await postgres.place.open({ logger })];
     const runs = new Map<string, number>();

@@ -1,9 +1,11 @@
+/** The container of an audio file by its first bytes. */
+
 import { expect } from 'chai';
 import { type Container, sniffContainer } from '../../../core/media/containers.js';
 
 const bytes = (text: string) => Buffer.from(text.padEnd(64, '\0'), 'latin1');
 
-describe('container of a sound, by its first bytes', () => {
+describe('container of an audio file, by its first bytes', () => {
   const known: readonly (readonly [Container, Uint8Array])[] = [
     ['mov', bytes('\0\0\0\x20ftypisom')],
     ['mov', bytes('\0\0\x12\x34moov')],
@@ -27,7 +29,7 @@ describe('container of a sound, by its first bytes', () => {
     });
   }
 
-  it('nothing that leads elsewhere, and nothing that is too short to tell', () => {
+  it('is unknown for playlists, and for too few bytes', () => {
     const refused = [
       '#EXTM3U\n#EXT-X-TARGETDURATION:1\nhttp://127.0.0.1/a.ts',
       '\ufeff#EXTM3U\n',

@@ -1,3 +1,5 @@
+/** The ffmpeg process: limits, aborts, hostile files and failures. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,7 +49,7 @@ describe('ffmpeg', () => {
     return file;
   }
 
-  it('holds nothing against a sound where somebody ends it', async function () {
+  it('does not blame the audio file for a killed process', async function () {
     if (process.platform === 'win32') this.skip();
     const run = { parameters: [], write: async () => {}, signal: new AbortController().signal };
     for (const signal of ['KILL', 'TERM']) {
@@ -58,7 +60,7 @@ describe('ffmpeg', () => {
     expect(crashed).to.include({ code: 'audio_unavailable' });
   });
 
-  it('ends nobody where it could not be started for want of file descriptors', async function () {
+  it('kills no other process if it cannot start without file descriptors', async function () {
     if (process.platform === 'win32') this.skip();
     const script = `
       import { ChildProcess } from 'node:child_process';
@@ -96,7 +98,7 @@ describe('ffmpeg', () => {
     });
   }
 
-  it('leaves pictures and everything beyond the cap out', async () => {
+  it('omits cover images and everything beyond the cap', async () => {
     const picture = [
       '-f',
       'lavfi',
@@ -113,7 +115,7 @@ describe('ffmpeg', () => {
     expect(report).to.include({ hasPictures: true, cutShort: false });
   });
 
-  it('tells a source that was cut from one that is short', async () => {
+  it('distinguishes a cut source from a short one', async () => {
     await runFfmpeg(...tone(30), '-c:a', 'aac', '-movflags', '+faststart', at('whole.m4a'));
     const whole = await readFile(at('whole.m4a'));
     await writeFile(at('cut.m4a'), whole.subarray(0, whole.length / 2));
@@ -123,7 +125,7 @@ describe('ffmpeg', () => {
     expect(mp3Seconds(mp3)).to.be.below(20);
   });
 
-  it('says why there is none, in words of ours', async () => {
+  it('explains its absence in a message of the gateway', async () => {
     await runFfmpeg('-f', 'lavfi', '-i', 'testsrc=duration=1:size=64x64', at('silent.mp4'));
     await runFfmpeg(...tone(1), '-c:a', 'wmav2', '-f', 'matroska', at('odd.mkv'));
     await writeFile(at('broken.mp4'), Buffer.from('\0\0\0\x20ftypisom and no more', 'latin1'));
@@ -140,7 +142,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('reads nothing and reaches nobody, whatever a file tells it to', async () => {
+  it('reads no other file and reaches no host for any content of a file', async () => {
     await runFfmpeg(...tone(2), '-c:a', 'aac', at('canary.ts'));
     const canary = await startOrigin((_request, response) => response.end('canary'));
     const text = {
@@ -172,7 +174,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('is ended by the signal, by a writer that fails, and does not wait for either', async () => {
+  it('ends at once on abort and on a failing writer', async () => {
     await runFfmpeg(...tone(50), '-c:a', 'aac', at('long.m4a'));
     const stopping = new AbortController();
     const stopped = rejection(
@@ -214,7 +216,7 @@ describe('ffmpeg', () => {
     expect((await convert('one.m4a', 'mov')).report.cutShort).to.equal(false);
   });
 
-  it('looks at a file: how long it says it is, and whether its sound can be read', async () => {
+  it('reads the stated length, and whether the audio can be decoded', async () => {
     await runFfmpeg(...tone(90), '-c:a', 'libmp3lame', at('probed.mp3'));
     const { signal } = new AbortController();
     const report = await ffmpeg.probe({ input: at('probed.mp3'), container: 'mp3', signal });
@@ -224,7 +226,7 @@ describe('ffmpeg', () => {
     expect(failure).to.include({ code: 'audio_unavailable' });
   });
 
-  it('converts speech while it comes, and ends with a source that fails or nobody wants', async () => {
+  it('converts speech while it arrives, and ends with a failing source or without a reader', async () => {
     const { signal } = new AbortController();
     const pieces = async function* (count: number, error?: Error) {
       for (let index = 0; index < count; index += 1) yield tonePcm(1);
@@ -279,7 +281,7 @@ describe('ffmpeg', () => {
     await Promise.all(running);
   });
 
-  it('that cannot be started is a failure like any other', async () => {
+  it('reports a failed start like any other failure', async () => {
     for (const program of ['/nowhere/ffmpeg', folder]) {
       const missing = createFfmpeg(program);
       const failure = await rejection(

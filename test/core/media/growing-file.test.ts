@@ -1,8 +1,10 @@
+/** A file that is read while it grows. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createGrowingFile, type GrowingFile } from '../../../core/media/ffmpeg-process.js';
+import { GrowingFile } from '../../../core/media/ffmpeg-process.js';
 
 describe('a file that is read while it grows', () => {
   let folder: string;
@@ -10,7 +12,7 @@ describe('a file that is read while it grows', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-growing-'));
-    file = await createGrowingFile(path.join(folder, 'file'));
+    file = await GrowingFile.create(path.join(folder, 'file'));
   });
 
   afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -21,7 +23,7 @@ describe('a file that is read while it grows', () => {
     return Buffer.concat(chunks).toString();
   }
 
-  it('gives everybody all of it, whenever they come', async () => {
+  it('gives every reader the whole file at any time', async () => {
     const early = read(file.follow());
     await file.append(Buffer.from('one '));
     const later = read(file.follow());
@@ -34,7 +36,7 @@ describe('a file that is read while it grows', () => {
     expect(file.follow(), 'once everybody has left').to.equal(undefined);
   });
 
-  it('keeps the order where a reader is now behind, now beside its writer', async () => {
+  it('keeps the order for a reader that falls behind and catches up', async () => {
     const pieces = Array.from({ length: 40 }, (_, index) =>
       Buffer.alloc(1 + index * 5_000, String.fromCharCode(65 + index)),
     );
@@ -52,7 +54,7 @@ describe('a file that is read while it grows', () => {
     expect(Buffer.concat(received).equals(Buffer.concat(pieces))).to.equal(true);
   });
 
-  it('passes a failure on behind what there is', async () => {
+  it('reports a failure after the bytes before it', async () => {
     const chunks = file.follow()?.[Symbol.asyncIterator]();
     await file.append(Buffer.from('one'));
     expect(Buffer.from((await chunks?.next())?.value).toString()).to.equal('one');
@@ -62,7 +64,7 @@ describe('a file that is read while it grows', () => {
     expect(await next?.catch((error: Error) => error.message)).to.equal('cut');
   });
 
-  it('does not hold up its writer for a reader that waits, never begins, or leaves', async () => {
+  it('does not slow its writer down for a reader that waits, never begins, or leaves', async () => {
     const waiting = file.follow()?.[Symbol.asyncIterator]();
     const never = file.follow()?.[Symbol.asyncIterator]();
     const leaving = file.follow()?.[Symbol.asyncIterator]();

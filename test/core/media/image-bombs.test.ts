@@ -1,3 +1,5 @@
+/** Hostile images: memory and refusals. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +13,7 @@ import { packageRoot } from '../../support/package-root.js';
 
 const MIB = 1024 * 1024;
 
-describe('images made to do harm', () => {
+describe('hostile images', () => {
   let folder: string;
   let canary: Canary;
 
@@ -25,7 +27,7 @@ describe('images made to do harm', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('get the right verdict within 64 MiB of memory, and reach nothing', async () => {
+  it('are accepted or refused correctly within 64 MiB of memory, and reach no host', async () => {
     const cases = await makeImageBombs(canary.origins);
     await Promise.all(
       Object.values(cases).map(([, bytes], index) => writeFile(path.join(folder, String(index)), bytes)),

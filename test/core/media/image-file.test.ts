@@ -1,3 +1,5 @@
+/** Input images and canvases: encoding, rotation, limits and formats. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import sharp from 'sharp';
@@ -42,7 +44,7 @@ describe('image files', () => {
       expect(await verdict(await picture.clone().jpeg().toBuffer())).to.equal('image/jpeg');
     });
 
-    it('keeps its picture, whatever form it came in', async () => {
+    it('keeps its content in every form', async () => {
       const picture = stripes(300, 200);
       const two = Buffer.concat([await stripes(300, 100).raw().toBuffer(), Buffer.alloc(300 * 100 * 3)]);
       const frames = sharp(two, { raw: { width: 300, height: 200, channels: 3, pageHeight: 100 } });
@@ -72,7 +74,7 @@ describe('image files', () => {
       }
     });
 
-    it('stands upright, and says nothing more of how the camera was held', async () => {
+    it('is rotated upright, without its orientation tag', async () => {
       const lying = await stripes(300, 200).rotate(90).jpeg().withExif({}).withMetadata({ orientation: 8 }).toBuffer();
       const { bytes } = await images.normalize(lying, signal);
       const { width, height, orientation } = await sharp(bytes).metadata();
@@ -80,7 +82,7 @@ describe('image files', () => {
       expect(await colours(bytes)).to.equal('r g b');
     });
 
-    it('comes in the colours of sRGB', async () => {
+    it('is converted to sRGB', async () => {
       const wide = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#00c800' } })
         .withIccProfile('p3')
         .png()
@@ -91,7 +93,7 @@ describe('image files', () => {
       expect((await sharp(bytes).metadata()).icc).to.equal(undefined);
     });
 
-    it('is at most 20 megapixels large afterwards, in the same proportions', async () => {
+    it('has at most 20 megapixels afterwards, in the same proportions', async () => {
       for (const [width, height] of [
         [7000, 3500],
         [3500, 7000],
@@ -108,7 +110,7 @@ describe('image files', () => {
       expect(await sharp(small.bytes).metadata()).to.include({ width: 5000, height: 4000 });
     });
 
-    it('leaves behind its notes: EXIF, place, comments, texts, profiles, and what follows its end', async () => {
+    it('loses its metadata: EXIF, place, comments, texts, profiles, and bytes after its end', async () => {
       const exif = { IFD0: { Copyright: CANARY }, IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '51/1 30/1 0/1' } };
       const noted = stripes(60, 40).withExif(exif).withXmp(`<x:xmpmeta xmlns:x="adobe:ns:meta/">${CANARY}</x:xmpmeta>`);
       const jpeg = await noted.clone().jpeg().toBuffer();
@@ -136,7 +138,7 @@ describe('image files', () => {
       }
     });
 
-    it('is what its bytes say, and refused where they say something else', async () => {
+    it('has the type of its bytes, and is refused if its label differs', async () => {
       const picture = stripes(60, 40);
       const png = await picture.clone().png().toBuffer();
       const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>`;
@@ -158,7 +160,7 @@ describe('image files', () => {
       expect(await verdict(gif), 'SVG behind the first bytes of a GIF').to.equal('invalid_image');
     });
 
-    it('is refused where it is broken or cut anywhere', async () => {
+    it('is refused if it is broken or cut anywhere', async () => {
       const picture = noise(120, 80);
       const files = {
         png: await picture.clone().png().toBuffer(),
@@ -181,7 +183,7 @@ describe('image files', () => {
       expect(await verdict(checksum), 'a changed checksum').to.equal('invalid_image');
     });
 
-    it('is let through with oddities that every viewer overlooks', async () => {
+    it('is accepted with oddities that every viewer ignores', async () => {
       const jpeg = await noise(120, 80).jpeg().toBuffer();
       const scan = jpeg.indexOf(Buffer.from([0xff, 0xda]));
       const odd = Buffer.concat([jpeg.subarray(0, scan), Buffer.from([1, 2, 3]), jpeg.subarray(scan)]);
@@ -201,7 +203,7 @@ describe('image files', () => {
   });
 
   describe('at work', () => {
-    it('decodes two at a time, so that files and names find a thread too', async () => {
+    it('decodes two at a time, which leaves threads for files and DNS', async () => {
       const large = blackPng({ width: 8000, height: 8000 });
       let left = 8;
       const work = Array.from({ length: left }, () => images.normalize(large, signal).then(() => left--));
@@ -214,7 +216,7 @@ describe('image files', () => {
       expect(most).to.equal(2);
     });
 
-    it('refuses what would wait too long, and goes on', async () => {
+    it('refuses images that would wait too long, and continues', async () => {
       const small = await stripes(9, 9).png().toBuffer();
       const outcomes = await Promise.allSettled(Array.from({ length: 300 }, () => images.normalize(small, signal)));
       const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
@@ -223,7 +225,7 @@ describe('image files', () => {
       expect(await verdict(small)).to.equal('image/png');
     });
 
-    it('does not begin what nobody waits for any more', async () => {
+    it('does not start work without a waiting caller', async () => {
       const stop = new AbortController();
       const small = await stripes(9, 9).png().toBuffer();
       const work = Array.from({ length: 10 }, () => rejection(images.normalize(small, stop.signal)));
@@ -232,7 +234,7 @@ describe('image files', () => {
       expect(new Set(await Promise.all(work))).to.deep.equal(new Set([reason]));
     });
 
-    it('lets sharp read nothing but four kinds from memory', async () => {
+    it('lets sharp read only four formats, from memory', async () => {
       const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
       await verdict(await stripes(9, 9).png().toBuffer());
       const tiff = await stripes(9, 9).tiff().toBuffer();
@@ -247,7 +249,7 @@ describe('image files', () => {
       return rejection(images.fitCanvas({ bytes, contentType: 'image/png' }, canvas(64, 64)));
     }
 
-    it('is filled exactly, cut evenly and never stretched', async () => {
+    it('is filled exactly, cropped evenly and never stretched', async () => {
       const wide = await stripes(300, 100).png().toBuffer();
       const square = await images.fitCanvas({ bytes: wide, contentType: 'image/png' }, canvas(100, 100));
       expect(square).to.include({ width: 100, height: 100, contentType: 'image/png', untouched: false });
@@ -264,7 +266,7 @@ describe('image files', () => {
       }
     });
 
-    it('that the image has already leaves every byte as it was', async () => {
+    it('keeps every byte of an image that has its size', async () => {
       for (const kind of ['png', 'jpeg', 'webp'] as const) {
         const bytes = await stripes(64, 48)
           .toFormat(kind)
@@ -277,7 +279,7 @@ describe('image files', () => {
       }
     });
 
-    it('is in the format that was asked for, or else the one that the model gave', async () => {
+    it("has the requested format, or else the model's", async () => {
       const bytes = await noise(64, 48).ensureAlpha(0).png().toBuffer();
       const media = { bytes, contentType: 'image/png' };
       for (const format of ['jpeg', 'webp'] as const) {
@@ -299,7 +301,7 @@ describe('image files', () => {
       );
     });
 
-    it('takes nothing but whole images from a model, and says whose fault it is', async () => {
+    it("accepts only complete images of a model, and reports others as the model's failure", async () => {
       const tall = noise(64, 200);
       const files = {
         html: Buffer.from('<!doctype html><title>Bad gateway</title>'),

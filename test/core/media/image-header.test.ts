@@ -1,10 +1,12 @@
+/** Headers of images: type, size and memory of a decoder. */
+
 import { expect } from 'chai';
 import sharp from 'sharp';
 import { readImageHeader, sniffImage } from '../../../core/media/image-header.js';
 import { blackPng, noise, plainWebp, stripes, withJpegSize, withScans } from '../../support/images/images.js';
 
 describe('header of an image', () => {
-  it('tells type and size of every kind and form', async () => {
+  it('has type and size of every kind and form', async () => {
     const picture = stripes(300, 200);
     const forms: readonly (readonly [string, Promise<Buffer>])[] = [
       ['png', picture.clone().png().toBuffer()],
@@ -44,7 +46,7 @@ describe('header of an image', () => {
     }
   });
 
-  it('tells how much memory a decoder holds that cannot go row by row', async () => {
+  it('states the memory of a decoder that cannot work row by row', async () => {
     const held = async (image: Promise<Buffer> | Buffer) => readImageHeader(await image)?.heldBytes;
     const picture = stripes(320, 160);
     const pixels = 320 * 160;
@@ -64,13 +66,13 @@ describe('header of an image', () => {
     expect(await held(two.webp().toBuffer()), 'animated').to.equal(9 * 5000);
   });
 
-  it('counts the scans of a progressive JPEG, each of which costs a picture', async () => {
+  it('has the number of scans of a progressive JPEG, each as costly as an image', async () => {
     const progressive = await stripes(64, 64).jpeg({ progressive: true }).toBuffer();
     expect(readImageHeader(withScans(progressive, 5))?.heldBytes).to.be.lessThan(100_000);
     expect(readImageHeader(withScans(progressive, 100))?.heldBytes).to.equal(Number.POSITIVE_INFINITY);
   });
 
-  it('is not read from what is cut, senseless or something else', async () => {
+  it('is not read from cut, invalid or other files', async () => {
     const whole = {
       png: await stripes(30, 20).png().toBuffer(),
       jpeg: await stripes(30, 20).jpeg().toBuffer(),
@@ -90,7 +92,7 @@ describe('header of an image', () => {
     expect(readImageHeader(arithmetic), 'arithmetic coding').to.equal(undefined);
   });
 
-  it('never throws, whatever a byte is changed to', async () => {
+  it('never throws on a changed byte', async () => {
     const whole = await Promise.all([
       stripes(30, 20).png().toBuffer(),
       stripes(30, 20).jpeg({ progressive: true }).toBuffer(),
@@ -111,7 +113,7 @@ describe('header of an image', () => {
     }
   });
 
-  it('knows four types by their first bytes, and nothing by what follows', () => {
+  it('identifies four types only by their first bytes', () => {
     const refused = [
       '<svg xmlns="http://www.w3.org/2000/svg"/>',
       '<?xml version="1.0"?><svg/>',

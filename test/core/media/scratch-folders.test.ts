@@ -1,3 +1,5 @@
+/** Folders for work in progress. */
+
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,7 +13,7 @@ describe('folders for work in progress', () => {
   });
   afterEach(() => rm(parent, { recursive: true, force: true }));
 
-  it('are private, apart from each other, and go with all that is in them', async () => {
+  it('are private, separate, and removed with their content', async () => {
     const scratch = createScratchFolders(path.join(parent, 'not', 'there', 'yet'));
     await scratch.sweep();
     const [one, other] = await Promise.all([scratch.take(), scratch.take()]);
@@ -23,7 +25,7 @@ describe('folders for work in progress', () => {
     expect(await readdir(path.dirname(one.path))).to.deep.equal([path.basename(other.path)]);
   });
 
-  it('that a crash has left are removed, younger ones and those of others are not', async () => {
+  it('are removed after a crash, except new ones and those of others', async () => {
     const scratch = createScratchFolders(parent);
     const [old, young] = [await scratch.take(), await scratch.take()];
     await writeFile(path.join(old.path, 'source'), 'x');

@@ -1,3 +1,5 @@
+/** ffmpeg as plugins use it. */
+
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -55,7 +57,7 @@ describe('ffmpeg for plugins', () => {
     return Buffer.concat(chunks);
   }
 
-  it('gives the samples of a sound, whatever it is in and is called', async () => {
+  it('returns the samples of audio in any container and under any name', async () => {
     for (const [name, ...coding] of [
       ['a.mp3', '-c:a', 'libmp3lame', '-ac', '2'],
       ['late-index.mp4', '-c:a', 'aac'],
@@ -68,7 +70,7 @@ describe('ffmpeg for plugins', () => {
     }
   });
 
-  it('lets filters work on a sound, or make one by themselves', async () => {
+  it('filters audio, or makes it only from a filter', async () => {
     const audio = await file('e.wav');
     const silent = await collect(ffmpeg.samples({ ...call, audio, filters: 'volume=0' }));
     expect(silent.every((byte) => byte === 0)).to.equal(true);
@@ -79,12 +81,12 @@ describe('ffmpeg for plugins', () => {
     expect(made.some((byte) => byte !== 0)).to.equal(true);
   });
 
-  it('leaves out what is beyond the cap', async () => {
+  it('cuts audio beyond the cap', async () => {
     const audio = await file('f.mp3');
     expect((await collect(ffmpeg.samples({ ...call, audio, maxSeconds: 0.5 }))).length).to.equal(8_000);
   });
 
-  it('reads a file as what it is, and nothing that names others', async () => {
+  it('reads a file by its content, and refuses files that reference others', async () => {
     const list = path.join(folder, 'list.mp3');
     await writeFile(list, `#EXTM3U\n#EXTINF:1,\n${path.join(folder, 'a.mp3')}\n`);
     const audio = { path: list, size: 10, contentType: 'audio/mpeg', filename: 'sound.mp3' };
@@ -92,7 +94,7 @@ describe('ffmpeg for plugins', () => {
     expect(error).to.include({ code: 'audio_unavailable', retryable: false });
   });
 
-  it('ends ffmpeg when the caller leaves, and when nobody reads on', async () => {
+  it('ends ffmpeg when the caller leaves, or stops reading', async () => {
     const leaving = new AbortController();
     const gone = new Error('the caller left');
     const left = rejection(
@@ -107,7 +109,7 @@ describe('ffmpeg for plugins', () => {
     }
   });
 
-  it('gives it to nobody who has not named it, and says where there is none', async () => {
+  it('is available to plugins that declare it, and reports its absence', async () => {
     const [undeclared, forbidden] = await open([], ffmpegPath);
     expect(forbidden.available).to.equal(false);
     expect(await rejection(collect(forbidden.samples(call)))).to.include({ code: 'plugin_unavailable' });
@@ -117,7 +119,7 @@ describe('ffmpeg for plugins', () => {
     await Promise.all([undeclared.close(), without.close()]);
   });
 
-  it('ends with the entry that it belongs to', async () => {
+  it('ends with its plugin', async () => {
     const [own, filters] = await open(['ffmpeg'], ffmpegPath);
     const reading = rejection(collect(filters.samples({ ...call, filters: 'anoisesrc', maxSeconds: 1e6 })));
     await sleep(200);

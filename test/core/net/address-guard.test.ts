@@ -1,3 +1,5 @@
+/** The address guard: literals, names and trusted origins. */
+
 import { expect } from 'chai';
 import { createAddressGuard, isPublicAddress } from '../../../core/net/egress.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
@@ -71,7 +73,7 @@ function refusal(call: () => unknown): GatewayError | undefined {
 }
 
 describe('address guard', () => {
-  it('knows enough special targets to be tried', () => {
+  it('has enough special targets to try', () => {
     const parsed = SPECIAL_HOSTS.filter((host) => URL.canParse(`http://${host}/`));
     expect(new Set(parsed).size).to.be.at.least(110);
     expect(new Set(PUBLIC_HOSTS).size).to.be.at.least(25);
@@ -98,13 +100,13 @@ describe('address guard', () => {
   }
 
   for (const host of PUBLIC_HOSTS) {
-    it(`lets ${host} through`, () => {
+    it(`allows ${host}`, () => {
       guard.checkUrl(new URL(`http://${host}/path?query`));
       guard.checkUrl(new URL(`https://${host}/path?query`));
     });
   }
 
-  it('takes for an address only what is spelled as one', () => {
+  it('accepts only the spelling of an address', () => {
     for (const text of [
       '',
       '8.8.8',
@@ -124,7 +126,7 @@ describe('address guard', () => {
   describe('trusted origins', () => {
     const trusting = createAddressGuard({ trustedOrigins: ['http://127.0.0.1:9000', 'https://Files.LAN/'] });
 
-    it('are let through exactly as named', () => {
+    it('are accepted exactly as configured', () => {
       for (const text of [
         'http://127.0.0.1:9000/a',
         'http://0x7f.1:9000/a',
@@ -145,14 +147,14 @@ describe('address guard', () => {
       }
     });
 
-    it('may be named for one call, and count for that one only', () => {
+    it('may be named for a single call', () => {
       const url = new URL('http://10.0.0.5:8080/');
       guard.checkUrl(url, ['http://10.0.0.5:8080']);
       expect(guard.isTrusted(url)).to.equal(false);
       expect(refusal(() => guard.checkUrl(url))?.code).to.equal('upstream_refused');
     });
 
-    it('cover one port and one scheme of their host, whoever names them', () => {
+    it('cover one port and one scheme of their host', () => {
       const named = ['http://10.0.0.5:8080', 'https://vendor.example:8443', 'http://box.lan'];
       const others = [
         'http://10.0.0.5:8081/',
@@ -179,7 +181,7 @@ describe('address guard', () => {
       }
     });
 
-    it('excuse neither user info nor other schemes', () => {
+    it('allow neither user info nor other schemes', () => {
       const loose = createAddressGuard({ trustedOrigins: ['ftp://127.0.0.1', 'http://127.0.0.1'] });
       expect(refusal(() => loose.checkUrl(new URL('ftp://127.0.0.1/')))?.code).to.equal('upstream_refused');
       expect(refusal(() => loose.checkUrl(new URL('http://me@127.0.0.1/')))?.code).to.equal('upstream_refused');
@@ -189,7 +191,7 @@ describe('address guard', () => {
   describe('names', () => {
     const answering = (...addresses: string[]) => createAddressGuard({ resolve: async () => addresses });
 
-    it('give all their addresses where all are public', async () => {
+    it('return all their addresses if all are public', async () => {
       const found = await answering('93.184.216.34', '2606:4700::6810:84e5').addresses('example.com');
       expect(found).to.deep.equal(['93.184.216.34', '2606:4700::6810:84e5']);
     });
@@ -202,14 +204,14 @@ describe('address guard', () => {
       ['93.184.216.34', '::ffff:93.184.216.34'],
       ['93.184.216.34', 'not an address'],
     ]) {
-      it(`are refused where they lead to ${mixed.join(' and ')}`, async () => {
+      it(`are refused if they resolve to ${mixed.join(' and ')}`, async () => {
         const error = await rejection(answering(...mixed).addresses('rebind.example'));
         expect(error).to.include({ code: 'upstream_refused', retryable: false });
         expect(String(error)).not.to.match(/\d{2}/);
       });
     }
 
-    it('are not looked up where they are literals', async () => {
+    it('are not resolved if they are literals', async () => {
       const failing = createAddressGuard({ resolve: () => expect.fail('was asked') });
       expect(await failing.addresses('8.8.8.8')).to.deep.equal(['8.8.8.8']);
       expect(await failing.addresses('[2606:4700::1]')).to.deep.equal(['2606:4700::1']);
@@ -217,14 +219,14 @@ describe('address guard', () => {
       expect(await rejection(failing.addresses('::1'))).to.include({ code: 'upstream_refused' });
     });
 
-    it('without an address are an error that keeps its cause', async () => {
+    it('without an address are an error with its cause', async () => {
       expect(await rejection(answering().addresses('example.com'))).to.include({ code: 'upstream_error' });
       const cause = Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
       const failing = createAddressGuard({ resolve: () => Promise.reject(cause) });
       expect(await rejection(failing.addresses('example.com'))).to.include({ code: 'upstream_error', cause });
     });
 
-    it('are given up in time where name servers are silent', async () => {
+    it('time out if name servers are silent', async () => {
       let given: AbortSignal | undefined;
       const silent = createAddressGuard({
         resolve: (_name, signal) => {

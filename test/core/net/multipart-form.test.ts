@@ -1,3 +1,5 @@
+/** Multipart forms of the HTTP client. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
@@ -86,7 +88,7 @@ describe('multipart forms', () => {
     return new Response(Uint8Array.from(body ?? []), { headers }).formData();
   };
 
-  it('are what a browser sends', async () => {
+  it('equal what a browser sends', async () => {
     const content = Buffer.from('\r\n--form\x00\xff', 'latin1');
     const file = { name: 'image[]', fileName: 'a "b"\n.png', contentType: 'image/png', content };
     const fields = { prompt: 'é\r\n"x"', n: '1', 'granularities[]': ['word', 'segment'] };
@@ -102,7 +104,7 @@ describe('multipart forms', () => {
     expect(Buffer.from(await (files[0] as File).arrayBuffer()).equals(content)).to.equal(true);
   });
 
-  it('are read from files as they are sent, with their length told, and again for a redirect', async () => {
+  it('are streamed from files with their length, and again for a redirect', async () => {
     const bytes = randomBytes(3_000_001);
     const file = path.join(folder, 'sound.bin');
     await writeFile(file, bytes);
@@ -145,7 +147,7 @@ describe('multipart forms', () => {
     expect(most).to.be.lessThan(size / 2);
   });
 
-  it('with an empty file, or one that is not there any more', async () => {
+  it('fail with an empty or missing file', async () => {
     const file = path.join(folder, 'empty.bin');
     await writeFile(file, '');
     const part = (size: number, name = file) => ({

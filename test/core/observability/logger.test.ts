@@ -1,3 +1,5 @@
+/** The logger: redaction, full disks and closed outputs. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -55,7 +57,7 @@ describe('logger', () => {
     expect(more).to.deep.equal(['']);
   });
 
-  it('writes a line of JSON a call, with its level, time and fields', async () => {
+  it('writes one line of JSON per call, with its level, time and fields', async () => {
     const { lines } = await logged((logger) => {
       logger.info('request', {
         requestId: 'r1',
@@ -89,7 +91,7 @@ describe('logger', () => {
     expect(lines.map(({ message }) => message)).to.deep.equal(['warn', 'error']);
   });
 
-  it('writes no field that is not on its list, and none of another type', async () => {
+  it('writes only listed fields of the right type', async () => {
     const fields: Record<string, unknown> = { count: 3, headers: { cookie: 'hidden' }, body: 'hidden', url: 'hidden' };
     const { text, lines } = await logged((logger) => {
       logger.info('a', fields);
@@ -99,7 +101,7 @@ describe('logger', () => {
     for (const line of lines) expect(line).to.have.all.keys('level', 'time', 'message', 'count');
   });
 
-  it('names the request and the job that a line was written for, as far as work was done for one', async () => {
+  it('names the request and the job of a line', async () => {
     const { lines } = await logged((logger) => {
       runInScope({ requestId: 'req_1', jobId: 'imgjob_1' }, () => {
         logger.info('plain');
@@ -116,7 +118,7 @@ describe('logger', () => {
     ]);
   });
 
-  it('gives its children their fields, which a line may overrule', async () => {
+  it('passes fields to its children, which a line may override', async () => {
     const { lines } = await logged((logger) => {
       const child = logger.child({ entry: 'vidsite', extractionMethod: 'page' });
       child.info('a');
@@ -154,7 +156,7 @@ describe('logger', () => {
       expect(text).not.to.contain('hidden');
     });
 
-    it('may be anything that can be thrown', async () => {
+    it('may be any thrown value', async () => {
       const circular = new Error('circular');
       circular.cause = circular;
       for (const error of [circular, 'text', 7, null, { secret: 'hidden' }, Symbol('hidden'), () => 'hidden']) {
@@ -164,7 +166,7 @@ describe('logger', () => {
       }
     });
 
-    it('are not repeated at any length', async () => {
+    it('are cut to a bounded length', async () => {
       const { text } = await logged((logger) => logger.error('failed', { error: new Error('long '.repeat(100_000)) }));
       expect(text.length).to.be.below(5000);
     });
@@ -190,7 +192,7 @@ describe('logger', () => {
     ];
 
     for (const text of texts) {
-      it(`are struck out: ${text}`, async () => {
+      it(`are removed: ${text}`, async () => {
         const message = text.replace(' was used hidden', ' was used');
         const error = new Error(message, { cause: new Error(message) });
         const { text: output, lines } = await logged(
@@ -209,7 +211,7 @@ describe('logger', () => {
       });
     }
 
-    it('are not left in half where a long text is cut', async () => {
+    it('are removed completely if a long text is cut', async () => {
       for (let filler = 4000; filler < 4100; filler++) {
         const message = `${'a '.repeat(filler / 2)}pepper-pepper-long`;
         const { text } = await logged((logger) => logger.info(message), { secrets });
@@ -217,7 +219,7 @@ describe('logger', () => {
       }
     });
 
-    it('leave ordinary words alone', async () => {
+    it('are not seen in ordinary words', async () => {
       const messages = [
         'the answer of a method could not be read',
         'basically done',
@@ -229,7 +231,7 @@ describe('logger', () => {
       expect(lines.map(({ message }) => message)).to.deep.equal(messages);
     });
 
-    it('are found behind and within long texts that look like the beginning of one', async () => {
+    it('are found after and within long texts that begin like one', async () => {
       const [secret = ''] = secrets;
       for (const part of ['/', '?', '#', 'a:', '//', 'a.', 'basic ', '//a?', 'sk-']) {
         const long = part.repeat(1_000);
@@ -241,7 +243,7 @@ describe('logger', () => {
     });
   });
 
-  it('escapes what would steer a terminal or forge a line', async () => {
+  it('escapes control characters and line breaks', async () => {
     const hostile = 'a\nb\r{"level":"error"}\u001b[2J\u009b2J\u202e\u2028\u0000';
     const { text, lines } = await logged((logger) => {
       logger.info(hostile, { id: hostile, error: new Error(hostile) });
@@ -252,7 +254,7 @@ describe('logger', () => {
     expect(lines[0]?.id).to.equal(lines[0]?.message).and.to.contain('a\\u000ab').and.to.contain('\\u009b2J');
   });
 
-  it('drops what is logged after it was closed, and may be closed twice', async () => {
+  it('drops lines after its close, and closes twice', async () => {
     const logger = createLogger({ level: 'info', destination: file });
     logger.info('kept');
     await logger.close();
@@ -263,12 +265,12 @@ describe('logger', () => {
       .and.not.to.contain('dropped');
   });
 
-  it('says so where its file cannot be opened', () => {
+  it('reports a file that cannot be opened', () => {
     const destination = path.join(folder, 'missing', 'log');
     expect(() => createLogger({ level: 'info', destination })).to.throw('ENOENT');
   });
 
-  it('goes on, closes and lets the process end where its file cannot be written', async function () {
+  it('continues, closes and lets the process end if its file cannot be written', async function () {
     // A device of Linux on which every write finds the disk full.
     if (!existsSync('/dev/full')) this.skip();
     const script = `
@@ -283,7 +285,7 @@ describe('logger', () => {
     expect(await exited).to.deep.equal([0, null]);
   });
 
-  it('goes on, and closes, where nobody reads standard error any more', async () => {
+  it('continues and closes if standard error has no reader', async () => {
     const script = `
       import { createLogger } from './dist/core/observability/logger.js';
       const logger = createLogger({ level: 'info' });
@@ -303,7 +305,7 @@ describe('logger', () => {
     expect(await exited).to.deep.equal([0, null]);
   });
 
-  it('is silent where it is told to', async () => {
+  it('is silent if configured so', async () => {
     const logger = createLogger({ level: 'silent', destination: file });
     logger.error('nothing', { error: new Error('nothing') });
     logger.child({ entry: 'a' }).error('nothing');

@@ -1,3 +1,5 @@
+/** plugins.config.json: variables, conditions and paths. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -17,7 +19,7 @@ describe('plugins.config.json', () => {
     return readPluginConfig(file, environment).catch((error: Error) => error.message);
   }
 
-  it('resolves the environment and relative paths, and leaves out what is not set', async () => {
+  it('resolves the environment and relative paths, and omits unset values', async () => {
     const entries = await read(
       {
         plugins: [
@@ -50,7 +52,7 @@ describe('plugins.config.json', () => {
     ]);
   });
 
-  it('says which variable enables an entry, and where an option is after others were left out', async () => {
+  it('names the variable that enables a plugin, and the place of an option behind omitted ones', async () => {
     const [entry] = (await read(
       {
         plugins: [
@@ -71,7 +73,7 @@ describe('plugins.config.json', () => {
     });
   });
 
-  it('switches entries on and off by what the environment has', async () => {
+  it('enables and disables plugins by the environment', async () => {
     const plugins = [
       { use: 'model', enabled: { $env: 'MODEL_URL' } },
       { use: 'on', enabled: true },
@@ -86,7 +88,7 @@ describe('plugins.config.json', () => {
     expect(await enabled({ MODEL_URL: '' })).to.deep.equal([false, true, false]);
   });
 
-  it('says what takes the place of other conditions', async () => {
+  it('states which conditions a setting replaces', async () => {
     const variable = { $env: 'X' };
     for (const wrong of [
       { $env: 1 },
@@ -101,7 +103,7 @@ describe('plugins.config.json', () => {
     }
   });
 
-  it('makes one entry of each of its models, with options of its own beside those of all', async () => {
+  it('makes one instance for each model, with options of its own beside the common ones', async () => {
     const entries = await read(
       {
         plugins: [
@@ -125,7 +127,7 @@ describe('plugins.config.json', () => {
     ]);
   });
 
-  it('takes the prices of models out of both lists of models', async () => {
+  it('reads the prices of models from both lists of models', async () => {
     const [large, small, many] = (await read({
       plugins: [
         { use: 'model', models: [{ id: 'large', prices: { input: 2, output: 8 } }, { id: 'small' }] },
@@ -152,7 +154,7 @@ describe('plugins.config.json', () => {
     }
   });
 
-  it('names the file and the member that is wrong', async () => {
+  it('names the file and the wrong field', async () => {
     expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
     expect(await read({})).to.match(/plugins must have required property/);
     expect(await read({ plugins: [{ id: 'x' }] })).to.match(/plugins\.0\.use/);

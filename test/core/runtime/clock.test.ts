@@ -1,9 +1,11 @@
+/** The system clock. */
+
 import { expect } from 'chai';
 import { systemClock } from '../../../core/runtime/time.js';
 import { rejection } from '../../support/rejection.js';
 
 describe('system clock', () => {
-  it('tells the time of day, and one that never goes back', async () => {
+  it('returns the time of day, and a time that never goes back', async () => {
     expect(systemClock.now()).to.be.closeTo(Date.now(), 1000);
     const start = systemClock.monotonic();
     await systemClock.sleep(10);

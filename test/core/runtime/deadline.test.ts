@@ -1,3 +1,5 @@
+/** Deadlines of asynchronous work. */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +11,7 @@ const PATIENCE_MS = 200;
 const late = () => new GatewayError('upstream_timeout', 'Too late.');
 
 describe('deadline', () => {
-  it('reads what came while this process was held up, before time is up', async () => {
+  it('delivers a result that arrived before the deadline while the process was blocked', async () => {
     const child = fork('--eval', ["process.once('message', () => process.send('answer'))"], { execArgv: [] });
     await once(child, 'spawn');
     const answer = once(child, 'message').then(([message]) => message);
@@ -21,7 +23,7 @@ describe('deadline', () => {
     expect(await answered).to.equal('answer');
   });
 
-  it('gives the error of the deadline where the work ignores its signal, and aborts the signal with it', async () => {
+  it("rejects with the deadline's error if the work ignores its signal, and aborts it", async () => {
     let given: AbortSignal | undefined;
     const work = (signal: AbortSignal) => {
       given = signal;
@@ -32,7 +34,7 @@ describe('deadline', () => {
     expect(given?.reason).to.equal(error);
   });
 
-  it('leaves the last word to work that ends at once when its signal aborts', async () => {
+  it('returns the result of work that ends at once when its signal aborts', async () => {
     const work = (signal: AbortSignal) =>
       new Promise<string>((resolve) => signal.addEventListener('abort', () => resolve('what it had')));
     expect(await withDeadline(1, work, { error: late })).to.equal('what it had');
@@ -56,7 +58,7 @@ describe('deadline', () => {
     expect(given?.aborted).to.equal(false);
   });
 
-  it('goes by the clock that it is given', async () => {
+  it('uses the given clock', async () => {
     const clock = createManualClock();
     const ended = endsWithin(60_000, () => new Promise(() => undefined), { clock });
     await clock.advance(60_000);

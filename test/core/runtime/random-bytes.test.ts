@@ -1,8 +1,10 @@
+/** Random bytes, drawn in batches. */
+
 import { expect } from 'chai';
 import { drawRandomBytes } from '../../../core/runtime/time.js';
 
 describe('random bytes', () => {
-  it('gives as many as are wanted, and none of them twice, over many batches', () => {
+  it('returns the requested number, and none twice, over many batches', () => {
     const drawn = Array.from({ length: 5_000 }, (_, index) => drawRandomBytes(index % 2 === 0 ? 16 : 12));
     expect(drawn.every(({ length }, index) => length === (index % 2 === 0 ? 16 : 12))).to.equal(true);
     const ranges = drawn.map(({ buffer, byteOffset, length }) => ({
@@ -18,7 +20,7 @@ describe('random bytes', () => {
     expect(new Set(drawn.map((bytes) => bytes.toString('hex'))).size).to.equal(5_000);
   });
 
-  it('gives every value of a byte about as often', () => {
+  it('returns every value of a byte equally often', () => {
     const counts = new Array<number>(256).fill(0);
     for (let draw = 0; draw < 16_000; draw += 1)
       for (const byte of drawRandomBytes(16)) counts[byte] = (counts[byte] ?? 0) + 1;

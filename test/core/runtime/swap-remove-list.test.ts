@@ -1,3 +1,5 @@
+/** The list of running work. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type ListItem, SwapRemoveList } from '../../../core/runtime/time.js';
@@ -6,8 +8,8 @@ interface Item extends ListItem {
   name: number;
 }
 
-describe('a list of what is under way', () => {
-  it('holds what was added and not deleted, whatever comes and goes', () => {
+describe('list of running work', () => {
+  it('contains every added element until it is deleted, in any order of calls', () => {
     const steps = fc.array(fc.record({ name: fc.nat(9), adds: fc.boolean() }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
@@ -29,7 +31,7 @@ describe('a list of what is under way', () => {
     );
   });
 
-  it('visits each once, also where they are deleted on the way', () => {
+  it('visits each element once, also if elements are deleted meanwhile', () => {
     const list = new SwapRemoveList<Item>();
     for (let name = 0; name < 5; name += 1) list.add({ name, listIndex: 0 });
     const seen: number[] = [];

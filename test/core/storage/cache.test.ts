@@ -1,3 +1,5 @@
+/** The cache in SQL and in Redis, also with a failing Redis. */
+
 import { once } from 'node:events';
 import net from 'node:net';
 import { expect } from 'chai';
@@ -27,7 +29,7 @@ function describeCache(name: string, open: (context: Mocha.Context) => Promise<S
 
     after(() => place?.remove());
 
-    it('gives back values of every JSON kind until they are deleted', async () => {
+    it('returns values of every JSON type until they are deleted', async () => {
       const values = { text: 'ü\u0000😀', list: [1, null, { a: true }], number: 1.5, no: false };
       for (const [key, value] of Object.entries(values)) await cache.set(key, value, 60_000);
       for (const [key, value] of Object.entries(values)) expect(await cache.get(key)).to.deep.equal(value);
@@ -39,7 +41,7 @@ function describeCache(name: string, open: (context: Mocha.Context) => Promise<S
       expect(await cache.get('list')).to.deep.equal(values.list);
     });
 
-    it('keeps nothing that is too large or already over, and says so without failing', async () => {
+    it('stores nothing that is too large or already expired, and warns without failing', async () => {
       await cache.set('large', 'x'.repeat(4 * 1024 * 1024), 60_000);
       expect(await cache.get('large')).to.equal(undefined);
       await cache.set('over', 'x', 0);
@@ -49,7 +51,7 @@ function describeCache(name: string, open: (context: Mocha.Context) => Promise<S
     });
 
     if (expires) {
-      it('forgets in time', async () => {
+      it('drops entries at their expiry', async () => {
         await cache.set('brief', 'value', 5_000);
         clock.advance(4_999);
         expect(await cache.get('brief')).to.equal('value');
@@ -99,7 +101,7 @@ describe('redis', () => {
   );
 });
 
-describe('a cache that is not well', () => {
+describe('a failing cache', () => {
   let place: Place;
   let logger: ListLogger;
 
@@ -123,11 +125,11 @@ describe('a cache that is not well', () => {
     ).not.to.contain('hunter2');
   }
 
-  it('is a miss while Redis is away', async () => {
+  it('is a miss while Redis is unavailable', async () => {
     await expectMisses(`redis://user:hunter2@127.0.0.1:${await freePort()}`);
   });
 
-  it('is a miss, soon, while Redis is silent', async () => {
+  it('is soon a miss while Redis is silent', async () => {
     const sockets = new Set<net.Socket>();
     const silent = net.createServer((socket) => sockets.add(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -139,7 +141,7 @@ describe('a cache that is not well', () => {
     }
   });
 
-  it('is a miss where the stored text cannot be read', async () => {
+  it('is a miss if the stored text cannot be read', async () => {
     const { cache } = await place.open({ logger });
     await cache.set('key', 'value', 60_000);
     const { default: Sqlite } = await import('better-sqlite3');
@@ -150,7 +152,7 @@ describe('a cache that is not well', () => {
     expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
   });
 
-  it('is a miss after closing', async () => {
+  it('is a miss after its close', async () => {
     const state = await place.open({ logger });
     await state.cache.set('key', 'value', 60_000);
     await state.close();
@@ -166,7 +168,7 @@ describe('a cache that is not well', () => {
     }
   });
 
-  it('sweeps out what has expired, in batches', async () => {
+  it('deletes expired entries in batches', async () => {
     const clock = new ManualClock(Date.now());
     const { cache } = await place.open({ clock });
     for (let index = 0; index < 600; index += 1) await cache.set(`key${index}`, index, 1_000);
@@ -183,7 +185,7 @@ describe('a cache that is not well', () => {
   });
 });
 
-describe('a Redis that does not do as it should', () => {
+describe('a misbehaving Redis', () => {
   let place: Place;
   let logger: ListLogger;
   let redis: ScriptedRedis;
@@ -209,7 +211,7 @@ describe('a Redis that does not do as it should', () => {
   const isGet = ({ name }: { name: string }) => name === 'GET';
   const isAgainOfUse = () => until(async () => (await cache.get('two')) === 'the second', 50);
 
-  it('is asked for one key and never believed for another, where an answer cannot be understood', async () => {
+  it('gets no answers of other keys after an unreadable one', async () => {
     let asked = 0;
     redis.setFault((command) => {
       if (isGet(command)) asked += 1;
@@ -225,7 +227,7 @@ describe('a Redis that does not do as it should', () => {
     expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
   });
 
-  it('is used again over a new connection where the one there was has fallen silent', async () => {
+  it('is used again over a new connection after silence', async () => {
     redis.setFault((command) => (isGet(command) ? 'hang' : 'answer'));
     const unanswered = await Promise.all(Array.from({ length: 20 }, () => cache.get('one')));
     expect(new Set(unanswered)).to.deep.equal(new Set([undefined]));
@@ -236,7 +238,7 @@ describe('a Redis that does not do as it should', () => {
   });
 
   for (const greeting of ['hang', { raw: '\0\0nothing\r\n' }] as const) {
-    it(`is used again where it begins a connection badly (${JSON.stringify(greeting)})`, async () => {
+    it(`is used again after an invalid greeting (${JSON.stringify(greeting)})`, async () => {
       redis.setFault((command) => (isGet(command) ? 'reset' : greeting));
       expect(await cache.get('one')).to.equal(undefined);
       await until(() => redis.commands.some(({ name }) => name === 'CLIENT'));
@@ -250,7 +252,7 @@ describe('a Redis that does not do as it should', () => {
     "OOM command not allowed when used memory > 'maxmemory'.",
     "READONLY You can't write against a read only replica.",
   ]) {
-    it(`still gives what it has where it takes no more (${error.split(' ')[0]}), which is said once`, async () => {
+    it(`still returns entries if it accepts no more (${error.split(' ')[0]}), and logs that once`, async () => {
       redis.setFault(({ name }) => (name === 'SET' ? { error } : 'answer'));
       for (let round = 0; round < 5; round += 1) await cache.set('one', 'another', 60_000);
       expect(await cache.get('one')).to.equal('the first');

@@ -1,8 +1,10 @@
+/** The URL of an object store. */
+
 import { expect } from 'chai';
 import { readFilesUrl } from '../../../core/storage/files-s3.js';
 
 describe('the URL of an object store', () => {
-  it('says where the store is, and as whom to speak to it', () => {
+  it("contains the store's address and credentials", () => {
     const url = 's3://KEY:se%2Fcr%2Bet@objects.example:9000/pictures/a/b?region=eu-central-1&tls=off';
     expect(readFilesUrl(url)).to.deep.equal({
       endpoint: 'http://objects.example:9000/pictures',
@@ -14,7 +16,7 @@ describe('the URL of an object store', () => {
     });
   });
 
-  it('knows R2 by its host, and what goes without saying', () => {
+  it('recognizes R2 by its host, and fills in defaults', () => {
     expect(readFilesUrl('s3://KEY:SECRET@account.r2.cloudflarestorage.com/pictures')).to.deep.equal({
       endpoint: 'https://account.r2.cloudflarestorage.com/pictures',
       prefix: '',
@@ -27,7 +29,7 @@ describe('the URL of an object store', () => {
     expect(readFilesUrl('s3://K:S@r2.cloudflarestorage.com.example/b2b')).to.include({ source: 'objstore_s3' });
   });
 
-  it('is refused where anything about it is wrong, and not repeated', () => {
+  it('is refused if any part is wrong, without being repeated', () => {
     const wrong = [
       'canary',
       's3://canary',

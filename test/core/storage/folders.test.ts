@@ -1,3 +1,5 @@
+/** The sync of a folder. */
+
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -13,7 +15,7 @@ describe('the sync of a folder', () => {
 
   afterEach(() => rm(parent, { recursive: true, force: true }));
 
-  it('is shared by all that is asked for before it begins, and by nothing that comes later', async () => {
+  it('is shared by requests before it begins, and not by later ones', async () => {
     const { sync, close } = createFolderSync(parent);
     const first = sync();
     // Not begun yet.
@@ -31,7 +33,7 @@ describe('the sync of a folder', () => {
     await close();
   });
 
-  it('tells of a failure those who waited for it, and tries again for others', async () => {
+  it('reports a failure to its waiters, and tries again for others', async () => {
     const folder = path.join(parent, 'folder');
     const { sync, close } = createFolderSync(folder);
     const outcomes = await Promise.allSettled([sync(), sync()]);

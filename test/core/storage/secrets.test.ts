@@ -1,3 +1,5 @@
+/** Secrets on disk. */
+
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -13,7 +15,7 @@ describe('secrets on disk', () => {
 
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  it('makes one secret for all who ask at once, and keeps it', async () => {
+  it('makes one secret for simultaneous callers, and stores it', async () => {
     const made = await Promise.all(Array.from({ length: 10 }, () => loadSecret(dataDir, 'pepper')));
     const again = await loadSecret(dataDir, 'pepper');
     expect(again).to.have.length(32);
@@ -21,7 +23,7 @@ describe('secrets on disk', () => {
     expect(await loadSecret(dataDir, 'links')).not.to.deep.equal(again);
   });
 
-  it('leaves nothing that others can read', async () => {
+  it('writes files that only the owner can read', async () => {
     await loadSecret(dataDir, 'pepper');
     const folder = path.join(dataDir, 'secrets');
     expect(await readdir(folder)).to.deep.equal(['pepper']);
@@ -29,7 +31,7 @@ describe('secrets on disk', () => {
     expect((await stat(path.join(folder, 'pepper'))).mode & 0o777).to.equal(0o600);
   });
 
-  it('does not replace a secret that was cut short, nor accept a name that is a path', async () => {
+  it('does not replace a truncated secret, nor accept a path as a name', async () => {
     await loadSecret(dataDir, 'pepper');
     const file = path.join(dataDir, 'secrets', 'pepper');
     await chmod(file, 0o600);
@@ -40,7 +42,7 @@ describe('secrets on disk', () => {
     }
   });
 
-  it('closes to others what was opened to them, and names it', async () => {
+  it('restricts files that were readable by others, and names them', async () => {
     const made = await loadSecret(dataDir, 'pepper');
     await loadSecret(dataDir, 'links');
     const file = path.join(dataDir, 'secrets', 'pepper');

@@ -1,3 +1,5 @@
+/** Fakes of the testing kit: clock, HTTP client, services and replays. */
+
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -75,7 +77,7 @@ describe('the fake HTTP client', () => {
     expect(await hanging.catch((error: Error) => error.message)).to.equal('left');
   });
 
-  it('follows redirects where it is told to', async () => {
+  it('follows redirects if scripted', async () => {
     const http = createFakeHttp(({ url }) =>
       String(url).endsWith('/end') ? { body: 'there' } : { status: 302, headers: { location: '/end' } },
     );
@@ -91,7 +93,7 @@ describe('the fake HTTP client', () => {
     expect(Buffer.concat(chunks).toString()).to.equal('whole');
   });
 
-  it('breaks off and hangs behind a body where it is told to', async () => {
+  it('breaks off and hangs behind a body if scripted', async () => {
     const url = 'https://t.example/';
     const readAll = async (http: HttpClient, signal?: AbortSignal) => {
       let text = '';
@@ -111,7 +113,7 @@ describe('the fake HTTP client', () => {
     expect(await hanging).to.deep.equal(['half', 'left']);
   });
 
-  it('keeps bodies that come piece by piece as a whole', async () => {
+  it('records bodies that arrive in pieces as a whole', async () => {
     const http = createFakeHttp([{ body: 'ok' }]);
     await http.request({
       url: 'https://t.example/',
@@ -138,7 +140,7 @@ describe('the services in memory', () => {
     expect(await cache.get('a')).to.equal(undefined);
   });
 
-  it('keep files with their range and tag', async () => {
+  it('store files with their range and tag', async () => {
     const storage = createMemoryStorage();
     await storage.write({ name: 'a.txt', contentType: 'text/plain', body: Buffer.from('hello') });
     const part = await storage.read('a.txt', { start: 1, end: 3 });
@@ -151,7 +153,7 @@ describe('the services in memory', () => {
     expect(await storage.stat('a.txt')).to.equal(undefined);
   });
 
-  it('keep log lines', () => {
+  it('store log lines', () => {
     const logger = createRecordingLogger();
     logger.warn('careful', { method: 'page' });
     logger.info('well');

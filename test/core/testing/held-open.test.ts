@@ -1,3 +1,5 @@
+/** A plugin that ignores its signal, found by the kit. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

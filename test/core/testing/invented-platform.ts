@@ -1,3 +1,5 @@
+/** An invented platform and its plugin package, for tests of the kit. */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

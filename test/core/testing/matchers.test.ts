@@ -1,3 +1,5 @@
+/** Matchers of the testing kit. */
+
 import { expect } from 'chai';
 import {
   absent,
@@ -31,13 +33,13 @@ describe('matchers', () => {
     ['present', present, [null, 0, ''], [undefined]],
   ];
   for (const [name, expected, fits, differs] of pairs) {
-    it(`tells ${name}`, () => {
+    it(`reports ${name}`, () => {
       for (const value of fits) expect(compare(expected, value), JSON.stringify(value)).to.deep.equal([]);
       for (const value of differs) expect(compare(expected, value), JSON.stringify(value)).to.have.length.at.least(1);
     });
   }
 
-  it('names every member that differs', () => {
+  it('names every field that differs', () => {
     const expected = { data: { likes: atLeast(5), tags: ['a', 'b'], gone: absent } };
     expect(compare(expected, { data: { likes: 3, tags: ['a', 'c'], gone: 1 } })).to.deep.equal([
       'data.likes: expected at least 5, got 3',
@@ -46,7 +48,7 @@ describe('matchers', () => {
     ]);
   });
 
-  it('does not take inherited members for values', () => {
+  it('ignores inherited properties', () => {
     expect(compare({ constructor: absent }, {})).to.deep.equal([]);
   });
 });

@@ -1,3 +1,5 @@
+/** The testing kit for image providers that poll. */
+
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
@@ -187,7 +189,7 @@ describe('the testing kit for image providers that poll', () => {
     expect(await check(limited, [DEADLINE, MAKES])).to.deep.equal([]);
   });
 
-  it('refuses a script without a refusal, and says so', async () => {
+  it('refuses a script without a refusal, with a reason', async () => {
     const { moderation: _, ...polling } = upstream.polling!;
     const { plugin } = definition({});
     const script = { image: upstream.image, polling };

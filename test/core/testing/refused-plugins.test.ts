@@ -1,3 +1,5 @@
+/** Plugins that are wrong on purpose, each found by the kit. */
+
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Wrong audio providers, each found by the kit. */
+
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import {
@@ -378,7 +380,7 @@ describe('the testing kit for audio providers', () => {
       expect(await failing(audioProviderChecks({ ...offline, samples }))).to.deep.equal([]);
     });
 
-    it('finds one that hears something else', async () => {
+    it('finds a provider that transcribes something else', async () => {
       const wrongly: readonly AudioSample[] = [{ operation: 'transcribe', expectedTranscript: { text: 'Six coats.' } }];
       const names = await failing(audioProviderChecks({ ...offline, samples: wrongly }), ['sample 1: transcribe']);
       expect(names).to.have.length(1);

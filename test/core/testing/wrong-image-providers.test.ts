@@ -1,3 +1,5 @@
+/** Wrong image providers, each found by the kit. */
+
 import { expect } from 'chai';
 import {
   definePlugin,

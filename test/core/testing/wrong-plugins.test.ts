@@ -1,3 +1,5 @@
+/** Wrong extractors, each found by the kit. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'node:util';
@@ -438,7 +440,7 @@ describe('the testing kit', () => {
       expect(report).not.to.match(/^\s*[+-](true|false)/m);
     });
 
-    it('finds an exchange that nobody asks for, and says where a fixture is missing', async () => {
+    it('finds an unused exchange, and names a missing fixture', async () => {
       const [good] = folder.definition().samples;
       const lazy = extractor(() => ({ extract: async ({ link }) => extraction(link.id, 'An item', 51_234) }));
       expect(await check(lazy, { samples: [good!] })).to.include('good: replays as expected');

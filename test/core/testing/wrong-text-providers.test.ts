@@ -1,3 +1,5 @@
+/** Wrong text providers, each found by the kit. */
+
 import { expect } from 'chai';
 import {
   definePlugin,

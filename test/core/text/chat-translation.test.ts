@@ -1,3 +1,5 @@
+/** Chats as responses, whole and streamed. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { type ChatTranslation, translateToChat } from '../../../core/text/chats/translation.js';
@@ -7,7 +9,7 @@ type Fields = Record<string, unknown>;
 type Event = Fields & { type: string; item?: Fields; response?: Fields };
 
 describe('answers of chats as responses', () => {
-  function translation(fields: Fields = {}): ChatTranslation {
+  function translation(fields: Fields = {}): Promise<ChatTranslation> {
     const request = { model: 'm', input: 'Hi', ...fields };
     const { signal } = new AbortController();
     const body = Buffer.from(JSON.stringify(request));
@@ -19,12 +21,12 @@ describe('answers of chats as responses', () => {
       parsed: request,
       signal,
     };
-    // A short one is translated at once.
-    return translateToChat(call, () => 1_760_000_000_000) as ChatTranslation;
+    return translateToChat(call, () => 1_760_000_000_000);
   }
 
-  const bodyOf = (contentType: string, pieces: readonly (string | Error)[], fields?: Fields) =>
-    translation(fields).replyOf({
+  async function* bodyOf(contentType: string, pieces: readonly (string | Error)[], fields?: Fields) {
+    const { replyOf } = await translation(fields);
+    yield* replyOf({
       headers: { 'content-type': contentType },
       body: (async function* () {
         for (const piece of pieces) {
@@ -33,6 +35,7 @@ describe('answers of chats as responses', () => {
         }
       })(),
     }).body;
+  }
 
   async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
     let text = '';
@@ -66,7 +69,7 @@ describe('answers of chats as responses', () => {
   const itemsOf = (all: readonly Event[]) =>
     all.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item);
 
-  it('have refusals, logprobs, lists of parts and calls that came whole', async () => {
+  it('have refusals, logprobs, lists of parts and complete calls', async () => {
     const refused = await whole(message({ content: null, refusal: 'No.' }));
     expect(refused.output[0]).to.deep.include({ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] });
     const content = [
@@ -91,7 +94,7 @@ describe('answers of chats as responses', () => {
     ]);
   });
 
-  it('have an empty message, and no usage, where the chat has none', async () => {
+  it('have an empty message, and no usage, if the chat has none', async () => {
     const { output, usage, status } = await whole(message({ content: '' }));
     expect([output.length, usage, status]).to.deep.equal([1, null, 'completed']);
     const all = await events([delta({}, 'stop'), 'data: [DONE]\n\n']);
@@ -116,7 +119,7 @@ describe('answers of chats as responses', () => {
     });
   });
 
-  it('keep calls of tools apart that come interleaved, late, or with the same index', async () => {
+  it('separate tool calls that are interleaved, late, or have the same index', async () => {
     const all = await events([
       delta({ content: 'Wait. ' }),
       called({ index: 0, id: 'a', function: { name: 'first', arguments: '{"x"' } }),
@@ -145,7 +148,7 @@ describe('answers of chats as responses', () => {
     );
   });
 
-  it('give the text of a custom tool at once', async () => {
+  it('send the text of a custom tool at once', async () => {
     const tools = [{ type: 'custom', name: 'patch' }];
     const all = await events(
       [
@@ -166,7 +169,7 @@ describe('answers of chats as responses', () => {
     expect(itemsOf(all)[0]).to.include({ type: 'custom_tool_call', call_id: 'a', input: '*** Begin' });
   });
 
-  it('end with what the chat ended with', async () => {
+  it("end with the chat's reason", async () => {
     const filtered = await events([delta({ content: 'x' }), delta({}, 'content_filter')]);
     expect(filtered.at(-1)).to.deep.include({ type: 'response.incomplete' });
     expect(filtered.at(-1)?.response).to.deep.include({ incomplete_details: { reason: 'content_filter' } });
@@ -187,12 +190,12 @@ describe('answers of chats as responses', () => {
     expect(unended.at(-1)?.type).to.equal('response.completed');
   });
 
-  it('pass signs of life on, and skip what is no JSON', async () => {
+  it('pass heartbeats on, and skip what is not JSON', async () => {
     const body = bodyOf('text/event-stream', [': ping\n\n', 'data: {"choices"\n\n', 'data: 7\n\n'], { stream: true });
     expect(await textOf(body)).to.match(/^: keep-alive\n\n/);
   });
 
-  it('throw what the body throws, and say what is no answer', async () => {
+  it('rethrow errors of the body, and report invalid answers', async () => {
     const error = new GatewayError('upstream_error', 'gone');
     expect(await rejection(textOf(bodyOf('text/event-stream', [error], { stream: true })))).to.equal(error);
     for (const text of ['<html>', '{"error":{"message":"no"}}', '', '[]', 'null', '{}', '{"choices":[]}']) {
@@ -211,7 +214,8 @@ describe('answers of chats as responses', () => {
         },
       }),
     };
-    const { body } = translation({ stream: true }).replyOf({
+    const { replyOf } = await translation({ stream: true });
+    const { body } = replyOf({
       headers: { 'content-type': 'text/event-stream' },
       body: source,
     });

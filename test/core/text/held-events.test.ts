@@ -1,3 +1,5 @@
+/** The bound on incomplete events over all streams. */
+
 import { expect } from 'chai';
 import { EventRewriter } from '../../../core/text/event-rewriter.js';
 import { ChatEvents } from '../../../core/text/usage-events.js';
@@ -10,7 +12,7 @@ function rewriter() {
 }
 
 describe('incomplete events of all streams together', () => {
-  it('have a bound: a stream with a large one ends, others go on, and what has ended counts no more', () => {
+  it('are bounded: a stream with a large one ends, others continue, and ended ones do not count', () => {
     const large = Buffer.from(`data: {"x":"${'x'.repeat(20 * MEGABYTE)}`);
     const streams = Array.from({ length: 6 }, rewriter);
     for (const stream of streams) expect(stream.push(large)).to.equal(undefined);

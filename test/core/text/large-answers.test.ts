@@ -1,3 +1,5 @@
+/** Large answers of models, read in a thread. */
+
 import { expect } from 'chai';
 import { readWholeAnswer } from '../../../core/text/answers.js';
 import { AnswerBytes, readLargeAnswer } from '../../../core/text/large-answers.js';
@@ -22,7 +24,7 @@ const vectors = (count: number, more: object = { usage }) =>
   JSON.stringify({ object: 'list', model: 'v', data: Array(count).fill(-0.0123456), ...more });
 
 describe('large answers', () => {
-  it('say the same as when they are read at once, byte for byte', async () => {
+  it('equal answers that are read at once, byte for byte', async () => {
     const output = [{ type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'x'.repeat(300_000) }] }];
     const response = { id: 'resp_1', object: 'response', status: 'completed', model: 'v', output, usage };
     const answers = [
@@ -47,7 +49,7 @@ describe('large answers', () => {
     }
   });
 
-  it('do not hold the event loop while they are read', async () => {
+  it('do not block the event loop while they are read', async () => {
     const bytes = bytesOf(vectors(Math.floor((31 * MB) / 11)));
     let turns = 0;
     let isRead = false;
@@ -64,14 +66,14 @@ describe('large answers', () => {
     expect(turns).to.be.above(10);
   });
 
-  it('are refused if they are no JSON', async () => {
+  it('are refused if they are not JSON', async () => {
     for (const text of [' '.repeat(MB), `${vectors(100_000)}{}`, vectors(100_000).slice(0, -1)]) {
       const refused = await rejection(read(text));
       expect(refused).to.include({ code: 'upstream_error', message: 'The model did not answer with JSON.' });
     }
   });
 
-  it('do not pass on what an upstream says about itself', async () => {
+  it("hide the upstream's own fields", async () => {
     const output = [{ type: 'message', content: [{ type: 'output_text', text: 'x'.repeat(300_000) }] }];
     const error = { code: 'server_error', message: 'http://10.0.0.7 broke' };
     const { body } = await read(JSON.stringify({ id: 'resp_1', status: 'failed', error, output, model: 'v' }), true);
@@ -79,7 +81,7 @@ describe('large answers', () => {
     expect(JSON.parse(body.toString()).error.code).to.equal('server_error');
   });
 
-  it('are estimated by their beginning if they break off', () => {
+  it('are estimated by their beginning if they are cut', () => {
     const text = `{"choices":[{"index":0,"message":{"role":"assistant","content":"${'word '.repeat(MB)}`;
     const sample = bytesOf(text).sample(false);
     expect(sample.text.length).to.be.within(16_000, 64 * 1024);
@@ -90,7 +92,7 @@ describe('large answers', () => {
     expect(values.text.length * values.scale).to.be.closeTo(11 * MB, MB);
   });
 
-  it('are estimated the same when they were given to the thread before', async () => {
+  it('have the same estimate after the thread received them', async () => {
     const text = `{"choices":[{"index":0,"message":{"role":"assistant","content":"${'word '.repeat(MB)}"}}]}`;
     const bytes = bytesOf(text);
     const before = bytes.sample(false);

@@ -1,3 +1,5 @@
+/** Work on large texts in threads. */
+
 import { expect } from 'chai';
 import type { TextReply } from '../../../core/contracts/index.js';
 import { inFormOf } from '../../../core/text/answer-form.js';
@@ -14,7 +16,7 @@ const echoed = async (how: string, signal?: AbortSignal) =>
   (await workInThread(ECHO, bytes(), how, signal)).body.toString();
 
 describe('work on large texts', () => {
-  it('is the same as on short ones, which is done at once', async () => {
+  it('equals that on short texts, which is done at once', async () => {
     const short = workOn(ECHO, Buffer.from('tug boat'), 'a ');
     expect(short).to.not.be.instanceOf(Promise);
     const sent = Buffer.from(`tug boat${' '.repeat(300_000)}`);
@@ -25,7 +27,7 @@ describe('work on large texts', () => {
     expect(sent.toString('utf8', 0, 8)).to.equal('tug boat');
   });
 
-  it('is given up where its client leaves, whether it runs or waits', async () => {
+  it('is aborted when its client leaves, while it runs or waits', async () => {
     const [first, second] = [new AbortController(), new AbortController()];
     const running = rejection(workInThread(HANG, bytes(), undefined, first.signal));
     const waiting = rejection(echoed('b ', second.signal));
@@ -37,7 +39,7 @@ describe('work on large texts', () => {
     expect(await last).to.equal('c tug b');
   });
 
-  it('takes no other work with it where it fails, or has no memory', async () => {
+  it('affects no other work when it fails, or runs out of memory', async () => {
     const failed = rejection(workInThread({ module, run: fail }, bytes(), undefined));
     const filled = rejection(workInThread({ module, run: fill }, bytes(), undefined));
     const other = echoed('d ');
@@ -46,7 +48,7 @@ describe('work on large texts', () => {
     expect(await other).to.equal('d tug b');
   });
 
-  it('is refused where too much waits', async () => {
+  it('is refused if too much waits', async () => {
     const gone = new AbortController();
     const running = rejection(workInThread(HANG, bytes(), undefined, gone.signal));
     const waiting = Array.from({ length: 64 }, () => echoed('e '));

@@ -1,3 +1,5 @@
+/** Event streams of models: cuts, silences, usage and bounds. */
+
 import { expect } from 'chai';
 import {
   type Clock,
@@ -143,7 +145,7 @@ describe('streams of text', () => {
         });
       }
 
-      it('are cut into the same events at each byte there is', async () => {
+      it('yield the same events for a cut at every byte', async () => {
         const sent = contentOf(route, { odd: ['crlf'] }).bytes;
         const expected = contentOf(route, { odd: ['crlf'], name: PUBLIC }).bytes.toString('utf8');
         for (let at = 1; at < sent.length; at += 1) {
@@ -154,7 +156,7 @@ describe('streams of text', () => {
         }
       });
 
-      it('end in the terminal event of the route wherever the upstream breaks off, and are counted', async () => {
+      it('end with the terminal event of the route if the upstream breaks off anywhere, and are counted', async () => {
         const { bytes: sent, boundaries } = contentOf(route, { thinks: 3 });
         const whole = contentOf(route, { thinks: 3, name: PUBLIC });
         const random = seededRandom(7);
@@ -186,7 +188,7 @@ describe('streams of text', () => {
         }
       });
 
-      it('leave out nothing and count nothing twice where a client hangs up', async () => {
+      it('are counted once and completely if the client disconnects', async () => {
         const sent = contentOf(route).bytes;
         const exchange = await ask(route, [...inPieces(sent.subarray(0, sent.length - 250), 40), 'stall']);
         const { body } = await exchange.answer;
@@ -202,7 +204,7 @@ describe('streams of text', () => {
         expect(model.calls.at(-1)?.signal.aborted).to.equal(true);
       });
 
-      it('are closed upstream where a client reads no further', async () => {
+      it('are closed upstream when the client stops reading', async () => {
         const closed = model.closed;
         const exchange = await ask(route, [contentOf(route).bytes.subarray(0, 700), 'stall']);
         const { body } = await exchange.answer;
@@ -215,7 +217,7 @@ describe('streams of text', () => {
         expect(model.closed).to.equal(closed + 1);
       });
 
-      it('get comments while the upstream is silent, and an end where it stays so', async () => {
+      it('get comments while the upstream is silent, and end if it stays silent', async () => {
         const { bytes, boundaries } = contentOf(route);
         const { text, outcome } = await stream(route, [bytes.subarray(0, (boundaries[1] ?? 0) + 10), 'stall'], {
           of: hasty,
@@ -227,7 +229,7 @@ describe('streams of text', () => {
     });
   }
 
-  it('keep the usage from a caller who did not ask for it, and only that', async () => {
+  it('hide usage that the caller did not request, and nothing else', async () => {
     const { bytes } = contentOf('chat_completions');
     const { text, outcome } = await stream('chat_completions', inPieces(bytes, 33));
     const lines = contentOf('chat_completions', { name: PUBLIC }).bytes.toString('utf8').split('\n\n');
@@ -238,14 +240,14 @@ describe('streams of text', () => {
     expect(model.calls.at(-1)?.parsed, 'what providers read is what they send').to.deep.equal(sent);
   });
 
-  it('leave usage where it stands beside something else', async () => {
+  it('keep usage that is part of another event', async () => {
     const variant = { usage: 'with_last', includeUsage: false } as const;
     const { text, outcome } = await stream('chat_completions', [contentOf('chat_completions', variant).bytes]);
     expect(text).to.equal(contentOf('chat_completions', { ...variant, name: PUBLIC }).bytes.toString('utf8'));
     expect(outcome.usage).to.deep.equal(usageOf('chat_completions'));
   });
 
-  it('are estimated, and said to be, where no usage is reported', async () => {
+  it('are estimated, and marked so, if no usage is reported', async () => {
     for (const route of ROUTES) {
       const { outcome } = await stream(route, [contentOf(route, { usage: 'never' }).bytes]);
       expect(outcome).to.include({ complete: true });
@@ -258,7 +260,7 @@ describe('streams of text', () => {
     }
   });
 
-  it('count nothing where the upstream only tells why it does not answer', async () => {
+  it('count nothing if the upstream only reports an error', async () => {
     const event = 'data: {"error":{"message":"The model is overloaded.","type":"server_error"}}\n\n';
     const { text, outcome } = await stream('chat_completions', [Buffer.from(event)]);
     expect(text).to.equal(`${event}data: [DONE]\n\n`);
@@ -274,7 +276,7 @@ describe('streams of text', () => {
     expect([usage, failure?.code]).to.deep.equal([undefined, 'upstream_error']);
   });
 
-  it('are counted by an estimate where no answer can have used what the upstream reports', async () => {
+  it('are estimated if the reported usage is impossible', async () => {
     for (const tokens of [1e13, -1, 1.5, '7', 2 ** 53 - 1]) {
       const usage = { input_tokens: tokens, output_tokens: tokens, total_tokens: tokens };
       const done = { type: 'response.completed', response: { id: 'resp_1', status: 'completed', usage } };
@@ -284,7 +286,7 @@ describe('streams of text', () => {
     }
   });
 
-  it("pass the upstream's own failures on", async () => {
+  it('forward failures of the upstream', async () => {
     for (const end of ['failed', 'error', 'nested_error'] as const) {
       const { text, outcome } = await stream('responses', [contentOf('responses', { end }).bytes]);
       expect(text).to.equal(contentOf('responses', { end, name: PUBLIC }).bytes.toString('utf8'));
@@ -293,7 +295,7 @@ describe('streams of text', () => {
     }
   });
 
-  it('add the mark of the end that a chat lacks which ended well', async () => {
+  it('add a missing end mark to a chat that ended well', async () => {
     const { bytes, boundaries } = contentOf('chat_completions');
     const { text, outcome } = await stream('chat_completions', [bytes.subarray(0, boundaries.at(-2))]);
     expect(text.endsWith('data: [DONE]\n\n')).to.equal(true);
@@ -306,7 +308,7 @@ describe('streams of text', () => {
     expect(open.match(/\[DONE\]/g)).to.have.length(1);
   });
 
-  it('of several choices have not ended well before each of them has', async () => {
+  it('of several choices end well only after each choice has ended', async () => {
     const choice = (index: number, finish_reason: string | null) =>
       Buffer.from(`data: ${JSON.stringify({ choices: [{ finish_reason, index, delta: { content: 'x' } }] })}\n\n`);
     const begun = [choice(0, null), choice(11, null), choice(0, 'stop'), choice(0, null)];
@@ -318,13 +320,13 @@ describe('streams of text', () => {
     expect(isClosedWell(eventsOf(whole).slice(begun.length + 1))).to.equal(true);
   });
 
-  it('name the model in data of several lines', async () => {
+  it('have the public model name in data of several lines', async () => {
     const event = `event: x\ndata: {"id":"1",\ndata: "model": "${UPSTREAM_MODEL}",\ndata: "choices":[]}\nid: 7\n\n`;
     const { text } = await stream('chat_completions', [Buffer.from(event), Buffer.from('data: [DONE]\n\n')]);
     expect(text).to.equal('event: x\nid: 7\ndata: {"id":"1", "model": "m-5.5", "choices":[]}\n\ndata: [DONE]\n\n');
   });
 
-  it('are expected to use no more than can be counted, and as much as any upstream may take for the most', async () => {
+  it('reserve as much as any upstream may use, within what can be counted', async () => {
     for (const [more, most] of [
       [{ max_tokens: Number.MAX_SAFE_INTEGER, n: Number.MAX_SAFE_INTEGER }, 1e12],
       [{ max_tokens: 2e15 }, 1e12],
@@ -347,7 +349,7 @@ describe('streams of text', () => {
     checkFailure('chat_completions', eventsOf(text), []);
   });
 
-  describe('from an upstream that sends on and on', () => {
+  describe('from an upstream that never stops sending', () => {
     const SAYS = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     const floods: Record<string, string> = {
       'line feeds': '\n',
@@ -363,7 +365,7 @@ describe('streams of text', () => {
     };
     for (const [what, part] of Object.entries(floods)) {
       for (const route of ROUTES) {
-        it(`end in the terminal event of ${route}: ${what}`, async () => {
+        it(`end with the terminal event of ${route}: ${what}`, async () => {
           const chunk = Buffer.from(part.repeat(Math.ceil(65_536 / part.length)));
           let sent = 0;
           function* flood() {
@@ -380,7 +382,7 @@ describe('streams of text', () => {
       }
     }
 
-    it('is bounded in the number of events', async () => {
+    it('are bounded in the number of events', async () => {
       const chunk = Buffer.from('data: {}\n\n'.repeat(20_000));
       let sent = 0;
       function* flood() {
@@ -391,7 +393,7 @@ describe('streams of text', () => {
       expect(sent).to.be.within(50, 52);
     });
 
-    it('may send comments and blank lines between events for as long as it says something', async () => {
+    it('may send comments and blank lines between events while it sends content', async () => {
       const quiet = Buffer.from(': ping\n\n\n\n'.repeat(10_000));
       function* pieces() {
         for (let count = 0; count < 12; count += 1) yield* [quiet, SAYS];
@@ -402,7 +404,7 @@ describe('streams of text', () => {
       expect(text.split('"Hi"')).to.have.length(13);
     });
 
-    it('leaves the event loop its turns, whatever is in one piece', async () => {
+    it('yield to the event loop within one piece', async () => {
       for (const part of ['data: {}\n\n', '\n', 'data: {}\r\n\r\n']) {
         const piece = Buffer.from(part.repeat(Math.ceil(200_000 / part.length)));
         let turns = 0;
@@ -422,7 +424,7 @@ describe('streams of text', () => {
     });
   });
 
-  describe('of an upstream whose time is up', () => {
+  describe('of an upstream that reached its deadline', () => {
     const SAYS = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     const DONE = Buffer.from('data: [DONE]\n\n');
     const TICK_MS = 10;
@@ -450,18 +452,18 @@ describe('streams of text', () => {
       }
     }
 
-    it('go on as long as bytes come, and end well', async () => {
+    it('continue while bytes arrive, and end well', async () => {
       const { outcome } = await stream('chat_completions', spaced([...Array(8).fill(SAYS), DONE], 300), { of: timed });
       expect(outcome).to.include({ complete: true });
       expect(outcome.failure).to.equal(undefined);
     });
 
-    it('go on as long as bytes come that are no whole event', async () => {
+    it('continue while bytes of an incomplete event arrive', async () => {
       const { outcome } = await stream('chat_completions', spaced([...inPieces(SAYS, 8), DONE], 300), { of: timed });
       expect(outcome).to.include({ complete: true });
     });
 
-    it('end at the silence that comes after much was said', async () => {
+    it('end at the silence after a long answer', async () => {
       const { text, outcome } = await stream(
         'chat_completions',
         spaced([SAYS, SAYS, SAYS, ...spaced([SAYS], 450)], 300),
@@ -472,7 +474,7 @@ describe('streams of text', () => {
     });
 
     for (const route of ROUTES) {
-      it(`end in all although the upstream trickles: ${route}`, async () => {
+      it(`end although the upstream trickles: ${route}`, async () => {
         const { text, outcome } = await stream(route, spaced(Array(25).fill(SAYS), 200), { of: timed });
         expect(outcome.failure).to.include({ code: 'upstream_timeout' });
         expect(outcome.failure?.message).to.include('within 3 s');
@@ -482,7 +484,7 @@ describe('streams of text', () => {
       });
     }
 
-    it('are given up as whole answers too: where they trickle, and where they fall silent', async () => {
+    it('end as whole answers too if they trickle or fall silent', async () => {
       const whole = Buffer.from('{"id":"1","choices":[{"message":{"content":"Hi"}}]}');
       const json = (pieces: Iterable<Piece>) => () => ({ contentType: 'application/json', pieces });
       const more = { stream: false };
@@ -500,7 +502,7 @@ describe('streams of text', () => {
     });
   });
 
-  it('that come as one whole answer are held up to 32 MiB', async () => {
+  it('are buffered up to 32 MiB as one whole answer', async () => {
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
     let sent = 0;
     function* pieces(count: number) {
@@ -528,7 +530,7 @@ describe('streams of text', () => {
     }
   });
 
-  it('are estimated where a whole answer holds too many values to be taken apart', async () => {
+  it('are estimated if a whole answer has too many values to parse', async () => {
     const body = `{"id":"1","choices":[${'{},'.repeat(150_000)}{}]}`;
     script = () => ({ contentType: 'application/json', pieces: [Buffer.from(body)] });
     const exchange = await askAsScripted('chat_completions', { more: { stream: false } });
@@ -537,7 +539,7 @@ describe('streams of text', () => {
     expect(usage?.outputTokens).to.be.greaterThan(1_000);
   });
 
-  it('are counted by what is reported, and by what follows from it', async () => {
+  it('are counted by the reported usage, and by totals computed from it', async () => {
     const cases: (readonly [object, object | undefined])[] = [
       [
         { total_tokens: 30, completion_tokens: 12 },
@@ -600,7 +602,7 @@ describe('streams of text', () => {
     }
   });
 
-  it('never say what the upstream calls the model', async () => {
+  it("never contain the upstream's model name", async () => {
     for (const route of ROUTES) {
       const { bytes } = contentOf(route);
       const names = [...bytes.toString('utf8').matchAll(/"model":"vendor/g)].length;

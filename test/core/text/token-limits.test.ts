@@ -1,3 +1,5 @@
+/** Reservations of token budgets, and limits for upstreams. */
+
 import { expect } from 'chai';
 import { samplePrompt } from '../../../core/text/counting/prompts.js';
 import { TokenCounter } from '../../../core/text/counting/tokens.js';
@@ -18,8 +20,8 @@ function limited(
   return sent;
 }
 
-describe('what a token budget reserves for a request', () => {
-  it('is its own maximum output, or that of the model, for each choice', () => {
+describe('reservation of a token budget', () => {
+  it("is the request's own maximum output, or the model's, for each choice", () => {
     const demand = (parsed: object, model: object = {}) =>
       demandOf({ ...parsed }, 'chat_completions', { ...MODEL, ...model }, NO_INPUT);
     expect(demand({})).to.include({ input: 10, hiddenInput: 0, output: 16_384, minOutput: 256, choices: 1 });
@@ -66,15 +68,15 @@ describe('what a token budget reserves for a request', () => {
   });
 });
 
-describe('the limit that an upstream is sent', () => {
-  it('is added to the bytes of a body that has none', () => {
+describe('the token limit that is sent to an upstream', () => {
+  it('is added to the bytes of a body without one', () => {
     expect(limited('{ "n":1 , "seed":12345678901234567 }', 300)).to.equal(
       '{ "n":1 , "seed":12345678901234567 ,"max_completion_tokens":300}',
     );
     expect(limited('{"input":"a"}', 300, undefined, 'responses')).to.equal('{"input":"a","max_output_tokens":300}');
   });
 
-  it('replaces a larger maximum, and one that is none, where the client sent it', () => {
+  it('replaces a larger or invalid maximum in place', () => {
     expect(limited('{"max_tokens":900,"n":2}', 600)).to.equal('{"max_tokens":300,"n":2}');
     expect(limited('{"max_tokens":9,"max_tokens":100}', 600)).to.equal('{"max_tokens":100,"max_tokens":100}');
     expect(limited('{"max_completion_tokens":null,"max_tokens":-1}', 600)).to.equal(
@@ -82,7 +84,7 @@ describe('the limit that an upstream is sent', () => {
     );
   });
 
-  it('counts and replaces the fields that some servers read in its place', () => {
+  it('counts and replaces the alternative fields of some servers', () => {
     const route = 'chat_completions';
     for (const name of ['n_predict', 'num_predict', 'max_tokens_to_sample', 'max_new_tokens', 'maxOutputTokens']) {
       expect(demandOf({ [name]: 90_000 }, route, MODEL, NO_INPUT).output, name).to.equal(90_000);

@@ -1,26 +1,28 @@
+/** Estimated tokens of texts and requests. */
+
 import { expect } from 'chai';
 import { samplePrompt } from '../../../core/text/counting/prompts.js';
 import { TokenCounter } from '../../../core/text/counting/tokens.js';
 
-describe('tokens that nobody reported', () => {
+describe('estimated tokens', () => {
   let counter: TokenCounter;
   beforeEach(() => {
     counter = new TokenCounter();
   });
   afterEach(() => counter.close());
 
-  it('are counted as a tokenizer does it', async () => {
+  it('are counted as a tokenizer does', async () => {
     expect(await counter.count({ text: 'Hello world, this is a tug.', scale: 1 })).to.equal(8);
     expect(await counter.count({ text: '<|endoftext|>', scale: 1 })).to.be.greaterThan(1);
     expect(await counter.count({ text: '', scale: 1 })).to.equal(0);
   });
 
-  it('are those of the whole text, by the part of it that was kept', async () => {
+  it('are those of the whole text, computed from the stored part', async () => {
     const part = await counter.count({ text: 'a tug '.repeat(100), scale: 1 });
     expect(await counter.count({ text: 'a tug '.repeat(100), scale: 2.5 })).to.equal(Math.round(part * 2.5));
   });
 
-  it('are told by the length alone once nobody counts any more', async () => {
+  it('are counted only by length after the counter closes', async () => {
     const counting = counter.count({ text: 'x'.repeat(400), scale: 2 });
     await counter.close();
     expect(await counting).to.equal(200);
@@ -28,8 +30,8 @@ describe('tokens that nobody reported', () => {
   });
 });
 
-describe('what a request gives a model to read', () => {
-  it('is its texts in their order, without pictures and sounds', () => {
+describe('text of a request for a model', () => {
+  it('contains its texts in their order, without images and audio', () => {
     const { text, scale } = samplePrompt({
       model: 'm-5.5',
       messages: [
@@ -52,7 +54,7 @@ describe('what a request gives a model to read', () => {
     expect(scale).to.equal(1);
   });
 
-  it('is the beginning of a long one, and how much longer it is', () => {
+  it('contains the beginning of a long text, and the length of the rest', () => {
     const { text, scale } = samplePrompt({ input: 'tug '.repeat(25_600) });
     expect(text.length).to.equal(32_768);
     expect(scale).to.equal(3.125);

@@ -1,3 +1,5 @@
+/** Usage in the shape of every vendor. */
+
 import { expect } from 'chai';
 import { laterUsage, readUsage } from '../../../core/text/usage-shapes.js';
 
@@ -140,7 +142,7 @@ describe('the usage of vendors', () => {
     });
   }
 
-  it('has what vendors bill at prices of its own', () => {
+  it('includes tokens with a price of their own', () => {
     const claude = {
       input_tokens: 3,
       output_tokens: 5,
@@ -181,7 +183,7 @@ describe('the usage of vendors', () => {
     });
   });
 
-  it('is not what cannot be', () => {
+  it('excludes impossible values', () => {
     for (const tokens of [-1, 1.5, '7', Number.POSITIVE_INFINITY, 1e13]) {
       expect(readUsage({ prompt_tokens: 9, completion_tokens: tokens, total_tokens: 9 }), String(tokens)).to.equal(
         undefined,
@@ -191,7 +193,7 @@ describe('the usage of vendors', () => {
       expect(readUsage(usage)).to.equal(undefined);
   });
 
-  it('is not undone by zeros at the end of a message', () => {
+  it('is not replaced by zeros at the end of a message', () => {
     const first = { input_tokens: 1_500, output_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 9 } };
     const last = {
       input_tokens: 0,

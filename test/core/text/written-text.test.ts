@@ -1,3 +1,5 @@
+/** Estimated usage of whole answers and streams. */
+
 import { expect } from 'chai';
 import { createGateway, type Gateway, type TextRoute, type Usage } from 'mediagate';
 import { inPieces, type Script, scriptedText } from '../../support/models/scripted-text.js';
@@ -182,7 +184,7 @@ describe('estimated usage of a model', () => {
     });
   }
 
-  it('is that of the words in an answer which breaks off', async () => {
+  it('is that of the received words if an answer breaks off', async () => {
     const text = JSON.stringify({
       id: ID,
       choices: [choice({ content: 'Three old tugs lie in the harbour', id: ID })],
@@ -203,7 +205,7 @@ describe('estimated usage of a model', () => {
     expect((await exchange.ended).usage?.outputTokens).to.be.within(3, 4);
   });
 
-  it('does not take ids, types, encrypted content and pictures of the input for text', async () => {
+  it('excludes ids, types, encrypted content and images of the input', async () => {
     answerWhole({ id: 'resp_1', status: 'completed', output: [message('tug')] });
     const input = [
       { id: ID, type: 'reasoning', summary: [], encrypted_content: BASE64 },
@@ -219,7 +221,7 @@ describe('estimated usage of a model', () => {
     expect((await usageOf('responses', false, { input })).inputTokens).to.be.within(4, 8);
   });
 
-  it('still reserves for encrypted content and pictures of the input', async () => {
+  it('still reserves for encrypted content and images of the input', async () => {
     const parsed = { model: 'm-5.5', input: [{ id: ID, type: 'reasoning', summary: [], encrypted_content: BASE64 }] };
     const body = Buffer.from(JSON.stringify(parsed));
     const prepared = await gateway.text.prepare({ route: 'responses', body, parsed, owner: 'one', requestId: 'r' });

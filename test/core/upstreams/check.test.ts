@@ -1,3 +1,5 @@
+/** Checks of upstreams. */
+
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { type CheckedUpstream, createGateway, type Gateway } from 'mediagate';
@@ -59,7 +61,7 @@ describe('checks of an upstream', () => {
     expect(requests).to.deep.equal(['GET /v1/models']);
   });
 
-  it('names models that it does not list, and those that it lists', async () => {
+  it('names missing models, and the listed ones', async () => {
     const [there, missing] = await check(listing('a', 'vendor-model', 'b\u001b[31m'), {
       models: ['vendor-model', 'gone'],
     });
@@ -75,7 +77,7 @@ describe('checks of an upstream', () => {
     });
   });
 
-  it('takes any name for the one model of a llama.cpp server', async () => {
+  it('accepts any name for the one model of a llama.cpp server', async () => {
     const data = [{ id: '/models/qwen3.gguf', object: 'model', owned_by: 'llamacpp' }];
     expect(await check(json(200, { object: 'list', models: [], data }))).to.have.nested.property(
       '0.result',
@@ -139,7 +141,7 @@ describe('checks of an upstream', () => {
     });
   }
 
-  it('says why there is no answer, without secrets', async () => {
+  it('explains a failure without secrets', async () => {
     const words = `Loading model ${KEY}`;
     const [loading] = await check(json(503, { error: { code: 503, message: words, type: 'unavailable_error' } }));
     expect(loading).to.include({

@@ -1,3 +1,5 @@
+/** Sign-in with a real browser. */
+
 import { expect } from 'chai';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { chromiumFor } from '../../support/browser/chromium.js';
@@ -45,7 +47,7 @@ describe('signing in with a real browser', () => {
     await gateway?.stop();
   });
 
-  it('lets a program in: sign-in, its page and its answer, without a script', async () => {
+  it('authorizes a program without scripts: sign-in, page and answer', async () => {
     const headers = { 'content-type': 'application/json' };
     const post = (path: string, body: object) =>
       gateway.request(path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -65,7 +67,7 @@ describe('signing in with a real browser', () => {
     expect(await page.evaluate(() => document.cookie)).to.equal('');
   });
 
-  it('is not ended, nor used, by a page of somebody else', async () => {
+  it("cannot be ended or used by another site's page", async () => {
     const hostile = await startHostileSite(gateway.url);
     const answers: number[] = [];
     page.on('response', (response) => {

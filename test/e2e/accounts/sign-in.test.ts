@@ -1,3 +1,5 @@
+/** Sign-in to a gateway process. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -68,7 +70,7 @@ describe('signing in to a gateway process', () => {
     expect(device.status).to.equal(200);
   });
 
-  it('uses the issuer that is configured, and shows its secret nowhere', async () => {
+  it('uses the configured issuer, and shows its secret nowhere', async () => {
     const issuer = await startScriptedIssuer();
     const environment = issuerSettings(issuer);
     const gateway = await startGatewayProcess({ dataFolder: folder, environment });
@@ -86,7 +88,7 @@ describe('signing in to a gateway process', () => {
     expectNoneOf([...secrets, ...issuer.exchanges.map((body) => body.get('code_verifier') ?? '')], gateway.output());
   });
 
-  it('is not there where the site is off', async () => {
+  it('does not exist if the site is off', async () => {
     const gateway = await startGatewayProcess({ dataFolder: folder, environment: { SITE: 'off' } });
     const answer = await gateway.request('/signin');
     const { json: health } = await gateway.request('/health');
@@ -95,7 +97,7 @@ describe('signing in to a gateway process', () => {
     expect(health.checks).not.to.have.property('sign_in');
   });
 
-  it('is looked at by the doctor', async () => {
+  it('is checked by doctor', async () => {
     const issuer = await startScriptedIssuer();
     const doctor = async (environment: Record<string, string>) => {
       const { stdout } = await runCommand(['doctor', '--json'], { DATA_DIR: folder, BROWSER: 'off', ...environment });

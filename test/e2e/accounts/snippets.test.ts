@@ -1,3 +1,5 @@
+/** Examples of the account pages, run as they are. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +18,7 @@ const ADDRESS = 'http://127.0.0.1:8787';
 const CODE = 'MG7K3M9QXD';
 const PAGES = ['sign-in', 'plans', 'payments'].map((name) => `docs/accounts/${name}.md`);
 
-describe('the account pages, as they stand there', () => {
+describe('account pages of the docs', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let token = '';
@@ -56,7 +58,7 @@ describe('the account pages, as they stand there', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('lets a program in, once a person has said yes', async () => {
+  it('describe a device flow that works', async () => {
     const [begin = '', ask = ''] = snippet('device_code').split(/(?<=\n)(?=curl .*token)/);
     const device = JSON.parse(await inShell(begin));
     const waiting = JSON.parse(await inShell(ask, { DEVICE_CODE: device.device_code }));
@@ -88,7 +90,7 @@ describe('the account pages, as they stand there', () => {
     expect(forged.error.code).to.equal('invalid_signature');
   });
 
-  it('has a file of plans that is read as it is', async () => {
+  it('show a plans file that is accepted', async () => {
     const [text = '', ...others] = PAGES.flatMap((page) => snippetsOf(page, 'json'));
     expect(others).to.deep.equal([]);
     const file = path.join(folder, 'example.json');
@@ -98,7 +100,7 @@ describe('the account pages, as they stand there', () => {
     expect([prices.length, freeTier.requestLimit]).to.deep.equal([2, 20]);
   });
 
-  it('is run for real with settings that are accepted', () => {
+  it('show production settings that are accepted', () => {
     const [text = ''] = snippetsOf('docs/operate/deploy.md', 'sh');
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const environment = Object.fromEntries(

@@ -1,3 +1,5 @@
+/** A new user's first visit, in a real browser. */
+
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
@@ -13,7 +15,7 @@ interface Seen {
   text: string;
 }
 
-describe('somebody new, from the first page to their first picture', () => {
+describe('a new user, from the first page to the first image', () => {
   let gateway: SellingGateway;
   let browser: Browser;
   let page: Page;
@@ -65,7 +67,7 @@ describe('somebody new, from the first page to their first picture', () => {
       body: JSON.stringify(body),
     });
 
-  it('finds the way from the first page to sign-in, and is brought to the dashboard', async () => {
+  it('finds sign-in on the first page, and arrives at the dashboard', async () => {
     await page.goto(gateway.url);
     await page.getByRole('link', { name: 'Sign in' }).first().click();
     await page.waitForURL(/\/login/);
@@ -92,7 +94,7 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.getByText('but not images, link data or audio models').waitFor();
   });
 
-  it('orders a plan, whose page turns by itself as soon as the bank has told of the money', async () => {
+  it('orders a plan, whose page updates when the bank reports the transfer', async () => {
     await page.getByRole('link', { name: 'Choose a plan' }).click();
     await page.getByRole('button', { name: `Choose ${gateway.planName}` }).click();
     await page.waitForURL(/\/pay\/MG[0-9A-Z]{8}$/);
@@ -109,7 +111,7 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.getByText('Your keys can use images, link data, text models and audio models.').waitFor();
   });
 
-  it('has a first document and a first picture with the same key', async () => {
+  it('gets a first document and a first image with the same key', async () => {
     const link = await use('/v1/extract', { url: gateway.link });
     expect(link.status, link.text).to.equal(200);
     await page.goto(gateway.url);
@@ -122,7 +124,7 @@ describe('somebody new, from the first page to their first picture', () => {
     expect(file.headers.get('content-type')).to.equal('image/png');
   });
 
-  it('has both in the playground as well, without the key', async () => {
+  it('gets both in the playground without a key', async () => {
     await page.goto(`${gateway.url}/playground#links`);
     await page.getByLabel('Public link').fill(gateway.link);
     await page.keyboard.press('Enter');
@@ -134,7 +136,7 @@ describe('somebody new, from the first page to their first picture', () => {
     await page.locator('#image-cards img').first().waitFor();
   });
 
-  it('signs out, and has been shown each secret where it belongs and nowhere else', async () => {
+  it('signs out, after each secret was shown only in its place', async () => {
     const cookies = await page.context().cookies(gateway.url);
     const session = cookies.find(({ name }) => name === 'mediagate')?.value ?? '';
     expect(session).to.have.length.greaterThan(40);

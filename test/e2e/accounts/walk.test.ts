@@ -1,3 +1,5 @@
+/** A program's way from an address to a paid plan. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -57,7 +59,7 @@ describeOnStacks('accounts of a gateway process', (stack) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('are all that a program needs, from one address to a paid plan and its first answers', async () => {
+  it('take a program from an address to a paid plan and its first answers', async () => {
     const gateway = await startSellingGateway(place.environment);
     const answers: string[] = [];
     try {
@@ -123,7 +125,7 @@ describeOnStacks('accounts of a gateway process', (stack) => {
     }
   });
 
-  it('change on every node within seconds', async () => {
+  it('reach every node within seconds when they change', async () => {
     const dataFolder = path.join(folder, 'data');
     const [here, there] = await Promise.all([
       startGatewayProcess({ dataFolder, environment }),

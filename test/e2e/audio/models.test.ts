@@ -1,3 +1,5 @@
+/** Audio models of a running gateway. */
+
 import { expect } from 'chai';
 import { type ElevenlabsUpstream, startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';
 import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';
@@ -31,7 +33,7 @@ describe('audio models of a running gateway', () => {
   }
   const each = (models: readonly string[], plugin: string) => Object.fromEntries(models.map((id) => [id, plugin]));
 
-  it('are stood in for where no upstream is set', async () => {
+  it('are mocks without an upstream', async () => {
     expect(await plugins({})).to.deep.equal({
       ...each(HEARING, 'offline_speech'),
       ...each(SPEAKING, 'offline_speech'),
@@ -39,7 +41,7 @@ describe('audio models of a running gateway', () => {
     });
   });
 
-  it('are those of upstreams that are set', async () => {
+  it('come from configured upstreams', async () => {
     const url = upstream.baseUrl;
     expect(await plugins({ TRANSCRIPTION_UPSTREAM_URL: url, SPEECH_UPSTREAM_URL: url })).to.deep.equal({
       ...each(HEARING, 'openai_audio'),
@@ -48,7 +50,7 @@ describe('audio models of a running gateway', () => {
     });
   });
 
-  it("are the vendor's before others where there is a key for it", async () => {
+  it('prefer the vendor with a key', async () => {
     const environment = { ELEVENLABS_API_KEY: 'sk_test', ELEVENLABS_URL: vendor.baseUrl };
     expect(await plugins({ ...environment, SPEECH_UPSTREAM_URL: upstream.baseUrl })).to.deep.equal({
       ...each(HEARING, 'offline_speech'),

@@ -1,3 +1,5 @@
+/** Repeated speech requests of killed gateways. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,7 +17,7 @@ interface Heard {
   bytes: Buffer;
 }
 
-describeOnStacks('a speech that is asked for again, of gateways that are killed', (stack) => {
+describeOnStacks('a repeated speech request of killed gateways', (stack) => {
   let place: StackPlace;
   let dataFolder: string;
   let upstream: OpenaiAudioUpstream;
@@ -57,7 +59,7 @@ describeOnStacks('a speech that is asked for again, of gateways that are killed'
     ({ key } = await node.makeKey({ grants: ['audio'] }));
   }
 
-  it('is made anew by the next process, once', async () => {
+  it('is made again by the next process, once', async () => {
     const first = await start();
     await makeKey(first);
     upstream.behave(() => ({ does: 'stall' }));
@@ -78,7 +80,7 @@ describeOnStacks('a speech that is asked for again, of gateways that are killed'
     expect(upstream.requests).to.have.length(1);
   });
 
-  it('is waited for by another process beside it, which makes it where the first one dies', async () => {
+  it('waits for another process, and is made again if that process dies', async () => {
     const [first, second] = [await start(), await start()];
     await makeKey(first);
     upstream.behave(() => ({ does: 'stall' }));
@@ -96,7 +98,7 @@ describeOnStacks('a speech that is asked for again, of gateways that are killed'
     expect(upstream.requests).to.have.length(2);
   });
 
-  it('is made to its end by a process that is told to stop, though nobody listens any more', async () => {
+  it('is finished by a process that stops, without a client', async () => {
     const first = await start();
     await makeKey(first);
     upstream.behave(() => ({ does: 'work', pieceBytes: 16_000, pauseMs: 300 }));
@@ -111,7 +113,7 @@ describeOnStacks('a speech that is asked for again, of gateways that are killed'
     expect(upstream.requests).to.have.length(1);
   });
 
-  it('is heard by another process beside it once the first one has made it', async () => {
+  it('is answered by another process after the first has made it', async () => {
     const [first, second] = [await start(), await start()];
     await makeKey(first);
     upstream.behave(() => ({ does: 'work', pieceBytes: 16_000, pauseMs: 300 }));

@@ -1,3 +1,5 @@
+/** A backup of a gateway under load. */
+
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +32,7 @@ interface JobRow {
   result: string | null;
 }
 
-describe('a backup of a gateway that is written to', () => {
+describe('a backup of a busy gateway', () => {
   let folder: string;
   let gateway: GatewayProcess;
 
@@ -44,7 +46,7 @@ describe('a backup of a gateway that is written to', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('has every job that was accepted before it began, with all files, each time anew, and goes on with them', async () => {
+  it('contains every job accepted before it began, with all files, and continues them', async () => {
     const { key } = await gateway.makeKey({ grants: ['images'] });
     const reference = `data:image/png;base64,${blackPng({ width: 16, height: 16 }).toString('base64')}`;
     const accepted: string[] = [];

@@ -1,3 +1,5 @@
+/** The move from SQLite to PostgreSQL. */
+
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -44,7 +46,7 @@ describe('a gateway that moves from SQLite to PostgreSQL', () => {
   const poll = async (on: GatewayProcess, key: string, id: string) =>
     (await on.request(`/v1/images/jobs/${id}`, { headers: authorization(key) })).json;
 
-  it('gives the same answers there, and goes on with what waited', async () => {
+  it('returns the same answers there, and continues waiting jobs', async () => {
     const first = await start('old', { IMAGE_WORKERS: '1' });
     const { key } = await first.makeKey({ grants: ['images'] });
     const done = (await submit(first, key, 'done')).json.id;
@@ -105,7 +107,7 @@ describe('a gateway that moves from SQLite to PostgreSQL', () => {
     }
   });
 
-  it('is told what a command lacks', async () => {
+  it('names the missing option of a command', async () => {
     const from = path.join(folder, 'lone');
     await runCommand(['keys', 'create'], { DATA_DIR: from });
     const bare = await runCommand(['import', '--from', from], { DATA_DIR: from });

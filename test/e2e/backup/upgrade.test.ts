@@ -1,3 +1,5 @@
+/** A gateway on the state of an early release. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -49,7 +51,7 @@ function ofToday(row: Row, capturedAt: number): Row {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, moved(value)]));
 }
 
-describeOnStacks('a gateway on what an early release has left', (stack) => {
+describeOnStacks('a gateway on the state of an early release', (stack) => {
   let place: StackPlace;
   let dataFolder: string;
   let proxy: ReplayingProxy;
@@ -101,7 +103,7 @@ describeOnStacks('a gateway on what an early release has left', (stack) => {
 
   const authorized = (key: string) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
 
-  it('finishes its pictures once each, and knows its idempotency keys, users, budgets and orders', async () => {
+  it('finishes its images once each, and keeps its idempotency keys, users, budgets and orders', async () => {
     const state = await readEarlyState('0001');
     const now = await upgrade(state);
     for (const prompt of ['done', 'running', 'queued'] as const) {

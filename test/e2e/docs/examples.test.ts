@@ -1,3 +1,5 @@
+/** The programs in examples/. */
+
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -67,7 +69,7 @@ describe('the examples', () => {
     await expectImage('tug.png');
   });
 
-  it('Node: streams a chat, and says why one is refused', async () => {
+  it('Node: streams a chat, and explains a refusal', async () => {
     expect(await outputOf(process.execPath, 'node/stream-chat.mjs', 'Ahoy!')).to.contain(ECHO);
     const refused = run(process.execPath, [fileOf('node/stream-chat.mjs')], {
       env: { ...environment, MEDIAGATE_API_KEY: 'sk-mg-wrong' },
@@ -94,7 +96,7 @@ describe('the examples', () => {
     await expectImage('tug.png');
   });
 
-  it('browser: its page chats, and never has the key', async function () {
+  it('browser: its page chats, and never gets the key', async function () {
     const executable = await chromiumFor(this);
     const server = spawn(process.execPath, [fileOf('browser/server.mjs')], { env: { ...environment, PORT: '0' } });
     let printed = '';

@@ -1,3 +1,5 @@
+/** Code blocks of the documentation that are marked as runnable. */
+
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -63,12 +65,12 @@ describe('code blocks that a page marks as runnable', () => {
     });
   }
 
-  it('follow each marker, so that none is forgotten', () => {
+  it('follow each marker', () => {
     for (const page of documentPages())
       expect(readPage(page).match(/^<!-- run\b/gm) ?? [], page).to.have.length(runnableBlocksOf(page).length);
   });
 
-  it('are in README and in the quick start', () => {
+  it('exist in README and the quick start', () => {
     for (const page of ['README.md', 'docs/quickstart.md']) expect(runnableBlocksOf(page), page).not.to.deep.equal([]);
   });
 });

@@ -1,3 +1,5 @@
+/** Checks of upstreams by doctor and at the start. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -41,7 +43,7 @@ describe('checks of upstreams by doctor and the start', () => {
     return findings.filter(({ name }) => name === 'upstream');
   }
 
-  it('say in doctor what works and which variable to correct', async () => {
+  it('print what works, and the variable to correct, in doctor', async () => {
     const connected = { TEXT_UPSTREAM_URL: texts.baseUrl, TEXT_UPSTREAM_KEY: KEY, TEXT_UPSTREAM_MODEL: 'llama3.2' };
     const models = 'llama3.2';
     expect(await doctor({})).to.deep.equal([]);

@@ -1,24 +1,26 @@
+/** Slow, hostile and flooding request bodies against a running gateway. */
+
 import { expect } from 'chai';
 import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from '../../chaos/body-attacks.js';
 
 /** The short form: how long requests take is measured by `npm run faults -- bodies`. */
 describe('attacks with request bodies', () => {
-  it('that are slow keep no request of others out', async () => {
+  it('delay no other request when they are slow', async () => {
     const { attacked } = await attackSlowly({ connections: 400, ofAccount: 30, requests: 60 });
     expect(attacked.statuses).to.deep.equal({ 200: 60 });
   });
 
-  it('that are replaced before they count as slow keep no bank out', async () => {
+  it('delay no bank webhook when they are replaced before they count as slow', async () => {
     const statuses = await attackByReplacing(15);
     expect(Object.values(statuses)).to.deep.equal([15]);
     expect(['0', '408', '429', '503']).to.not.include(Object.keys(statuses)[0]);
   });
 
-  it('that flood the threads that parse keep no large chat of another account out', async () => {
+  it('delay no large chat of another account when they flood the parsing threads', async () => {
     expect(await attackQueue(8)).to.deep.equal({ 200: 8 });
   });
 
-  it('that are hostile neither end the gateway, nor fill its memory, nor keep requests of others out', async () => {
+  it('do not end the gateway, fill its memory or delay others', async () => {
     const report = await attackWithBodies({ ms: 5_000, isWindowOpen: true });
     expect(report.isAlive).to.equal(true);
     expect(Object.keys(report.live.statuses)).to.deep.equal(['200']);

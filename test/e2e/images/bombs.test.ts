@@ -1,17 +1,19 @@
+/** Hostile input images against a running gateway. */
+
 import { expect } from 'chai';
 import { runImageBombs } from '../../support/images/image-bomb-run.js';
 import { type Canary, startCanary } from '../../support/links/live-probe.js';
 
 const MIB = 1024 * 1024;
 
-describe('input images made to do harm, sent to a running gateway', () => {
+describe('hostile input images, sent to a running gateway', () => {
   let canary: Canary;
   before(async () => {
     canary = await startCanary();
   });
   after(() => canary.close());
 
-  it('get the right verdict each, take little memory and reach nothing', async () => {
+  it('are accepted or refused correctly, take little memory and reach no host', async () => {
     const outcomes = Object.entries(await runImageBombs(canary.origins));
     expect(outcomes.map(([name, { verdict }]) => [name, verdict])).to.deep.equal(
       outcomes.map(([name, { expected }]) => [name, expected]),

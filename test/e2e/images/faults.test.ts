@@ -1,3 +1,5 @@
+/** Image jobs under kills, failing upstreams and full disks. */
+
 import { expect } from 'chai';
 import { type DiskFullReport, tortureByFullDisk } from '../../chaos/image-disk-full.js';
 import type { FaultCounters } from '../../chaos/image-findings.js';
@@ -21,14 +23,14 @@ describe('image jobs under faults', () => {
     [kills, upstream, disk] = await Promise.all([killUnderClients(), tortureByUpstream(1), tortureByFullDisk()]);
   });
 
-  it('lose nothing, double nothing and miscount nothing where the process is killed under twenty clients', () => {
+  it('lose, duplicate and miscount no job when the process is killed under twenty clients', () => {
     const found = JSON.stringify(kills);
     expect(kills, found).to.include({ ...ZEROS, unexplainedCalls: 0 });
     expect(kills.completed, found).to.be.above(0);
     expect(kills.bills, found).to.equal(kills.completed + kills.unseenBills);
   });
 
-  it('end as they should, billed where there is a picture, however the upstream fails', () => {
+  it('end correctly and bill only images for every upstream failure', () => {
     expect(upstream, JSON.stringify(upstream)).to.include({ ...ZEROS, wrongEnds: 0 });
     expect(upstream.completed).to.be.above(0);
     const silent = upstream.modes.filter(({ mode }) => SILENT.includes(mode));
@@ -36,7 +38,7 @@ describe('image jobs under faults', () => {
     expect(upstream.bills).to.equal(upstream.completed + SILENT.length);
   });
 
-  it('are refused while the disk is full, and taken again once there is room', function () {
+  it('are refused while the disk is full, and accepted afterwards', function () {
     if (!disk) {
       if (this.test) this.test.title += ' (left out: it takes root to mount a small disk)';
       return this.skip();

@@ -1,3 +1,5 @@
+/** Images of a running gateway, with and without an upstream. */
+
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -62,7 +64,7 @@ describeOnStacks('images end to end', (stack) => {
     });
     after(() => gateway.stop());
 
-    it('a newcomer submits, polls and opens a picture, and health says what made it', async () => {
+    it('let a newcomer submit, poll and open an image, and name its provider in health', async () => {
       const client = clientOf(gateway, key);
       const { status, json } = await client.submit({ ...BODY, size: '1024x1536' });
       expect(status).to.equal(202);
@@ -73,7 +75,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(JSON.stringify((await gateway.request('/health')).json)).to.contain('stand_in');
     });
 
-    it("the vendor's own client works unchanged", async () => {
+    it("work with the vendor's client unchanged", async () => {
       const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
       const linked = await client.images.generate({ ...BODY, size: '1536x1024' });
       expect((await fetch(linked.data?.[0]?.url ?? '')).status).to.equal(200);
@@ -86,7 +88,7 @@ describeOnStacks('images end to end', (stack) => {
       expect((refused as APIError).requestID).to.match(/^req_/);
     });
 
-    it('the command line makes a picture beside the server', async () => {
+    it('make an image by the command line beside the server', async () => {
       const reference = path.join(folder, 'reference.png');
       await writeFile(reference, await sampleImage({ width: 300, height: 200, format: 'png', seed: 1 }));
       const file = path.join(folder, 'made.webp');
@@ -107,7 +109,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(refused.stderr).to.contain('--size must be');
     });
 
-    it('the command line writes into a folder, and says where a picture is that could not be written', async () => {
+    it('write into a folder by the command line, or print why not', async () => {
       const size = ['--size', '256x256'];
       const named = await gateway.command('image', 'A quiet harbour', ...size, '-o', folder);
       expect(named.stdout, named.stderr).to.match(/^.*\/img_\w+\.png\n$/);
@@ -135,7 +137,7 @@ describeOnStacks('images end to end', (stack) => {
     });
     after(() => gateway.stop());
 
-    it('text and input images reach it, and its picture comes back on the exact canvas', async () => {
+    it('send text and input images to it, and return its image on the exact canvas', async () => {
       upstream.behave([{ does: 'image', size: '1000x900' }]);
       const image = await sampleImage({ width: 64, height: 48, format: 'png', seed: 2 });
       const reference = `data:image/png;base64,${image.toString('base64')}`;
@@ -150,7 +152,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(upstream.calls(json.id)).to.equal(1);
     });
 
-    it("what it refuses is told to the vendor's client as such, once", async () => {
+    it("forward its refusal to the vendor's client, once", async () => {
       upstream.behave([{ does: 'moderation' }]);
       const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
       const refused = await client.images.generate(BODY).catch((error: unknown) => error);
@@ -159,7 +161,7 @@ describeOnStacks('images end to end', (stack) => {
     });
   });
 
-  it('a job survives the end of its process, its first request can be repeated, and its webhook comes', async () => {
+  it('survive the end of their process, with repeated requests and webhooks', async () => {
     const dataFolder = await mkdtemp(path.join(folder, 'killed-'));
     const receiver = await startWebhookReceiver();
     const webhooks = { IMAGE_WEBHOOKS: 'on', IMAGE_WEBHOOK_ORIGINS: receiver.origin };

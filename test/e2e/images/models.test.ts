@@ -1,3 +1,5 @@
+/** Image models of a running gateway. */
+
 import { expect } from 'chai';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';
 import { runCommand } from '../../support/processes/command-line.js';
@@ -18,7 +20,7 @@ describe('image models of a running gateway', () => {
     return findings.find(({ name }) => name === 'plugins')?.detail;
   };
 
-  it('are sketched where no upstream is set, and everybody is told', async () => {
+  it('are mocks without an upstream, and marked in every answer', async () => {
     gateway = await startGatewayProcess({ firstRun: true });
     expect(await entries()).to.deep.include({ id: 'sketch_image', state: 'ready', stand_in: true });
     expect((await entries()).map(({ id }) => id)).not.to.include('openai_image');
@@ -27,7 +29,7 @@ describe('image models of a running gateway', () => {
     expect((await gateway.command('plugins')).stdout).to.match(/sketch_image .*\(mock\)/);
   });
 
-  it('are told of by the command line in one line where they fail', async () => {
+  it('report a failure in one line of the command line', async () => {
     const environment = { IMAGE_UPSTREAM_URL: 'http://127.0.0.1:1/v1' };
     gateway = await startGatewayProcess({ environment });
     const away = await gateway.command('image', 'A tug');
@@ -43,7 +45,7 @@ describe('image models of a running gateway', () => {
       .and.to.contain('mediagate: The origin could not be reached.\n');
   });
 
-  it('are asked of the upstream that is set', async () => {
+  it('use the configured upstream', async () => {
     const IMAGE_UPSTREAM_URL = upstream.baseUrl;
     gateway = await startGatewayProcess({ environment: { IMAGE_UPSTREAM_URL } });
     expect(await entries()).to.deep.include({ id: 'openai_image', state: 'ready' });

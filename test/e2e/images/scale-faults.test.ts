@@ -1,3 +1,5 @@
+/** Image jobs on several nodes under faults of everything around them. */
+
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import type { FaultCounters } from '../../chaos/image-findings.js';
@@ -27,26 +29,26 @@ describe('image jobs on several nodes under faults', function () {
     }
   });
 
-  it('lose nothing, double nothing and miscount nothing, whatever befalls nodes, database, store and cache', () => {
+  it('lose, duplicate and miscount no job under faults of nodes, database, store and cache', () => {
     expect(report, found).to.include({ ...ZEROS, unexplainedCalls: 0 });
     expect(report.completed, found).to.be.above(0);
     // An upstream bills what it was asked for, even where its answer never arrived.
     expect(report.bills, found).to.equal(report.completed + report.unseenBills);
   });
 
-  it('met every fault there is', () => {
+  it('meet every kind of fault', () => {
     expect(
       [...report.faults.keys()].filter((kind) => kind !== 'full disk'),
       found,
     ).to.have.length(KINDS);
   });
 
-  it('take nothing from a process that comes back after others have done its work', () => {
+  it('ignore a process that returns after others have done its work', () => {
     expect(report.heldJobs, found).to.be.above(0);
     expect(report, found).to.include({ abandoned: 0, staleCommits: 0 });
   });
 
-  it('are not disturbed by a shared cache that fails, nor are requests for links given the data of others', () => {
+  it('continue with a failing shared cache, without mixing data of links', () => {
     expect(report.linksAnswered, found).to.be.above(0);
     expect(report.wrongLinks, found).to.equal(0);
   });

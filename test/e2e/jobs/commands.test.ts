@@ -1,3 +1,5 @@
+/** Job commands beside a running server. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
@@ -87,7 +89,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
   }
   const statusOf = async (id: string) => (await ask(`/v1/images/jobs/${id}`)).json.status;
 
-  it('list, show and cancel what runs and what waits', async () => {
+  it('list, show and cancel running and queued jobs', async () => {
     const running = await submit({}, { 'idempotency-key': 'lighthouse-1' });
     await until(() => upstream.requests.length);
     const image = (await sampleImage({ width: 64, height: 64, format: 'png', seed: 1 })).toString('base64');
@@ -156,7 +158,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(gateway.output()).not.to.contain('lost its lease');
   });
 
-  it('say that a worker is gone, and that its job runs again', async () => {
+  it('print that a worker is dead, and that its job runs again', async () => {
     const id = await submit();
     await until(() => upstream.requests.length === 1);
     await gateway.kill();
@@ -173,7 +175,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
   // What follows asks nothing of the database that was not asked of it above.
   if (stack.name !== 'SQLite and a folder') return;
 
-  it('stop the upstream as the API does, and free the worker', async () => {
+  it('abort the upstream as the API does, and free the worker', async () => {
     const [byCommand, byApi] = [await submit(), await submit()];
     await until(() => upstream.requests.length === 1);
     expect((await run('cancel', byCommand)).code).to.equal(0);
@@ -198,7 +200,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(refused).to.deep.equal({ code: 1, stdout: '', stderr: 'mediagate: This job has completed already.\n' });
   });
 
-  it('say why a job failed', async () => {
+  it('print why a job failed', async () => {
     upstream.behave(() => ({ does: 'moderation' }));
     const id = await submit();
     expect((await ask(`/v1/images/jobs/${id}?wait=60`)).json.status).to.equal('failed');
@@ -213,7 +215,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(shown).to.contain('refused').and.not.contain('lighthouse');
   });
 
-  it('end an extraction, whoever asked for it', async () => {
+  it('cancel an extraction of any account', async () => {
     const asked = Promise.withResolvers<void>();
     const proxy = await startReplayingProxy({
       answer: () => {
@@ -239,7 +241,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     }
   });
 
-  it('say what is wrong with what was typed', async () => {
+  it('explain wrong arguments', async () => {
     const wrong = async (...args: string[]) => {
       const { code, stdout, stderr } = await run(...args);
       return [code, stdout, stderr.split('\n', 1)[0]];

@@ -1,3 +1,5 @@
+/** A plugin that does not await its own work, in a running gateway. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -64,7 +66,7 @@ export default {
 };
 `;
 
-describe('a plugin that does not wait for its own work, in a real process', () => {
+describe('a plugin that does not await its own work', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let key: MadeKey;

@@ -1,3 +1,5 @@
+/** Links as yt-dlp and oEmbed return them. */
+
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -94,7 +96,7 @@ describe('a link in the formats of other programs', () => {
       expect(await readFile(path.join(folder, '7.en.vtt'), 'utf8')).to.equal(SUBTITLES);
     });
 
-    it('gets formats with what is known of them, and none that it could not download', async () => {
+    it('gets formats with their known fields, and only those that it can download', async () => {
       const { json } = await infoOf(LINK);
       expect(json.formats.map((one: { format_id: string }) => one.format_id)).to.deep.equal(['sound-0', '720p-1']);
       const [sound, video] = json.formats;
@@ -205,7 +207,7 @@ describe('a link in the formats of other programs', () => {
       }
     });
 
-    it('gives the largest picture within the limits, or the size to show it at', async () => {
+    it('returns the largest image within the limits, or its display size', async () => {
       const photo = { ...about, type: 'photo', cache_age: 86_400 };
       const large = { url: `${media.origin}/1.png`, width: 1600, height: 1200 };
       expect(await read(`${LINK}0`)).to.include({ ...photo, ...large });
@@ -214,7 +216,7 @@ describe('a link in the formats of other programs', () => {
       expect(await read(`${LINK}0`, { maxheight: 150 })).to.include({ ...photo, ...small, width: 200, height: 150 });
     });
 
-    it('gives a link where nothing can be shown elsewhere', async () => {
+    it('returns a link if nothing can be embedded', async () => {
       const bound = await read(LINK);
       expect(bound)
         .to.include({ ...about, type: 'link', thumbnail_width: 400 })
@@ -223,7 +225,7 @@ describe('a link in the formats of other programs', () => {
       expect(product.json).to.include({ type: 'link', title: 'Product 3', provider_name: 'Bazaar' });
     });
 
-    it('is cached as links are, and counts as one', async () => {
+    it('is cached and counted like a link', async () => {
       const query = `url=${encodeURIComponent(`${LINK}1`)}`;
       const [first, second] = [await ask(query), await ask(query)];
       expect([first.headers.get('x-cache'), second.headers.get('x-cache')]).to.deep.equal(['miss', 'hit']);

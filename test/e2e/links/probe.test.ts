@@ -1,3 +1,5 @@
+/** The probe of platforms, on local servers. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -77,7 +79,7 @@ describe('the probe', () => {
     return file;
   }
 
-  it("asks each method alone, and finds what it usually fills in the plugins' own samples", async () => {
+  it("runs each method alone, and compares its fields with the plugins' samples", async () => {
     const file = await linksFile(
       'samples.json',
       SAMPLES.map(([, , url]) => ({ url })),
@@ -98,7 +100,7 @@ describe('the probe', () => {
     expect(shut).to.include({ level: 'fail', outcome: 'upstream_refused', reason: 'HTTP 404' });
   });
 
-  it('prints a table, and ends with 0 where everything that should answer does', async () => {
+  it('prints a table, and exits with 0 if every expected method answers', async () => {
     const url = 'https://youtu.be/Tugs0fOst3n';
     const good = await linksFile('good.json', [{ url, fills: { innertube_next: ['metrics.likes'] } }]);
     const { code, stdout, stderr } = await run('--platform', 'vidsite', '--links', good);
@@ -120,7 +122,7 @@ describe('the probe', () => {
       .and.to.contain('1 of 7 methods does not fill what it should.');
   });
 
-  it('asks for the links of the plugins themselves where it is given none', async () => {
+  it("uses the plugins' own links by default", async () => {
     const { code, stdout } = await run('--platform', 'photo', '--json');
     const trials: Trial[] = JSON.parse(stdout);
     expect(code, 'no fixture has that post').to.equal(1);
@@ -129,7 +131,7 @@ describe('the probe', () => {
     expect(trials.find(({ method }) => method === 'ruling')).to.include({ level: 'info' });
   });
 
-  it('says what is wrong with its options and ends with 2', async () => {
+  it('explains wrong options and exits with 2', async () => {
     const shapeless = await linksFile('shapeless.json', [{ link: 'https://youtu.be/Tugs0fOst3n' }]);
     const foreign = await linksFile('foreign.json', [{ url: 'https://example.com/' }]);
     const cases: [string[], string][] = [

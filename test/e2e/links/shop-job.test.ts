@@ -1,3 +1,5 @@
+/** A background shop link through a real browser. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -61,7 +63,7 @@ function reviews({ body }: ProxyRequest): ProxyAnswer {
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ code: 0, data }) };
 }
 
-describe('a shop link in the background, through a real browser', () => {
+describe('a background shop link through a real browser', () => {
   let proxy: ReplayingProxy;
   let gateway: GatewayProcess;
   let release: () => void;
@@ -93,7 +95,7 @@ describe('a shop link in the background, through a real browser', () => {
     await proxy?.close();
   });
 
-  it('is queued, processed and completed, with the reviews that the page itself asked for', async () => {
+  it('is queued, processed and completed, with the reviews that the page requested', async () => {
     const { key } = await gateway.makeKey();
     const body = { url: LINK, async_mode: true, clip_review_limit: 42 };
     const queued = await gateway.extract(key, body);

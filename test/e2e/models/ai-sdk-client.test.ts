@@ -1,3 +1,5 @@
+/** The AI SDK's client through a running gateway. */
+
 import { createOpenAI, type OpenAIProvider } from '@ai-sdk/openai';
 import { generateObject, generateSpeech, generateText, stepCountIs, streamText, tool, transcribe } from 'ai';
 import { expect } from 'chai';
@@ -41,14 +43,14 @@ describe('another SDK before a running gateway', () => {
       const used = () => site.upstream.requests.at(-1)?.usage;
       const prompt = 'Which tugs lie here?';
 
-      it('whole', async () => {
+      it('gets a whole answer', async () => {
         const { text, usage, finishReason, response } = await generateText({ model: model(), prompt });
         expect([text, finishReason]).to.deep.equal([`You said: ${prompt}`, 'stop']);
         expect(usage).to.deep.include({ inputTokens: used()?.input, outputTokens: used()?.output });
         expect(response.modelId).to.equal('m-5.5');
       });
 
-      it('streamed', async () => {
+      it('gets a streamed answer', async () => {
         site.upstream.behave([{ does: 'answer', chunks: 7, thinks: 4, odd: ['comments', 'crlf', 'fields'] }]);
         const { textStream, usage } = streamText({ model: model(), prompt });
         let text = '';
@@ -57,7 +59,7 @@ describe('another SDK before a running gateway', () => {
         expect(await usage).to.deep.include({ inputTokens: used()?.input, outputTokens: used()?.output });
       });
 
-      it('with tools, streamed, there and back', async () => {
+      it('calls tools, streamed, in both directions', async () => {
         const asked: string[] = [];
         const { steps, text } = streamText({
           model: model(),
@@ -78,13 +80,13 @@ describe('another SDK before a running gateway', () => {
         expect((await steps).map(({ finishReason }) => finishReason)).to.deep.equal(['tool-calls', 'stop']);
       });
 
-      it('by a schema', async () => {
+      it('follows a schema', async () => {
         site.upstream.behave([{ does: 'answer', text: TUGS }]);
         const { object } = await generateObject({ model: model(), prompt, schema: Tugs });
         expect(object).to.deep.equal(JSON.parse(TUGS));
       });
 
-      it('broken off, which it says', async () => {
+      it('reports a stream that breaks off', async () => {
         site.upstream.behave([{ does: 'answer', cut: { events: 5 } }]);
         const failures: unknown[] = [];
         const { text } = streamText({ model: model(), prompt, onError: ({ error }) => void failures.push(error) });
@@ -95,7 +97,7 @@ describe('another SDK before a running gateway', () => {
         expect(failures.length + (reason ? 1 : 0), 'it is no answer to the client').to.be.greaterThan(0);
       });
 
-      it('refused, tried again only where it may help', async () => {
+      it('retries a refusal only if that may help', async () => {
         site.upstream.behave(() => ({ does: 'error', status: 400, code: 'context_length_exceeded', message: 'Long.' }));
         const refusal = await rejection(generateText({ model: model(), prompt, maxRetries: 2 }));
         expect(refusal).to.deep.include({ statusCode: 400, isRetryable: false });
@@ -108,7 +110,7 @@ describe('another SDK before a running gateway', () => {
     });
   }
 
-  it('sends efforts where it is told that the model has some', async () => {
+  it('sends efforts if the model is configured with some', async () => {
     const providerOptions = { openai: { forceReasoning: true, reasoningEffort: 'high', reasoningSummary: 'auto' } };
     await generateText({ model: provider('m-5.5'), system: 'Be brief.', prompt: 'Which tugs?', providerOptions });
     expect(site.upstream.requests[0]?.members).to.deep.nested.include({
@@ -117,7 +119,7 @@ describe('another SDK before a running gateway', () => {
     });
   });
 
-  it('hears', async () => {
+  it('transcribes', async () => {
     const { text } = await transcribe({
       model: provider.transcription('stt-large-v3'),
       audio: await makeSound('mp3', 2),

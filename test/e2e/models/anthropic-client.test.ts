@@ -1,3 +1,5 @@
+/** Anthropic's client through a running gateway. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,7 +44,7 @@ describe("Anthropic's client before a running gateway", () => {
   const clientOf = (options: ClientOptions = {}) =>
     new Anthropic({ apiKey: site.key, baseURL: site.gateway.url, maxRetries: 0, ...options });
 
-  it('runs tools as an agent does, and every turn of it is counted once', async () => {
+  it('runs tools as an agent does, and counts every turn once', async () => {
     const { key } = await site.makePlanKey('token_30m');
     const places: string[] = [];
     const weather = betaTool({
@@ -83,7 +85,7 @@ describe("Anthropic's client before a running gateway", () => {
     expect(figures).to.match(/^mediagate_http_requests_total\{[^}]*route="\/v1\/messages"[^}]*\} 2$/m);
   });
 
-  it('has the models of a server with its format by three settings, with their thinking and caching', async () => {
+  it('has the models of a server with its format by three settings, with thinking and caching', async () => {
     const client = clientOf();
     const body = {
       model: 'claude-vendor-9',
@@ -103,7 +105,7 @@ describe("Anthropic's client before a running gateway", () => {
     expect(site.upstream.requests).to.have.length(0);
   });
 
-  it('tries again by itself what may pass, after the time that it is told to wait', async () => {
+  it('retries temporary errors after the stated wait', async () => {
     const statuses: number[] = [];
     const counting: typeof fetch = async (...given) => {
       const answer = await fetch(...given);
@@ -124,14 +126,14 @@ describe("Anthropic's client before a running gateway", () => {
     expect(await counted).to.be.instanceOf(Anthropic.BadRequestError);
   });
 
-  it("takes models and routes to be those of the key's plan", async () => {
+  it("uses the models and routes of the key's plan", async () => {
     const { key } = await site.makePlanKey('free');
     const free = clientOf({ apiKey: key });
     expect(await rejection(free.messages.create(ASKED))).to.be.instanceOf(Anthropic.PermissionDeniedError);
     expect((await free.messages.create({ ...ASKED, model: 'm-5.5' })).model).to.equal('m-5.5');
   });
 
-  describe('where nothing is set', () => {
+  describe('without a setting', () => {
     let gateway: GatewayProcess;
     let folder: string;
 
@@ -141,7 +143,7 @@ describe("Anthropic's client before a running gateway", () => {
     afterEach(() => gateway.stop());
     after(() => rm(folder, { recursive: true, force: true }));
 
-    it('is told that the routes are disabled, and does not ask again', async () => {
+    it('gets the disabled routes as an error that it does not retry', async () => {
       gateway = await startGatewayProcess();
       const { key } = await gateway.makeKey({ grants: ['text'] });
       const client = new Anthropic({ apiKey: key, baseURL: gateway.url });

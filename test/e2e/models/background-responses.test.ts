@@ -1,3 +1,5 @@
+/** Responses in the background of killed gateways. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -36,7 +38,7 @@ describeOnStacks('responses in the background of gateways that are killed', (sta
     return node;
   }
 
-  it('are found again and counted once by those that come after, by what they used', async () => {
+  it('are polled again by later processes, and counted once by their usage', async () => {
     const first = await start();
     const { key } = await first.makeKey({ grants: ['text'] });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -61,7 +63,7 @@ describeOnStacks('responses in the background of gateways that are killed', (sta
     expect(total.output_tokens).to.be.greaterThan(2_000);
   });
 
-  it('are counted where the process is killed in the middle of a stream, and no client asks for them', async () => {
+  it('are counted when the process is killed in a stream, without a poll of a client', async () => {
     const first = await start();
     const { key } = await first.makeKey({ grants: ['text'] });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

@@ -1,3 +1,5 @@
+/** OpenAI's client through a running gateway. */
+
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod';
@@ -28,7 +30,7 @@ describe("the vendor's client before a running gateway", () => {
   const asked = () => site.upstream.requests.filter(({ method }) => method === 'POST');
 
   describe('chats', () => {
-    it('whole, with all members, and without a word of the upstream about itself', async () => {
+    it("are complete, with all fields, and without the upstream's own", async () => {
       const { data, response, request_id } = await client.chat.completions
         .create({ model: MODEL, messages: HI, reasoning_effort: 'high', seed: 7, metadata: { trip: '12' } })
         .withResponse();
@@ -47,7 +49,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(asked()[0]?.members).to.deep.include({ reasoning_effort: 'high', seed: 7, metadata: { trip: '12' } });
     });
 
-    it('streamed, gathered by the client, its usage told where it asks for it and nowhere else', async () => {
+    it('are streamed, with usage only on request', async () => {
       for (const include_usage of [true, false]) {
         site.upstream.reset();
         site.upstream.behave([{ does: 'answer', chunks: 9, odd: ['comments', 'crlf'] }]);
@@ -67,7 +69,7 @@ describe("the vendor's client before a running gateway", () => {
       }
     });
 
-    it('that call tools, streamed, there and back', async () => {
+    it('call tools, streamed, in both directions', async () => {
       const calls: unknown[] = [];
       const weather = (given: string) => {
         calls.push(JSON.parse(given));
@@ -88,7 +90,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(said[2]?.tool_call_id).to.equal('call_1');
     });
 
-    it('that answer by a schema', async () => {
+    it('follow a schema', async () => {
       site.upstream.behave([{ does: 'answer', text: TUGS }]);
       const response_format = zodResponseFormat(Tugs, 'tugs');
       const { choices } = await client.chat.completions.parse({ model: MODEL, messages: HI, response_format });
@@ -96,7 +98,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(asked()[0]?.members.response_format).to.deep.equal(JSON.parse(JSON.stringify(response_format)));
     });
 
-    it('that break off are thrown, with what broke', async () => {
+    it('throw in the client when they break off, with the reason', async () => {
       site.upstream.behave([{ does: 'answer', cut: { events: 4 } }]);
       const stream = await client.chat.completions.create({ model: MODEL, messages: HI, stream: true });
       let text = '';
@@ -113,7 +115,7 @@ describe("the vendor's client before a running gateway", () => {
   });
 
   describe('responses', () => {
-    it('whole, by a schema, and the conversation goes on', async () => {
+    it('are complete, follow a schema, and continue the conversation', async () => {
       site.upstream.behave([{ does: 'answer', text: TUGS, thinks: 5 }]);
       const first = await client.responses.parse({
         model: MODEL,
@@ -130,7 +132,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(await rejection(stranger)).to.include({ status: 400, code: 'previous_response_not_found' });
     });
 
-    it('streamed, every event put together by the client', async () => {
+    it('are streamed, and the client combines every event', async () => {
       site.upstream.behave([{ does: 'answer', thinks: 5, odd: ['keepalive', 'fields'], obfuscation: true }]);
       const stream = client.responses.stream({ model: MODEL, input: 'Which tugs?', reasoning: { effort: 'low' } });
       const types: string[] = [];
@@ -144,7 +146,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(new Set(types)).to.include.keys('response.reasoning_summary_text.delta', 'response.output_text.delta');
     });
 
-    it('that call tools, streamed, there and back', async () => {
+    it('call tools, streamed, in both directions', async () => {
       const tools = [{ type: 'function' as const, strict: false, ...TOOL }];
       const input: ResponseInput = [{ role: 'user', content: 'Weather?' }];
       const called = await client.responses.stream({ model: MODEL, input, tools }).finalResponse();
@@ -158,7 +160,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(final.output_text).to.equal('You said: drizzle');
     });
 
-    it('that are stored, asked for again, cancelled and deleted', async () => {
+    it('are stored, retrieved, cancelled and deleted', async () => {
       const made = await client.responses.create({ model: MODEL, input: 'Keep this.' });
       expect(await client.responses.retrieve(made.id)).to.deep.include({ model: MODEL, status: 'completed' });
       const items = await client.responses.inputItems.list(made.id);
@@ -173,7 +175,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(await rejection(client.responses.retrieve(kept.id))).to.include({ code: 'response_not_found' });
     });
 
-    it('that are left on their way, and resumed where they were left', async () => {
+    it('are resumed at the event where the client left', async () => {
       const stream = await client.responses.create({
         model: MODEL,
         input: 'Slowly now.',
@@ -200,7 +202,7 @@ describe("the vendor's client before a running gateway", () => {
       );
     });
 
-    it('that grow long are counted, and made shorter', async () => {
+    it('are counted and compacted when they grow long', async () => {
       const input: ResponseInput = [{ role: 'user', content: 'Which tugs lie here?' }];
       const { input_tokens } = await client.responses.inputTokens.count({ model: MODEL, input });
       expect(input_tokens).to.equal(asked()[0]?.usage?.input);
@@ -218,7 +220,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(asked()[2]?.members.input).to.deep.include(output.at(-1));
     });
 
-    it('that break off end as failed, as the client knows it', async () => {
+    it('end as failed in the client when they break off', async () => {
       site.upstream.behave([{ does: 'answer', cut: { events: 6 } }]);
       const stream = await client.responses.create({ model: MODEL, input: 'x', stream: true });
       const events = [];
@@ -229,7 +231,7 @@ describe("the vendor's client before a running gateway", () => {
     });
   });
 
-  it('is answered anew where it asks again, whatever it calls the request', async () => {
+  it('answers a retry under a new request id', async () => {
     const asking = () =>
       client.responses.create({ model: MODEL, input: 'x', store: false }, { idempotencyKey: 'one-and-the-same' });
     const [first, second] = [await asking(), await asking()];
@@ -237,7 +239,7 @@ describe("the vendor's client before a running gateway", () => {
     expect(asked()).to.have.length(2);
   });
 
-  it('lists the models, and finds one', async () => {
+  it('lists the models, and returns one', async () => {
     const ids = [];
     for await (const { id, owned_by, object } of client.models.list()) {
       expect([owned_by, object]).to.deep.equal(['gateway', 'model']);
@@ -264,7 +266,7 @@ describe("the vendor's client before a running gateway", () => {
       return { patient: site.openai({ maxRetries: 2, fetch: counting }), statuses };
     }
 
-    it('are the classes it has for them, each with the id of its request', async () => {
+    it("are the client's own error classes, each with the request id", async () => {
       const { key: pictures } = await site.gateway.makeKey({ grants: ['images'] });
       const { key: free } = await site.makePlanKey('free');
       const { key: slow } = await site.gateway.makeKey({ grants: ['text'], rpm: 1 });
@@ -297,7 +299,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(asked().length, 'tries of the gateway itself').to.be.within(1, 3);
     });
 
-    it('that may pass are tried again by the client, after the time it is told to wait', async () => {
+    it('are retried by the client after the stated wait if they are temporary', async () => {
       const { patient, statuses } = patientClient();
       // More tries than the gateway has of its own.
       const limited = { does: 'error', status: 429, headers: { 'retry-after-ms': '300' } } as const;
@@ -309,7 +311,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(performance.now() - begun).to.be.greaterThan(999);
     });
 
-    it('that cannot pass are not', async () => {
+    it('are not retried otherwise', async () => {
       const { patient, statuses } = patientClient();
       expect(await ask(patient, 'gpt-4o')).to.be.instanceOf(OpenAI.NotFoundError);
       site.upstream.behave([{ does: 'error', status: 400, code: 'context_length_exceeded', message: 'Too long.' }]);

@@ -1,3 +1,5 @@
+/** Model requests of the guides, run as they are. */
+
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +20,7 @@ const PAGES = ['guides/models', 'guides/audio', 'guides/clients', 'operate/keys-
 const ADDRESS = 'http://127.0.0.1:8787';
 const ECHO = /echo.*You said: Ahoy!/;
 
-describe('requests to models of the guides, as they stand there', () => {
+describe('model requests of the guides', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let key: string;
@@ -57,7 +59,7 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(whole.output[0].content[0].text).to.match(ECHO);
   });
 
-  it('curl: sounds, and a sentence that comes back as it was said', async () => {
+  it('curl: sound effects, and a spoken sentence that is transcribed', async () => {
     // Engines on a busy machine take their time.
     const subtitles = await inShell('/v1/audio/voice-changer');
     const [, times = '', heard = ''] = subtitles.trim().split('\n');
@@ -78,7 +80,7 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(stdout.match(/You said: Ahoy!/g)).to.have.length(2);
   });
 
-  it('Python: what its package would send', async function () {
+  it('Python: the request of its package', async function () {
     const script = path.join(folder, 'chat.py');
     const code = snippet('python', 'openai');
     await writeFile(script, code);
@@ -103,7 +105,7 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(((await whole.json()) as { status: string }).status).to.equal('completed');
   });
 
-  it("a coding agent's configuration: what one would send", async () => {
+  it("a coding agent's configuration: the request of an agent", async () => {
     const settings = Object.fromEntries(
       [...snippet('toml', 'model_provider').matchAll(/^(\w+) = "([^"]*)"$/gm)].map(([, name, value]) => [name, value]),
     );
@@ -146,7 +148,7 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(response.usage.output_tokens_details).to.have.property('reasoning_tokens');
   });
 
-  it("another coding agent's configuration: what its package would send", async () => {
+  it("another coding agent's configuration: the request of its package", async () => {
     const { model, provider } = JSON.parse(snippet('json', 'opencode.ai/config.json'));
     const [id = '', name = ''] = model.split('/');
     const { options, models } = provider[id];
@@ -176,11 +178,11 @@ describe('requests to models of the guides, as they stand there', () => {
     expect(chunks.at(-1)?.usage.completion_tokens).to.be.greaterThan(0);
   });
 
-  it('curl: a speech that is asked for twice, and made once', async () => {
+  it('curl: a repeated speech request that is made once', async () => {
     expect((await inShell('Idempotency-Key: dog-1')).trim()).to.equal('Idempotency-Replayed: true');
   });
 
-  it('what was counted, of the key and on the command line', async () => {
+  it('print the usage of the key, by HTTP and on the command line', async () => {
     const usage = JSON.parse(await inShell('/v1/usage'));
     expect(usage).to.include({ object: 'usage', budget: null });
     expect(usage.total.requests).to.be.greaterThan(5);

@@ -1,3 +1,5 @@
+/** Answers that are cut off. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { seededRandom } from '../../../core/testing/pruning.js';
@@ -30,7 +32,7 @@ interface Refusal {
   request_id?: string;
 }
 
-describe('answers that are cut off', () => {
+describe('interrupted answers', () => {
   let site: TextSite;
   const seen: Seen[] = [];
   let ledger: Map<string, UsageEntry[]>;
@@ -108,7 +110,7 @@ describe('answers that are cut off', () => {
 
   const within = (end: Seen['end']) => seen.filter((one) => one.end === end);
 
-  it('end in the terminal event of their route, or are clean HTTP errors', () => {
+  it('end with the terminal event of their route, or are complete HTTP errors', () => {
     // The kinds there are; that each answer is of one of them was looked at while it was read.
     expect(within('told').length).to.be.greaterThan(2 * RANDOM_PLACES * 0.8);
     expect(within('refused').length).to.be.greaterThan(RANDOM_PLACES / 4);
@@ -116,13 +118,13 @@ describe('answers that are cut off', () => {
     expect(within('told').some(({ text }) => text.includes('pier of Ostend'))).to.equal(true);
   });
 
-  it('stand in the ledger once each', () => {
+  it('appear in the usage log once each', () => {
     const rows = seen.map(({ id }) => ledger.get(id)?.length ?? 0);
     expect(new Set(rows)).to.deep.equal(new Set([1]));
     expect([...ledger.values()].flat()).to.have.length(seen.length);
   });
 
-  it('are counted where text was delivered, as estimated where the upstream did not come to say', () => {
+  it('count delivered text, by an estimate if the upstream reported none', () => {
     for (const { id, text, end } of seen) {
       const [row] = ledger.get(id) ?? [];
       const where = `${id} ${end} ${JSON.stringify(row)}`;

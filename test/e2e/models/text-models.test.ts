@@ -1,3 +1,5 @@
+/** Text models of a running gateway. */
+
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
@@ -36,8 +38,8 @@ describe('text models of a running gateway', () => {
     return new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
   }
 
-  describe('where no upstream is set', () => {
-    it('are echoes, told once and together', async () => {
+  describe('without an upstream', () => {
+    it('are mocks, and are announced in one notice', async () => {
       gateway = await startGatewayProcess({ firstRun: true });
       expect(await entries()).to.deep.include({ id: 'echo_text', state: 'ready', entries: MODELS, stand_in: true });
       expect(gateway.output()).to.match(/echo_text +ready +12 models \(mock\)\n/);
@@ -59,7 +61,7 @@ describe('text models of a running gateway', () => {
       );
     });
 
-    it('say the last message back to the SDKs, and say that they are echoes', async () => {
+    it('repeat the last message to the SDKs, marked as a mock', async () => {
       gateway = await startGatewayProcess();
       const openai = await client();
       const { data, response } = await openai.chat.completions
@@ -86,13 +88,13 @@ describe('text models of a running gateway', () => {
     });
   });
 
-  describe('where an upstream is set', () => {
+  describe('with an upstream', () => {
     const start = async (more: Record<string, string> = {}) => {
       const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TEXT_UPSTREAM_KEY: KEY, ...more };
       gateway = await startGatewayProcess({ environment, firstRun: true });
     };
 
-    it('are asked of it, by its own names, which nobody sees', async () => {
+    it('are requested under its own names, which clients do not see', async () => {
       await start();
       expect(await entries()).to.deep.include({ id: 'openai_text', state: 'ready' });
       expect((await entries()).map(({ id }) => id)).not.to.include('echo_text');
@@ -110,7 +112,7 @@ describe('text models of a running gateway', () => {
       for (const name of asked) expect(MODELS).not.to.include(name);
     });
 
-    it('make embeddings and rate texts, by the names that the settings list', async () => {
+    it('make embeddings and rate texts under the configured names', async () => {
       await start({
         EMBEDDING_MODELS: 'text-embedding-3-small, BAAI/bge-m3:q4',
         MODERATION_MODELS: 'omni-moderation-latest',
@@ -129,7 +131,7 @@ describe('text models of a running gateway', () => {
       ]);
     });
 
-    it('are those of the server as well, by its own names, if the settings list them', async () => {
+    it("include the server's own names if they are configured", async () => {
       await start({
         TEXT_UPSTREAM_MODEL: 'local-1',
         TEXT_UPSTREAM_MODELS: 'gpt-5.5,qwen3:32b, meta-llama/Llama-3.1-8B',
@@ -149,14 +151,14 @@ describe('text models of a running gateway', () => {
       expect(gateway.output()).to.contain('"model":"local-1"');
     });
 
-    it('are all one model where the upstream has but one', async () => {
+    it('are all the same model if the upstream has only one', async () => {
       await start({ TEXT_UPSTREAM_MODEL: 'local-1' });
       const openai = await client();
       for (const model of ['m-5.5', 'm-5-code']) await openai.responses.create({ model, input: 'x' });
       expect(upstream.requests.map(({ members }) => members.model)).to.deep.equal(['local-1', 'local-1']);
     });
 
-    it("tell a caller's own fault as the caller's, and the operator's as none", async () => {
+    it('report errors of the caller, and hide those of the operator', async () => {
       await start();
       const openai = await client();
       const ask = () => openai.chat.completions.create({ model: 'm-5.5', messages: [] }).catch((error) => error);
@@ -180,7 +182,7 @@ describe('text models of a running gateway', () => {
       expect(gateway.output()).not.to.include(KEY);
     });
 
-    it('are left alone when the client leaves', async () => {
+    it('are aborted when the client disconnects', async () => {
       await start();
       const openai = await client();
       upstream.behave([{ does: 'answer', stall: { events: 3 } }]);

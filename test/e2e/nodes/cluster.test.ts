@@ -1,3 +1,5 @@
+/** The local cluster of several nodes. */
+
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -21,7 +23,7 @@ describe('the cluster of several nodes', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('makes a picture on a node that takes no requests, and hands it out behind one address', async () => {
+  it('makes an image on a node without routes, and serves it behind one address', async () => {
     const [first] = cluster?.nodes ?? [];
     ({ key } = (await first?.process.makeKey({ grants: ['images', 'text'] })) ?? { key: '' });
     const [image] = await makeImage(key);
@@ -29,7 +31,7 @@ describe('the cluster of several nodes', () => {
     expect((await fetch(image.url)).status).to.equal(200);
   });
 
-  it('goes on behind that address while one node is gone', async () => {
+  it('keeps serving while one node is down', async () => {
     await cluster?.nodes[0]?.process.kill();
     for (let times = 0; times < 4; times += 1) {
       expect((await fetch(`${cluster?.url}/v1/models`, authorized(key))).status).to.equal(200);
@@ -37,7 +39,7 @@ describe('the cluster of several nodes', () => {
     expect(await makeImage(key)).to.have.length(1);
   });
 
-  it('knows its keys again where it is kept', async () => {
+  it('keeps its keys with `--keep`', async () => {
     await cluster?.stop();
     cluster = await startCluster({ apiNodes: 1, workerNodes: 0, folder: path.join(folder, 'stand') });
     expect((await fetch(`${cluster.url}/v1/models`, authorized(key))).status).to.equal(200);

@@ -1,3 +1,5 @@
+/** A node without its database. */
+
 import { expect } from 'chai';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';
@@ -11,7 +13,7 @@ const LINK = linkSamples.find(({ platform }) => platform !== 'clip_shop')?.url ?
 /** Between two looks. */
 const LOOK_MS = 50;
 
-describe('a node whose database is away', () => {
+describe('a node without its database', () => {
   const postgres = ownPostgres();
   let proxy: ReplayingProxy;
   let nodes: Nodes;
@@ -43,7 +45,7 @@ describe('a node whose database is away', () => {
       return answer.status === status && answer;
     }, LOOK_MS);
 
-  it('says so, goes on with what needs none, refuses the rest whole, and takes up its work again', async () => {
+  it('reports it, serves what needs no database, refuses the rest completely, and recovers', async () => {
     const [key, limited] = [await nodes.makeKey(), await nodes.makeKey({ rpm: 3 })];
     const submit = (name: string) => ask(key, '/v1/images/jobs', IMAGE, { 'idempotency-key': name });
     const made = await submit('before');

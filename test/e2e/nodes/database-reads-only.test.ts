@@ -1,10 +1,12 @@
+/** A gateway whose PostgreSQL became read-only. */
+
 import { expect } from 'chai';
 import pg from 'pg';
 import { sharedPostgres } from '../../support/databases/postgres.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
 
-describe('a gateway whose PostgreSQL only reads, as after a fail-over to a standby', () => {
+describe('a gateway whose PostgreSQL became read-only', () => {
   let gateway: GatewayProcess | undefined;
 
   afterEach(async () => {
@@ -12,7 +14,7 @@ describe('a gateway whose PostgreSQL only reads, as after a fail-over to a stand
     gateway = undefined;
   });
 
-  it('is not ready, says why, and is ready again by itself; its public https address is sent as HSTS', async function () {
+  it('is not ready, reports why, and recovers by itself; its public https address is sent as HSTS', async function () {
     const postgres = await sharedPostgres();
     if ('unavailable' in postgres) return this.skip();
     const databaseUrl = await postgres.createDatabase();
@@ -34,7 +36,7 @@ describe('a gateway whose PostgreSQL only reads, as after a fail-over to a stand
     await until(async () => (await ready()) === 200);
   });
 
-  it('sends no HSTS where its public address is http', async () => {
+  it('sends no HSTS if its public address is http', async () => {
     gateway = await startGatewayProcess();
     const { headers } = await gateway.request('/health/live');
     expect(headers.get('strict-transport-security')).to.equal(null);

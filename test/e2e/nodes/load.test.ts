@@ -1,3 +1,5 @@
+/** Nodes under load, and their rolling restart. */
+
 import { expect } from 'chai';
 import { restartUnderLoad } from '../../chaos/rolling-restart.js';
 import { tortureSharedLimits } from '../../chaos/shared-limits.js';
@@ -11,13 +13,13 @@ describe('nodes under load', () => {
   });
   afterEach(() => place?.remove());
 
-  it('let in exactly 15 of 200 requests that come to two of them at once, whatever it is that limits them', async () => {
+  it('accept exactly 15 of 200 simultaneous requests to two of them, for every kind of limit', async () => {
     const reports = await tortureSharedLimits({ databaseUrl: place.databaseUrl ?? '', rounds: 1 });
     for (const report of reports) expect(report).to.include({ exact: 1, fewest: 15, most: 15 });
     expect(reports).to.have.length(6);
   });
 
-  it('are restarted one after the other without a failed request, a cut stream or a lost job', async () => {
+  it('restart one after the other without a failed request, a cut stream or a lost job', async () => {
     const report = await restartUnderLoad({
       databaseUrl: place.databaseUrl ?? '',
       apiNodes: 2,

@@ -1,3 +1,5 @@
+/** Nodes of one gateway and their roles. */
+
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { isProcessRunning } from '../../../core/runtime/errors.js';
@@ -62,7 +64,7 @@ describe('nodes of one gateway', () => {
     await until(async () => (await nodes.state.jobs.find(id, 'local'))?.state === 'running');
   }
 
-  it('share the work: one accepts and answers, another runs, and each shows all of it', async () => {
+  it('share the work: one accepts and answers, another runs it, and each shows it', async () => {
     const worker = await start('worker');
     const { status, json } = await ask(api, '/v1/images/jobs', IMAGE);
     expect(status).to.equal(202);
@@ -74,7 +76,7 @@ describe('nodes of one gateway', () => {
     expect(await worker.stop()).to.equal(0);
   });
 
-  it('extract links where they are asked for, and leave those of the background to workers', async () => {
+  it('extract links on the node of the request, and background links on workers', async () => {
     const [front, worker] = await Promise.all([start('api', throughProxy()), start('worker', throughProxy())]);
     const [first, second] = linkSamples.filter(({ platform }) => platform !== 'clip_shop');
     const direct = await ask(front, '/v1/extract', { url: first?.url });
@@ -90,7 +92,7 @@ describe('nodes of one gateway', () => {
     for (const node of [front, worker]) expect(await node.stop()).to.equal(0);
   });
 
-  it('have no route of the product where they only run jobs, and say how they fare', async () => {
+  it('serve only health and metrics if they only run jobs', async () => {
     const worker = await start('worker');
     expect((await ask(worker, '/v1/models')).status).to.equal(404);
     expect((await worker.request('/')).status).to.equal(404);
@@ -102,7 +104,7 @@ describe('nodes of one gateway', () => {
     await worker.stop();
   });
 
-  it('all follow when a plan, a user or a key is changed by a command', async () => {
+  it('follow a command that changes a plan, a user or a key', async () => {
     const { id, accountId } = await signUp(nodes.state);
     const shown = await nodes.makeKey({ accountId });
     const codes = (code: string | undefined) =>
@@ -123,7 +125,7 @@ describe('nodes of one gateway', () => {
     }
   });
 
-  it('give what a worker lets go to another, and end with 0', async () => {
+  it('pass jobs of a stopping worker to another, and exit with 0', async () => {
     const leaving = await start('worker', { SHUTDOWN_SECONDS: '0' });
     nodes.images.behave(() => ({ does: 'stall' }));
     const { json } = await ask(api, '/v1/images/jobs', IMAGE);
@@ -137,7 +139,7 @@ describe('nodes of one gateway', () => {
     await staying.stop();
   });
 
-  it('deliver a webhook once where the node that was to tell of it was killed before the end', async () => {
+  it('deliver a webhook once if the delivering node is killed', async () => {
     const receiver = await startWebhookReceiver();
     try {
       const environment = {
@@ -162,7 +164,7 @@ describe('nodes of one gateway', () => {
     }
   });
 
-  it('send a client that waits for its picture to another node when they end', async () => {
+  it('send a client that waits for its image to another node when they stop', async () => {
     const ending = await start('api');
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': 'nodes' };
     const generate = (node: GatewayProcess) =>
@@ -181,7 +183,7 @@ describe('nodes of one gateway', () => {
     await worker.stop();
   });
 
-  it('end at once when they are told a second time', async () => {
+  it('end at once on a second signal', async () => {
     const ending = await start('api');
     nodes.texts.behave(() => ({ does: 'answer', stall: { events: 1 } }));
     const asked = nodes.texts.next();

@@ -1,3 +1,5 @@
+/** The listener for metrics. */
+
 import { expect } from 'chai';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
@@ -10,7 +12,7 @@ describe('metrics of a process', () => {
   });
   after(() => gateway.stop());
 
-  it('are served on a listener of their own, and nothing else is there', async () => {
+  it('are served on a listener of their own, without other routes', async () => {
     const address = await until(
       () => /Metrics are at (http:\/\/127\.0\.0\.1:\d+)\/metrics/.exec(gateway.output())?.[1],
     );

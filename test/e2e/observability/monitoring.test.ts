@@ -1,3 +1,5 @@
+/** The dashboard and the alert rules. */
+
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -57,7 +59,7 @@ describe('dashboard and alert rules', () => {
     });
   }
 
-  it('have panels that ask for figures which a process has, as what they are', () => {
+  it('have panels that query existing metrics by their type', () => {
     const asked = dashboard.panels.flatMap(({ targets = [] }) => targets);
     expect(asked.length).to.be.greaterThan(30);
     for (const { expr } of asked) {
@@ -81,7 +83,7 @@ describe('dashboard and alert rules', () => {
     }
   });
 
-  it('have rules about figures which a process has, each with a time and words for whoever is woken', () => {
+  it('have rules on existing metrics, each with a duration and an explanation', () => {
     expect(rules.length).to.be.greaterThan(15);
     expect(new Set(rules.map(({ name }) => name)).size).to.equal(rules.length);
     for (const { name, expr, text } of rules) {
@@ -94,7 +96,7 @@ describe('dashboard and alert rules', () => {
     }
   });
 
-  it('show or watch every figure of the gateway', async () => {
+  it('use every metric of the gateway', async () => {
     const shown = [
       ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
       ...rules.map(({ expr }) => expr),

@@ -1,3 +1,5 @@
+/** A collector of traces that fails. */
+
 import { expect } from 'chai';
 import { startOrigin } from '../../support/links/origin-server.js';
 import {
@@ -12,7 +14,7 @@ const COMPLAINT = /the trace collector does not accept spans/g;
 const SECRET = 'a-token-that-nobody-may-see';
 const REQUESTS = 30;
 
-describe('a collector of traces that does not take them', () => {
+describe('a failing collector of traces', () => {
   let collector: OtlpCollector;
   let gateway: GatewayProcess | undefined;
 
@@ -64,7 +66,7 @@ describe('a collector of traces that does not take them', () => {
     ['never answers', 'hang', { OTEL_EXPORTER_OTLP_TIMEOUT: '150' }],
   ];
   for (const [what, behaviour, more] of away) {
-    it(`costs spans and nothing else where it ${what}; they are counted, and said once`, async () => {
+    it(`loses only spans when it ${what}, counts them, and logs it once`, async () => {
       if (behaviour) collector.behave(behaviour);
       const running = await start(behaviour ? `${collector.origin}/v1/traces` : await deadEndpoint(), more);
       await ask(running);
@@ -80,7 +82,7 @@ describe('a collector of traces that does not take them', () => {
     });
   }
 
-  it('holds up neither a request nor the end of the process where it never answers', async () => {
+  it('delays neither a request nor the end of the process when it never answers', async () => {
     collector.behave('hang');
     const running = await start(`${collector.origin}/v1/traces`);
     await ask(running);
@@ -91,7 +93,7 @@ describe('a collector of traces that does not take them', () => {
     expect(await end(running)).to.equal(0);
   });
 
-  it('fills the room for spans, and no more than that', async () => {
+  it('fills only the buffer of spans', async () => {
     collector.behave('hang');
     const running = await start(`${collector.origin}/v1/traces`, {
       OTEL_BSP_MAX_QUEUE_SIZE: '5',
@@ -102,7 +104,7 @@ describe('a collector of traces that does not take them', () => {
     expect(await end(running)).to.equal(0);
   });
 
-  it('is used again as soon as it takes them', async () => {
+  it('is used again as soon as it accepts them', async () => {
     collector.behave({ status: 503 });
     const running = await start(`${collector.origin}/v1/traces`);
     await ask(running);
@@ -113,7 +115,7 @@ describe('a collector of traces that does not take them', () => {
     await until(() => running.output().includes('the trace collector accepts spans again'));
   });
 
-  it('gets what waits when the process ends', async () => {
+  it('gets waiting spans when the process ends', async () => {
     const running = await start(`${collector.origin}/v1/traces`, { OTEL_BSP_SCHEDULE_DELAY: '600000' });
     await ask(running);
     expect(collector.spans).to.deep.equal([]);
@@ -121,7 +123,7 @@ describe('a collector of traces that does not take them', () => {
     expect(collector.spans.filter(({ name }) => name === 'GET /v1/models')).to.have.length(REQUESTS);
   });
 
-  it('is not asked where traces are off', async () => {
+  it('is not used if traces are off', async () => {
     for (const [name, value] of [
       ['OTEL_SDK_DISABLED', 'true'],
       ['OTEL_TRACES_EXPORTER', 'none'],

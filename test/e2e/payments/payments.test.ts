@@ -1,3 +1,5 @@
+/** Bank webhooks during kills and database outages. */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -42,7 +44,7 @@ async function makeOrders(state: State, count: number): Promise<Told[]> {
 }
 
 for (const engine of engines) {
-  describe(`a gateway that is killed while banks tell of transfers, on ${engine.name}`, () => {
+  describe(`a gateway that is killed during bank webhooks, on ${engine.name}`, () => {
     let place: Place;
     let state: State;
 
@@ -52,7 +54,7 @@ for (const engine of engines) {
     });
     after(() => place?.remove());
 
-    it('has granted once or not at all; what it answered is kept, and telling again completes the rest', async () => {
+    it('grants once or not at all, keeps what it acknowledged, and completes the rest on repetition', async () => {
       let unfinished = 0;
       for (let round = 0; round < ROUNDS; round += 1) {
         const told = await makeOrders(state, ORDERS);
@@ -84,10 +86,10 @@ for (const engine of engines) {
   });
 }
 
-describe('a gateway whose PostgreSQL goes away while banks tell of transfers', () => {
+describe('a gateway whose PostgreSQL becomes unavailable during bank webhooks', () => {
   const postgres = ownPostgres();
 
-  it('says no, so that they are told again, and counts each once', async () => {
+  it('refuses them, so that they are repeated, and counts each once', async () => {
     const state = await postgres.place.open();
     const told = await makeOrders(state, ORDERS);
     const gateway = await startGateway(postgres.place);

@@ -1,3 +1,5 @@
+/** Accessibility of the site's pages. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import offlineSpeech from 'mediagate/plugins/offline_speech';
@@ -34,7 +36,7 @@ interface Look {
   until?(page: Page): Promise<unknown>;
 }
 
-describe('pages of the site for everybody', () => {
+describe('accessible pages of the site', () => {
   let app: SignInApp;
   let browser: Browser;
   let known: BrowserContext;
@@ -116,7 +118,7 @@ describe('pages of the site for everybody', () => {
     if (by) await context.close();
   }
 
-  it('break no rule of WCAG 2.2 A or AA, and no practice that axe-core knows, wide and light, narrow and dark', async function () {
+  it('break no rule of WCAG 2.2 A or AA and no best practice of axe-core, wide and light, narrow and dark', async function () {
     this.timeout(300_000);
     for (const look of looks) {
       // The reference is drawn by a viewer of others, whose parts are where they are.
@@ -144,7 +146,7 @@ describe('pages of the site for everybody', () => {
     }
   });
 
-  it('tell a tab that is chosen from the others where all colours are those of the reader', async () => {
+  it('mark the selected tab in forced colours', async () => {
     const look = { path: '/playground' };
     const media = [{ width: 1_280, colorScheme: 'dark', forcedColors: 'active' }] as const;
     await forEach(look, media, async (page) => {
@@ -155,7 +157,7 @@ describe('pages of the site for everybody', () => {
     });
   });
 
-  it('are printed without what can only be pressed, and with what is to be paid', async () => {
+  it('print without controls, and with the amount to pay', async () => {
     const page = await known.newPage();
     await page.goto(app.url + looks.filter(({ path }) => path.startsWith('/pay/MG')).at(-1)!.path);
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

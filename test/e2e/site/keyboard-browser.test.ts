@@ -1,3 +1,5 @@
+/** The site's pages by keyboard alone. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import sketchImage from 'mediagate/plugins/sketch_image';
@@ -79,7 +81,7 @@ describe('pages of the site by keyboard alone', () => {
     await page.goto(app.url + path);
   }
 
-  it('lead somebody in, to a key, and through its whole life', async () => {
+  it('create, rotate and revoke a key', async () => {
     await open('/');
     await tabTo('Sign in');
     await press('Enter');
@@ -111,7 +113,7 @@ describe('pages of the site by keyboard alone', () => {
     expect((await focused()).name).to.contain('“laptop” is revoked');
   });
 
-  it('revoke nothing where a key is held down too long', async () => {
+  it('revoke nothing when a key is held down too long', async () => {
     const user = (await app.state.users.list({ limit: 1 }))[0]!;
     await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'keyboard')));
     await open('/dashboard');
@@ -125,7 +127,7 @@ describe('pages of the site by keyboard alone', () => {
     expect(sent).to.deep.equal([]);
   });
 
-  it('order a plan, cancel it, and let a program in or tell of a code that is wrong', async () => {
+  it('order a plan, cancel it, and authorize a program or report a wrong code', async () => {
     await open('/plans');
     await tabTo('Choose 30M tokens');
     await press('Enter');
@@ -150,7 +152,7 @@ describe('pages of the site by keyboard alone', () => {
     expect(await page.locator(`#${described}`).textContent()).to.contain('start again');
   });
 
-  it('are led to the field that the gateway has refused, and told why there', async () => {
+  it('focus the refused field and explain it', async () => {
     await open('/dashboard');
     await tabTo('Name of the new key');
     await page.keyboard.type('a\u200bb');
@@ -173,7 +175,7 @@ describe('pages of the site by keyboard alone', () => {
     expect(await page.getByLabel('Message').getAttribute('aria-invalid')).to.equal(null);
   });
 
-  it('are led to a field in a part that is folded up', async () => {
+  it('focus a field in a collapsed part', async () => {
     await open('/playground#links');
     await page.getByText('Options', { exact: true }).click();
     await page.getByLabel('Reviews of a product').fill('1000');
@@ -184,7 +186,7 @@ describe('pages of the site by keyboard alone', () => {
     await until(async () => (await focused()).id === 'link-reviews');
   });
 
-  it('stay with an image that was cancelled', async () => {
+  it('keep the focus on a cancelled image', async () => {
     await open('/playground#images');
     await page.getByLabel('Prompt').fill('A tug');
     await page.getByRole('button', { name: 'Create images' }).click();
@@ -194,7 +196,7 @@ describe('pages of the site by keyboard alone', () => {
     expect(at).to.equal(true);
   });
 
-  it('show where somebody is at every stop, in every page, and let nobody in who cannot get out', async () => {
+  it('show the focus at every stop of every page, and trap it nowhere', async () => {
     for (const path of ['/', '/plans', '/setup', '/dashboard', '/playground', '/playground#models', '/device']) {
       await open(path);
       const seen = new Set<string>();

@@ -1,3 +1,5 @@
+/** The playground in a real browser. */
+
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { definePlugin, GatewayError } from 'mediagate';
@@ -115,7 +117,7 @@ describe('the playground in a real browser', () => {
       expect(await findings(page), where).to.deep.equal([]);
     });
 
-  it('leads whoever has no key to one, and then says what the plan does not hold', async () => {
+  it('leads a visitor without a key to one, and explains missing grants of the plan', async () => {
     await open('links');
     await read(LINK);
     await alert('link-form').getByText('no_active_key (409)').waitFor();
@@ -157,7 +159,7 @@ describe('the playground in a real browser', () => {
     complaints.length = 0;
   });
 
-  it('shows what a link says as a card, as JSON, and the curl that asks for it', async () => {
+  it('shows a link as a card, as JSON, and as the curl command', async () => {
     await open('links');
     await read(LINK);
     await page.getByRole('heading', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
@@ -189,7 +191,7 @@ describe('the playground in a real browser', () => {
     await expectGood('product');
   });
 
-  it('says of a link that cannot be had what the gateway says', async () => {
+  it("shows the gateway's message for an unavailable link", async () => {
     await open('links');
     await read(GONE);
     await alert('link-form').getByText('removed (422)').waitFor();
@@ -198,7 +200,7 @@ describe('the playground in a real browser', () => {
     await alert('link-form').getByText('unsupported_platform (400)').waitFor();
   });
 
-  it('makes several images at once, each with a job of its own, from words and pictures', async () => {
+  it('makes several images at once, each with a job of its own, from texts and images', async () => {
     await open('images');
     await page.locator('#image-model').selectOption('gen-img-2');
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
@@ -222,7 +224,7 @@ describe('the playground in a real browser', () => {
     await expectGood('images');
   });
 
-  it('cancels one image, and says why another could not be had', async () => {
+  it('cancels one image, and explains why another failed', async () => {
     await open('images');
     await page.getByLabel('Prompt').fill('A tug in the fog');
     for (const model of ['slow-image', 'prim-image']) {
@@ -238,7 +240,7 @@ describe('the playground in a real browser', () => {
     expect(await app.state.jobs.active('image')).to.equal(0);
   });
 
-  it('chats, and remembers what was said while the page is open', async () => {
+  it('chats, and keeps the conversation while the page is open', async () => {
     await open('models');
     await page.getByLabel('Message').fill('Ahoy!');
     await page.keyboard.press('Enter');
@@ -251,7 +253,7 @@ describe('the playground in a real browser', () => {
     expect(await log.getByRole('listitem').count()).to.equal(4);
   });
 
-  it('speaks a sentence, and writes down the sound that comes of it', async function () {
+  it('speaks a sentence, and transcribes the result', async function () {
     // Engines on a busy machine take their time.
     this.timeout(180_000);
     await page.getByLabel('Text', { exact: true }).fill(SENTENCE);
@@ -272,7 +274,7 @@ describe('the playground in a real browser', () => {
     await expectGood('models');
   });
 
-  it('has a reference beside it, which draws every group of routes without help from anywhere', async () => {
+  it('shows a reference with every group of routes, without other hosts', async () => {
     complaints.length = 0;
     const hosts = new Set<string>();
     page.on('request', (request) => hosts.add(new URL(request.url()).host));
@@ -290,7 +292,7 @@ describe('the playground in a real browser', () => {
     await expectFits('reference');
   });
 
-  it('is reached by keyboard, weighs little, and breaks no policy', async () => {
+  it('works by keyboard, is small, and breaks no policy', async () => {
     expect(complaints.filter((text) => !/status of 4\d\d/.test(text))).to.deep.equal([]);
     const visit = await (await browser.newContext({ storageState: await page.context().storageState() })).newPage();
     const session = await visit.context().newCDPSession(visit);

@@ -1,3 +1,5 @@
+/** The site's pages in a real browser. */
+
 import { expect } from 'chai';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createPepper } from '../../../server/keys/index.js';
@@ -33,7 +35,7 @@ describe('pages of the site in a real browser', () => {
     await app?.close();
   });
 
-  it('weigh little, ask nobody else for anything, break no policy, and do not move while they load', async () => {
+  it('are small, load nothing foreign, break no policy, and do not shift while they load', async () => {
     for (const path of [...PUBLIC, '/dashboard', `/pay/${orders[2]}`]) {
       const visit = await (await browser.newContext({ storageState: await context.storageState() })).newPage();
       const complaints: string[] = [];
@@ -84,7 +86,7 @@ describe('pages of the site in a real browser', () => {
     await plain.context().close();
   });
 
-  it('move through the tabs by arrow keys, and come back to the one that the address names', async () => {
+  it('move through the tabs by arrow keys, and reopen the one in the address', async () => {
     await page.goto(`${app.url}/setup`);
     await page.getByRole('tab', { name: 'Environment variable' }).focus();
     await page.keyboard.press('ArrowRight');
@@ -98,7 +100,7 @@ describe('pages of the site in a real browser', () => {
     expect(await page.getByRole('tab', { selected: true }).textContent()).to.contain('Node.js');
   });
 
-  it('copy what stands beside the button, and say so', async () => {
+  it('copy the text beside the button, and confirm it', async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: app.url });
     await page.goto(`${app.url}/setup#curl`);
     await page.getByRole('button', { name: 'Copy Shell' }).click();
@@ -107,7 +109,7 @@ describe('pages of the site in a real browser', () => {
     expect(copied).to.contain(`curl '${app.url}/v1/extract'`).and.to.contain('Bearer $MEDIAGATE_API_KEY');
   });
 
-  it('reach everything by keyboard, the content first where one wants it', async () => {
+  it('work by keyboard, with a link that skips to the content', async () => {
     await page.goto(`${app.url}/dashboard`);
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement?.textContent)).to.equal('Skip to content');
@@ -146,7 +148,7 @@ describe('pages of the site in a real browser', () => {
     await until(async () => (await used()).status === 401);
   });
 
-  it('say beside the form what the gateway refused', async () => {
+  it("show the gateway's refusal beside the form", async () => {
     await page.goto(`${app.url}/dashboard`);
     await page.getByLabel('Name of the new key').fill('\u200bhidden');
     await page.getByRole('button', { name: 'Create a key' }).click();
@@ -156,7 +158,7 @@ describe('pages of the site in a real browser', () => {
     expect(await findings(page)).to.deep.equal([]);
   });
 
-  it('lead from a plan to its order, whose page turns by itself once the money has come', async () => {
+  it('lead from a plan to its order, whose page updates when the money arrives', async () => {
     await page.goto(`${app.url}/plans`);
     await page.getByRole('button', { name: 'Choose 100M tokens' }).click();
     await page.waitForURL(/\/pay\/MG[0-9A-Z]{8}$/);
@@ -174,7 +176,7 @@ describe('pages of the site in a real browser', () => {
     await page.getByText('100M tokens').first().waitFor();
   });
 
-  it('ask before a key is revoked, and do nothing where the answer is no', async () => {
+  it('confirm before a key is revoked, and do nothing after "no"', async () => {
     await page.goto(`${app.url}/dashboard`);
     let sent = 0;
     page.on('request', (request) => {

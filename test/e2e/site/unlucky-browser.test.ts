@@ -1,3 +1,5 @@
+/** The site's pages under bad conditions. */
+
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import offlineSpeech from 'mediagate/plugins/offline_speech';
@@ -16,7 +18,7 @@ import { until } from '../../support/until.js';
 const PACE_MS = 150;
 const DAY_MS = 86_400_000;
 
-describe('pages of the site for somebody who is out of luck', () => {
+describe('pages of the site under bad conditions', () => {
   let app: SignInApp;
   let browser: Browser;
   let context: BrowserContext;
@@ -89,7 +91,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     });
   }
 
-  it('make one key, and show it, where the answer was lost and the form is sent again', async () => {
+  it('make one key, and show it, if the answer is lost and the form is sent again', async () => {
     const before = (await keys()).length;
     await open('/dashboard');
     await loseAnswers('/api/user/keys', 1);
@@ -102,7 +104,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect((await keys()).length).to.equal(before + 1);
   });
 
-  it('say so where an answer breaks off before the key that is in it', async () => {
+  it('report an answer that breaks off before its key', async () => {
     await open('/dashboard');
     await page.route('**/api/user/keys', (route) =>
       route.fulfill({ status: 201, contentType: 'application/json', body: '{"apiKey":"sk-' }),
@@ -112,7 +114,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.getByRole('alert').getByText('was interrupted').waitFor();
   });
 
-  it('place one order, however often the button is pressed while the next page is on its way', async () => {
+  it('place one order for several presses of the button', async () => {
     const before = (await orders()).length;
     await open('/plans');
     // The page of the order takes its time, as over a slow line.
@@ -144,7 +146,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.getByRole('button', { name: 'Choose 100M tokens' }).and(page.locator(':not([aria-disabled])')).waitFor();
   });
 
-  it('let an order be cancelled by whoever does not want it any more', async () => {
+  it('let a user cancel an order', async () => {
     await open(`/pay/${(await orders())[0]!.code}`);
     await page.getByRole('button', { name: 'Cancel this order' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel the order' }).click();
@@ -152,7 +154,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect((await orders())[0]!.state).to.equal('cancelled');
   });
 
-  it('keep the only sight of a key on the page until it is stored', async () => {
+  it('keep the only view of a key until it is stored', async () => {
     await open('/dashboard');
     await page.getByRole('button', { name: 'Rotate laptop' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
@@ -161,7 +163,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('new-key');
   });
 
-  it('count down by the clock of the gateway, whatever that of the computer says', async () => {
+  it("count down by the gateway's clock, not the computer's", async () => {
     const code = (await orders()).find(({ state }) => state === 'pending')!.code;
     for (const wrongBy of [-DAY_MS, DAY_MS]) {
       const wrong = await browser.newContext({ storageState: await context.storageState() });
@@ -174,7 +176,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     }
   });
 
-  it('say that an order is asked for in vain, and that it is waited for again', async () => {
+  it('report failed polls of an order, and recovery', async () => {
     await page.route('**/api/payment/gateway?*', (route) => route.abort('connectionrefused'));
     await open(`/pay/${(await orders()).find(({ state }) => state === 'pending')!.code}`);
     await page.getByText('No connection').waitFor();
@@ -183,7 +185,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.getByText('Waiting for the transfer').waitFor({ timeout: 15_000 });
   });
 
-  it('keep what was said of a chat that broke off, and what was asked', async () => {
+  it('keep the question and the partial answer of an interrupted chat', async () => {
     await open('/playground#models');
     await send(`one two three four five six seven eight nine ten ${'and so on '.repeat(20)}`);
     await page.getByRole('log').getByText('You said: one two').waitFor();
@@ -193,7 +195,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect(await page.getByLabel('Message').inputValue()).to.match(/^one two/);
   });
 
-  it('begin a chat anew even while an answer is on its way', async () => {
+  it('start a new chat even during an answer', async () => {
     await open('/playground#models');
     const asked: string[] = [];
     page.on('request', (request) => {
@@ -208,7 +210,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect(JSON.parse(asked.at(-1) ?? '').messages).to.deep.equal([{ role: 'user', content: 'Ahoy' }]);
   });
 
-  it('leave whoever went on to another field there, once an answer has ended', async () => {
+  it('keep the focus in another field when an answer ends', async () => {
     await open('/playground#models');
     await send('one two three');
     await page.getByRole('log').getByText('You said').waitFor();
@@ -217,7 +219,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('speech-text');
   });
 
-  it('follow an image through a time without network', async () => {
+  it('follow an image through a network outage', async () => {
     await open('/playground#images');
     await page.getByLabel('Prompt').fill('A tug in the fog');
     const submitted = page.waitForResponse('**/v1/images/jobs');
@@ -229,7 +231,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.locator('#image-cards img').waitFor();
   });
 
-  it('make one image for whoever clicks twice where once is enough', async () => {
+  it('make one image for a double click', async () => {
     await open('/playground#images');
     await page.getByLabel('Prompt').fill('A tug in the snow');
     await page.getByRole('button', { name: 'Create images' }).dblclick();
@@ -239,7 +241,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.locator('.image-card').nth(1).waitFor();
   });
 
-  it('send an image again that the gateway may have had, without making two', async () => {
+  it('send an image again that the gateway may have received, without making two', async () => {
     await open('/playground#images');
     await loseAnswers('/v1/images/jobs', 1);
     await page.getByLabel('Prompt').fill('A tug in the rain');
@@ -250,7 +252,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect((await app.state.jobs.latest(accountId, 100)).length).to.equal(before + 1);
   });
 
-  it('say that their scripts are missing where they are blocked, and show what needs none', async () => {
+  it('report blocked scripts, and show what needs none', async () => {
     const blocked = await browser.newContext({ storageState: await context.storageState() });
     const other = await blocked.newPage();
     await other.route('**/*.js', (route) => route.abort());
@@ -274,7 +276,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await free.context().close();
   });
 
-  it('mark the text to be copied where the clipboard is denied', async () => {
+  it('select the text if the clipboard is denied', async () => {
     await open('/setup#curl');
     await page.evaluate(() => {
       navigator.clipboard.writeText = () => Promise.reject(new Error('denied'));
@@ -284,7 +286,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect(await page.evaluate(() => getSelection()?.toString())).to.contain('/v1/extract');
   });
 
-  it('come back to where somebody was once they have signed in again', async () => {
+  it('return to the same page after signing in again', async () => {
     const stranger = await (await browser.newContext()).newPage();
     await signInAs(stranger, app.url, { email: 'bob@example.com', name: 'Bob' });
     await stranger.goto(`${app.url}/playground#images`);
@@ -300,7 +302,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await stranger.context().close();
   });
 
-  it('let two tabs make and replace keys beside each other', async () => {
+  it('let two tabs make and replace keys side by side', async () => {
     const own = await browser.newContext();
     const tabs = [await own.newPage(), await own.newPage()] as const;
     await signInAs(tabs[0], app.url, { email: 'eve@example.com', name: 'Eve' });
@@ -321,7 +323,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await own.close();
   });
 
-  it('say what is to be done where the browser blocks cookies', async () => {
+  it('explain what to do if the browser blocks cookies', async () => {
     const own = await browser.newContext();
     const stranger = await own.newPage();
     await stranger.goto(`${app.url}/login`);
@@ -333,7 +335,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await own.close();
   });
 
-  it('say what to do about a file that is too large', async () => {
+  it('explain what to do about a file that is too large', async () => {
     await open('/playground#models');
     await page
       .getByLabel('Recording', { exact: true })
@@ -343,7 +345,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     expect(await page.getByRole('button', { name: 'Remove tug.wav' }).count()).to.equal(1);
   });
 
-  it('say which pictures were left out where there are too many', async () => {
+  it('name images that were left out if there are too many', async () => {
     await open('/playground#images');
     const files = [1, 2, 3, 4, 5].map((number) => `tug-${number}.png`);
     const picture = { mimeType: 'image/png', buffer: Buffer.from('a') };
@@ -351,7 +353,7 @@ describe('pages of the site for somebody who is out of luck', () => {
     await page.getByRole('status').getByText('1 left out').waitFor();
   });
 
-  it('fold up the keys of an account that has had many, never one that is good', async () => {
+  it('collapse ended keys of an account with many, and never a valid one', async () => {
     await open('/dashboard');
     for (let made = 0; made < 8; made += 1) {
       const { key } = await post('/api/user/keys', { name: `barge ${made}` });

@@ -1,10 +1,12 @@
+/** A running gateway with files in an object store. */
+
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { type ObjectProxy, startObjectProxy } from '../../support/storage/object-proxy.js';
 import { type ObjectServer, startObjectServer } from '../../support/storage/object-server.js';
 
-describe('a gateway whose files are in an object store', () => {
+describe('a gateway with files in an object store', () => {
   let server: ObjectServer;
   let proxy: ObjectProxy;
   let gateway: GatewayProcess | undefined;
@@ -28,7 +30,7 @@ describe('a gateway whose files are in an object store', () => {
     return gateway;
   }
 
-  it('says that the store answers, and doctor tries it out', async () => {
+  it('reports that the store answers, and tests it with doctor', async () => {
     const { request, command } = await start();
     const { json } = await request('/health');
     expect(json.checks.files).to.include({ ok: true });
@@ -38,7 +40,7 @@ describe('a gateway whose files are in an object store', () => {
     expect(left).to.have.length(1);
   });
 
-  it('starts and serves while the store is away, and says so without the secret', async () => {
+  it('starts and serves while the store is unavailable, and reports it without the secret', async () => {
     proxy.setFault(() => 403);
     const { request, command, output } = await start();
     const { json } = await request('/health');
@@ -63,7 +65,7 @@ describe('a gateway whose files are in an object store', () => {
     return { source, path: new URL(url).pathname };
   }
 
-  it('gives no file of another length than it has announced, where the store gives another one than it told of', async () => {
+  it('returns no file of a wrong length if the store changes it', async () => {
     const running = await start();
     const { path } = await makePicture(running);
     const length = (await running.request(path)).headers.get('content-length');
@@ -80,7 +82,7 @@ describe('a gateway whose files are in an object store', () => {
     }
   });
 
-  it('tells of each picture whether it went to the store or stays here for now', async () => {
+  it('reports for each image whether it is in the store or on this disk', async () => {
     const running = await start();
     const picture = async () => {
       const { source, path } = await makePicture(running);
@@ -92,7 +94,7 @@ describe('a gateway whose files are in an object store', () => {
     expect(await picture()).to.equal('local_cache');
   });
 
-  it('tells in doctor that the store takes no file', async () => {
+  it('reports in doctor that the store accepts no file', async () => {
     proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
     const { command } = await start();
     const { code, stdout } = await command('doctor');

@@ -1,3 +1,5 @@
+/** Request and token budgets of a running gateway. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -40,7 +42,7 @@ describeOnStacks('budgets of a running gateway', (stack) => {
     ['free', 'requests'],
     ['small', 'tokens'],
   ] as const) {
-    it(`let no more of 100 parallel requests in than there are ${what} for`, async () => {
+    it(`admit at most as many of 100 parallel requests as they have ${what} for`, async () => {
       const { key } = await site.makePlanKey(plan);
       // Nothing ends before all of them have been let in or refused: what is given back must not let others in.
       site.upstream.behave(() => ({ does: 'answer', stall: 'before_headers' }));
@@ -64,7 +66,7 @@ describeOnStacks('budgets of a running gateway', (stack) => {
     });
   }
 
-  it('are charged what an answer used, and not what was held for it', async () => {
+  it('charge the usage of an answer, and not its reservation', async () => {
     const { key } = await site.makePlanKey('small');
     const headers = { authorization: `Bearer ${key}` };
     for (let count = 0; count < 3; count += 1) await (await site.post(ROUTE, BODY, { headers })).json();

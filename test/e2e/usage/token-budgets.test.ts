@@ -1,3 +1,5 @@
+/** Token budgets under parallel requests, cuts and kills. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -142,14 +144,14 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
   }
 
   for (const route of Object.keys(BODIES) as Route[]) {
-    it(`is never overspent, and at least 80 % of it is used, at ${route}`, async () => {
+    it(`is never overspent, and is used to at least 80 %, at ${route}`, async () => {
       useOfLimit(1);
       await useUp([gateway], route);
       expectHeld(await spent());
     });
   }
 
-  it('is the same with streams, with two choices, and if models use less than they are granted', async () => {
+  it('holds with streams, with two choices, and with models that use less than they are granted', async () => {
     useOfLimit(0.6);
     await useUp([gateway], '/v1/chat/completions', { stream: true, n: 2 });
     const result = await spent();
@@ -197,12 +199,12 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     await Promise.all(all);
   }
 
-  it('is the same with streams that their clients cut: these are charged what they used', async () => {
+  it('holds with streams that clients cut, which are charged their usage', async () => {
     await cutStreams(gateway);
     expectUsed(await spent());
   });
 
-  it('is the same if the gateway is killed: another process charges the input', async () => {
+  it('holds if the gateway is killed: another process charges the input', async () => {
     await killWhileAsking(gateway);
     gateway = await start();
     expectUsed(await spent());
@@ -210,7 +212,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     expect((await post(gateway, '/v1/chat/completions')).status).to.equal(200);
   });
 
-  it('is the same with streams that are cut, and a gateway that is killed, if all that was reserved is charged', async () => {
+  it('holds with cut streams and a killed gateway if whole reservations are charged', async () => {
     const reserved = { ABORT_CHARGE: 'reserved' };
     await gateway.kill();
     gateway = await start(reserved);
@@ -231,7 +233,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     }
   });
 
-  it('refuses further requests if an upstream uses more than it was granted, which is recorded and logged', async () => {
+  it('refuses further requests after an upstream used more than it was granted, and records that', async () => {
     upstream.behave(() => ({ does: 'answer', text: 'Ostend.', thinks: 2 * LIMIT }));
     expect((await post(gateway, '/v1/chat/completions')).status).to.equal(200);
     expect((await spent()).used).to.be.greaterThan(2 * LIMIT);
@@ -239,7 +241,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     await until(() => gateway.output().includes('an upstream used more tokens than it was limited to'));
   });
 
-  it('is the same for a budget of money', async () => {
+  it('holds for a budget of money', async () => {
     const { stdout } = await gateway.command('keys', 'create', '--grant', 'text', '--budget', '1 USD/month', ...MORE);
     ({ key } = JSON.parse(stdout));
     const other = stack.name === 'PostgreSQL, S3 and Redis' ? await start() : undefined;
@@ -255,7 +257,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
   // Elsewhere the database is of one process.
   if (stack.name !== 'PostgreSQL, S3 and Redis') return;
 
-  it('is the same over two nodes', async () => {
+  it('holds over two nodes', async () => {
     const other = await start();
     try {
       useOfLimit(0.9);

@@ -150,7 +150,7 @@ describeOnStacks('several workers', (stack) => {
     expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
   });
 
-  it('finish what they have and end when their supervisor is killed; its port is free at once', async () => {
+  it('finish their requests and exit when their supervisor is killed, and free its port at once', async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => submit(`A tug in harbour ${index}`)));
     const workers = await childrenOf(gateway.pid);
     const { port } = new URL(gateway.url);
@@ -162,7 +162,7 @@ describeOnStacks('several workers', (stack) => {
     expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
   });
 
-  it('end on SIGTERM with exit code 0 and without a request that got no answer', async () => {
+  it('end on SIGTERM with exit code 0, and answer every request', async () => {
     const clients = load();
     await sleep(500);
     expect(await gateway.stop()).to.equal(0);
@@ -178,7 +178,7 @@ describeOnStacks('several workers', (stack) => {
 });
 
 describe('a reload with a file that cannot be used', () => {
-  it('leaves the old workers, and says so', async () => {
+  it('keeps the old workers, and reports it', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));
     const file = path.join(folder, 'plans.json');
     await writeFile(file, JSON.stringify({ plans: [] }));

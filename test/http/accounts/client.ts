@@ -1,3 +1,5 @@
+/** A client of the account routes with a session. */
+
 import type { BrowserSession } from '../../support/accounts/browser-session.js';
 import type { Answer } from '../http/listening-app.js';
 import type { SignInApp } from './sign-in-app.js';

@@ -1,3 +1,5 @@
+/** Keys of an account over HTTP. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

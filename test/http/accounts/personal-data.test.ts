@@ -1,3 +1,5 @@
+/** Export and erasure of personal data over HTTP. */
+
 import { expect } from 'chai';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
@@ -14,7 +16,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
   });
   after(() => app?.close());
 
-  it('exports as an attachment, to its own user alone', async () => {
+  it('exports as an attachment, only to its own user', async () => {
     const zac = await newcomer(app, EMAIL);
     const { apiKey } = (await zac.post('/api/user', { name: 'laptop of zac' })).json;
     const answer = await zac.get('/api/user/export');

@@ -1,3 +1,5 @@
+/** An app with accounts and a scripted identity provider. */
+
 import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
 import { createIdentity, type Identity } from '../../../server/accounts/index.js';

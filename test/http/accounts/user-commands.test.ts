@@ -1,3 +1,5 @@
+/** Commands of users. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

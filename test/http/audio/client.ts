@@ -1,3 +1,5 @@
+/** An app with an invented audio provider, and forms for it. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** The pace of audio forms. */
+
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -5,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, type Gateway, isGatewayError } from 'mediagate';
-import { type BodyBudget, createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { useAudioForm } from '../../../server/http/form.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 
@@ -23,7 +25,7 @@ describe('pace of audio forms', () => {
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-forms-'));
     gateway = await createGateway({ plugins: [], scratchFolder: path.join(folder, 'scratch') });
-    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS });
+    budget = new BodyBudget({ bigBodies: 3, paceMs: PACE_MS });
     server = createServer(async (request, response) => {
       const { signal } = new AbortController();
       const limits = { audio: gateway.audio, audioFields: ['file'], maxBytes: 4 * MEGABYTE, budget, signal };
@@ -62,7 +64,7 @@ describe('pace of audio forms', () => {
     }
   });
 
-  it('lets those pass that keep it, however long they take', async () => {
+  it('accepts uploads that keep the pace for any time', async () => {
     const piece = Buffer.alloc(256 * 1024, 'OggS');
     const tail = '\r\n--b--\r\n';
     const pieces = 10;

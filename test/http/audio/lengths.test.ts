@@ -1,3 +1,5 @@
+/** The billed length of audio. */
+
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,3 +1,5 @@
+/** Offline speech, spoken and transcribed. */
+
 import { expect } from 'chai';
 import OpenAI, { toFile } from 'openai';
 import offlineSpeech from '../../../plugins/offline_speech/index.js';

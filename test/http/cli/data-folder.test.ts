@@ -1,3 +1,5 @@
+/** The data folder: room and permissions. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

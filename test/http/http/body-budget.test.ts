@@ -1,7 +1,9 @@
+/** The memory of request bodies. */
+
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { GatewayError } from 'mediagate';
-import { type BodyReservation, createBodyBudget, networkOwner } from '../../../server/http/body-budget.js';
+import { BodyBudget, type BodyReservation, networkOwner } from '../../../server/http/body-budget.js';
 import { until } from '../../support/until.js';
 
 const noEnd = (error: GatewayError) => {
@@ -9,8 +11,8 @@ const noEnd = (error: GatewayError) => {
 };
 
 describe('memory of request bodies', () => {
-  it('gives each owner three eighths of the small and the large memory, and takes it back', () => {
-    const room = createBodyBudget({ smallBytes: 8_000, bigBodies: 8 });
+  it('limits each owner to three eighths of the small and the large memory, and frees it', () => {
+    const room = new BodyBudget({ smallBytes: 8_000, bigBodies: 8 });
     for (const [bytes, places] of [
       [1_000, 3],
       [2_000_000, 3],
@@ -42,7 +44,7 @@ describe('memory of request bodies', () => {
   });
 
   it('counts received bytes, not announced ones', () => {
-    const room = createBodyBudget({ smallBytes: 8_000, bigBodies: 1 });
+    const room = new BodyBudget({ smallBytes: 8_000, bigBodies: 1 });
     const places = Array.from({ length: 1_000 }, () => room.open('one', noEnd));
     for (const place of places) place.add(1);
     expect(room.taken().small).to.equal(1_000 / 8_000);
@@ -50,8 +52,8 @@ describe('memory of request bodies', () => {
     for (const place of places) place.release();
   });
 
-  it('counts a large body as one of a few, and no longer as small', () => {
-    const room = createBodyBudget({ bigBodies: 8 });
+  it('counts a large body among the large ones, and no longer among the small ones', () => {
+    const room = new BodyBudget({ bigBodies: 8 });
     const place = room.open('one', noEnd);
     place.add(1024 * 1024);
     expect(room.taken().big).to.equal(0);
@@ -62,7 +64,7 @@ describe('memory of request bodies', () => {
   });
 
   it('ends bodies of the largest owner, also if they are replaced before they count as slow', async () => {
-    const room = createBodyBudget({ smallBytes: 80_000 });
+    const room = new BodyBudget({ smallBytes: 80_000 });
     const open = (owner: string, bytes: number, end: (error: GatewayError) => void) => {
       const place = room.open(owner, end);
       try {
@@ -100,10 +102,10 @@ describe('memory of request bodies', () => {
     expect(room.taken().small).to.equal(0);
   });
 
-  it('ends large bodies that came quickly and stall, long before the interval is over', async () => {
+  it('ends large bodies that arrive quickly and stall, long before the interval is over', async () => {
     mock.timers.enable({ apis: ['setInterval'] });
     try {
-      const room = createBodyBudget({ paceMs: 50_000 });
+      const room = new BodyBudget({ paceMs: 50_000 });
       const ended: string[] = [];
       const open = (owner: string, bytes: number) => {
         const place = room.open(owner, ({ code }) => ended.push(`${owner} ${code}`));
@@ -134,10 +136,10 @@ describe('memory of request bodies', () => {
     }
   });
 
-  it('counts a large body beyond the own share as refused, and none for which others leave no place', () => {
+  it("counts a large body beyond its owner's share as refused, and none that others leave no place for", () => {
     const refused: string[] = [];
     const refusals = { max: 60, blockedFor: () => undefined, add: (owner: string) => void refused.push(owner) };
-    const room = createBodyBudget({ bigBodies: 8, refusals });
+    const room = new BodyBudget({ bigBodies: 8, refusals });
     const places: BodyReservation[] = [];
     const open = (owner: string) => {
       const place = room.open(owner, noEnd);

@@ -1,3 +1,5 @@
+/** Content codings of request bodies. */
+
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -5,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import zlib from 'node:zlib';
 import { expect } from 'chai';
 import { readJson } from '../../../server/http/body.js';
-import { createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { makeSound } from '../../support/audio/sounds.js';
 import { until } from '../../support/until.js';
 import { type AudioApp, startAudioApp, toForm } from '../audio/client.js';
@@ -105,7 +107,7 @@ describe('bodies with a content coding', () => {
   });
 
   it('counts decoded bytes in the memory of bodies', async () => {
-    const budget = createBodyBudget({ smallBytes: 1024 * 1024 });
+    const budget = new BodyBudget({ smallBytes: 1024 * 1024 });
     const server = createServer(async (request, response) => {
       const options = { maxBytes: 1024 * 1024, budget, owner: 'one', fingerprinted: false };
       const code = await readJson(request, response, options).then(

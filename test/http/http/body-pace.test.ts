@@ -1,9 +1,11 @@
+/** The pace of request bodies. */
+
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate';
 import { readJsonBody } from '../../../server/http/body.js';
-import { type BodyBudget, createBodyBudget } from '../../../server/http/body-budget.js';
+import { BodyBudget } from '../../../server/http/body-budget.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 import { until } from '../../support/until.js';
 
@@ -16,7 +18,7 @@ describe('pace of request bodies', () => {
   let socket: PacedSocket;
 
   beforeEach(async () => {
-    budget = createBodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
+    budget = new BodyBudget({ bigBodies: 3, paceMs: PACE_MS, maxMs: 10 * PACE_MS });
     server = createServer(async (request, response) => {
       const limits = { maxBytes: 4 * KIBIBYTE * KIBIBYTE, budget, owner: 'one' };
       const answer = await readJsonBody(request, response, limits).catch((error: unknown) => error);
@@ -44,7 +46,7 @@ describe('pace of request bodies', () => {
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('ends small bodies too, and those that never arrive', async () => {
+  it('ends small bodies too, and bodies that never arrive', async () => {
     for (const start of [`${head('Content-Length: 65536')}{`, `${head('Transfer-Encoding: chunked')}${chunk('{')}`]) {
       socket.write(start);
       await until(() => budget.taken().small > 0);
@@ -56,7 +58,7 @@ describe('pace of request bodies', () => {
     }
   });
 
-  it('bounds the time of small ones that keep it', async () => {
+  it('limits the time of small bodies that keep the pace', async () => {
     socket.write(head('Content-Length: 1000000'));
     let intervals = 0;
     await socket.passIntervals(() => {
@@ -80,7 +82,7 @@ describe('pace of request bodies', () => {
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('does not help a body of many small chunks, which is refused, while a few of them are read', async () => {
+  it('accepts a body of some small chunks, and refuses one of many', async () => {
     socket.write(`${head('Transfer-Encoding: chunked')}${chunk('{')}${chunk(' ').repeat(3_000)}${chunk('}')}0\r\n\r\n`);
     expect(await socket.answer).to.contain('read');
     socket.close();
@@ -96,7 +98,7 @@ describe('pace of request bodies', () => {
     expect(await socket.answer).to.contain('request_timeout');
   });
 
-  it('lets those pass that keep it, however long they take, and small ones that end', async () => {
+  it('accepts bodies that keep the pace for any time, and small ones that end', async () => {
     const pieces = 12;
     const piece = ' '.repeat(256 * KIBIBYTE);
     socket.write(head(`Content-Length: ${pieces * piece.length + 2}`));

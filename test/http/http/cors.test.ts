@@ -1,3 +1,5 @@
+/** Calls of the API by pages of other origins. */
+
 import { expect } from 'chai';
 import { type ListeningApp, type ListeningAppOptions, startApp } from './listening-app.js';
 

@@ -1,3 +1,5 @@
+/** Draining of the HTTP server. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** Unexpected failures of a stream. */
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** GET and HEAD. */
+
 import { expect } from 'chai';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { startApp } from './listening-app.js';

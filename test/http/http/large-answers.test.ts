@@ -1,3 +1,5 @@
+/** Large answers over HTTP. */
+
 import { expect } from 'chai';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { until } from '../../support/until.js';

@@ -1,3 +1,5 @@
+/** An app on a free port, with everything that its tests may replace. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,16 +24,9 @@ import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
 import { IdempotencyService } from '../../../server/idempotency/index.js';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
-import {
-  createKeyRecord,
-  createPepper,
-  type KeyTable,
-  type NewKey,
-  openKeyTable,
-  type Pepper,
-} from '../../../server/keys/index.js';
-import { createHealth, createMetrics, type Health } from '../../../server/observability/index.js';
+import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { createMetrics, Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { UsageService } from '../../../server/usage/index.js';
@@ -40,6 +35,7 @@ import {
   createWebhookTargets,
   startWebhookDelivery,
   type WebhookDeliveryOptions,
+  type WebhookOutcome,
 } from '../../../server/webhooks/index.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
 import { untilConnected } from '../../support/databases/connected-cache.js';
@@ -158,7 +154,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   });
   if (place?.settings.cacheUrl !== undefined) await untilConnected(state.cache);
   const pepper = createPepper(randomBytes(32));
-  const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
+  const keys = await KeyTable.open({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({
     plugins: [
       { use: invented(options.extractor) },
@@ -184,7 +180,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       ...options.gateway?.services,
     },
   });
-  const health = createHealth({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
+  const health = new Health({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
   let url = '';
   const links = {
@@ -202,7 +198,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog } = state;
   const usage = new UsageService({
-    admissions: metrics?.watchAdmissions(admissions) ?? admissions,
+    admissions: metrics?.requests.watchAdmissions(admissions) ?? admissions,
     clock,
     prices,
     resolveModel: (name) => gateway.resolveModel(name),
@@ -241,7 +237,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     const http = await openHttpClient({ timeoutMs: 15_000, trustedOrigins });
     const secrets = createWebhookSecrets([randomBytes(32)], state.webhooks);
     const parts = { webhooks: state.webhooks, images: gateway.images, secrets, client: http.client, clock, logger };
-    const tried = metrics?.webhookTried;
+    const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
     const start = () =>
       startWebhookDelivery({ ...parts, baseUrl: () => url, ...times, ...(tried && { tried }), pollMs: 20 });
     // As two nodes would.

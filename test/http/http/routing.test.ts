@@ -1,3 +1,5 @@
+/** Routing and hints for wrong paths. */
+
 import { expect } from 'chai';
 import { type ListeningApp, startApp } from './listening-app.js';
 

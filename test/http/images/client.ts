@@ -1,3 +1,5 @@
+/** An app with an invented image provider, and its client. */
+
 import type { GatewayOptions, GeneratedImage, ImageCall } from 'mediagate';
 import { inventedModel, MODEL } from '../../support/images/invented-image.js';
 import { type Answer, type ListeningApp, type ListeningAppOptions, startApp } from '../http/listening-app.js';

@@ -1,3 +1,5 @@
+/** The list of image jobs. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';

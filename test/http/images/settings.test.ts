@@ -1,3 +1,5 @@
+/** Image settings in JSON and in forms. */
+
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateImage } from 'ai';
 import { expect } from 'chai';

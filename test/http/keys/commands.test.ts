@@ -1,3 +1,5 @@
+/** Commands of keys. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';

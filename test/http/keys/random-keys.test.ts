@@ -1,3 +1,5 @@
+/** Random keys from one address. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';

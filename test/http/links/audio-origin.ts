@@ -1,3 +1,5 @@
+/** A server of audio files with ranges, slowness and faults. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AudioSource, Extractor } from 'mediagate';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';

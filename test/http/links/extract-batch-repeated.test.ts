@@ -1,3 +1,5 @@
+/** Repeated batches. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';

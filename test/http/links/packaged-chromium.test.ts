@@ -1,3 +1,5 @@
+/** The Chromium of the npm package. */
+
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +15,7 @@ import {
   unpackFolder,
 } from '../../../server/settings/executables.js';
 
-describe('the Chromium that npm has brought along', () => {
+describe('the Chromium of the npm package', () => {
   let packaged: PackagedChromium;
   let folder: string;
   let home: string;
@@ -58,7 +60,7 @@ describe('the Chromium that npm has brought along', () => {
     expect(await readdir(home)).to.deep.equal([]);
   });
 
-  it('brings libraries along for systems that lack them', async () => {
+  it('includes libraries for systems that lack them', async () => {
     const libraries = path.join(folder, 'lib');
     await unpackFolder(path.join(packaged.folder, 'al2023.tar.br'), libraries);
     const names = await readdir(libraries);

@@ -1,3 +1,5 @@
+/** Pasted links over HTTP. */
+
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';

@@ -1,3 +1,5 @@
+/** Cached results over HTTP. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Requests of link data in the usage. */
+
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';

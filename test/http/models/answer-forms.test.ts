@@ -1,3 +1,5 @@
+/** The form of an answer, whatever the upstream sends. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';

@@ -1,9 +1,12 @@
+/** Commands of models. */
+
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { CommandFailure } from '../../../server/cli/command.js';
+import { CommandFailure } from '../../../server/cli/mistakes.js';
 import { type AddModelOptions, addModelCommand, testModelCommand } from '../../../server/cli/models.js';
+import type { Outcome } from '../../../server/cli/output.js';
 import { readSettings } from '../../../server/settings/index.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { runCommand } from '../../support/processes/command-line.js';
@@ -39,21 +42,13 @@ describe('the commands of models', () => {
 
   const run = (...args: string[]) => runCommand(['models', ...args], environment);
   /** In this process, which is faster. */
-  async function test(id: string, options: { json?: boolean } = {}): Promise<{ code: number; stdout: string }> {
-    const { env, stdout } = process;
-    const write = stdout.write;
-    let text = '';
+  async function test(id: string): Promise<Outcome> {
+    const { env } = process;
     process.env = { ...env, ...environment };
-    stdout.write = (chunk: string | Uint8Array) => {
-      text += String(chunk);
-      return true;
-    };
     try {
-      const code = await testModelCommand(readSettings(environment), id, options);
-      return { code, stdout: text };
+      return await testModelCommand(readSettings(environment), id, {});
     } finally {
       process.env = env;
-      stdout.write = write;
     }
   }
   const read = () => readFile(file, 'utf8');
@@ -89,7 +84,7 @@ describe('the commands of models', () => {
     expect(JSON.parse(await read()).plugins[2].options.models.at(-1)).to.deep.equal({ id: 'org/second.1' });
   });
 
-  it('refuse what would not work, and leave the file alone', async () => {
+  it('refuse models that would not work, and leave the file unchanged', async () => {
     const before = await read();
     const url = upstream.baseUrl;
     const cases: readonly (readonly [id: string, AddModelOptions, RegExp])[] = [
@@ -156,8 +151,8 @@ describe('the commands of models', () => {
         { name: 'spare', url: upstream.baseUrl, apiKey: { $env: 'MODEL_KEY' }, model: 'vendor/q' },
       ],
     });
-    const { stdout } = await test('first');
-    const lines = stdout.split('\n').filter((line) => /^(?:ok|fail)/.test(line));
+    const { text = '' } = await test('first');
+    const lines = text.split('\n').filter((line) => /^(?:ok|fail)/.test(line));
     expect(lines[0]).to.match(/^fail {2}first at http:\/\/127\.0\.0\.1:9\/v1: not reachable/);
     expect(lines[1]).to.match(/^ok {4}first at spare \(http:.*\): reachable/);
     expect(lines[2]).to.match(/^ok {4}first at spare \(http:.*\): answered in \d+ ms/);
@@ -177,25 +172,25 @@ describe('the commands of models', () => {
     expect(chats).to.have.length(1);
     expect(chats[0]?.members).to.include({ model: 'vendor/q', max_completion_tokens: 16 });
     environment.MODEL_KEY = 'another-key';
-    const refused = await test('qwen3:32b', { json: true });
-    expect(refused.code).to.equal(1);
-    const [result] = JSON.parse(refused.stdout);
-    expect(result.ok).to.equal(false);
-    expect(result.detail).to.contain('key refused');
-    expect(result.advice).to.contain('MODEL_KEY');
-    expect(refused.stdout).not.to.contain('another-key');
+    const refused = await test('qwen3:32b');
+    expect(refused.exitCode).to.equal(1);
+    const [result] = refused.json as Record<string, unknown>[];
+    expect(result?.ok).to.equal(false);
+    expect(result?.detail).to.contain('key refused');
+    expect(result?.advice).to.contain('MODEL_KEY');
+    expect(JSON.stringify(refused)).not.to.contain('another-key');
     const unreachable = await test('first');
-    expect([unreachable.code, unreachable.stdout]).to.satisfy(
+    expect([unreachable.exitCode, unreachable.text]).to.satisfy(
       ([code, text]: [number, string]) => code === 1 && /^fail {2}first: not reachable\./.test(text),
     );
-    expect((await test('mock')).stdout).to.contain('the mock echo_text answers; no upstream is connected');
-    expect((await test('gone')).stdout).to.equal(
-      'fail  There is no model gone.\n      "mediagate models list" lists the models.\n',
+    expect((await test('mock')).text).to.contain('the mock echo_text answers; no upstream is connected');
+    expect((await test('gone')).text).to.equal(
+      'fail  There is no model gone.\n      "mediagate models list" lists the models.',
     );
     environment.MODEL_KEY = 'the-key-in-this-test';
     upstream.behave(() => ({ does: 'error', status: 500 }));
     const broken = await test('qwen3:32b');
-    expect([broken.code, broken.stdout]).to.satisfy(
+    expect([broken.exitCode, broken.text]).to.satisfy(
       ([code, text]: [number, string]) => code === 1 && /\nfail {2}qwen3:32b: a short request failed\. /.test(text),
     );
   });

@@ -95,7 +95,7 @@ const plain = (text: string) =>
   text
     .trim()
     .replace(/\b(resp|msg|rs_chat|fc|req|toolu)_[\w-]{8,}/g, '$1')
-    .replace(/"created(_at)?":\d+/g, '"created":1')
+    .replace(/"(created|completed)(_at)?":\d+/g, '"$1":1')
     .replace(/^: .*\n\n/gm, '');
 
 describe('large translations', () => {

@@ -1,3 +1,5 @@
+/** Local model servers and their habits. */
+
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';

@@ -1,3 +1,5 @@
+/** Marks on the answers of mocks. */
+
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';

@@ -1,3 +1,5 @@
+/** Which providers serve which models, by environment. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -129,7 +131,7 @@ describe('providers of models by environment', () => {
     expect(new Set(gateway.models().map(({ kind }) => kind))).to.deep.equal(new Set(['audio']));
   });
 
-  it('name the variables that connect a better one, the nearest first', async () => {
+  it('name the variables that connect a better one, the closest first', async () => {
     await using gateway = await open({});
     const switchOff = new Map(
       gateway

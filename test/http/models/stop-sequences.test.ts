@@ -1,6 +1,8 @@
+/** Stop sequences of converted answers. */
+
 import { expect } from 'chai';
 import { seededRandom } from '../../../core/testing/pruning.js';
-import { createStopCutter } from '../../../server/models/messages/sinks.js';
+import { StopCutter } from '../../../server/models/messages/sinks.js';
 
 const LETTERS = 'ab';
 
@@ -13,7 +15,7 @@ describe('stop sequences', () => {
     for (let round = 0; round < 3_000; round += 1) {
       const sequences = Array.from({ length: random(4) }, () => wordOf(6));
       const text = wordOf(24);
-      const cutter = createStopCutter(sequences);
+      const cutter = new StopCutter(sequences);
       let told = '';
       for (let at = 0; at < text.length; ) {
         const next = at + 1 + random(5);
@@ -29,7 +31,7 @@ describe('stop sequences', () => {
   });
 
   it('end one text after the other', () => {
-    const cutter = createStopCutter(['abc']);
+    const cutter = new StopCutter(['abc']);
     expect([cutter.push('xab'), cutter.flush(), cutter.push('c'), cutter.flush()]).to.deep.equal(['x', 'ab', 'c', '']);
     expect(cutter.stop).to.equal(undefined);
   });
@@ -37,11 +39,11 @@ describe('stop sequences', () => {
   it('cost no more for a long text that nearly matches all of them', () => {
     const letters = 3_000_000;
     const sequences = Array.from({ length: 16 }, (_, index) => `${'a'.repeat(255 - index)}b`);
-    const cutter = createStopCutter(sequences);
+    const cutter = new StopCutter(sequences);
     let told = 0;
     for (let at = 0; at < letters; at += 1) told += cutter.push('a').length;
     expect(told).to.equal(letters - 255);
-    expect(createStopCutter(sequences).push('a'.repeat(letters))).to.have.length(letters - 255);
+    expect(new StopCutter(sequences).push('a'.repeat(letters))).to.have.length(letters - 255);
   });
 });
 

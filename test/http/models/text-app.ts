@@ -1,3 +1,5 @@
+/** An app with a text upstream, and requests to it. */
+
 import type { TextCall } from 'mediagate';
 import openaiText from 'mediagate/plugins/openai_text';
 import {

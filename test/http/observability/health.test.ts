@@ -1,6 +1,8 @@
+/** The health routes. */
+
 import { expect } from 'chai';
 import { type Gateway, systemClock } from 'mediagate';
-import { createHealth } from '../../../server/observability/index.js';
+import { Health } from '../../../server/observability/index.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 /** Nothing is loaded, and whatever a plugin could need is there. */
@@ -52,7 +54,7 @@ describe('health', () => {
       asked += 1;
       return Promise.reject(new Error('away'));
     };
-    const health = createHealth({
+    const health = new Health({
       gateway: { ...idle, plugins },
       wants: [],
       clock: systemClock,
@@ -88,7 +90,7 @@ describe('health', () => {
     const untold = of('untold', []);
     const reportOf = async (...platforms: (typeof limited)[]) => {
       const gateway = { ...idle, platforms: () => platforms };
-      const health = createHealth({ gateway, wants: [], clock: systemClock, checks: {} });
+      const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
       health.close();
       return health.report();
     };
@@ -117,10 +119,10 @@ describe('health', () => {
       });
   });
 
-  it('is degraded without a wanted browser or ffmpeg, and only then', async () => {
+  it('is degraded without a wanted browser or ffmpeg', async () => {
     const reportOf = async (wants: ('browser' | 'ffmpeg')[], has: 'browser' | 'ffmpeg') => {
       const gateway = { ...idle, meets: (need: string) => need === has };
-      const health = createHealth({ gateway, wants, clock: systemClock, checks: {} });
+      const health = new Health({ gateway, wants, clock: systemClock, checks: {} });
       health.close();
       return health.report();
     };
@@ -140,15 +142,15 @@ describe('health', () => {
 
   it('stays ready without optional dependencies', async () => {
     const softChecks = { files: () => Promise.reject(new Error('away')) };
-    const health = createHealth({ gateway: idle, wants: [], clock: systemClock, checks: {}, softChecks });
+    const health = new Health({ gateway: idle, wants: [], clock: systemClock, checks: {}, softChecks });
     expect(await health.report()).to.nested.include({ status: 'degraded', 'checks.files.ok': false });
     expect(await health.readiness()).to.deep.equal({ ok: true, status: 'ready' });
     health.close();
   });
 
-  it('does not wait for a check that never answers', async () => {
+  it('does not wait for a hanging check', async () => {
     const clock = { ...systemClock, sleep: async () => {} };
-    const health = createHealth({
+    const health = new Health({
       gateway: idle,
       wants: [],
       clock,

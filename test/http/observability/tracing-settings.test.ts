@@ -1,3 +1,5 @@
+/** Settings of traces. */
+
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';
 import { secretsOf } from '../../../server/settings/secrets.js';
@@ -5,7 +7,7 @@ import { secretsOf } from '../../../server/settings/secrets.js';
 const SECRET = 'a-token-that-nobody-may-see';
 
 describe('settings of traces', () => {
-  it('are none without a variable', () => {
+  it('are empty without a variable', () => {
     const settings = readSettings({});
     expect([settings.otlpEndpoint, settings.otlpHeaders, settings.sampler]).to.deep.equal([
       undefined,

@@ -1,3 +1,5 @@
+/** Answers of every route against the API reference. */
+
 import { Ajv2020, type AnySchema } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { type ExtractCall, GatewayError, type ImageCall } from 'mediagate';

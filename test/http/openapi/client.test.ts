@@ -1,3 +1,5 @@
+/** A client that is generated from the API reference. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';

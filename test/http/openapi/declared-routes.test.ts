@@ -1,3 +1,5 @@
+/** Every declared GET route. */
+
 import { expect } from 'chai';
 import type { Route } from '../../../server/http/index.js';
 import { type PaymentApp, startPaymentApp } from '../payments/app.js';

@@ -1,3 +1,5 @@
+/** An app with payments, and bank webhooks in the senders' formats. */
+
 import { createHmac } from 'node:crypto';
 import { readReceiver } from '../../../server/payments/index.js';
 import type { ReceiverSettings } from '../../../server/payments/transfer-qr.js';

@@ -1,3 +1,5 @@
+/** Commands and settings of payments. */
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Reservations for searches, speed and service tiers. */
+
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';
 import openaiText from 'mediagate/plugins/openai_text';

@@ -1,3 +1,5 @@
+/** Webhooks of accounts with hanging receivers. */
+
 import { expect } from 'chai';
 import { openHttpClient, systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';

@@ -1,6 +1,8 @@
+/** Plans that are bought while another one runs. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { keyAt } from '../../../server/keys/keys.js';
+import { keyAt } from '../../../server/keys/key-rows.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from '../../support/accounts/people.js';
@@ -110,7 +112,7 @@ for (const engine of engines) {
     const daysFrom = (at: number, expiresAt: number | null | undefined) => expiresAt && (expiresAt - at) / DAY_MS;
     const preview = async (terms: PlanTerms) => (await state.accounts.preview(accountId, [terms]))[0];
 
-    it('do not lend their days: twelve cheap ones are worth 36 days of one that costs ten times as much', async () => {
+    it('are credited by price: twelve cheap ones are worth 36 days of one that costs ten times as much', async () => {
       const begun = clock.now();
       for (let count = 0; count < 12; count += 1) await grant(PLANS.cheap);
       expect(daysFrom(begun, (await planNow())?.expiresAt)).to.equal(360);
@@ -139,7 +141,7 @@ for (const engine of engines) {
       expect(daysFrom(begun, (await planNow())?.expiresAt)).to.equal(69.5);
     });
 
-    it('without an end come back as they stood, for accounts and keys, at the very moment', async () => {
+    it('without an end return unchanged, for accounts and keys, at the exact instant', async () => {
       const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 3 });
       const tokens = await grant(TOKENS);
       const use = async (budgetId: string | null, used: number) => {
@@ -186,7 +188,7 @@ for (const engine of engines) {
       expect(await state.keys.rotate({ accountId, id: key.id, successor: newKey(), overlapMs: 0 })).to.include(back);
     });
 
-    it('without an end take more of their own while another runs, and start at once', async () => {
+    it('without an end add to their own kind while another runs, and start at once', async () => {
       const { budgetId } = await grant(TOKENS);
       await grant(PLANS.cheap);
       const seen = await preview(TOKENS);
@@ -195,7 +197,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(budgetId ?? '')).to.include({ tokenLimit: 60_000_000 });
     });
 
-    it('keep what is left of a budget once, with the time that is credited', async () => {
+    it('keep the rest of a budget once, with the credited time', async () => {
       const monthly = {
         ...TOKENS,
         planId: 'monthly',
@@ -213,7 +215,7 @@ for (const engine of engines) {
       });
     });
 
-    it('give back what they replaced when they are refunded', async () => {
+    it('restore the plan below when they are refunded', async () => {
       const begun = clock.now();
       const make = async (terms: PlanTerms) =>
         (await order(state, accountId, { terms, amount: terms.price?.amount ?? 1, currency: 'EUR' })).code;
@@ -231,7 +233,7 @@ for (const engine of engines) {
       expect(await state.orders.preview('MG00000000')).to.equal(undefined);
     });
 
-    it('go by what the order really costs, whatever its terms say', async () => {
+    it("use the order's real price, not the one in its terms", async () => {
       const terms = { ...PLANS.cheap, price: { amount: 30_000, currency: 'EUR' } };
       const { code } = await order(state, accountId, { terms, amount: 300, currency: 'EUR' });
       await state.orders.confirm({ code, ...OPERATOR });
@@ -247,14 +249,14 @@ for (const engine of engines) {
       expect(await planNow()).to.include({ planId: 'cheap', expiresAt: begun + 90 * DAY_MS });
     });
 
-    it('end before the year 10000, however dear the plan before was', async () => {
+    it('end before the year 10000 at any price', async () => {
       await grant(plan('dear', 36_500, 1e15));
       const { expiresAt } = await grant(plan('penny', 36_500, 1));
       expect(new Date(expiresAt ?? 0).getUTCFullYear()).to.equal(9999);
       expect(await grant(plan('penny', 36_500, 1))).to.include({ expiresAt });
     });
 
-    it('follow a model, whatever is bought, refunded and waited for, and are what was shown before', () =>
+    it('follow a model for every purchase, refund and wait, and match the preview', () =>
       fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
           ({ accountId } = await signUp(state));

@@ -1,3 +1,5 @@
+/** Users in the database. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import { FREE, HOUR_MS, newKey, signUp } from '../../support/accounts/people.js';
@@ -20,7 +22,7 @@ for (const engine of engines) {
 
     const ann = { issuer: 'https://id.example', subject: 'ann', email: 'ann@mail.example', name: 'Ann' };
 
-    it('have one operator where the first ones sign in at the same moment on two nodes, and never another', async () => {
+    it('have one operator if the first ones sign in at the same moment on two nodes', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       const options = { firstIsOperator: true };
       const people = ['one', 'two', 'three', 'four'].map((subject) => ({ ...ann, issuer: 'urn:local', subject }));
@@ -37,7 +39,7 @@ for (const engine of engines) {
       expect(later.becameOperator).to.equal(undefined);
     });
 
-    it('are the same person at each sign-in, with email and name as the provider says them now', async () => {
+    it("are the same person at each sign-in, with the provider's current email and name", async () => {
       const first = await state.users.signIn(ann);
       expect(first.id).to.match(/^user_[0-9a-f]{32}$/);
       expect(first.accountId).to.match(/^acct_[0-9a-f]{32}$/);
@@ -50,7 +52,7 @@ for (const engine of engines) {
       expect(await state.users.findByAccount(first.accountId)).to.deep.equal(again);
     });
 
-    it('are another person under another issuer, or another case of the subject, whatever the email says', async () => {
+    it('are different persons under another issuer or another case of the subject, with any email', async () => {
       const ids = await Promise.all([
         state.users.signIn(ann),
         state.users.signIn({ ...ann, issuer: 'https://other.example' }),
@@ -60,21 +62,21 @@ for (const engine of engines) {
       expect(new Set(ids.map(({ accountId }) => accountId)).size).to.equal(3);
     });
 
-    it('are made once, with one account, where several nodes meet them at the same moment', async () => {
+    it('are created once, with one account, if several nodes see them at the same moment', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       const twins = { ...ann, subject: 'twins' };
       const met = await Promise.all([state, other, state, other].map(({ users }) => users.signIn(twins)));
       expect(new Set(met.map(({ id, accountId }) => `${id} ${accountId}`)).size).to.equal(1);
     });
 
-    it('have an identity that is kept to the letter or refused', async () => {
+    it('have an identity that is stored exactly or refused', async () => {
       for (const wrong of ['', 'a\u0000b', 'x'.repeat(256), ' ann', '\ud800']) {
         const refused = state.users.signIn({ ...ann, subject: wrong });
         expect(await codeOf(refused), JSON.stringify(wrong)).to.equal('invalid_value');
       }
     });
 
-    it('are found by their address, all that have it, in whatever case', async () => {
+    it('are found by their address in any case', async () => {
       const email = 'Pat+1@Mail.Example';
       const one = await state.users.signIn({ ...ann, subject: 'pat', email });
       const two = await state.users.signIn({ ...ann, subject: 'pat too', email: email.toLowerCase() });

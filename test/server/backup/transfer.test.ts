@@ -1,3 +1,5 @@
+/** The transfer of a state from SQLite to PostgreSQL. */
+
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -24,7 +26,7 @@ interface Column {
 const ROWS = 600;
 const TEXT = 'Grüße, "quoted" \\ {"a":[1]} – 漢字 🙂';
 
-describe('bringing a state out of SQLite into PostgreSQL', () => {
+describe('transfer of a state from SQLite to PostgreSQL', () => {
   let place: Place;
   let folder: string;
   let client: pg.Client;
@@ -75,7 +77,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     return tables;
   }
 
-  it('brings every row of every table as it was', async () => {
+  it('copies every row of every table unchanged', async () => {
     const sqlite = openSource();
     const tables = fill(sqlite);
     expect([...MOVED_TABLES, 'cache_entries', 'instances']).to.have.members(tables);
@@ -102,7 +104,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect((again as Error).message).to.contain(`accounts (${ROWS})`);
   });
 
-  it('leaves each window its slots, to the millisecond', async () => {
+  it('keeps the slots of each window, to the millisecond', async () => {
     const clock = new ManualClock();
     const settings = { clock: systemClock, rateLimitClock: clock, logger: new ListLogger() };
     const wish = { keyId: 'key_1', family: 'image', count: 1, limit: 30 } as const;
@@ -132,7 +134,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     });
   });
 
-  it('brings nothing where one row does not fit, and can be begun again', async () => {
+  it('transfers nothing if one row does not fit, and can be repeated', async () => {
     const sqlite = openSource();
     fill(sqlite, 3);
     sqlite.exec(`update usage_entries set "latencyMs" = 1.5 where rowid = 2`);
@@ -150,7 +152,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect(tables.usage_entries).to.equal(3);
   });
 
-  it('brings nothing where it is cut off', async () => {
+  it('transfers nothing if it is interrupted', async () => {
     const sqlite = openSource();
     fill(sqlite, 3);
     sqlite.close();
@@ -161,7 +163,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect((await readdir(place.dataDir)).filter((name) => name.startsWith('.'))).to.deep.equal([]);
   });
 
-  it('lets one of two that come at once bring it, and tells the other', async () => {
+  it('runs one of two simultaneous transfers, and refuses the other', async () => {
     const sqlite = openSource();
     fill(sqlite, 30);
     sqlite.close();
@@ -177,7 +179,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect((await client.query('select 1 from jobs')).rowCount).to.equal(30);
   });
 
-  it('takes a file alone, and an older schema, which stays as it is', async () => {
+  it('accepts a single file, and an older schema, which stays unchanged', async () => {
     const sqlite = openSource();
     sqlite.exec(`insert into accounts (id, "createdAt") values ('acct_1', 5)`);
     sqlite.exec(`drop table webhook_secrets; delete from kysely_migration where name = '0001-webhooks'`);
@@ -188,7 +190,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect(before.equals(await readFile(path.join(folder, 'state.sqlite')))).to.equal(true);
   });
 
-  it('refuses sources that are in use, foreign, damaged or nowhere', async () => {
+  it('refuses sources that are in use, foreign, damaged or missing', async () => {
     await migrateState({ dataDir: place.dataDir, databaseUrl: place.databaseUrl });
     const used = openSource();
     used.prepare('select * from jobs').all();
@@ -249,7 +251,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       ['an object store', () => `s3://${KEY}:${KEY}@${new URL(objects.url).host}/${BUCKET}?tls=off`],
     ];
     for (const [title, url] of stores) {
-      it(`copies them to ${title}, and leaves the source as it is`, async () => {
+      it(`copies them to ${title}, and leaves the source unchanged`, async () => {
         const { files } = await bring({ filesUrl: url() });
         expect(files).to.deep.equal({ copied: 2, unreadable: 2 });
         expect(await readdir(path.join(folder, 'files'))).to.include.members(names);
@@ -264,7 +266,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
       });
     }
 
-    it('leaves them where they are where the data folder stays the same', async () => {
+    it('leaves them in place if the data folder stays the same', async () => {
       const { files } = await bring({ dataDir: folder });
       expect(files).to.equal(undefined);
       expect(await readdir(path.join(folder, 'files'))).to.include.members(names);

@@ -1,3 +1,5 @@
+/** Budgets of money in the database. */
+
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import { createPrices } from '../../../server/prices/prices.js';
@@ -51,7 +53,7 @@ for (const engine of engines) {
         reserve: { budgetId: null, furtherBudgets: [id], tokens: 1_000, demand },
       });
 
-    it('are never overspent by a hundred requests at once over two nodes, and all that fits is used', async () => {
+    it('are never overspent by a hundred parallel requests over two nodes, and are used completely', async () => {
       const other = await place.open({ clock, rateLimitClock: clock, prices });
       const limit = 60_000;
       const id = await create(limit);
@@ -78,7 +80,7 @@ for (const engine of engines) {
       expect(totals.reduce((sum, { cost }) => sum + cost, 0)).to.equal(costUsed);
     });
 
-    it('limit the output to what is left, are settled to the real cost, and start again', async () => {
+    it('limit the output to the rest, are settled by the real cost, and start again', async () => {
       const id = await create(WHOLE + 1_000);
       const first = await ask(id);
       expect(first.reserved).to.deep.equal({ input: 1_000, output: 2_000 });
@@ -103,7 +105,7 @@ for (const engine of engines) {
       clock.advance(-2 * 24 * 3_600_000);
     });
 
-    it('refuse a request without a price in words, also where the price is in another currency', async () => {
+    it('refuse a request without a price, or with one in another currency', async () => {
       const id = await create(1_000_000);
       const why = (from = state, model?: string) => rejection(ask(id, from, model));
       const unknown = await why(state, 'm-unknown');
@@ -124,7 +126,7 @@ for (const engine of engines) {
       return from.admissions.admit({ ...CHAT, route: '/v1/extract', model: links.at(-1) ?? '', reserve });
     };
 
-    it('are never overspent by a hundred links at once over two nodes, some in batches', async () => {
+    it('are never overspent by a hundred parallel links over two nodes, some in batches', async () => {
       const other = await place.open({ clock, rateLimitClock: clock, prices });
       const limit = 70_000;
       const id = await create(limit);
@@ -150,7 +152,7 @@ for (const engine of engines) {
       expect(spent).to.be.at.most(limit);
     });
 
-    it('count links in money alone, and refuse those without a price in words', async () => {
+    it('count links only in money, and explain why they refuse unpriced ones', async () => {
       const id = await create(6_000, { requestLimit: 0, tokenLimit: 0 });
       const { reservation = '' } = await extract(id);
       expect(await state.budgets.find(id)).to.include({ costReserved: 3_000, requestsUsed: 0 });
@@ -166,7 +168,7 @@ for (const engine of engines) {
       expect(await extract('budget_gone')).to.deep.equal({});
     });
 
-    it('hold the cost of links of a killed process', async () => {
+    it('charge the cost of links of a killed process', async () => {
       const dying = await create(3_000);
       const silent = await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 1_000_000 });
       await extract(dying, silent);
@@ -176,7 +178,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(dying)).to.include({ costUsed: 3_000, requestsUsed: 0 });
     });
 
-    it('count audio by what it is sent, and charge the input of a killed process', async () => {
+    it('count audio by its input, and charge the input of a killed process', async () => {
       const id = await create(1_000);
       const reserve = { budgetId: null, furtherBudgets: [id], tokens: 1, uses: { characters: 60 } };
       const speech = { ...CHAT, model: 'm-audio', reserve };

@@ -1,3 +1,5 @@
+/** Budgets of keys, accounts and groups. */
+
 import { expect } from 'chai';
 import { parseBudget, renderBudget } from '../../../server/budgets/amounts.js';
 import type { State } from '../../../server/state.js';
@@ -8,7 +10,7 @@ import { rejection } from '../../support/rejection.js';
 const by = { actor: 'operator:ann' };
 
 describe('amounts of budgets', () => {
-  it('are read as people write them, and shown in one form', () => {
+  it('are parsed from common spellings, and shown in one form', () => {
     for (const [text, shown] of [
       ['50 USD/month', '50 USD/month'],
       ['0.5 EUR / day', '0.5 EUR/day'],
@@ -99,7 +101,7 @@ for (const engine of engines) {
       return budgets.map(({ scope, tokensUsed, requestsUsed }) => [scope, tokensUsed, requestsUsed]);
     };
 
-    it('are all counted, and the smallest refuses and says when it starts again', async () => {
+    it('all count, and the smallest refuses and states when it starts again', async () => {
       await state.budgets.createGroup('research');
       await state.budgets.change({ scope: 'group', subject: 'research', budgets: amounts('100 tokens/month'), ...by });
       const [ann, ben] = [await makeKey({ groupName: 'research' }), await makeKey({ groupName: 'research' })];

@@ -1,3 +1,5 @@
+/** Stored responses to requests with an idempotency key. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
@@ -46,7 +48,7 @@ for (const engine of engines) {
       }
     }
 
-    it('are worked on by one of many who ask at once, and remembered', async () => {
+    it('are computed by one of many simultaneous requests, and stored', async () => {
       const [one, other] = [await place.open(), await place.open()];
       const claims = await Promise.all(
         Array.from({ length: 40 }, (_, index) => (index % 2 ? one : other).idempotentResponses.claim(request('a'))),
@@ -68,7 +70,7 @@ for (const engine of engines) {
       );
     });
 
-    it('are forgotten where they are failures, which only those who wait are told', async () => {
+    it('are dropped if they are failures, which only the waiting ones receive', async () => {
       const state = await place.open();
       const { idempotentResponses } = state;
       const failed = await claim(state, 'a');
@@ -83,7 +85,7 @@ for (const engine of engines) {
       expect(await idempotentResponses.keep(ended, { ...HEAD, bytes: 1 })).to.equal(false);
     });
 
-    it('take so many bytes of an account, and no more', async () => {
+    it('take a bounded number of bytes of an account', async () => {
       const [one, other] = [await place.open(), await place.open()];
       const last = await claim(one, 'last');
       expect(last.room).to.equal(256 * MEGABYTE);
@@ -103,7 +105,7 @@ for (const engine of engines) {
       expect((await claim(one, 'b', 'acct_2')).room).to.equal(256 * MEGABYTE);
     });
 
-    it('are made by another where a process shows no sign of life, which then changes nothing any more', async () => {
+    it('are computed by another process when one has no heartbeat, which then changes nothing', async () => {
       const slow = await place.open({ processLeaseMs: 600_000, jobPollMs: 20 });
       const quick = await place.open({ processLeaseMs: 200, jobPollMs: 20 });
       const lost = await claim(slow, 'a');
@@ -115,7 +117,7 @@ for (const engine of engines) {
       expect(await quick.idempotentResponses.keep(taken, { ...HEAD, bytes: 1 })).to.equal(true);
     });
 
-    it('are waited for while their process shows life, for as long as was said', async () => {
+    it('are awaited while their process has a heartbeat, up to the timeout', async () => {
       const working = await place.open({ processLeaseMs: 300, jobPollMs: 20 });
       const other = await place.open({ processLeaseMs: 300, jobPollMs: 20 });
       const { id } = await claim(working, 'a');
@@ -127,7 +129,7 @@ for (const engine of engines) {
       expect(await codeOf(waiting)).to.equal('bad_request');
     });
 
-    it('are new after a day, and then swept away', async () => {
+    it('start anew after a day, and are then deleted', async () => {
       const clock = new ManualClock(Date.now());
       const settings = { clock: { ...systemClock, now: () => clock.wall }, rateLimitClock: clock };
       const state = await place.open(settings);

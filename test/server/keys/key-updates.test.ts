@@ -1,6 +1,8 @@
+/** Updates of keys and their audit log. */
+
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import { openKeyTable } from '../../../server/keys/authentication.js';
+import { KeyTable } from '../../../server/keys/key-table.js';
 import { createKeyRecord, createPepper, type NewKey } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
@@ -35,7 +37,7 @@ for (const engine of engines) {
         (error: { code: string; message: string }) => `${error.code}: ${error.message}`,
       );
 
-    it('change what is given, leave the rest, and write both states into the audit log', async () => {
+    it('change the given fields, keep the rest, and write both states into the audit log', async () => {
       const { record } = await make({ expiresAt: Date.UTC(2990, 0, 1) });
       const { id } = record;
       const change = { rpm: null, grants: ['text', 'audio'], models: ['m-5.5', 'модель'] } as const;
@@ -77,7 +79,7 @@ for (const engine of engines) {
 
     it('reach a node that has used the key before within 2 seconds', async () => {
       const { key, record } = await make({ rpm: 1 });
-      const table = await openKeyTable({
+      const table = await KeyTable.open({
         keys: state.keys,
         peppers: [PEPPER],
         clock: systemClock,
@@ -95,7 +97,7 @@ for (const engine of engines) {
       }
     });
 
-    it('give a key that has expired a new end, and none beyond that of its plan', async () => {
+    it('give an expired key a new end, and none beyond that of its plan', async () => {
       const now = await state.keys.now();
       const plan = { planId: 'month', budgetId: null, models: null, imageDailyLimit: null };
       const { record } = await make({ plan, expiresAt: now - 1 }, now + DAY_MS);

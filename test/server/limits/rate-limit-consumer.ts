@@ -1,3 +1,5 @@
+/** A process that takes slots of a rate limit. */
+
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';
 import { ListLogger } from '../../support/databases/engines.js';

@@ -1,3 +1,5 @@
+/** Rate limits over several processes. */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

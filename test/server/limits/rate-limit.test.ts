@@ -1,3 +1,5 @@
+/** Rolling windows under any clock. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openDatabase } from '../../../core/database/database.js';
@@ -31,7 +33,7 @@ for (const engine of engines) {
       return from.rateLimits.consume({ keyId, family, count, limit });
     }
 
-    it('accepts exactly the limit of many that ask at once', async () => {
+    it('accepts exactly the limit of many simultaneous requests', async () => {
       const answers = await Promise.all(Array.from({ length: 200 }, () => take(15)));
       expect(answers.filter(({ accepted }) => accepted)).to.have.length(15);
       expect(answers.filter(({ accepted }) => accepted).map(({ remaining }) => remaining)).to.have.members(
@@ -48,7 +50,7 @@ for (const engine of engines) {
       expect(answers.filter(({ accepted }) => accepted)).to.have.length(15);
     });
 
-    it('gives each slot back 60 s after it was taken, to the millisecond', async () => {
+    it('frees each slot 60 s after it was taken, to the millisecond', async () => {
       for (let index = 0; index < 3; index += 1) {
         expect(await take(3)).to.include({ accepted: true, remaining: 2 - index });
         clock.advance(1_000);
@@ -69,7 +71,7 @@ for (const engine of engines) {
       expect(await take(3)).to.include({ accepted: true, remaining: 0 });
     });
 
-    it('gives many slots back one by one, while more are taken', async () => {
+    it('returns many slots one by one, while more are taken', async () => {
       const look = () => state.rateLimits.peek({ keyId, family, count: 1, limit: 40 });
       for (let slot = 0; slot < 40; slot += 1) {
         expect(await take(40)).to.include({ accepted: true, remaining: 39 - slot });
@@ -85,7 +87,7 @@ for (const engine of engines) {
       }
     });
 
-    it('takes several slots all or nothing and says when they will be free', async () => {
+    it('takes several slots all or nothing, and reports when they will be free', async () => {
       expect(await take(5, 2)).to.include({ accepted: true, remaining: 3 });
       clock.advance(10_000);
       expect(await take(5, 2)).to.include({ accepted: true, remaining: 1 });
@@ -96,7 +98,7 @@ for (const engine of engines) {
       expect(await take(5, 2)).to.include({ accepted: true, remaining: 1 });
     });
 
-    it('only looks when asked to peek', async () => {
+    it('takes no slot on peek', async () => {
       const peek = () => state.rateLimits.peek({ keyId, family, count: 1, limit: 2 });
       expect(await peek()).to.deep.equal({ accepted: true, limit: 2, remaining: 2, retryAfterMs: 0, resetMs: 0 });
       await take(2);
@@ -107,7 +109,7 @@ for (const engine of engines) {
       expect(await peek()).to.include({ accepted: false, remaining: 0, retryAfterMs: 59_900 });
     });
 
-    it('holds keys and families apart', async () => {
+    it('separates keys and families', async () => {
       await take(1);
       expect(await take(1)).to.include({ accepted: false });
       expect(await state.rateLimits.consume({ keyId, family: 'link_data', count: 1, limit: 1 })).to.include({
@@ -128,7 +130,7 @@ for (const engine of engines) {
       expect(await take(7)).to.include({ accepted: true, remaining: 0 });
     });
 
-    it('remembers over a restart', async () => {
+    it('keeps slots over a restart', async () => {
       const first = await place.open({ rateLimitClock: clock });
       await take(2, 2, first);
       await first.close();
@@ -139,7 +141,7 @@ for (const engine of engines) {
       expect(await take(2, 2, second)).to.include({ accepted: true });
     });
 
-    it('is not moved by a wall clock that jumps under it', async () => {
+    it('ignores a wall clock that jumps', async () => {
       await take(1);
       clock.wall -= 3_600_000;
       clock.advance(10_000);
@@ -151,7 +153,7 @@ for (const engine of engines) {
       expect(await take(1)).to.include({ accepted: true });
     });
 
-    it('neither gives slots away nor blocks for long after a restart with the clock set back', async () => {
+    it('neither frees slots early nor blocks for long after a restart with the clock set back', async () => {
       await take(1);
       clock.advance(30_000);
       const later = new ManualClock(clock.wall - 3_600_000);
@@ -165,7 +167,7 @@ for (const engine of engines) {
       expect(await take(1, 1, third)).to.include({ accepted: false, retryAfterMs: 60_000 });
     });
 
-    it('is not moved by a wall clock that is set right after a restart, while nothing is free', async () => {
+    it('ignores a wall clock that is corrected after a restart, while nothing is free', async () => {
       await take(1);
       const later = new ManualClock(clock.wall);
       const reopened = await place.open({ rateLimitClock: later });
@@ -175,7 +177,7 @@ for (const engine of engines) {
       expect(await take(1, 1, reopened)).to.include({ accepted: false, retryAfterMs: 50_000 });
     });
 
-    it('gives the answers of a list of times, whatever is asked and however the wall clock is set', async () => {
+    it('matches a list of times for any requests and clock changes', async () => {
       const step = fc.record({
         advance: fc.oneof(
           fc.constant(0),
@@ -221,7 +223,7 @@ for (const engine of engines) {
       );
     });
 
-    it('keeps the times of few slots that have passed, however long a key is used', async () => {
+    it('keeps few expired slots of a key in long use', async () => {
       const database = await openDatabase(place);
       try {
         const rowsNow = () =>
@@ -257,7 +259,7 @@ for (const engine of engines) {
 }
 
 describe('rolling windows by the clock of PostgreSQL', () => {
-  it('goes by the database where no clock is given, so that nodes with wrong clocks agree', async function () {
+  it("uses the database's clock by default, so that nodes with wrong clocks agree", async function () {
     const postgres = engines.find(({ name }) => name === 'postgres');
     const place = await postgres?.reusedPlace(this);
     if (!place) return;

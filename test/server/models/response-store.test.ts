@@ -1,3 +1,5 @@
+/** Stored responses of models. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/databases/engines.js';
@@ -16,7 +18,7 @@ for (const engine of engines) {
 
     afterEach(() => place?.remove());
 
-    it('are found at once, by their own account, and after a restart', async () => {
+    it('are found at once, only by their own account, also after a restart', async () => {
       const made = { ...response, id: 'resp_1', createdAt: Date.now() };
       state.storedResponses.remember(made);
       expect(await state.storedResponses.find('resp_1', 'one')).to.deep.equal(made);
@@ -28,7 +30,7 @@ for (const engine of engines) {
       expect(await again.storedResponses.find('resp_1', 'two')).to.equal(undefined);
     });
 
-    it('stay the same where an upstream gives an id twice', async () => {
+    it('stay unchanged if an upstream returns an id twice', async () => {
       const first = { ...response, id: 'resp_1', createdAt: Date.now() };
       state.storedResponses.remember(first);
       state.storedResponses.remember({ ...first, owner: 'two', upstream: 'https://b.example' });
@@ -42,7 +44,7 @@ for (const engine of engines) {
       expect(await again.storedResponses.find('resp_1', 'two')).to.include({ upstream: 'https://b.example' });
     });
 
-    it('are forgotten at any moment, also while they are being written', async () => {
+    it('are deleted at any moment, also while they are being written', async () => {
       const ids = Array.from({ length: 60 }, (_, index) => `resp_${index}`);
       for (const id of ids) {
         state.storedResponses.remember({ ...response, id, createdAt: Date.now() });

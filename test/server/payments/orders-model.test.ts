@@ -1,3 +1,5 @@
+/** Orders under random events, against a model. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BankTransaction, OrderState } from '../../../server/payments/order-records.js';
@@ -68,7 +70,7 @@ class Model {
 }
 
 for (const engine of engines) {
-  describe(`whatever happens to orders on ${engine.name}`, () => {
+  describe(`orders under any sequence of events on ${engine.name}`, () => {
     let place: Place;
     let clock: ManualClock;
     let state: State;
@@ -110,7 +112,7 @@ for (const engine of engines) {
       }
     }
 
-    it('is what the diagram of their states says, with one grant at most, and every change in the audit', () =>
+    it('follow the diagram of their states, with one grant at most, and every change in the audit log', () =>
       fc.assert(
         fc.asyncProperty(fc.array(event, { maxLength: 12 }), async (events) => {
           const { accountId } = await signUp(state);

@@ -1,3 +1,5 @@
+/** Payments of processes that are killed. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -17,7 +19,7 @@ const MOST_STATEMENTS = 60;
 const AT_ONCE = 3;
 
 for (const engine of engines) {
-  describe(`a payment that is killed on ${engine.name}`, () => {
+  describe(`a payment of a killed process on ${engine.name}`, () => {
     let place: Place;
     let state: State;
 
@@ -60,7 +62,7 @@ for (const engine of engines) {
     ];
     for (const { by, sent } of WAYS) {
       const where = sent ? 'after each statement was sent' : 'between any two statements';
-      it(`by ${by}, ${where}, is granted once or not at all, and whoever repeats it completes it`, async () => {
+      it(`by ${by}, ${where}, is granted once or not at all, and completed by its repetition`, async () => {
         /** Paid by the process that was to be killed, and whether that was not killed any more. */
         async function killAt(statements: number): Promise<{ paid: boolean; ended: boolean }> {
           const { accountId } = await signUp(state);
@@ -91,7 +93,7 @@ for (const engine of engines) {
       });
     }
 
-    it('is granted once where several processes pay it at the same moment and some of them are killed', async () => {
+    it('is granted once if several processes pay it at the same moment and some are killed', async () => {
       for (let round = 0; round < 2; round += 1) {
         const { accountId } = await signUp(state);
         const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 1 });

@@ -1,3 +1,5 @@
+/** Orders in the database. */
+
 import { expect } from 'chai';
 import { orderCodesIn } from '../../../server/payments/order-changes.js';
 import type { OrderRecord } from '../../../server/payments/order-records.js';
@@ -18,8 +20,8 @@ import { engines, ManualClock, type Place } from '../../support/databases/engine
 
 const OPERATOR = { actor: 'operator:bob', note: 'seen on the statement' };
 
-describe('codes of orders in what banks make of a text', () => {
-  it('are found in any case, with blanks and marks, between words and inside of one', () => {
+describe('order codes in bank texts', () => {
+  it('are found in any case, with blanks and marks, between words and inside one', () => {
     for (const text of [
       'MG7K3M9QXD',
       'mg 7k3m-9qxd',
@@ -34,7 +36,7 @@ describe('codes of orders in what banks make of a text', () => {
     expect(orderCodesIn('MGMG7K3M9QXD')).to.include('MG7K3M9QXD');
   });
 
-  it('are not there where a character is missing or none of theirs', () => {
+  it('are not found with a missing or foreign character', () => {
     for (const text of ['', 'MG', 'MG7K3M9QX', 'MG7K3M9QUX', 'G7K3M9QXDA', `${' '.repeat(500)}MG7K3M9QXD`]) {
       expect(orderCodesIn(text), text).to.deep.equal([]);
     }
@@ -65,7 +67,7 @@ for (const engine of engines) {
     const auditOf = async ({ code }: OrderRecord) =>
       (await state.audit.list({ subject: code, limit: 100 })).toReversed().map(({ action, to }) => `${action} ${to}`);
 
-    it('are made pending, once for each Idempotency-Key of an account', async () => {
+    it('are created pending, once for each Idempotency-Key of an account', async () => {
       const wanted = { accountId, terms: TOKENS, amount: 5, currency: 'VND', actor: 'user:x', lifetimeMs: DAY_MS };
       const idempotency = { key: 'one', fingerprint: 'token_30m' };
       const answers = await Promise.all(
@@ -90,7 +92,7 @@ for (const engine of engines) {
       expect(await auditOf(made)).to.deep.equal(['order.created pending']);
     });
 
-    it('are refused with an amount that is none, for an account that is none or suspended', async () => {
+    it('are refused with an invalid amount, or for a missing or suspended account', async () => {
       for (const amount of [0, -1, 1.5, Number.NaN, 2 ** 53]) {
         expect(await codeOf(order(state, accountId, { amount })), `${amount}`).to.equal('invalid_value');
       }
@@ -101,7 +103,7 @@ for (const engine of engines) {
       expect(await codeOf(order(state, accountId))).to.equal('account_suspended');
     });
 
-    it('are five at most that are open, however many ask at once', async () => {
+    it('are limited to five open ones, also for simultaneous requests', async () => {
       const asked = await Promise.all(Array.from({ length: 8 }, () => codeOf(order(state, accountId))));
       expect(asked.filter((code) => code === 'ok')).to.have.length(5);
       expect(asked.filter((code) => code === 'too_many_open_orders')).to.have.length(3);
@@ -115,7 +117,7 @@ for (const engine of engines) {
       expect(await codeOf(order(state, accountId))).to.equal('ok');
     });
 
-    it('are five at most also where part of the money has come, until one is over', async () => {
+    it('are limited to five also if part of the money has arrived, until one ends', async () => {
       const made: OrderRecord[] = [];
       for (let count = 0; count < 5; count += 1) made.push(await order(state, accountId));
       for (const { code } of made) await state.orders.record(transfer(code, { amount: 1 }));
@@ -134,7 +136,7 @@ for (const engine of engines) {
       expect(await codeOf(order(state, accountId))).to.equal('too_many_open_orders');
     });
 
-    it('are paid by exactly their amount; plan and keys follow, and the audit says how', async () => {
+    it('are paid by exactly their amount; plan, keys and audit log follow', async () => {
       const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 3 });
       const made = await order(state, accountId);
       clock.advance(1_000);
@@ -154,7 +156,7 @@ for (const engine of engines) {
       expect(entry).to.deep.equal({ ...what, ...states });
     });
 
-    it('count a transfer once, however often and by whomever it is told', async () => {
+    it('count a transfer once for any number and source of reports', async () => {
       const made = await order(state, accountId);
       const other = await place.open({ clock, rateLimitClock: clock });
       const money = transfer(made.code, { amount: 400 });
@@ -169,7 +171,7 @@ for (const engine of engines) {
       expect(await auditOf(made)).to.deep.equal(['order.created pending', 'order.money underpaid', 'order.money paid']);
     });
 
-    it('are granted once where several confirm them and money comes at the same moment', async () => {
+    it('are granted once if several confirm them and money arrives at the same moment', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       for (let round = 0; round < 5; round += 1) {
         const user = await signUp(state);
@@ -188,7 +190,7 @@ for (const engine of engines) {
       }
     });
 
-    it('wait for a look where more came, other money, or money for a cancelled one, and for none', async () => {
+    it('send excess, foreign, cancelled and unassigned money to review', async () => {
       const [over, foreign, cancelled] = [
         await order(state, accountId),
         await order(state, accountId),
@@ -223,7 +225,7 @@ for (const engine of engines) {
       for (const index of [0, 1, 3]) expect(left).not.to.include(reviewed[index]?.id);
     });
 
-    it('keep their plan where they are paid twice, and the second transfer waits for a look', async () => {
+    it('keep their plan if they are paid twice, and send the second transfer to review', async () => {
       const made = await order(state, accountId);
       await state.orders.record(transfer(made.code));
       const { transaction, order: after } = await state.orders.record(transfer(made.code));
@@ -232,7 +234,7 @@ for (const engine of engines) {
       expect(await grantsOf(state, made)).to.deep.equal({ granted: 1, tokens: 30_000_000 });
     });
 
-    it('expire at the very instant, and are paid by what comes in parts', async () => {
+    it('expire at the exact instant, and are paid by partial transfers', async () => {
       const made = await order(state, accountId, { lifetimeMs: 1_000 });
       clock.advance(999);
       expect(await stateOf(made)).to.equal('pending');
@@ -247,7 +249,7 @@ for (const engine of engines) {
       }
     });
 
-    it('expire by time, whether or not that was written down, and late money still counts', async () => {
+    it('expire by time, stored or not, and late money still counts', async () => {
       const [late, part, gone] = [
         await order(state, accountId),
         await order(state, accountId),
@@ -275,7 +277,7 @@ for (const engine of engines) {
       expect([await stateOf(late), await stateOf(part)]).to.deep.equal(['paid', 'underpaid']);
     });
 
-    it('change only as their states allow, and not by the hand of another account', async () => {
+    it('change only as their states allow, and not by another account', async () => {
       const made = await order(state, accountId);
       const { code } = made;
       const change = { code, ...OPERATOR };
@@ -288,7 +290,7 @@ for (const engine of engines) {
       expect(await auditOf(made)).to.deep.equal(['order.created pending', 'order.cancelled cancelled']);
     });
 
-    it('take their tokens back when they are refunded, and their plan where nothing else carries it', async () => {
+    it('lose their tokens when they are refunded, and their plan if no other order pays for it', async () => {
       const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 3 });
       const big = { ...TOKENS, planId: 'token_100m', rpm: 60, budget: { ...TOKENS.budget, tokenLimit: 100_000_000 } };
       const [first, second] = [
@@ -313,7 +315,7 @@ for (const engine of engines) {
       expect(actions.filter((action) => action === 'plan.taken-back')).to.have.length(2);
     });
 
-    it('take their time back when they are refunded', async () => {
+    it('lose their time when they are refunded', async () => {
       const [first, second] = [
         await order(state, accountId, { terms: IMAGES }),
         await order(state, accountId, { terms: IMAGES }),
@@ -350,7 +352,7 @@ for (const engine of engines) {
       expect(paid.map(({ code }) => code)).to.deep.equal([made[3]?.code]);
     });
 
-    it('are not there under a name that cannot be', async () => {
+    it('are not found under an impossible name', async () => {
       const code = 'MG\u0000';
       const change = { code, ...OPERATOR };
       expect(await state.orders.find(code)).to.equal(undefined);
@@ -368,7 +370,7 @@ for (const engine of engines) {
       expect(await codeOf(state.users.suspend({ userId: code, actor: 'operator:bob' }))).to.equal('user_not_found');
     });
 
-    it('refuse a transfer that cannot be kept, and keep any text', async () => {
+    it('refuse a transfer that cannot be stored, and store any text', async () => {
       const wrong = [
         { amount: 0 },
         { amount: 0.5 },

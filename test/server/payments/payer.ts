@@ -1,3 +1,5 @@
+/** A process that pays orders. */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';

@@ -1,3 +1,5 @@
+/** Free allowances of erased identities. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import type { UserRecord } from '../../../server/accounts/tables.js';
@@ -75,7 +77,7 @@ for (const engine of engines) {
       }
     }
 
-    it('is not new after signing in again, however often, and is that of the identity alone', async () => {
+    it('is not renewed by signing in again, and belongs only to the identity', async () => {
       const first = await join('never');
       for (let time = 0; time < 3; time += 1) await use(first);
       await erase(first.user);
@@ -90,7 +92,7 @@ for (const engine of engines) {
       expect(await leftOf(await join('never', { ...ann, issuer: 'https://other.example' }))).to.equal(LIMIT);
     });
 
-    it('counts what still runs, and lets nothing more begin', async () => {
+    it('counts running requests, and admits no more', async () => {
       const first = await join('never');
       const { id: keyId, accountId, budgetId } = first.key;
       await state.admissions.admit({ ...CHAT, keyId, accountId, reserve: { budgetId, tokens: 1 } });
@@ -105,7 +107,7 @@ for (const engine of engines) {
       ['never', 400 * DAY_MS],
     ];
     for (const [resets, ms] of spans) {
-      it(`is kept until its period ends and then forgotten, where it resets: ${resets}`, async () => {
+      it(`is stored until its period ends and then deleted, if it resets: ${resets}`, async () => {
         const joined = await join(resets);
         await use(joined);
         await erase(joined.user);
@@ -121,7 +123,7 @@ for (const engine of engines) {
       });
     }
 
-    it('has no name, no id and no plain hash of the person, and nothing while the person has an account', async () => {
+    it('has no name, id or plain hash of the person, and nothing while the person has an account', async () => {
       const joined = await join('month');
       await use(joined);
       await erase(joined.user);
@@ -135,7 +137,7 @@ for (const engine of engines) {
       expect(await kept()).to.deep.equal([]);
     });
 
-    it('is kept under the newest secret, and found under an older one', async () => {
+    it('is stored under the newest secret, and found under an older one', async () => {
       const secrets = ['new', 'old'].map((text) => Buffer.alloc(32, text));
       const identitySecrets = async () => secrets.slice(1);
       state = await place.open({ clock, rateLimitClock: clock, identitySecrets });

@@ -1,3 +1,5 @@
+/** Erasure of a person. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
@@ -195,7 +197,7 @@ for (const engine of engines) {
       }
     }
 
-    it('leaves nothing of the person in any table or file, and the bookkeeping as it was', async () => {
+    it('leaves nothing of the person in any table or file, and the bookkeeping unchanged', async () => {
       await fill();
       const before = await sums();
       const text = JSON.stringify([...(await tables())]);
@@ -221,7 +223,7 @@ for (const engine of engines) {
       expect(audit.map(({ note }) => note)).to.include('friend of [erased], see ticket 7');
     });
 
-    it('cuts the text of a transfer that comes later to the code of its order', async () => {
+    it('reduces the text of a later transfer to the code of its order', async () => {
       await erase();
       const open = used.orders.at(-1)?.code ?? '';
       const { transaction, order } = await state.orders.record(transfer(`${open} from ${PERSON.name}`));
@@ -230,7 +232,7 @@ for (const engine of engines) {
       await expectNothingLeft();
     });
 
-    it('is done once, accepts no key and no order after it, and a new sign-in is another person', async () => {
+    it('runs once, accepts no key and no order after it, and a new sign-in is another person', async () => {
       const { accountId } = await erase();
       const again = state.erasures.begin({ userId: user.id, actor: 'operator:ann' });
       expect(await codeOf(again)).to.equal('user_not_found');
@@ -249,7 +251,7 @@ for (const engine of engines) {
       expect(await state.keys.listOf(returned.accountId)).to.deep.equal([]);
     });
 
-    it('is continued by the next sweep where it was interrupted, and until nothing comes any more', async () => {
+    it('is continued by the next sweep after an interruption', async () => {
       await fill();
       const { accountId } = await state.erasures.begin({ userId: user.id, actor: 'operator:ann' });
       let left = 2;
@@ -278,7 +280,7 @@ for (const engine of engines) {
       expect(await state.erasures.sweep(work)).to.equal(0);
     });
 
-    it('keeps a response that its upstream cannot delete now, and tries again', async () => {
+    it('retries a response that its upstream cannot delete', async () => {
       const response = { id: 'resp_zq', owner: user.accountId, model: 'm-5.5', upstream: 'https://a.example' };
       state.storedResponses.remember({ ...response, createdAt: Date.now() });
       await state.storedResponses.flushInTime();
@@ -293,7 +295,7 @@ for (const engine of engines) {
       expect(asked).to.deep.equal(Array(2).fill({ id: 'resp_zq', owner: accountId, isOpen: false }));
     });
 
-    it('has a copy of everything before it, without a secret', async () => {
+    it('exports everything before it, without a secret', async () => {
       await fill();
       const chunks: Uint8Array[] = [];
       for await (const bytes of state.personalExport.read(user)) chunks.push(bytes);

@@ -1,3 +1,5 @@
+/** Admissions during outages of the database. */
+
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
@@ -16,10 +18,10 @@ async function requestsIn(state: State): Promise<number> {
   return totals.reduce((sum, { requests }) => sum + requests, 0);
 }
 
-describe('admissions on a PostgreSQL that goes away', () => {
+describe('admissions on a PostgreSQL that becomes unavailable', () => {
   const postgres = ownPostgres();
 
-  it('refuses in time while it is away, then goes on by itself, and loses and doubles nothing', async () => {
+  it('refuse in time during the outage, then continue, and lose or duplicate nothing', async () => {
     const logger = new ListLogger();
     const nodes: State[] = [];
     for (let count = 0; count < 2; count += 1) nodes.push(await postgres.place.open({ logger, processLeaseMs: 3_000 }));
@@ -76,7 +78,7 @@ describe('admissions on a SQLite that another process holds', () => {
 
   afterEach(() => place.remove());
 
-  it('keep what was settled, and count the oldest together where there is too much of it', async () => {
+  it('keep settlements, and add up the oldest if there are too many', async () => {
     const logger = new ListLogger();
     const state = await place.open({ logger });
     const made = budget({ tokenLimit: 1_000 });
@@ -113,7 +115,7 @@ describe('admissions on a SQLite that another process holds', () => {
     ]);
   });
 
-  it('says how many it could not write before its end, without waiting for ever', async () => {
+  it('report how many could not be written at the end, without waiting forever', async () => {
     const logger = new ListLogger();
     const state = await place.open({ logger });
     const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));

@@ -1,3 +1,5 @@
+/** Admissions over processes that are killed. */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -45,7 +47,7 @@ for (const engine of engines) {
     const countOf = ({ said }: Admitter, line: string) => said.filter((each) => each === line).length;
     const done = (admitter: Admitter) => until(() => admitter.said.includes('done'), 20);
 
-    it('lets a hundred requests in where there is room for sixty, over two processes, exactly sixty', async () => {
+    it('admit exactly sixty of a hundred requests over two processes', async () => {
       const state = await place.open();
       const made = budget({ tokenLimit: 60 * 50 });
       await state.budgets.create(made);
@@ -57,7 +59,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(made.id)).to.include({ tokensReserved: 3_000, requestsUsed: 60 });
     });
 
-    it('settles what a killed process held, once, as used to the last token', async () => {
+    it('settle the reservations of a killed process once, as completely used', async () => {
       const before = await place.open();
       const made = budget({ tokenLimit: 1_000_000 });
       await before.budgets.create(made);
@@ -85,7 +87,7 @@ for (const engine of engines) {
       expect(await after.budgets.find(made.id)).to.include({ tokensReserved: 0, tokensUsed: 1_445 });
     });
 
-    it('settles by its lease what a process holds that cannot be asked, and then that process changes nothing', async () => {
+    it('settle the reservations of a silent process after its lease, and ignore its later changes', async () => {
       const silent = await place.open({ processLeaseMs: 1_000_000 });
       const made = budget({ tokenLimit: 1_000 });
       await silent.budgets.create(made);

@@ -1,3 +1,5 @@
+/** A process that admits requests. */
+
 import { once } from 'node:events';
 import { systemClock } from '../../../core/runtime/time.js';
 import { openState } from '../../../server/state.js';

@@ -1,3 +1,5 @@
+/** Responses in the background in the database. */
+
 import { expect } from 'chai';
 import type { Usage } from '../../../core/contracts/documents.js';
 import { createPrices } from '../../../server/prices/index.js';
@@ -48,7 +50,7 @@ for (const engine of engines) {
       return only;
     };
 
-    it('are counted by an estimate, and then once by what they used, in the totals of the day they began', async () => {
+    it('are counted by an estimate, and then once by their usage, in the day they began', async () => {
       const budgetId = await begin('resp_1');
       expect(await total()).to.include({ day: '2026-06-15', requests: 1, estimated: 1, outputTokens: 1_024 });
       expect(await state.budgets.find(budgetId)).to.include({ tokensUsed: 1_034, tokensReserved: 0, requestsUsed: 1 });
@@ -64,7 +66,7 @@ for (const engine of engines) {
       expect(found).to.include({ tokensUsed: 5_012, tokensUsedToday: 3_978, requestsUsed: 1 });
     });
 
-    it('have the cost of what they used, once it is known', async () => {
+    it('have the cost of their usage once it is known', async () => {
       const prices = createPrices({ currency: 'USD', models: { 'm-5.5': { input: 1.25, output: 10 } } });
       const priced = await place.open({ clock, rateLimitClock: clock, prices });
       const background = { responseId: 'resp_1', upstream: 'https://a.example', budgetId: null };
@@ -80,7 +82,7 @@ for (const engine of engines) {
       expect(await costs()).to.deep.equal([50_015, 1, 50_015]);
     });
 
-    it('give back what they did not use, to the day and the period that it was taken of alone', async () => {
+    it('refund unused tokens only to the day and the period of the reservation', async () => {
       const small: Usage = { inputTokens: 10, outputTokens: 4, totalTokens: 14 };
       const same = await begin('resp_1', { resets: 'day' });
       await correct(state, 'resp_1', small);
@@ -95,7 +97,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(later)).to.include({ tokensUsed: 100, tokensUsedToday: 100 });
     });
 
-    it('are raised by what was heard, never lowered, and stay so where nothing more is known', async () => {
+    it('are raised by received usage, never lowered, and stay so without an end', async () => {
       await begin('resp_1');
       const heard = (outputTokens: number): Usage => ({ outputTokens, estimated: true });
       await correct(state, 'resp_1', heard(3), false);
@@ -109,7 +111,7 @@ for (const engine of engines) {
       expect(await total()).to.include({ inputTokens: 10, outputTokens: 2_000, estimated: 1 });
     });
 
-    it('are corrected where all is told at once, and where there is no budget; those of others are not', async () => {
+    it('are corrected by complete usage, also without a budget, and not those of others', async () => {
       const background = { responseId: 'resp_1', upstream: 'https://a.example', budgetId: null };
       state.admissions.settle(settlement({ usage: ESTIMATE, background, at: clock.now() }));
       const told = { responseId: 'resp_1', usage: REAL, final: true };
@@ -125,7 +127,7 @@ for (const engine of engines) {
       expect(await total()).to.include({ requests: 2, estimated: 0, outputTokens: 10_000 });
     });
 
-    it('cost no line where an upstream names them as no database can keep it', async () => {
+    it('are counted if their id from the upstream cannot be stored', async () => {
       for (const responseId of ['resp_\u0000', `resp_${'x'.repeat(10_000)}`, 'resp_\ud800', '']) {
         const background = { responseId, upstream: 'https://a.example', budgetId: null };
         state.admissions.settle(settlement({ usage: ESTIMATE, background, at: clock.now() }));
@@ -135,7 +137,7 @@ for (const engine of engines) {
       expect(await total()).to.include({ requests: 4 });
     });
 
-    it('are given to one process at a time to ask for, and ever less often', async () => {
+    it('are polled by one process at a time, and ever less often', async () => {
       const ids = Array.from({ length: 12 }, (_, index) => `resp_${index}`);
       for (const id of ids) await begin(id);
       const takes = await Promise.all(

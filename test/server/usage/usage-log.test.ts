@@ -1,3 +1,5 @@
+/** The usage log. */
+
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
 import type { UsageTotal } from '../../../server/usage/tables.js';
@@ -10,7 +12,7 @@ const DAY_MS = 24 * 3_600_000;
 const ALL = { from: '2025-01-01', to: '2027-01-01' };
 
 for (const engine of engines) {
-  describe(`the usage ledger on ${engine.name}`, () => {
+  describe(`the usage log on ${engine.name}`, () => {
     let place: Place;
     let clock: ManualClock;
     let state: State;
@@ -28,7 +30,7 @@ for (const engine of engines) {
       await state.admissions.flush();
     }
 
-    it('keeps what was said of a request, and unknown apart from zero', async () => {
+    it('stores the reported usage of a request, with unknown apart from zero', async () => {
       const at = clock.now();
       const usage = {
         inputTokens: 7,
@@ -75,7 +77,7 @@ for (const engine of engines) {
       await until(async () => (await state.usage.totals(ALL)).length > 0);
     });
 
-    it('is looked at by key, account and day, newest first', async () => {
+    it('is read by key, account and day, newest first', async () => {
       const at = Date.UTC(2026, 5, 15);
       for (const [keyId, accountId] of [
         ['a', 'one'],
@@ -108,7 +110,7 @@ for (const engine of engines) {
       expect(await state.usage.entries({ ...ALL, keyId: 'c', accountId: 'one' }, 2)).to.deep.equal([]);
     });
 
-    it('has totals that are the sums of its entries, whatever comes', async () => {
+    it('has totals that are the sums of its entries', async () => {
       const budgets = [budget({ tokenLimit: 5_000_000 }), budget({ tokenLimit: 5_000_000 })];
       for (const each of budgets) await state.budgets.create(each);
       const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(Math.random() * items.length)] as Item;
@@ -178,7 +180,7 @@ for (const engine of engines) {
       );
     });
 
-    it('forgets entries after 90 days and stored responses after 30, never totals', async () => {
+    it('deletes entries after 90 days and stored responses after 30, never totals', async () => {
       const record = { name: 'a', hash: '', pepperVersion: 1, grants: [], rpm: null, planId: null, budgetId: null };
       const times = { createdAt: 1, expiresAt: null, revokedAt: null, suspendedAt: null, lastUsedAt: null };
       const none = { models: null, imageDailyLimit: null, replacedBy: null };

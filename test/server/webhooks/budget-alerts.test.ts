@@ -1,3 +1,5 @@
+/** Alerts of budgets. */
+
 import { createHmac, createSecretKey } from 'node:crypto';
 import { expect } from 'chai';
 import { openHttpClient } from 'mediagate';
@@ -96,7 +98,7 @@ for (const engine of engines) {
       expect(receiver.of('budgets')).to.have.length(3);
     });
 
-    it('name the key, by its id and by the name that its operator gave it', async () => {
+    it("name the key by its id and its operator's name", async () => {
       const own = budget({ tokenLimit: 10, scope: 'key', subject: 'key00001', planId: null });
       const ofPlan = budget({ tokenLimit: 10, planId: 'month' });
       for (const each of [own, ofPlan]) await state.budgets.create(each);
@@ -120,7 +122,7 @@ for (const engine of engines) {
       ]);
     });
 
-    it('are neither written without the setting nor for the plan of a user', async () => {
+    it("are written neither without the setting nor for a user's plan", async () => {
       const silent = await place.open({});
       const own = budget({ tokenLimit: 10, scope: 'key', subject: 'key1' });
       const ofUser = budget({ tokenLimit: 10, accountId: 'acct_1' });

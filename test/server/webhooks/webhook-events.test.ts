@@ -1,3 +1,5 @@
+/** Due webhooks in the database. */
+
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';
 import { sql } from '../../../core/database/kysely.js';
@@ -40,7 +42,7 @@ for (const engine of engines) {
     }
     const idsOf = (tries: readonly WebhookTry[]) => tries.map(({ jobId }) => jobId).sort();
 
-    it('are due once for each job that asked for it, whichever way it ends, and not before', async () => {
+    it('are due once for each job that requested one, at any kind of end, and not before', async () => {
       const outcomes: Record<string, () => Promise<unknown>> = {};
       const worker = await jobs.open(900);
       const completed = await submit();
@@ -85,7 +87,7 @@ for (const engine of engines) {
       expect(left).to.deep.equal([]);
     });
 
-    it('are made by one process at a time, of each account one at once, and again when a lease is over', async () => {
+    it('are sent by one process at a time, one of each account, and again after a lease', async () => {
       const other = await jobs.open();
       const ended: JobRecord[] = [];
       for (let count = 0; count < 4; count += 1) ended.push(await cancelled(), await cancelled('two'));

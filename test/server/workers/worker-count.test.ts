@@ -13,12 +13,12 @@ describe('number of workers', () => {
     [8, GB, 2],
     [4, GB / 4, 1],
   ] as const) {
-    it(`is ${expected} by itself on ${cores} cores with ${bytes / GB} GB`, () => {
+    it(`is ${expected} by default on ${cores} cores with ${bytes / GB} GB`, () => {
       expect(countWorkers('auto', { cores, bytes })).to.equal(expected);
     });
   }
 
-  it('is what was set, whatever the machine has', () => {
+  it('is the configured one on any machine', () => {
     expect(countWorkers(3, { cores: 1, bytes: GB })).to.equal(3);
   });
 });

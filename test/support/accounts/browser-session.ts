@@ -1,3 +1,5 @@
+/** A browser without scripts: it keeps cookies and follows the site by its forms. */
+
 /** An answer, and what a browser would keep of it. */
 export interface PageAnswer {
   status: number;

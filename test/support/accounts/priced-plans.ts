@@ -1,3 +1,5 @@
+/** Plans with prices, for tests of payments. */
+
 import type { PaymentReceiver } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 

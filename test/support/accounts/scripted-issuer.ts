@@ -1,3 +1,5 @@
+/** An identity provider that may lie, fail or hang as its script asks. */
+
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,3 +1,5 @@
+/** A gateway that sells plans, and bank webhooks for it. */
+
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

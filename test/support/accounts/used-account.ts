@@ -1,3 +1,5 @@
+/** An account that has used everything that an erasure must find. */
+
 import { randomUUID } from 'node:crypto';
 import type { UserRecord } from '../../../server/accounts/tables.js';
 import { createKey, hashKey, type Pepper } from '../../../server/keys/keys.js';

@@ -1,3 +1,5 @@
+/** A local server of an audio vendor, without a format of its own. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';

@@ -1,3 +1,5 @@
+/** Audio files on a disk, damaged in every way. */
+
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from 'mediagate';

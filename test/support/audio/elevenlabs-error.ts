@@ -1,3 +1,5 @@
+/** Errors of ElevenLabs in both of its shapes. */
+
 import type { Delivery } from '../models/vendor-delivery.js';
 
 export interface ElevenlabsError {

@@ -1,3 +1,5 @@
+/** Answers of ElevenLabs on the wire. */
+
 import type { SpeechFormat } from 'mediagate';
 import type { Delivery } from '../models/vendor-delivery.js';
 import { elevenlabsError, issueList } from './elevenlabs-error.js';

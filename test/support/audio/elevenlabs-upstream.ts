@@ -1,3 +1,5 @@
+/** A local server in the format of ElevenLabs. */
+
 import type { ServerResponse } from 'node:http';
 import { deliver, deliverFault, type VendorFault } from '../models/vendor-delivery.js';
 import { type AudioVendor, type AudioVendorRequest, startAudioVendor } from './audio-vendor.js';

@@ -1,3 +1,5 @@
+/** The ffmpeg of this machine. */
+
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { findFfmpeg } from '../../../server/settings/executables.js';

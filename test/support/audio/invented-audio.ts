@@ -1,3 +1,5 @@
+/** An invented audio provider. */
+
 import {
   type AudioProvider,
   type AudioStream,

@@ -1,3 +1,5 @@
+/** The length of an MP3 file, frame by frame. */
+
 /** Length in seconds of an MP3 of one constant rate, found by walking from frame to frame. Throws at anything else. */
 export function mp3Seconds(bytes: Uint8Array): number {
   let seconds = 0;

@@ -1,3 +1,5 @@
+/** Offline speech with its real engines, opened once. */
+
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

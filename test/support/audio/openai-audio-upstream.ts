@@ -1,3 +1,5 @@
+/** A local server in OpenAI's audio format. */
+
 import type { ServerResponse } from 'node:http';
 import { type OpenaiError, openaiError } from '../models/openai-error.js';
 import { type Delivery, deliver, deliverFault, type VendorFault } from '../models/vendor-delivery.js';

@@ -1,3 +1,5 @@
+/** Speech answers in OpenAI's format. */
+
 import type { SpeechFormat } from 'mediagate';
 import { openaiError } from '../models/openai-error.js';
 import type { Delivery } from '../models/vendor-delivery.js';

@@ -1,3 +1,5 @@
+/** Transcription answers in OpenAI's format. */
+
 import { openaiError } from '../models/openai-error.js';
 import type { Delivery } from '../models/vendor-delivery.js';
 import type { AudioVendorRequest } from './audio-vendor.js';

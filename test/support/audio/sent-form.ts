@@ -1,3 +1,5 @@
+/** The form of a request, as a vendor's server reads it. */
+
 import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { Busboy } from '@fastify/busboy';

@@ -1,3 +1,5 @@
+/** Audio in every container, and what is in it. */
+
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';

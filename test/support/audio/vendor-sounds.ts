@@ -1,3 +1,5 @@
+/** Audio as vendors of speech return it. */
+
 import { spawn } from 'node:child_process';
 import { buffer } from 'node:stream/consumers';
 import type { SpeechFormat } from 'mediagate';

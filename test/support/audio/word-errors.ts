@@ -1,3 +1,5 @@
+/** How far a transcript is from the spoken words. */
+
 /** Words that must be put in, taken out or replaced to make one text of the other; case and punctuation do not count. */
 export function countWordErrors(said: string, heard: string): { errors: number; words: number } {
   const [wanted, found] = [wordsOf(said), wordsOf(heard)];

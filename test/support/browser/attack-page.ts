@@ -1,3 +1,5 @@
+/** A page that tries to reach private addresses in every way. */
+
 /** Where the attacks of a page are to land. */
 export interface AttackTargets {
   /** Origins that answer http, e.g. `http://127.0.0.1:9000`. */

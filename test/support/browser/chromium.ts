@@ -1,3 +1,5 @@
+/** Chromium of this machine and of the npm package, and its processes. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';

@@ -1,3 +1,5 @@
+/** A real browser for pages of the site, with checks of accessibility. */
+
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';

@@ -1,3 +1,5 @@
+/** Waits until a cache is connected. */
+
 import type { Cache } from 'mediagate';
 import { until } from '../until.js';
 

@@ -1,3 +1,5 @@
+/** Both database engines, and an empty place for a state on each. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

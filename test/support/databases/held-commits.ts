@@ -1,3 +1,5 @@
+/** Commits that wait until a test lets them go. */
+
 import type pg from 'pg';
 
 /** Key of a lock of the database that the tests hold. */

@@ -1,3 +1,5 @@
+/** The binaries of PostgreSQL on this machine. */
+
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { cp, lchown, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Empty databases, lent to tests and emptied again. */
+
 import pg from 'pg';
 import type { TestPostgres } from './postgres.js';
 

@@ -1,3 +1,5 @@
+/** A PostgreSQL of a suite's own, which it may stop. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPlace, type Place } from './engines.js';
 import { startPostgres, type TestPostgres } from './postgres.js';

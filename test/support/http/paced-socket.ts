@@ -1,3 +1,5 @@
+/** A socket client whose timers pass when the test says so. */
+
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';

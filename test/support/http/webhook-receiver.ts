@@ -1,3 +1,5 @@
+/** A receiver of webhooks that answers as told. */
+
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
 import { until } from '../until.js';
 

@@ -1,3 +1,5 @@
+/** Runs hostile images through the image service in a process of its own. */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newOrder, submit } from '../../chaos/image-orders.js';

@@ -1,3 +1,5 @@
+/** Hostile images of every kind. */
+
 import {
   blackPng,
   compressedProfile,

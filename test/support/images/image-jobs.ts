@@ -1,3 +1,5 @@
+/** Image jobs in a state of their own, for tests of the queue. */
+
 import { openDatabase } from '../../../core/database/database.js';
 import type { NewJob, WorkOptions } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';

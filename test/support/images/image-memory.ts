@@ -1,13 +1,13 @@
+/**
+ * A process of its own, to be run with `--expose-gc`: takes every file of a folder as an input image, and prints what became
+ * of it and of the memory.
+ */
+
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createReferences } from '../../../core/images/references.js';
 import { createImageFiles } from '../../../core/media/image-file.js';
 import { stripes } from './images.js';
-
-/**
- * A process of its own, to be run with `--expose-gc`: takes every file of a folder as an input image, and prints what became
- * of it and of the memory.
- */
 
 export interface ImageOutcome {
   /** Content type as a model gets it, or the code of the refusal. */

@@ -1,3 +1,5 @@
+/** An image request as the upstream received it. */
+
 import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { readForm, type SentFile } from '../audio/sent-form.js';

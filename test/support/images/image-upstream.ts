@@ -1,3 +1,5 @@
+/** A local server in OpenAI's image format. */
+
 import type { ServerResponse } from 'node:http';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
 import { type ImageUpstreamRequest, readImageRequest } from './image-upstream-request.js';

@@ -1,3 +1,5 @@
+/** Images with given bytes: sizes, chunks, scans and profiles. */
+
 import { crc32, deflateRawSync, deflateSync, constants as zlib } from 'node:zlib';
 import sharp from 'sharp';
 

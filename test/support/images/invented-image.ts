@@ -1,3 +1,5 @@
+/** An invented image provider whose images a test finishes. */
+
 import {
   type Contributions,
   definePlugin,

@@ -1,3 +1,5 @@
+/** Small sample images. */
+
 import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 

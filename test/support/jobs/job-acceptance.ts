@@ -1,3 +1,5 @@
+/** Acceptance of jobs in short form, for tests of the queue. */
+
 import type { Acceptance, Accepted, Jobs, NewJob } from 'mediagate';
 import type { RateLimitResult } from '../../../server/limits/windows.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';

@@ -1,3 +1,5 @@
+/** Runs jobs in processes that are killed, and checks the ledger. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { judgeLedger, type RunLedger } from './run-ledger.js';
 

@@ -1,3 +1,5 @@
+/** The ledger of job runs over processes, and its evaluation. */
+
 import { appendFileSync, readFileSync } from 'node:fs';
 
 /** A line of the ledger. Lines are appended whole, so their order in the file is the order in which they happened. */

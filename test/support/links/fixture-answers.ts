@@ -1,3 +1,5 @@
+/** Answers from recorded fixtures. */
+
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { AnswerRequest, ProxyAnswer, ProxyRequest } from './replaying-proxy.js';

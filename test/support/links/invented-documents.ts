@@ -1,3 +1,5 @@
+/** Documents with every field filled. */
+
 import type { Extraction } from 'mediagate';
 import { inventedExtraction } from './invented-plugin.js';
 import { inventedProduct } from './invented-shop.js';

@@ -1,3 +1,5 @@
+/** An invented extractor and its plugin. */
+
 import {
   type Contributions,
   definePlugin,

@@ -1,3 +1,5 @@
+/** An invented shop with background jobs. */
+
 import { type Contributions, definePlugin, type Extraction, type Extractor, type Plugin } from 'mediagate';
 import { Type } from 'mediagate/plugin';
 

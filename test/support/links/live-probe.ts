@@ -1,3 +1,5 @@
+/** A private server that notices when something reaches it. */
+
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

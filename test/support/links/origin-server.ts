@@ -1,3 +1,5 @@
+/** Origin servers on loopback. */
+
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';

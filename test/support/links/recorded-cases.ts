@@ -1,3 +1,5 @@
+/** Runs the recorded cases of a folder outside the project. */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,3 +1,5 @@
+/** The process that runs recorded cases behind a replay proxy. */
+
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

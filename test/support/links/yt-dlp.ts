@@ -1,3 +1,5 @@
+/** The yt-dlp of this machine. */
+
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';

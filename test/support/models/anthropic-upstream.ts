@@ -1,3 +1,5 @@
+/** A local server in Anthropic's format, exact to the bytes. */
+
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

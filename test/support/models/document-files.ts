@@ -1,3 +1,5 @@
+/** PDF and office documents, ordinary and hostile. */
+
 import { crc32, deflateRawSync, deflateSync } from 'node:zlib';
 
 /*

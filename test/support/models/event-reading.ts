@@ -1,3 +1,5 @@
+/** Reads a stream of events by the standard. */
+
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 /** A stream of events as a client by the standard understands it. */

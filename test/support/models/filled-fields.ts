@@ -1,3 +1,5 @@
+/** Which fields of a schema a document fills. */
+
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { type Extractor, matchedLink, type Plugin } from 'mediagate/plugin';

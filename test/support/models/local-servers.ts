@@ -1,12 +1,12 @@
-import type { ServerResponse } from 'node:http';
-import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
-import { readTextRequest, type TextUpstreamRequest } from './text-upstream-request.js';
-
 /*
  * Servers on loopback that answer as Ollama, vLLM, llama.cpp and LM Studio do, with their habits: fields of their own, what
  * they call the thoughts of a model, how tool calls come in a stream, and what they say to a path or model that they do not
  * have. None of them has the responses format here.
  */
+
+import type { ServerResponse } from 'node:http';
+import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
+import { readTextRequest, type TextUpstreamRequest } from './text-upstream-request.js';
 
 export type LocalServerKind = 'ollama' | 'vllm' | 'llamacpp' | 'lmstudio';
 

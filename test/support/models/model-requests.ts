@@ -1,3 +1,5 @@
+/** Requests to models, and their settlement, in short form. */
+
 import { randomUUID } from 'node:crypto';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { AdmissionRequest } from '../../../server/usage/admissions.js';

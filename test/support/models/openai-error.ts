@@ -1,3 +1,5 @@
+/** Errors in OpenAI's format. */
+
 import type { Delivery } from './vendor-delivery.js';
 
 export interface OpenaiError {

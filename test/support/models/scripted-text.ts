@@ -1,3 +1,5 @@
+/** A text upstream that sends given pieces. */
+
 import { setImmediate as turn } from 'node:timers/promises';
 import { definePlugin, type Plugin, type TextCall, type TextModel, type TextProvider, type TextReply } from 'mediagate';
 

@@ -1,3 +1,5 @@
+/** A vendor's server that sends given bytes. */
+
 import { text as readText } from 'node:stream/consumers';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
 

@@ -1,3 +1,5 @@
+/** Answers of the local text upstream, and their tokens. */
+
 /** Tokens of an answer; the words of it, more or less. */
 export interface AnswerUsage {
   input: number;

@@ -1,3 +1,5 @@
+/** Chats in OpenAI's format, whole and streamed. */
+
 import type { ModelAnswer } from './text-answer.js';
 
 /** One event of a stream; chat completions name none. */

@@ -1,3 +1,5 @@
+/** How a text upstream delivers: at once, in pieces, cut or stalled. */
+
 import type { ServerResponse } from 'node:http';
 import type { StreamEvent } from './text-chat-format.js';
 

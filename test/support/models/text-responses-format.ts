@@ -1,3 +1,5 @@
+/** Responses in OpenAI's format, whole and streamed. */
+
 import type { ModelAnswer } from './text-answer.js';
 import { type StreamEvent, splitInThree } from './text-chat-format.js';
 

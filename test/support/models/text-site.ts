@@ -1,3 +1,5 @@
+/** A host of text upstreams with their paths. */
+
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

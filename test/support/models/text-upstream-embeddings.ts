@@ -1,3 +1,5 @@
+/** Vectors and ratings of the local text upstream. */
+
 import type { AnswerUsage } from './text-answer.js';
 
 type Members = Readonly<Record<string, unknown>>;

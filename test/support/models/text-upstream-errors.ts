@@ -1,3 +1,5 @@
+/** Errors of the local text upstream. */
+
 import type { TextUpstreamRequest } from './text-upstream-request.js';
 
 /** A refusal in the vendor's shape. */

@@ -1,3 +1,5 @@
+/** A text request as the upstream received it. */
+
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AnswerUsage } from './text-answer.js';

@@ -1,3 +1,5 @@
+/** Stored responses of the local text upstream. */
+
 import { inputOf, type ModelAnswer } from './text-answer.js';
 import type { StreamEvent } from './text-chat-format.js';
 import { responseId, responseObject, responsesEvents, responsesUsage } from './text-responses-format.js';

@@ -1,3 +1,5 @@
+/** A local server in OpenAI's text formats. */
+
 import type { ServerResponse } from 'node:http';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
 import { answerTo, type ModelAnswer, type ModelOptions } from './text-answer.js';

@@ -1,3 +1,5 @@
+/** How a vendor's server may fail. */
+
 import type { ServerResponse } from 'node:http';
 
 /** How a vendor's server may fail, whatever it was asked for. */

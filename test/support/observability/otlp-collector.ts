@@ -1,3 +1,5 @@
+/** A collector of traces. */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';

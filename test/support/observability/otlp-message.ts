@@ -1,3 +1,5 @@
+/** Reads messages of the OpenTelemetry protocol. */
+
 /** A span as a collector gets it. */
 export interface CollectedSpan {
   traceId: string;

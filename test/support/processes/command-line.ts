@@ -1,3 +1,5 @@
+/** Runs commands of the command line in processes. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';

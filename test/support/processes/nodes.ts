@@ -1,11 +1,13 @@
+/** Several nodes of one gateway in processes. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import { createKeyRecord, createPepper } from '../../../server/keys/index.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { openState, type State } from '../../../server/state.js';
 import { type ImageUpstream, startImageUpstream } from '../images/image-upstream.js';
 import { startTextUpstream, type TextUpstream } from '../models/text-upstream.js';

@@ -1,3 +1,5 @@
+/** Flags of programs for developers. */
+
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 /** A whole number, a list of some of the words in `among`, a text, or whether the flag is there at all. */

@@ -1,3 +1,5 @@
+/** Runs test files in a process and counts their tests. */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';

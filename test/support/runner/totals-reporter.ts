@@ -1,3 +1,5 @@
+/** The reporter of a test process: progress, durations and totals for the runner. */
+
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Mocha from 'mocha';

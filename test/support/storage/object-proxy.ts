@@ -1,3 +1,5 @@
+/** A proxy before the object server that fails as told. */
+
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http';

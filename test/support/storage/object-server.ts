@@ -1,3 +1,5 @@
+/** S3-compatible servers for tests: one of the whole run, and others. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

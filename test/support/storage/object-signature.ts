@@ -1,3 +1,5 @@
+/** Checks AWS signatures. */
+
 import { createHash, createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 

@@ -1,3 +1,5 @@
+/** Parts of links, addresses of requests, and expiry times of media URLs. */
+
 import { expect } from 'chai';
 import {
   absoluteUrl,
@@ -11,14 +13,14 @@ import {
 } from '../../../../core/extraction/scraping/addresses.js';
 
 describe('the parts of a link', () => {
-  it('are plain without a port and user information', () => {
+  it('have no port and user information', () => {
     for (const url of ['https://a.example/x', 'http://a.example', 'https://a.example:443/'])
       expect(isPlainUrl(new URL(url)), url).to.equal(true);
     for (const url of ['https://a.example:8443/', 'https://u@a.example/', 'https://:p@a.example/', 'ftp://a.example/'])
       expect(isPlainUrl(new URL(url)), url).to.equal(false);
   });
 
-  it('are segments without empty ones', () => {
+  it('exclude empty segments', () => {
     expect(pathSegments(new URL('https://a.example//clip/a%20b/?c=/d'))).to.deep.equal(['clip', 'a%20b']);
     expect(pathSegments(new URL('https://a.example'))).to.deep.equal([]);
   });
@@ -31,7 +33,7 @@ describe('the parts of a link', () => {
 });
 
 describe('an address for a request', () => {
-  it('has encoded values in its placeholders', () => {
+  it('encodes values in its placeholders', () => {
     const template = 'https://a.example/{id}?l={language}&x={other}&y={id}';
     expect(fillUrl(template, { id: 'a/b?', language: 'pt-BR' })).to.equal(
       'https://a.example/a%2Fb%3F?l=pt-BR&x={other}&y=a%2Fb%3F',
@@ -49,18 +51,18 @@ describe('an address for a request', () => {
 });
 
 describe('an absolute URL', () => {
-  it('stays as it is written', () => {
+  it('keeps its spelling', () => {
     for (const url of ['https://a.example/x?y=%41|z', 'http://a.example', 'HTTPS://A.example/'])
       expect(absoluteUrl(url)).to.equal(url);
   });
 
-  it('gets what it lacks', () => {
+  it('gets missing parts from the page', () => {
     expect(absoluteUrl('//a.example/x')).to.equal('https://a.example/x');
     expect(absoluteUrl('/x?y', 'https://a.example/z')).to.equal('https://a.example/x?y');
     expect(absoluteUrl(' https://b.example/a b ', 'https://a.example/')).to.equal('https://b.example/a%20b');
   });
 
-  it('is nothing else', () => {
+  it('is absent for other text', () => {
     for (const value of [
       '',
       '/x',
@@ -82,7 +84,7 @@ describe('an absolute URL', () => {
 describe('the expiry of a media URL', () => {
   const url = 'https://a.example/x.mp4';
 
-  it('is in its query', () => {
+  it('is read from its query', () => {
     expect(expiryOf(`${url}?expire=1700000000`)).to.equal('2023-11-14T22:13:20Z');
     expect(expiryOf(`${url}?a=b&x-expires=1700000000&c`)).to.equal('2023-11-14T22:13:20Z');
     expect(expiryOf(`${url}?oe=6553F100&oh=1`)).to.equal('2023-11-14T22:13:20Z');

@@ -1,3 +1,5 @@
+/** Counts as pages show them. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseCount, shownCounters } from '../../../../core/extraction/scraping/counts.js';
@@ -95,7 +97,7 @@ const NOTHING = [
 
 describe('parseCount', () => {
   for (const [text, value] of Object.entries(EXACT)) {
-    it('takes no unit out of a word with an apostrophe', () => {
+    it('reads no unit in a word with an apostrophe', () => {
       expect(parseCount('1\u202f234 J’aime')).to.deep.equal({ value: 1234, exact: true });
       expect(parseCount("12 j'aime")).to.deep.equal({ value: 12, exact: true });
       expect(parseCount('1,2 k d’abonnés')).to.deep.equal({ value: 1200, exact: false });
@@ -125,7 +127,7 @@ describe('parseCount', () => {
     );
   });
 
-  it('reads what locales abbreviate', () => {
+  it('reads the abbreviations of every locale', () => {
     // Without those whose letters mean something else in most languages; texts above show how words tell them.
     const locales =
       'af am ar be bg bn bs ca cs de el en es et eu fa fi fil fr gl gu he hi hr hy is it ja ka km kn ko ky lo lt lv mk ml ' +
@@ -144,7 +146,7 @@ describe('parseCount', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('gives whole numbers that are not negative, whatever it is given', () => {
+  it('returns only whole, non-negative numbers for any input', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const count = parseCount(text);
@@ -158,7 +160,7 @@ describe('parseCount', () => {
 });
 
 describe('counters of a page', () => {
-  it('are metrics, with the precision of the rounded ones', () => {
+  it('are metrics, with the precision of rounded ones', () => {
     const counts = { likes: parseCount('1.2K likes'), comments: parseCount('7 comments'), views: parseCount('a view') };
     expect(shownCounters(counts)).to.deep.equal({
       metrics: { likes: 1200, comments: 7, views: undefined },

@@ -1,3 +1,5 @@
+/** DASH manifests. */
+
 import { expect } from 'chai';
 import { readDashManifest } from '../../../../core/extraction/scraping/dash.js';
 
@@ -45,7 +47,7 @@ describe('a DASH manifest', () => {
     ]);
   });
 
-  it('is empty for anything else', () => {
+  it('is empty for other text', () => {
     for (const value of [
       '',
       '<MPD>',
@@ -59,7 +61,7 @@ describe('a DASH manifest', () => {
       expect(readDashManifest(value), String(value)).to.deep.equal({ files: [] });
   });
 
-  it('is read as far as it goes where it was cut off', () => {
+  it('is read up to the place where it was cut', () => {
     const cut = MANIFEST.slice(0, MANIFEST.indexOf('<SegmentBase/>'));
     expect(readDashManifest(cut).files).to.have.length(1);
   });
@@ -79,7 +81,7 @@ describe('a DASH manifest', () => {
     ['<MPD ', ' mediaPresentationDuration="P'],
     ['<MPD><AdaptationSet ', 'mimeType="a" '],
   ] as const) {
-    it(`takes no time for a megabyte of ${head}${piece}`, () => {
+    it(`is read quickly in a megabyte of ${head}${piece}`, () => {
       const text = head + piece.repeat(2 ** 20 / piece.length);
       const started = process.cpuUsage();
       expect(readDashManifest(text).files.length).to.be.at.most(60);

@@ -1,3 +1,5 @@
+/** Schema.org nodes of a page. */
+
 import { expect } from 'chai';
 import { linkedDataNodes, readLinkedItem } from '../../../../core/extraction/scraping/linked-data.js';
 import { splitScripts } from '../../../../core/extraction/scraping/page-json.js';
@@ -7,7 +9,7 @@ const script = (value: unknown) =>
 const nodesOf = (html: string) => linkedDataNodes(splitScripts(html).scripts);
 
 describe('the schema.org nodes of a page', () => {
-  it('are those of its scripts, lists and graphs', () => {
+  it('come from its scripts, lists and graphs', () => {
     const html = [
       script({ '@type': 'A' }),
       '<script>{"@type":"X"}</script>',
@@ -19,7 +21,7 @@ describe('the schema.org nodes of a page', () => {
     expect(nodesOf(html).map((node) => node['@type'])).to.deep.equal(['A', 'B', 'C', 'D', 'E']);
   });
 
-  it('are bounded, whatever a page holds', () => {
+  it('are bounded for every content of a page', () => {
     expect(nodesOf(script({ '@type': 'A' }).repeat(50))).to.have.length(20);
     const started = process.cpuUsage();
     for (const piece of ['{},', '[', '{"@graph":[', '{"a":[{},']) nodesOf(script(`[${piece.repeat(2 ** 16)}{}]`));
@@ -31,8 +33,8 @@ describe('the schema.org nodes of a page', () => {
   });
 });
 
-describe('what a schema.org node states', () => {
-  it('of a posting', () => {
+describe('statements of a schema.org node', () => {
+  it('describe a posting', () => {
     const item = readLinkedItem(
       {
         '@type': 'https://schema.org/SocialMediaPosting',
@@ -98,7 +100,7 @@ describe('what a schema.org node states', () => {
     });
   });
 
-  it('of a video', () => {
+  it('describe a video', () => {
     const node = {
       '@type': ['VideoObject'],
       name: 'Fog',
@@ -132,7 +134,7 @@ describe('what a schema.org node states', () => {
     );
   });
 
-  it('is nothing where it states nothing', () => {
+  it('are none if the node has none', () => {
     const empty = readLinkedItem({
       image: null,
       author: 'me',

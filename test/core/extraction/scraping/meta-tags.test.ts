@@ -1,3 +1,5 @@
+/** Meta tags and HTML entities. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeEntities, metaTags } from '../../../../core/extraction/scraping/meta-tags.js';
@@ -20,7 +22,7 @@ const page = `<!doctype html><html><head>
   </div></body></html>`;
 
 describe('metaTags', () => {
-  it('reads what the page says about itself, first value each', () => {
+  it('reads the first value of each property', () => {
     expect(Object.fromEntries(metaTags(page))).to.deep.equal({
       'og:title': 'Tom & "Jerry"',
       title: 'The <b> element',
@@ -34,13 +36,13 @@ describe('metaTags', () => {
     });
   });
 
-  it('tells the members of a described item from what stands around it', () => {
+  it('assigns fields of a described item by their position', () => {
     const spans = `<span>a<span itemprop="author" itemscope><span>b</span><meta itemprop="name" content="Tom"></span></span>
       <meta itemprop="name" content="Film"><link rel="stylesheet" href="/a.css"><link property="og:url" href="/1">`;
     expect(Object.fromEntries(metaTags(spans))).to.deep.equal({ 'author.name': 'Tom', name: 'Film', 'og:url': '/1' });
   });
 
-  it('ends a described item with its element, whatever the element is', () => {
+  it('ends a described item with its element', () => {
     for (const name of ['div', 'section', 'span', 'ul', 'article']) {
       const html = `<${name} id="watch" itemscope><${name} itemprop="author" itemscope><${name}><b>by</b></${name}>
         <${name} itemprop="note" content="x">n</${name}><meta itemprop="name" content="Tom"></${name}>
@@ -79,7 +81,7 @@ describe('metaTags', () => {
     expect(metaTags(late).get('late')).to.equal('yes');
   });
 
-  it('is done soon with pages that are made of beginnings', () => {
+  it('is fast on pages that consist of beginnings', () => {
     const started = process.cpuUsage();
     for (const piece of [
       '<a',

@@ -1,3 +1,5 @@
+/** JSON in pages. */
+
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { findJsonAfter } from '../../../../core/extraction/scraping/page-json.js';
@@ -21,7 +23,7 @@ describe('parseJson', () => {
     expect(parseJson(text)).to.deep.equal(JSON.parse(text));
   });
 
-  it('leaves the numbers alone that are in the JSON of a string', () => {
+  it('leaves numbers in the JSON of a string alone', () => {
     const inner = '{"id":1234567890123456, "ids":[1234567890123456,-1234567890123456 ],"path":"\\\\"}';
     const outer = `{"a":${JSON.stringify(inner)},"b\\\\":1234567890123457,"c":${JSON.stringify(`${inner}\\`)},"d":1234567890123458}`;
     expect(parseJson(outer)).to.deep.equal({
@@ -45,7 +47,7 @@ describe('parseJson', () => {
     }
   });
 
-  it('agrees with JSON.parse wherever no integer is big', () => {
+  it('agrees with JSON.parse if no integer is big', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         fc.pre(!BIG.test(text));
@@ -54,7 +56,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('loses no digit of a big integer, wherever it stands', () => {
+  it('keeps every digit of a big integer anywhere', () => {
     const digits = fc.bigInt({ min: 10n ** 15n, max: 10n ** 40n });
     fc.assert(
       fc.property(fc.array(fc.oneof(digits, fc.string(), fc.integer()), { minLength: 1 }), (values) => {
@@ -97,7 +99,7 @@ describe('findJsonAfter', () => {
     });
   }
 
-  it('says where the value ends, so that the next search goes on from there', () => {
+  it('returns the end of the value, so that the next search continues there', () => {
     const html = 'x={"n":1};x=[2];x={"n":3}';
     const first = findJsonAfter(html, 'x');
     const second = findJsonAfter(html, 'x', first?.end);
@@ -107,7 +109,7 @@ describe('findJsonAfter', () => {
     expect(findJsonAfter(html, 'x', third?.end)).to.equal(undefined);
   });
 
-  it('takes a regular expression and leaves its state alone', () => {
+  it('accepts a regular expression and leaves its state alone', () => {
     const marker = /(?:var|let)\s+data\b/g;
     marker.lastIndex = 5;
     expect(findJsonAfter('let  data = {"a":1}', marker)?.value).to.deep.equal({ a: 1 });
@@ -130,7 +132,7 @@ describe('findJsonAfter', () => {
     expect(findJsonAfter('{"a":1}', /(?:)/)).to.equal(undefined);
   });
 
-  it('is done soon with a page that is made of markers', () => {
+  it('is fast on a page that consists of markers', () => {
     const started = process.cpuUsage();
     expect(findJsonAfter('data={"a":['.repeat(100_000), 'data')).to.equal(undefined);
     expect(findJsonAfter(`data=${'['.repeat(1_000_000)}`, 'data')).to.equal(undefined);
@@ -140,7 +142,7 @@ describe('findJsonAfter', () => {
     expect((user + system) / 1_000).to.be.below(5_000);
   });
 
-  it('finds in any page what JSON.parse reads', () => {
+  it('finds everything that JSON.parse reads in any page', () => {
     const json = fc
       .oneof(fc.array(fc.jsonValue()), fc.dictionary(fc.string(), fc.jsonValue()))
       .map((value) => JSON.stringify(value));
@@ -165,7 +167,7 @@ describe('findJsonAfter', () => {
     );
   });
 
-  it('never throws on a page that is cut or spoiled anywhere', () => {
+  it('never throws on a page that is cut or damaged anywhere', () => {
     const page = String.raw`<script>MARK = {"a":[1,{"b":"\"x"}],"c":"\u00e9"};</script><script>MARK=JSON.parse('\x7b\x7d')</script>`;
     fc.assert(
       fc.property(fc.nat(page.length), fc.nat(page.length), fc.string(), (from, to, noise) => {

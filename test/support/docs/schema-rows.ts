@@ -1,3 +1,5 @@
+/** Rows of a documentation table from a JSON schema. */
+
 /** The keywords of JSON Schema that the schemas of the project use. */
 export interface FieldSchema {
   readonly type?: string;

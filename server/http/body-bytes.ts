@@ -1,0 +1,197 @@
+/*
+ * Reads the bytes of a body within its limits: of size, of memory, of the number and size of its chunks, and, for JSON, of
+ * depth and values while they arrive. Chunks are copied into one buffer beyond 1 MiB or 16 chunks, and large buffers are
+ * freed at once, not by the garbage collector. After 512 KiB of one body, other requests get a turn.
+ */
+
+import { type Readable } from 'node:stream';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
+import { type CheckStage } from './body-coding.js';
+import { JsonScan, MAX_DEPTH } from './json-body.js';
+
+/** Maximum chunks of one body that are kept as they came: a chunk of one byte takes hundreds of bytes of memory. */
+const MAX_CHUNKS = 16;
+
+/** Bytes of one body read per turn of the event loop, so that other requests continue in between. */
+const TURN_BYTES = 512 * 1024;
+
+/** Smaller chunks are left to the garbage collector. */
+const FREED_BYTES = 16 * 1024;
+
+/**
+ * Frees the memory of bytes at once, if they own it. They must not be read afterwards. Left to the garbage collector,
+ * the chunks of large bodies take hundreds of megabytes and a full collection every few bodies.
+ */
+export function freeMemory(bytes: Buffer<ArrayBuffer>): void {
+  const { buffer, length } = bytes;
+  if (length < FREED_BYTES || (length !== buffer.byteLength && length <= BIG_BYTES)) return;
+  buffer.transfer(0);
+}
+
+export function tooLarge(maxBytes: number, setting?: string): GatewayError {
+  const remedy = setting === undefined ? '' : ` The operator sets this limit with ${setting}.`;
+  return new GatewayError('request_too_large', `The body is larger than ${maxBytes} bytes.${remedy}`);
+}
+
+function tooManyValues(maxValues: number): GatewayError {
+  return new GatewayError('request_too_large', `The body has more than ${maxValues} JSON values.`);
+}
+
+function tooDeep(): GatewayError {
+  return new GatewayError('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+}
+
+export function brokenOff(cause: Error | undefined): GatewayError {
+  return new GatewayError('bad_request', 'The connection ended before the body did.', { cause });
+}
+
+interface ReadLimits {
+  maxBytes: number;
+  setting: string | undefined;
+  maxValues: number;
+  /** The announced length. */
+  expected: number | undefined;
+  budget: BodyBudget;
+  owner: string;
+  /** Scans JSON while it arrives. */
+  scan: JsonScan | undefined;
+  /** Called with the number of bytes so far. What it throws ends the reading. */
+  onBytes(bytes: number): void;
+}
+
+/** Chunks that a body may have before a minimum size applies: each costs the HTTP parser about 10 µs. */
+const MAX_SMALL_CHUNKS = 4_096;
+
+const SMALL_CHUNK_BYTES = 64;
+
+/** Whether a body comes in so many small chunks that parsing them would block other requests. */
+export function areTooSmall(chunks: number, bytes: number): boolean {
+  return chunks > MAX_SMALL_CHUNKS && bytes < chunks * SMALL_CHUNK_BYTES;
+}
+
+/** Limits what a coded body is decoded from. */
+export function checkStage(maxBytes: number, setting?: string): CheckStage {
+  return (bytes, chunks) => {
+    if (bytes > maxBytes) throw tooLarge(maxBytes, setting);
+    if (areTooSmall(chunks, bytes)) throw tooSmallChunks();
+  };
+}
+
+function tooSmallChunks(): GatewayError {
+  const message = `The body comes in too many small chunks; send chunks of ${SMALL_CHUNK_BYTES} bytes or more.`;
+  return new GatewayError('bad_request', message);
+}
+
+export function readBytes(
+  request: Readable,
+  limits: ReadLimits,
+): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
+  const { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes } = limits;
+  return new Promise((resolve, reject) => {
+    const collected = new CollectedBytes(expected, maxBytes);
+    let isOver = false;
+    let bytesOfTurn = 0;
+    let chunks = 0;
+    const endTurn = () => {
+      bytesOfTurn = 0;
+      if (!isOver) request.resume();
+    };
+    // Its listeners end with the request: removing each of them takes longer than checking whether it is over.
+    const fail = (error: unknown) => {
+      if (isOver) return;
+      isOver = true;
+      reservation.release();
+      collected.drop();
+      request.pause();
+      reject(error);
+    };
+    const reservation: BodyReservation = budget.open(owner, fail);
+    const take = (chunk: Buffer<ArrayBuffer>) => {
+      if (isOver) return;
+      try {
+        if (collected.size + chunk.length > maxBytes) throw tooLarge(maxBytes, setting);
+        reservation.add(chunk.length);
+        const isCopied = collected.add(chunk);
+        onBytes(collected.size);
+        chunks += 1;
+        if (areTooSmall(chunks, collected.size)) throw tooSmallChunks();
+        const exceeded = scan?.push(chunk);
+        bytesOfTurn += chunk.length;
+        if (isCopied) freeMemory(chunk);
+        if (exceeded) throw exceeded === 'depth' ? tooDeep() : tooManyValues(maxValues);
+        if (bytesOfTurn < TURN_BYTES) return;
+        request.pause();
+        setImmediate(endTurn);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const finish = () => {
+      if (isOver) return;
+      isOver = true;
+      reservation.arrived();
+      resolve({ bytes: collected.take(), release: reservation.release });
+    };
+    // Every request closes; an error takes longer to make than the check.
+    const breakOff = (cause?: Error) => {
+      if (!isOver) fail(isGatewayError(cause) ? cause : brokenOff(cause));
+    };
+    request.on('data', take).on('end', finish).on('close', breakOff).on('error', breakOff);
+  });
+}
+
+/**
+ * Collects chunks. Beyond 1 MiB, or 16 chunks, they are copied into one buffer as they arrive, so that neither a large
+ * body nor one of tiny chunks takes more memory than twice its size. Beyond 1 MiB the buffer has the announced length
+ * at once: its pages take memory only once they are written.
+ */
+class CollectedBytes {
+  readonly #expected: number;
+  readonly #maxBytes: number;
+  #chunks: Buffer<ArrayBuffer>[] = [];
+  #whole: Buffer<ArrayBuffer> | undefined;
+  size = 0;
+
+  constructor(expected: number | undefined, maxBytes: number) {
+    this.#expected = expected ?? 0;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @returns Whether the chunk was copied, so that it is no longer read here. */
+  add(chunk: Buffer<ArrayBuffer>): boolean {
+    const next = this.size + chunk.length;
+    const isStorable = !this.#whole && next <= BIG_BYTES && this.#chunks.length < MAX_CHUNKS;
+    if (isStorable) this.#chunks.push(chunk);
+    else {
+      if (!this.#whole || next > this.#whole.length) this.#grow(next);
+      this.#whole?.set(chunk, this.size);
+    }
+    this.size = next;
+    return !isStorable;
+  }
+
+  take(): Buffer<ArrayBuffer> {
+    const [only] = this.#chunks;
+    if (this.#whole) return this.#whole.subarray(0, this.size);
+    return this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks);
+  }
+
+  drop(): void {
+    if (this.#whole) freeMemory(this.#whole);
+    this.#chunks = [];
+    this.#whole = undefined;
+  }
+
+  #grow(wanted: number): void {
+    const announced = wanted > BIG_BYTES ? this.#expected : 0;
+    const larger = Buffer.allocUnsafeSlow(Math.min(this.#maxBytes, Math.max(announced, wanted * 2)));
+    let at = 0;
+    for (const part of this.#whole ? [this.#whole] : this.#chunks) {
+      at += part.copy(larger, at);
+      freeMemory(part);
+    }
+    this.#chunks = [];
+    this.#whole = larger;
+  }
+}
