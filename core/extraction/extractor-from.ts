@@ -16,6 +16,7 @@ import type {
   MediaEntry,
   PluginContext,
 } from '../contracts/index.js';
+import { Type } from '../contracts/typebox.js';
 import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, FallbackChain, type Part } from './fallback-chain.js';
 import { type Method, type Outcome } from './method-run.js';
@@ -225,6 +226,13 @@ export function audioSource(file: MediaEntry | undefined, options: AudioSourceOp
     ...(durationSeconds && { durationSeconds }),
   };
 }
+
+/** The option of an extractor that replaces values of its site configuration. */
+export const SiteConfigSchema = Type.Optional(
+  Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Fields of site-config.json with other values, in the same shape.',
+  }),
+);
 
 /** A plugin instance's own values for members of the shipped site configuration, in the same shape. */
 export type SiteConfigOverride = Readonly<Record<string, unknown>>;
