@@ -176,7 +176,7 @@ const modules = sources.filter((file) => /^(core|plugins|server)\//.test(file) &
 const imports = new Map(modules.map((file) => [file, importsOfFile(file)]));
 
 describe('architecture', () => {
-  it('every layer has modules', () => {
+  it('has modules in every layer', () => {
     for (const { holds, name } of LAYERS)
       expect(
         modules.some((file) => holds.test(file)),
@@ -195,7 +195,7 @@ describe('architecture', () => {
     });
   }
 
-  it('imports each heavy package in one file', () => {
+  it('has one file for each heavy package', () => {
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets
         .map(packageOf)
@@ -255,7 +255,7 @@ describe('architecture', () => {
 
   // A command that lists something took two thirds of its time to load the hundreds of files of these two packages.
   for (const place of [PLACES.kysely, PLACES.typebox] as string[]) {
-    it(`the build of ${place} contains all of a package`, () => {
+    it(`builds everything of the package ${place}`, () => {
       const file = path.join(packageRoot, 'dist', place.replace(/\.ts$/, '.js'));
       expect(importsOf(readFileSync(file, 'utf8')).filter((target) => !target.startsWith('node:'))).to.deep.equal([]);
     });
@@ -339,7 +339,7 @@ describe('the structure of core and server', () => {
     expect(files).to.deep.equal(['server/http/fast-path.ts']);
   });
 
-  it('no identifier of core has a word of customers', () => {
+  it('has no customer words in the identifiers of core', () => {
     const wrong = modules
       .filter((file) => file.startsWith('core/'))
       .flatMap((file) =>
@@ -351,7 +351,7 @@ describe('the structure of core and server', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('imports other folders through their index.ts alone, and nothing of its own through it', () => {
+  it('imports other folders only through their index.ts, and its own files directly', () => {
     const wrong = [...imports]
       // Files beside the folders compose them, and may load one of their parts later than others.
       .filter(([file]) => placeOf(file) !== undefined && file !== LOADS_LATER)
@@ -366,7 +366,7 @@ describe('the structure of core and server', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('folders have no cycles, types included', () => {
+  it('has no cycles of folders, types included', () => {
     const edges = new Map<string, Set<string>>();
     for (const file of modules.filter((name) => /^(core|server)\//.test(name))) {
       const from = placeOf(file) ?? file;
@@ -380,7 +380,7 @@ describe('the structure of core and server', () => {
     expect(cyclesOf(edges)).to.deep.equal([]);
   });
 
-  it('no cycle has more than two files, types included, and none has values', () => {
+  it('has no cycle of values, and none of types over more than two files', () => {
     const files = modules.filter((file) => !/\/(test|fixtures)\//.test(file));
     const edges = (targetsOf: (file: string) => string[]) =>
       new Map(files.map((file) => [file, new Set(targetsOf(file).filter((target) => files.includes(target)))]));
@@ -388,7 +388,7 @@ describe('the structure of core and server', () => {
     expect(circlesOf(edges(staticImportsOf)).filter((circle) => circle.length > 2)).to.deep.equal([]);
   });
 
-  it('imports in core, types included, only what stands before', () => {
+  it('imports in core only folders that come earlier, types included', () => {
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets
         .filter((target) => {

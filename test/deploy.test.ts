@@ -87,7 +87,7 @@ describe('the files for deployment', () => {
     expect(Number(seconds)).to.be.above(LONGEST_STOP_SECONDS);
   });
 
-  it('open nothing but the balancer, on loopback, and reach the nodes at the port of the image', () => {
+  it('expose only the balancer, on loopback, and reach the nodes at the port of the image', () => {
     expect(services.filter(([, { ports }]) => ports).map(([name, { ports }]) => [name, ports])).to.deep.equal([
       ['balancer', ['127.0.0.1:8080:8080']],
     ]);

@@ -27,7 +27,7 @@ import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { createIdempotencyService } from '../server/idempotency/index.js';
-import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
+import { createPepper, KeyTable, type Pepper } from '../server/keys/index.js';
 import { createMetrics, Health } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
@@ -73,7 +73,7 @@ describe('the tables of the pages equal the code', () => {
     const logger = createLogger({ level: 'silent' });
     state = await openState({ dataDir: folder, clock: systemClock, logger });
     pepper = createPepper(Buffer.alloc(32, 'documentation'));
-    keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
+    keys = await KeyTable.open({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
     gateway = await createGateway({ plugins: await readPluginConfig(CONFIG, {}), baseFolder: packageRoot });
   });
 
@@ -112,7 +112,7 @@ describe('the tables of the pages equal the code', () => {
     expectTable('link-forms', renderTable(['form', 'is of', 'platform'], rows));
   });
 
-  it('link-wrappers: addresses that the gateway takes a link out of', () => {
+  it('link-wrappers: addresses from which the gateway unwraps a link', () => {
     const code = (texts: readonly string[]) => texts.map((text) => `\`${text}\``).join(' ');
     const rows = WRAPPERS.map(({ kind, hosts, paths, parameters }) => [
       kind,
@@ -152,7 +152,7 @@ describe('the tables of the pages equal the code', () => {
     return routes;
   }
 
-  it('routes: those that are declared, each once', async () => {
+  it('routes: the declared ones, each once', async () => {
     const routes = await declaredRoutes();
     const names = routes.map(({ method, path: address }) => `${method} ${address}`);
     expect(new Set(names).size).to.equal(names.length);
@@ -160,7 +160,7 @@ describe('the tables of the pages equal the code', () => {
     expectTable('routes', renderTable(['route', 'grant', 'what it does'], rows));
   });
 
-  it('manifest: addresses of the API, all of them and no other', async () => {
+  it('manifest: exactly the addresses of the API', async () => {
     const pages = ['GET /signin', 'GET /device'];
     const routes = await declaredRoutes();
     for (const { method, path: address, endpoint } of routes) {
@@ -218,7 +218,7 @@ describe('the tables of the pages equal the code', () => {
       expect([...Object.keys(scripts), 'ci', 'install', 'pack', 'publish']).to.include(name);
   });
 
-  it('header fields: those of the gateway that the pages name are sent or read', async () => {
+  it('header fields: the gateway sends or reads those that the pages name', async () => {
     const ofGateway = /\bx-mediagate-[a-z-]+[a-z]/gi;
     const found = documentPages().flatMap((page) => [...readPage(page).matchAll(ofGateway)]);
     const named = new Set(found.map(([name]) => name.toLowerCase()));
@@ -328,7 +328,7 @@ describe('the pages for authors of plugins', () => {
     expectTable('model-blocks', renderTable(header, ofModels));
   });
 
-  it('name every check of the kit, and no other', () => {
+  it('name exactly the checks of the kit', () => {
     const kit = sectionOf('docs/develop/plugin-tests.md', '## The kit');
     const documented = [...kit.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),

@@ -39,7 +39,7 @@ describe('scripts that take flags', () => {
     });
   }
 
-  it('include all that run a program of developers, or of the product', () => {
+  it('include all scripts that run a program', () => {
     const launched = Object.keys(scripts).filter((name) => scripts[name]?.startsWith('node server/run.cjs'));
     const others = ['test', 'test:quick', 'mediagate', 'probe', 'build', 'prepack'];
     expect(launched).to.have.members([...Object.keys(flags), ...others]);
@@ -82,7 +82,7 @@ describe('npm run faults', () => {
     ['--engine mysql', '--engine must be some of sqlite,postgres.'],
   ];
   for (const [typed, said] of refused) {
-    it(`refuses "${typed}" before it does any harm`, () => {
+    it(`refuses "${typed}" before it starts anything`, () => {
       const { status, stdout, stderr } = run('faults', ...typed.split(' '));
       expect([status, stdout]).to.deep.equal([2, '']);
       expect(stderr).to.contain(said);

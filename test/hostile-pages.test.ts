@@ -341,7 +341,7 @@ function manifests(): Made[] {
   ];
 }
 
-describe('pages that are made to take long are read once', () => {
+describe('hostile texts are read in one pass:', () => {
   for (const [name, [read, ...heads]] of Object.entries(PAGES)) {
     it(`pages of ${name}`, () => {
       for (const head of heads) {

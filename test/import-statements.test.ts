@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { importsOf } from './support/docs/import-statements.js';
 
 describe('reader of import statements', () => {
-  it('sees every way to import, and nothing in comments', () => {
+  it('finds every kind of import, and none in comments', () => {
     const source = [
       "import 'bare';",
       "import one from 'default';",

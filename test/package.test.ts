@@ -71,7 +71,7 @@ describe('the package, installed in another project', function () {
 
   after(() => installed?.remove());
 
-  it('depends on nothing that is only bearable with the overrides, which hold in a checkout alone', () => {
+  it('needs none of the overrides of a checkout', () => {
     const { overrides } = readJson<{ overrides: Readonly<Record<string, LockedPackage['dependencies']>> }>(
       'package.json',
     );
@@ -101,7 +101,7 @@ describe('the package, installed in another project', function () {
     expect(stdout).to.match(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('names no source maps, since it has none', async () => {
+  it('names no source maps', async () => {
     const scripts = readdirSync(path.join(installed.root, 'dist'), { recursive: true, encoding: 'utf8' });
     const naming = [];
     for (const file of scripts.filter((name) => name.endsWith('.js'))) {
@@ -200,7 +200,7 @@ describe('the package, installed in another project', function () {
 
     after(() => author?.remove());
 
-    it('takes at most 40 MB with all that it brings', () => {
+    it('takes at most 40 MB with its dependencies', () => {
       const packages = path.join(author.folder, 'node_modules');
       const names = readdirSync(packages).flatMap((name) =>
         name.startsWith('@') ? readdirSync(path.join(packages, name)).map((one) => `${name}/${one}`) : name,
@@ -210,7 +210,7 @@ describe('the package, installed in another project', function () {
       expect(sizeOf(packages)).to.be.lessThan(AUTHOR_BYTES);
     });
 
-    it('exports what mediagate/plugin and mediagate/testing do', async () => {
+    it('exports everything of mediagate/plugin and mediagate/testing', async () => {
       for (const [name, whole] of [
         ['mediagate-plugin', await import('mediagate/plugin')],
         ['mediagate-plugin/testing', await import('mediagate/testing')],
@@ -221,7 +221,7 @@ describe('the package, installed in another project', function () {
       }
     });
 
-    it('knows which errors may be temporary', async () => {
+    it('distinguishes temporary from permanent errors', async () => {
       const codes = ['upstream_unavailable', 'audio_unavailable', 'upstream_timeout', 'removed', 'invalid_value'];
       const { GatewayError } = await import('mediagate/plugin');
       const script = `const { GatewayError } = await import('mediagate-plugin');

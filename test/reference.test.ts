@@ -74,7 +74,7 @@ describe('docs/reference/document.md', () => {
     expectTable('product-document', tableOf(product, filled));
   });
 
-  it('describes the job that stands in for a document', () => {
+  it('describes the job that replaces a document', () => {
     const { job: fields, queue } = job?.properties ?? {};
     expectTable('job-fields', tableOf({ properties: { job: fields ?? {}, queue: queue ?? {} } }));
   });

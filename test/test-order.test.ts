@@ -22,7 +22,7 @@ function shares(queue: TestQueue): (readonly string[])[] {
 }
 
 describe('a whole run of the tests', () => {
-  it('gives each file out once, the longest of the last run first, and shorter shares towards its end', () => {
+  it('runs each file once, the longest of the last run first, and ends with shorter shares', () => {
     const files = Array.from({ length: 60 }, (_, index) => `test/http/${index}.test.js`);
     const lastRun = Object.fromEntries(files.map((file, index) => [file, index]));
     const given = shares(new WholeQueue(files, lastRun, 4));
@@ -33,7 +33,7 @@ describe('a whole run of the tests', () => {
     expect(Math.max(...seconds.slice(-4))).to.be.at.most(21);
   });
 
-  it('gives a file that takes longer than any share a process of its own', () => {
+  it('runs a file that takes longer than any share in a process of its own', () => {
     const lastRun = { 'test/b.test.js': 500, 'test/a.test.js': 1, 'test/c.test.js': 2 };
     expect(shares(new WholeQueue(Object.keys(lastRun).sort(), lastRun, 1))).to.deep.equal([
       ['test/b.test.js'],
@@ -41,14 +41,14 @@ describe('a whole run of the tests', () => {
     ]);
   });
 
-  it('expects without a last run what files usually take', () => {
+  it('estimates durations without a last run', () => {
     const browser = 'test/core/browser/browser.test.js';
     expect(expectedSeconds(browser, {})).to.be.above(expectedSeconds('test/e2e/any.test.js', {}));
     expect(expectedSeconds('test/e2e/any.test.js', {})).to.be.above(expectedSeconds('test/words.test.js', {}));
     expect(expectedSeconds(browser, { [browser]: 3 })).to.equal(3);
   });
 
-  it('remembers its seconds beside those of files that it had not, and takes no others for seconds', async () => {
+  it('stores durations beside those of other files, and ignores invalid ones', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-order-'));
     const file = path.join(folder, 'below', 'seconds.json');
     try {
@@ -71,7 +71,7 @@ describe('a quick run of the tests', () => {
   const files = [...Object.keys(lastRun), 'test/e2e/c.test.js', 'test/http/long.test.js'];
   const seconds = { ...lastRun, 'test/http/long.test.js': 100 };
 
-  it('takes changed subjects first, then the shortest files, and no whole processes', () => {
+  it('runs changed subjects first, then the shortest files, and no tests of whole processes', () => {
     const queue = new QuickQueue(files, seconds, ['server/keys/keys.ts'], () => 0);
     expect(shares(queue)).to.deep.equal([
       ['test/http/key-list.test.js'],
@@ -98,7 +98,7 @@ describe('a quick run of the tests', () => {
     ['test/http/models/text.test.js', 'test/http/models/text.test.ts', true],
     ['test/http/models/text.test.js', 'docs/guides/text.md', false],
   ] as const) {
-    it(`holds ${test} ${expected ? 'to be' : 'not to be'} about ${source}`, () => {
+    it(`${expected ? 'relates' : 'does not relate'} ${test} to ${source}`, () => {
       expect(isAbout(test, source)).to.equal(expected);
     });
   }

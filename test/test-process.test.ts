@@ -10,7 +10,7 @@ import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
 import { runTestFiles } from './support/runner/test-process.js';
 
-describe('a process of the tests', () => {
+describe('test process', () => {
   let folder: string;
 
   before(async () => {
@@ -70,8 +70,8 @@ describe('a process of the tests', () => {
   }
 });
 
-describe('a process that starts others', () => {
-  it('ends them however many signals it is sent', async () => {
+describe('test process that starts others', () => {
+  it('ends them on any number of signals', async () => {
     const support = pathToFileURL(path.join(packageRoot, 'dist', 'test', 'support', 'processes', 'command-line.js'));
     // The second signal comes while the handlers of "exit" are at work, which take their time here.
     const program = `

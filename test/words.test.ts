@@ -78,7 +78,7 @@ const files = ['core', 'server']
   .sort();
 
 describe('words of core and server', () => {
-  it('identifiers have the standard terms', () => {
+  it('use the standard terms in identifiers', () => {
     const wrong = files.flatMap((file) =>
       [...new Set(parse(file).identifiers)].flatMap((name) =>
         wordsOf(name).flatMap((word) => complain(RETIRED_IN_IDENTIFIERS, word, `${file}: ${name}`, '^', '$')),
@@ -87,7 +87,7 @@ describe('words of core and server', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('comments have the standard terms', () => {
+  it('use the standard terms in comments', () => {
     const wrong = files.flatMap((file) =>
       parse(file).comments.flatMap((comment) => {
         const text = comment.replace(/\s*\n\s*(\*|\/\/)?\s*/g, ' ');
@@ -99,7 +99,7 @@ describe('words of core and server', () => {
 });
 
 describe('words of messages and docs', () => {
-  it('texts in the code have the standard terms', () => {
+  it('use the standard terms in texts of the code', () => {
     const wrong = ['core', 'server', 'plugins'].flatMap((folder) =>
       list(folder, /\.ts$/).flatMap((file) =>
         parse(file)
@@ -110,7 +110,7 @@ describe('words of messages and docs', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('pages have the standard terms', () => {
+  it('use the standard terms in pages', () => {
     const pages = [
       'README.md',
       'CONTRIBUTING.md',

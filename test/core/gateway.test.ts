@@ -28,7 +28,7 @@ async function stateOf(entry: PluginEntry) {
 }
 
 describe('createGateway', () => {
-  it('loads entries, lists them, and disposes them in reverse order', async () => {
+  it('loads plugins, lists them, and disposes them in reverse order', async () => {
     const order: string[] = [];
     const plugin = (name: string) =>
       definePlugin({
@@ -49,7 +49,7 @@ describe('createGateway', () => {
     expect(gateway.plugins().map(({ state }) => state)).to.deep.equal(['disposed', 'disposed']);
   });
 
-  it('isolates a failing entry and reports the reason', async () => {
+  it('isolates a failing plugin and reports the reason', async () => {
     await using gateway = await createGateway({
       plugins: [
         {
@@ -89,7 +89,7 @@ describe('createGateway', () => {
     expect(result.platform).to.equal('invented');
   });
 
-  it('uses a fallback only while no other enabled entry names its model', async () => {
+  it('uses a fallback only while no other enabled plugin has its model', async () => {
     const one = (platform: string, more: object = {}) => ({
       id: platform,
       use: failing(`${platform}_plugin`, () => ({ extractors: [inventedExtractor({ platform: 'item' })] })),
@@ -245,7 +245,7 @@ describe('createGateway', () => {
     ],
     [{ use: './no-such-plugin.js' }, /^Cannot find module '[^']+no-such-plugin\.js'$/],
   ] as const) {
-    it(`explains what is wrong with an entry: ${reason.source}`, async () => {
+    it(`explains what is wrong with a plugin's configuration: ${reason.source}`, async () => {
       const status = await stateOf(entry as unknown as PluginEntry);
       expect(status?.id).to.be.a('string');
       expect(status?.reason).to.match(reason);
@@ -271,7 +271,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('requires lists of entries and origins', async () => {
+  it('requires lists of plugins and origins', async () => {
     for (const [options, name] of [
       [{}, 'plugins'],
       [{ plugins: [], trustedOrigins: 'http://127.0.0.1:9' }, 'trustedOrigins'],
@@ -281,7 +281,7 @@ describe('createGateway', () => {
     }
   });
 
-  it('refuses to start without a required entry', async () => {
+  it('refuses to start without a required plugin', async () => {
     const entry = {
       use: failing('needed', () => {
         throw new Error('gone');
@@ -321,7 +321,7 @@ describe('createGateway', () => {
     expect((await stateOf({ use: invented(), options: { any: 1 } }))?.reason).to.match(/accepts no options/);
   });
 
-  it('gives each entry a context of its own, with a cache of its own', async () => {
+  it('gives each plugin a context and a cache of its own', async () => {
     const contexts = new Map<string, Parameters<Plugin['setup']>[0]>();
     const keeps = (platform: string) =>
       definePlugin({
@@ -346,7 +346,7 @@ describe('createGateway', () => {
     expect(refusal).to.be.instanceOf(GatewayError).and.to.include({ code: 'plugin_unavailable' });
   });
 
-  it('answers in time for a plugin that ignores its signal, and turns a stray throw into a neutral error', async () => {
+  it('answers in time if a plugin ignores its signal, and turns an uncaught throw into a neutral error', async () => {
     const slow = invented({ extract: () => new Promise(() => {}) });
     const stray = invented({
       extract: () => {
@@ -379,7 +379,7 @@ describe('createGateway', () => {
     expect([platform?.methods, asked - before]).to.deep.equal([[], 1]);
   });
 
-  it('names the entry that was asked when its deadline ends a call', async () => {
+  it('names the plugin that missed the deadline of a call', async () => {
     const climbing = definePlugin({
       name: 'climbing',
       apiVersion: 1,
@@ -410,7 +410,7 @@ describe('createGateway', () => {
     ]);
   });
 
-  it('asks for one method alone past the cache, and keeps nothing of it', async () => {
+  it('runs a single method without the cache', async () => {
     const asked: (string | undefined)[] = [];
     const extract = async ({ link, only }: ExtractCall) => {
       asked.push(only);

@@ -109,7 +109,7 @@ describe('elevenlabs_audio over sockets', () => {
       });
     }
 
-    it("sends the caller's settings in the vendor's words, and reports the cost and what is ignored", async () => {
+    it("sends the caller's settings in the vendor's fields, and reports the cost and ignored fields", async () => {
       const stream = await say({ input: 'Ahoi "é" \n漢', speed: 1.2, instructions: 'Loud.' });
       const [request] = vendor.requests;
       expect(request?.path).to.equal(`/v1/text-to-speech/${FABLE}/stream`);
@@ -130,12 +130,12 @@ describe('elevenlabs_audio over sockets', () => {
       expect(stream).to.have.all.keys('body', 'format');
     });
 
-    it("asks the operator's address, also a private one, if none listens here", async () => {
+    it("reports an operator's address that does not answer, also a private one", async () => {
       const error = await failureOf(say({}, { url: 'http://127.0.0.1:1/v1' }));
       expect(error).to.include({ code: 'upstream_error' });
     });
 
-    it('knows voices by the names of the OpenAI format, by names of its own, and by their ids', async () => {
+    it('accepts voices by the names of the OpenAI format, by names of its own, and by their ids', async () => {
       await say({ voice: 'Fable' });
       await say({ voice: 'a1B2c3D4e5F6g7H8i9J0' });
       await say({ voice: 'captain' }, { voices: { captain: '../../v1/voices?x=1' } });
@@ -146,7 +146,7 @@ describe('elevenlabs_audio over sockets', () => {
       ]);
     });
 
-    it('refuses before it asks', async () => {
+    it('refuses invalid requests before it calls the vendor', async () => {
       const refusals: [Partial<SpeakCall>, string, string, RegExp][] = [
         [{ voice: 'nobody' }, 'invalid_value', 'voice', /alloy, ash, ballad/],
         [{ voice: '../../v1/user' }, 'invalid_value', 'voice', /20 letters and digits/],
@@ -211,7 +211,7 @@ describe('elevenlabs_audio over sockets', () => {
   });
 
   describe('effects', () => {
-    it("sends the words and the settings in the vendor's members", async () => {
+    it("sends the text and the settings in the vendor's fields", async () => {
       const options = { prompt_influence: 0.7, loop: true, seed: 1 };
       const stream = await effect({ durationSeconds: 1.5, options });
       expect(vendor.requests[0]).to.include({ path: '/v1/sound-generation', outputFormat: 'mp3_44100_128' });
@@ -238,7 +238,7 @@ describe('elevenlabs_audio over sockets', () => {
       expect(await failureOf(effect())).to.include({ code: 'invalid_value', param: 'text' });
     });
 
-    it('refuses settings that are none before it asks', async () => {
+    it('refuses invalid settings before it calls the vendor', async () => {
       for (const [name, value] of Object.entries({ prompt_influence: 1.1, loop: 'yes' })) {
         const error = await failureOf(effect({ options: { [name]: value } }));
         expect(error).to.include({ code: 'invalid_value', param: name });
@@ -298,7 +298,7 @@ describe('elevenlabs_audio over sockets', () => {
       [{ does: 'text', status: 404, body: '<html>' }, 'upstream_error'],
     ];
     for (const [answer, code] of ours) {
-      it(`reports to the operator, and asks once: ${titleOf(answer)}`, async () => {
+      it(`reports to the operator, after one request: ${titleOf(answer)}`, async () => {
         vendor.behave(() => answer);
         const error = await failureOf(say());
         expect(error).to.include({ code });
@@ -326,7 +326,7 @@ describe('elevenlabs_audio over sockets', () => {
       'a proxy that gave up waiting': [{ does: 'text', status: 504, body: '' }, 'upstream_timeout'],
     };
     for (const [name, [answer, code]] of Object.entries(paid)) {
-      it(`pays once: ${name} is not asked again`, async () => {
+      it(`pays once: it does not repeat ${name}`, async () => {
         for (const make of [say, change, effect]) {
           vendor.reset();
           vendor.behave([answer]);

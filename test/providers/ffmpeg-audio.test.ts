@@ -64,7 +64,7 @@ describe('ffmpeg_audio with ffmpeg', () => {
     });
   }
 
-  it('makes other noise for other words of the same kind', async () => {
+  it('makes different noise for other words of the same kind', async () => {
     const [one, other] = [await make('rain', 1), await make('more rain', 1)];
     expect([...one.samples]).not.to.deep.equal([...other.samples]);
   });
@@ -105,7 +105,7 @@ describe('ffmpeg_audio with ffmpeg', () => {
     return { ...(await collect(stream)), ignored: stream.ignored };
   };
 
-  it('moves a voice up or down, and leaves it as long as it was', async () => {
+  it('moves a voice up or down, and keeps its length', async () => {
     const sound = await tone(folder, 3);
     for (const [voice, factor] of [
       ['onyx', 0.72],

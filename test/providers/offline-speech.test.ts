@@ -37,7 +37,7 @@ describe('offline_speech with its engines', function () {
     });
   }
 
-  it('gives each part its times', async () => {
+  it('returns the times of each part', async () => {
     const silence = Buffer.alloc(2 * SECOND);
     const spoken = [];
     for (const sentence of SENTENCES) spoken.push(await speech.speak(sentence));
@@ -67,7 +67,7 @@ describe('offline_speech with its engines', function () {
     expect(new Set(voices.map((samples) => samples.toString('base64'))).size).to.equal(4);
   });
 
-  it('hands over the first sentence before the others are spoken', async () => {
+  it('sends the first sentence before the others are spoken', async () => {
     const { body, format } = await speech.speaks.speak({
       model: 'tts_v3',
       input: SENTENCES.join(' '),
@@ -129,7 +129,7 @@ describe('offline_speech with its engines', function () {
     expect(error).to.be.instanceOf(GatewayError).and.to.include({ code: 'audio_unavailable', retryable: false });
   });
 
-  it('lets a caller leave at once, and transcribes for the next', async () => {
+  it('lets a caller leave at once, and serves the next', async () => {
     const [sentence = ''] = SENTENCES;
     const samples = await speech.speak(sentence);
     const long = Buffer.concat(Array.from({ length: 20 }, () => samples));
@@ -142,7 +142,7 @@ describe('offline_speech with its engines', function () {
     expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
   });
 
-  it('refuses the seventeenth at the same time, and no other', async () => {
+  it('refuses only the seventeenth simultaneous call', async () => {
     const samples = await speech.speak('Yes, please.');
     const outcomes = await Promise.allSettled(Array.from({ length: 17 }, () => speech.hear(samples)));
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []));
@@ -150,7 +150,7 @@ describe('offline_speech with its engines', function () {
     await speech.hear(samples);
   });
 
-  it('gives the place of a speaker back who was never listened to', async () => {
+  it('frees the place of audio that is never read', async () => {
     const call = { model: 'tts_v3', input: 'One. Two.', voice: 'slt', format: 'pcm', speed: 1 } as const;
     for (let count = 0; count < 40; count += 1) {
       const leaving = new AbortController();
@@ -172,7 +172,7 @@ describe('offline_speech with its engines', function () {
     expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
   });
 
-  it('needs no more memory after many calls', async () => {
+  it('uses no more memory after many calls', async () => {
     const samples = await speech.speak('Yes, please.');
     const call = async () => {
       await speech.speak('Yes.');

@@ -86,7 +86,7 @@ describe('openai_audio over sockets', () => {
     return error;
   }
 
-  describe('hearing', () => {
+  describe('transcribing', () => {
     it('requests times, sends the file unchanged, and reads the whole answer', async () => {
       const audio = await stage.sound('opus', 2);
       const transcript = await hear([one()], { audio, language: 'de', prompt: 'Häfen: "é"\r\n', temperature: 0.2 });
@@ -118,7 +118,7 @@ describe('openai_audio over sockets', () => {
       });
     });
 
-    it('requests word times if wanted, and segments besides', async () => {
+    it('requests word times on request, beside segments', async () => {
       const transcript = await hear([one()], { granularity: 'word' });
       expect(first.requests[0]?.members['timestamp_granularities[]']).to.deep.equal(['word', 'segment']);
       expect(transcript?.words?.map(({ word }) => word)).to.deep.equal(HEARD.replaceAll('.', '').split(' '));
@@ -135,7 +135,7 @@ describe('openai_audio over sockets', () => {
       expect(transcript?.segments).to.have.length(2);
     });
 
-    it('does with less where an upstream gives no times, and remembers it', async () => {
+    it('requests no times of an upstream without them, and remembers it', async () => {
       const { transcribe } = await provider([{ url: untimed.baseUrl }], 'transcribe');
       const call = { model: 'stt-large-v3', audio: await stage.sound('wav', 2), signal: new AbortController().signal };
       const transcript = await transcribe?.(call);
@@ -149,13 +149,13 @@ describe('openai_audio over sockets', () => {
       expect(stage.lines).to.deep.equal([]);
     });
 
-    it('moves on to an upstream that has word times', async () => {
+    it('moves on to an upstream with word times', async () => {
       const transcript = await hear([{ url: untimed.baseUrl }, other()], { granularity: 'word' });
       expect(transcript?.words).to.have.length(8);
       expect([untimed.requests.length, second.requests.length]).to.deep.equal([1, 1]);
     });
 
-    it('never requests times if the operator rules them out', async () => {
+    it('never requests times if the operator disables them', async () => {
       await hear([{ url: untimed.baseUrl, transcripts: 'json', model: 'named-here' }]);
       expect(untimed.requests.map(({ members }) => members)).to.deep.equal([
         { model: 'named-here', response_format: 'json' },
@@ -174,7 +174,7 @@ describe('openai_audio over sockets', () => {
 
   describe('speaking', () => {
     for (const format of ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] satisfies SpeechFormat[]) {
-      it(`hands ${format} on as it comes`, async () => {
+      it(`forwards ${format} unchanged`, async () => {
         const stream = await say([one()], { format });
         const bytes = await readAll(stream);
         expect(stream.format).to.equal(format);
@@ -202,7 +202,7 @@ describe('openai_audio over sockets', () => {
       ]);
     });
 
-    it('names the format that arrived instead, and requests an available one once known', async () => {
+    it('names the format that arrived, and requests an available one afterwards', async () => {
       expect((await say([other()], { format: 'pcm' })).format).to.equal('wav');
       expect((await say([other({ formats: ['wav'] })], { format: 'mp3' })).format).to.equal('wav');
       expect(second.requests.map(({ members }) => members.response_format)).to.deep.equal(['pcm', 'wav']);
@@ -220,7 +220,7 @@ describe('openai_audio over sockets', () => {
     };
     for (const [name, answer] of Object.entries(useless)) {
       for (const format of ['mp3', 'pcm'] as const) {
-        it(`pays once: ${name} (${format}) is not asked again`, async () => {
+        it(`pays once: it does not repeat ${name} (${format})`, async () => {
           first.behave([answer]);
           expect(await failureOf(say([one(), other()], { format }))).to.include({ code: 'upstream_changed' });
           expect([first.requests.length, second.requests.length]).to.deep.equal([1, 0]);
@@ -228,7 +228,7 @@ describe('openai_audio over sockets', () => {
       }
     }
 
-    it('closes the connection of a listener who leaves', async () => {
+    it('closes the connection when the listener leaves', async () => {
       for (const answer of [{ does: 'stall' }, { does: 'half', after: 'silence' }] satisfies OpenaiAudioAnswer[]) {
         first.reset();
         first.behave([answer]);
@@ -268,7 +268,7 @@ describe('openai_audio over sockets', () => {
   });
 
   describe('retries', () => {
-    it('asks again after 5xx and after a limit, then the next upstream', async () => {
+    it('repeat after 5xx and after a limit, then use the next upstream', async () => {
       first.behave([
         { does: 'error', status: 500 },
         { does: 'error', status: 429, headers: { 'retry-after': '1' } },
@@ -288,7 +288,7 @@ describe('openai_audio over sockets', () => {
       expect(first.requests).to.have.length(3);
     });
 
-    it('leaves a long wait to the caller', async () => {
+    it('leave a long wait to the caller', async () => {
       first.behave(() => ({ does: 'error', status: 429, headers: { 'retry-after': '20' } }));
       const error = await failureOf(say([one()]));
       expect(error).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 20 });
@@ -303,7 +303,7 @@ describe('openai_audio over sockets', () => {
       'a proxy that gave up waiting': [{ does: 'error', status: 524, text: 'timeout' }, 'upstream_timeout'],
     };
     for (const [name, [answer, code]] of Object.entries(paid)) {
-      it(`transcribe once: ${name} is not asked again`, async () => {
+      it(`do not repeat ${name}`, async () => {
         first.behave([answer]);
         expect(await failureOf(hear([one(), other()]))).to.include({ code });
         expect(first.requests.length + second.requests.length).to.equal(1);
@@ -316,7 +316,7 @@ describe('openai_audio over sockets', () => {
       [403, 'unsupported_country_region_territory'],
       [429, 'insufficient_quota'],
     ] as const) {
-      it(`alert the operator if the upstream refuses the gateway (${status}), and ask the next`, async () => {
+      it(`alert the operator if the upstream refuses the gateway (${status}), and use the next one`, async () => {
         const type = status === 403 ? 'request_forbidden' : undefined;
         first.behave(() => ({ does: 'error', status, code, type, message: `Incorrect key ${KEY}` }));
         await hear([one(), other()]);
@@ -330,7 +330,7 @@ describe('openai_audio over sockets', () => {
       });
     }
 
-    it('lets one rest that keeps failing', async () => {
+    it('cool an upstream down that keeps failing', async () => {
       first.behave(() => ({ does: 'error', status: 500 }));
       const { speak } = await provider([one(), other()], 'speak');
       for (let count = 1; count <= 12; count++) {

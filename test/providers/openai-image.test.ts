@@ -120,7 +120,7 @@ describe('openai_image over sockets', () => {
     });
   });
 
-  it('leaves the size to the model like the caller, and unreported usage unknown', async () => {
+  it('leaves the size to the model if the caller does, and unreported usage unknown', async () => {
     first.behave([{ does: 'image', usage: false }]);
     const image = await (await provider([one()])).generate(call({ size: 'auto' }));
     expect(first.requests[0]?.members.size).to.equal('auto');
@@ -166,7 +166,7 @@ describe('openai_image over sockets', () => {
     expect(json?.members.images).to.have.length(1);
   });
 
-  it('uses the dialect that an upstream needs', async () => {
+  it('uses the dialect of an upstream', async () => {
     const dialect = { jsonEdits: true, sendsResponseFormat: true, sizes: ['1024x1024', '768x1344'] };
     const references = [await reference(1, 'jpeg')];
     const size = { width: 1152, height: 2048 };
@@ -188,7 +188,7 @@ describe('openai_image over sockets', () => {
     expect(await sharp(image.bytes).metadata()).to.include({ width: 1024, height: 1536 });
   });
 
-  it('fetches no image from anywhere but https and the upstream itself', async () => {
+  it('fetches images only by https or from the upstream itself', async () => {
     const addresses = [
       `${second.origin}/files/1.png`,
       'file:///etc/hostname',
@@ -211,7 +211,7 @@ describe('openai_image over sockets', () => {
     expect(first.requests).to.have.length(1);
   });
 
-  it("hands a wrong size and a pixel bomb on undecoded: judging them is the core's", async () => {
+  it('passes a wrong size and a pixel bomb to the core undecoded', async () => {
     first.behave([{ does: 'image', size: '512x512' }, { does: 'bomb' }]);
     const images = await provider([one()]);
     expect(await sharp((await images.generate(call())).bytes).metadata()).to.include({ width: 512, height: 512 });
@@ -227,7 +227,7 @@ describe('openai_image over sockets', () => {
       ],
     };
     for (const [name, answers] of Object.entries(unlucky)) {
-      it(`asks again ${name}, with the same key`, async () => {
+      it(`repeat ${name}, with the same key`, async () => {
         first.behave(answers);
         await (await provider([one()])).generate(call());
         expect(first.calls('imgjob_1')).to.equal(answers.length + 1);
@@ -286,7 +286,7 @@ describe('openai_image over sockets', () => {
       'a proxy that gave up waiting': [{ does: 'error', status: 524, text: 'timeout' }, 'upstream_timeout'],
     };
     for (const [name, [answer, code]] of Object.entries(paid)) {
-      it(`pays once: ${name} is not asked again`, async () => {
+      it(`pays once: it does not repeat ${name}`, async () => {
         first.behave([answer]);
         expect(await failureOf((await provider([one(), other()])).generate(call()))).to.include({ code });
         expect(first.requests.length + second.requests.length).to.equal(1);
@@ -302,7 +302,7 @@ describe('openai_image over sockets', () => {
       });
     }
 
-    it('asks an upstream that knows a request again, and only with a key to know it by', async () => {
+    it('repeats a request only at an upstream that recognizes its key', async () => {
       first.behave([{ does: 'reset' }]);
       const images = await provider([one({ idempotent: true })]);
       await images.generate(call());
@@ -314,7 +314,7 @@ describe('openai_image over sockets', () => {
   });
 
   describe('refusals', () => {
-    it('passes a moderation block on: never asked again, never elsewhere, nothing against the upstream', async () => {
+    it('report a moderation block without a retry, a fallback or a cool-down', async () => {
       first.behave(() => ({ does: 'moderation' }));
       const images = await provider([one(), other()]);
       for (let count = 1; count <= 12; count++) {
@@ -328,7 +328,7 @@ describe('openai_image over sockets', () => {
       expect(second.requests).to.have.length(0);
     });
 
-    it("report the caller's fault in the upstream's words, without its names", async () => {
+    it("report the caller's fault with the upstream's message, without its names", async () => {
       const message = `Invalid size for ${MODEL} with ${KEY}; see https://vendor.example/docs?id=1.`;
       first.behave([{ does: 'error', status: 400, code: 'invalid_value', message }]);
       const error = await failureOf((await provider([one(), other()])).generate(call()));
@@ -343,7 +343,7 @@ describe('openai_image over sockets', () => {
       [403, 'unsupported_country_region_territory'],
       [429, 'insufficient_quota'],
     ] as const) {
-      it(`alert the operator if the upstream refuses the gateway (${status}), and ask the next`, async () => {
+      it(`alert the operator if the upstream refuses the gateway (${status}), and use the next one`, async () => {
         const type = status === 403 ? 'request_forbidden' : undefined;
         first.behave(() => ({ does: 'error', status, code, type, message: `Incorrect key ${KEY}` }));
         await (await provider([one(), other()])).generate(call());
@@ -367,7 +367,7 @@ describe('openai_image over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([2, 1]);
     });
 
-    it('leaves one that asked to be left alone, for other calls too', async () => {
+    it('respect the wait of a limited one, for other calls too', async () => {
       first.behave([{ does: 'error', status: 429, headers: { 'retry-after': '60' } }]);
       const images = await provider([one(), other()]);
       await images.generate(call());
@@ -375,7 +375,7 @@ describe('openai_image over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([1, 2]);
     });
 
-    it('lets one rest that keeps failing, and tries it again after a while', async () => {
+    it('cool one down that keeps failing, and try it again later', async () => {
       first.behave(() => ({ does: 'error', status: 500 }));
       const restMs = 10_000;
       const images = await provider([one(), other()], { restMs });
@@ -398,7 +398,7 @@ describe('openai_image over sockets', () => {
       expect(first.requests).to.have.length(10);
     });
 
-    it('asks only those that take as many references', async () => {
+    it('are used only if they take as many references', async () => {
       const references = await Promise.all([1, 2, 3].map((seed) => reference(seed, 'png')));
       await (await provider([one({ maxReferences: 2 }), other()])).generate(call({ references }));
       expect([first.requests.length, second.requests.length]).to.deep.equal([0, 1]);
@@ -409,14 +409,14 @@ describe('openai_image over sockets', () => {
       });
     });
 
-    it('reach the origins that the operator names, by a name of this machine too', async () => {
+    it('may be on origins that the operator names, also by a name of this machine', async () => {
       const url = second.baseUrl.replace('127.0.0.1', 'localhost');
       const images = await provider([other({ url })]);
       expect((await images.generate(call())).contentType).to.equal('image/png');
       expect(second.requests).to.have.length(1);
     });
 
-    it('do not lead to each other, nor elsewhere on their hosts', async () => {
+    it('get no requests for each other, nor for other ports of their hosts', async () => {
       const { port } = new URL(first.origin);
       const secure = second.origin.replace('http:', 'https:');
       for (const url of [

@@ -112,7 +112,7 @@ describe('openai_text over sockets', () => {
       expect(reply).to.include({ status: 200, upstreamModel: MODEL });
     });
 
-    it('comes back byte by byte, however it is cut into pieces', async () => {
+    it('is answered byte by byte, in pieces of any size', async () => {
       const providers = await provider([one()]);
       for (const route of ['chat_completions', 'responses'] as const) {
         for (const chunks of ['event', 'whole', 1, 13] as const) {
@@ -126,7 +126,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('passes on what concerns the client, and nothing that is between the upstream and us', async () => {
+    it('forwards header fields for the client, and none between the upstream and the gateway', async () => {
       const { headers } = await (await provider([one()])).send(call());
       expect(headers).to.deep.equal({
         'content-type': 'application/json',
@@ -135,7 +135,7 @@ describe('openai_text over sockets', () => {
       });
     });
 
-    it('goes to upstreams of its format, and is offered in no other', async () => {
+    it('goes only to upstreams of its format', async () => {
       const mixed = await provider([one({ routes: ['responses'] }), other({ routes: ['chat_completions'] })]);
       expect(mixed.models[0]?.routes).to.deep.equal(['chat_completions', 'responses']);
       await read(await mixed.send(call()));
@@ -154,7 +154,7 @@ describe('openai_text over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([6, 2]);
     });
 
-    it('begins when the model is slow to begin, and not before an answer is sure', async () => {
+    it('is answered after two seconds if the model has not begun', async () => {
       const patient = await provider([one()]);
       first.behave([{ does: 'answer', stall: { events: 0 } }]);
       const begun = performance.now();
@@ -265,7 +265,7 @@ describe('openai_text over sockets', () => {
       expect(JSON.stringify(lines), 'words of a request are not for the log').not.to.include('says');
     });
 
-    it('to read data of another upstream in the request sends it there', async () => {
+    it('to read data of another upstream sends the request there', async () => {
       const message = 'The encrypted content gAAA...yg== could not be verified.';
       const unread = refusal(400, { code: 'invalid_encrypted_content', message });
       first.behave([unread]);
@@ -403,7 +403,7 @@ describe('openai_text over sockets', () => {
       expect(reply?.upstreamModel).to.equal('m-5.5');
     });
 
-    it('again and again makes no storm', async () => {
+    it('that repeats causes no storm of retries', async () => {
       first.behave(() => refusal(429));
       const stormy = await provider([one()]);
       const begun = performance.now();
@@ -415,8 +415,8 @@ describe('openai_text over sockets', () => {
     });
   });
 
-  describe('a caller who leaves', () => {
-    it('ends the request at the upstream, wherever it is', async () => {
+  describe('a caller that leaves', () => {
+    it('ends the request at the upstream at any stage', async () => {
       const places: TextUpstreamAnswer[] = [
         { does: 'answer', stall: 'before_headers' },
         { does: 'answer', stall: { events: 0 } },
@@ -439,7 +439,7 @@ describe('openai_text over sockets', () => {
       expect(first.requests).to.have.length(places.length);
     });
 
-    it('ends it by leaving the loop as well', async () => {
+    it('ends it by leaving the loop too', async () => {
       first.behave([{ does: 'answer', stall: { events: 2 } }]);
       const reply = await (await provider([one()])).send(call({ stream: true }));
       for await (const _piece of reply.body) break;
@@ -451,7 +451,7 @@ describe('openai_text over sockets', () => {
     const text = '{ "x":12345678901234567890 , "input":"Ahoy!","model":"m-5.5" }';
     const asked = (task: ResponsesTask) => call({ route: 'responses', task, text });
 
-    it('has an address of its own, and is sent unchanged', async () => {
+    it('have an address of their own, and are sent unchanged', async () => {
       const able = await provider([one()]);
       for (const task of able.tasks ?? []) {
         const reply = await able.send(asked(task));
@@ -462,7 +462,7 @@ describe('openai_text over sockets', () => {
       expect(able.tasks).to.deep.equal(['compact', 'input_tokens']);
     });
 
-    it('is asked of an upstream that supports it, and reported as unsupported otherwise', async () => {
+    it('go to an upstream that supports them, and are reported as unsupported otherwise', async () => {
       for (const status of [404, 405, 501]) {
         first.reset();
         first.behave(() => refusal(status, { message: 'Not Found' }));
@@ -478,7 +478,7 @@ describe('openai_text over sockets', () => {
       }
     });
 
-    it('names what of the request is not there', async () => {
+    it('report which part of the request does not exist', async () => {
       first.behave([
         refusal(404, { message: "Item with id 'rs_1' not found." }),
         refusal(404, { code: 'model_not_found' }),
@@ -577,7 +577,7 @@ describe('openai_text over sockets', () => {
       expect([first.requests.length, second.requests.length]).to.deep.equal([0, 0]);
     });
 
-    it('is distinguished by name if two upstreams have one address', async () => {
+    it('is distinguished by name if two upstreams share an address', async () => {
       const twice = { models: 'm-5.5', upstreams: [one(), one({ apiKey: 'another' })] };
       const gateway = await createGateway({ plugins: [{ use: openaiText, options: twice }] });
       gateways.push(gateway);

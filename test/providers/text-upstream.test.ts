@@ -14,7 +14,7 @@ const tool = {
   function: { name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
 };
 
-describe('the stand-in of a text vendor', () => {
+describe('the scripted text vendor', () => {
   let upstream: TextUpstream;
   let client: OpenAI;
 
@@ -51,7 +51,7 @@ describe('the stand-in of a text vendor', () => {
     }
   });
 
-  it('calls a tool, and takes its answer', async () => {
+  it('calls a tool, and reads its result', async () => {
     const stream = client.chat.completions.stream({ model, messages, tools: [tool] });
     const [choice] = (await stream.finalChatCompletion()).choices;
     const [call] = choice?.message.tool_calls ?? [];
@@ -89,7 +89,7 @@ describe('the stand-in of a text vendor', () => {
     expect(upstream.stored).to.equal(2);
   });
 
-  it("refuses in the vendor's words", async () => {
+  it("refuses with the vendor's errors", async () => {
     const thief = new OpenAI({ apiKey: 'sk-wrong', baseURL: upstream.baseUrl, maxRetries: 0 });
     const refused = await thief.models.list().catch((error) => error);
     expect(refused).to.be.instanceOf(OpenAI.AuthenticationError);

@@ -58,8 +58,8 @@ for (const engine of engines) {
   });
 }
 
-describe('migrations on a disk without room', () => {
-  it('change nothing, report it, and finish once there is room', async () => {
+describe('migrations on a full disk', () => {
+  it('change nothing, report it, and finish after space is freed', async () => {
     const [sqlite] = engines;
     const place = await (sqlite as (typeof engines)[0]).place({} as Mocha.Context);
     await withSchema(place, async (queries) => {
@@ -76,7 +76,7 @@ describe('migrations on a disk without room', () => {
   });
 });
 
-describe('migrations of a PostgreSQL that others use', () => {
+describe('migrations of a shared PostgreSQL', () => {
   let place: Place;
   let databaseUrl: string;
   const clients: pg.Client[] = [];
@@ -107,7 +107,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     return rows.length > 0;
   }
 
-  it('give way to a transaction that still writes, and finish after it', async () => {
+  it('wait for a transaction that still writes', async () => {
     const [node, watcher] = [await connect(), await connect()];
     const logger = new ListLogger();
     await withSchema(place, async (queries) => {
@@ -131,7 +131,7 @@ describe('migrations of a PostgreSQL that others use', () => {
     expect(logger.lines[0]?.message).to.equal('the schema is not up to date yet: other sessions use its tables');
   });
 
-  it('leave tables alone that have the same names in a schema of others', async () => {
+  it('leave tables with the same names in other schemas alone', async () => {
     const other = await connect();
     await other.query('create schema other');
     await other.query('create table other.jobs ()');

@@ -210,7 +210,7 @@ describe('clip_shop: the browser', () => {
     }
   });
 
-  it('finds the product where plain requests meet a wall', async () => {
+  it('finds the product if plain requests meet a login or challenge page', async () => {
     const played = await play({
       reply: { headers: { 'content-type': 'text/html' }, body: CHECK },
       answer: shelf({ 5: 4, 1: 1 }),
@@ -219,7 +219,7 @@ describe('clip_shop: the browser', () => {
     expect(reviewsOf(played).five_star).to.have.length(3);
   });
 
-  it('finds the product where each plain URL alone answers that it is gone', async () => {
+  it('finds the product if every plain URL answers that it is gone', async () => {
     const { extraction, requests } = await play({ reply: { status: 410 } });
     expect(extraction.method).to.equal('browser');
     expect(requests).to.equal(3);
@@ -273,7 +273,7 @@ describe('clip_shop: the browser', () => {
     expect(extraction.partial).to.equal(true);
   });
 
-  it('is named in a refusal that it meets as well', async () => {
+  it('names itself in the error if it is refused too', async () => {
     const walled = play({ reply: { headers: { 'content-type': 'text/html' }, body: CHECK }, html: CHECK });
     const error = await walled.then(
       () => undefined,
@@ -283,7 +283,7 @@ describe('clip_shop: the browser', () => {
     expect(error?.attempts?.at(-1)).to.deep.include({ method: 'browser', outcome: 'bot_check' });
   });
 
-  it('is not opened if there is none, or the page is complete', async () => {
+  it('does not open if none is installed, or the page is complete', async () => {
     expect((await play({ available: false })).visits).to.deep.equal([]);
     const whole = PAGE.replace('"1":"1","2":"0","3":"1","4":"0","5":"4"', '"1":"0","2":"0","3":"1","4":"0","5":"2"');
     const { visits, extraction } = await play({ reply: { headers: { 'content-type': 'text/html' }, body: whole } });

@@ -14,7 +14,7 @@ const OPTIONS: ReviewOptions = { clipReviewLimit: 2, clipSort: 'latest', include
 describe('clip_shop: links', () => {
   const match = (text: string) => matchedLink(matchProduct(new URL(text)));
 
-  it('keeps the market apart, and takes the default market for none', () => {
+  it('reads the market from the link, and otherwise uses the default market', () => {
     expect(match(`https://shop.tiktok.com/th/pdp/x/${ID}`)).to.deep.equal({
       kind: 'product',
       id: ID,
@@ -30,7 +30,7 @@ describe('clip_shop: links', () => {
     expect(match(`https://shop.tiktok.com/gb/pdp/${ID}?region=US`)?.region).to.equal('GB');
   });
 
-  it('names what the link is instead', () => {
+  it('reports what the link is if it is no product', () => {
     for (const [text, kind] of [
       ['https://www.tiktok.com/shop/store/a/7495000000000000070', "a shop's page"],
       ['https://www.tiktok.com/shop/c/a/601152', 'a category'],
@@ -50,11 +50,11 @@ describe('clip_shop: prices', () => {
     expect(['', '0', '0.00', 'free', '$24.17 - 24.69', null, -3].map(read)).to.deep.equal(Array(7).fill(undefined));
   });
 
-  it('takes no digit of a masked price', () => {
+  it('ignores the digits of a masked price', () => {
     for (const text of ['$2?', '2?', '1*.99', '2？']) expect(readAmount(text)).to.deep.equal({ masked: true });
   });
 
-  it('leaves out a discount that its own prices deny, and keeps the prices', () => {
+  it('leaves out a discount that contradicts the prices, and keeps the prices', () => {
     const found = readPrice({
       product_base: {
         price: { min_sku_price: '50', min_sku_original_price: '100', discount: '-20%', currency: 'EUR' },
@@ -64,7 +64,7 @@ describe('clip_shop: prices', () => {
     expect(found.masked).to.equal(false);
   });
 
-  it('has no end of a range whose other end is masked', () => {
+  it('leaves out a range if one of its ends is masked', () => {
     const found = readPrice({
       product_base: { price: { min_sku_price: '2?', max_sku_price: '29.99', currency: 'USD' } },
     });
@@ -84,7 +84,7 @@ describe('clip_shop: prices', () => {
 describe('clip_shop: stock', () => {
   const stock = (...skus: readonly object[]) => readVariants({ skus }).stock;
 
-  it('is no sum if a variant lacks its part', () => {
+  it('is unknown if the stock of a variant is unknown', () => {
     expect(stock({ sku_id: '11', stock: 4 }, { sku_id: '12', stock: '5' })).to.equal(9);
     expect(stock({ sku_id: '11', stock: 0 })).to.equal(0);
     expect(stock({ sku_id: '11', stock: 4 }, { sku_id: '12' })).to.equal(undefined);

@@ -88,7 +88,7 @@ describe('clip_video states', () => {
 });
 
 describe('clip_video files', () => {
-  it('knows how long an address holds, by query, by path and as stated', () => {
+  it('reads the expiry of an address from its query, its path or the page', () => {
     expect(lifeOf('https://v16.tiktok.com/video/?expire=1780700000').expires_at).to.equal('2026-06-05T22:53:20Z');
     expect(lifeOf('https://p16.tiktokcdn.com/x~y.jpeg?x-expires=1780700400').expires_at).to.equal(
       '2026-06-05T23:00:00Z',
@@ -104,7 +104,7 @@ describe('clip_video files', () => {
     expect(lifeOf('https://v16m.tiktokcdn.com/v/').bound_to).to.equal(undefined);
   });
 
-  it('leaves out what only the app or the site itself can play', () => {
+  it('leaves out files that only the app or the site can play', () => {
     expect(isFetchable('https://www.tiktok.com/aweme/v1/play/?video_id=x')).to.equal(false);
     expect(isFetchable('https://v16.tiktok.com/x/media-video-hvc1/?a=1')).to.equal(false);
     const files = parseVideoFiles(
@@ -151,7 +151,7 @@ describe('clip_video files', () => {
 });
 
 describe('clip_video values', () => {
-  it('reads addresses in every shape that they have had', () => {
+  it('reads addresses in every notation', () => {
     expect(urlsIn('//p16.tiktokcdn.com/a')).to.deep.equal(['https://p16.tiktokcdn.com/a']);
     expect(urlsIn({ urlList: ['https://a.example/1', '', null] })).to.deep.equal(['https://a.example/1']);
     expect(urlsIn({ url_list: ['https://a.example/1'] })).to.deep.equal(['https://a.example/1']);
@@ -159,7 +159,7 @@ describe('clip_video values', () => {
     expect(urlsIn('javascript:alert(1)')).to.deep.equal([]);
   });
 
-  it('writes languages as BCP 47 has them', () => {
+  it('writes languages as BCP 47 tags', () => {
     expect(languageTag('eng-US')).to.equal('en-US');
     expect(languageTag('vie-VN')).to.equal('vi-VN');
     expect(languageTag('cmn-Hans-CN')).to.equal('zh-Hans-CN');
@@ -188,7 +188,7 @@ describe('clip_video pages', () => {
     createTime: '1780300805',
   };
 
-  it('finds the data wherever the attributes of its script stand', () => {
+  it("finds the data for any order of the script's attributes", () => {
     const html = `<script type="application/json" id='api-data' nonce="x">\n ${JSON.stringify({ videoDetail: { itemInfo: { itemStruct: item } } })}</script>`;
     expect(readPageNodes(html, ID).items).to.have.length(1);
   });
@@ -199,13 +199,13 @@ describe('clip_video pages', () => {
     expect(readPageNodes(html, ID).items).to.deep.equal([item]);
   });
 
-  it('gives ids that were sent as numbers to the last digit', () => {
+  it('keeps every digit of ids that were sent as numbers', () => {
     const html = `<script id="__NEXT_DATA__">{"props":{"pageProps":{"itemInfo":{"itemStruct":{"id":${ID},"author":{"id":6801234567890123457,"uniqueId":"a.b"},"desc":"x"}}}}}</script>`;
     const outcome = outcomeOfPage(html, ID, siteConfig);
     expect('found' in outcome && outcome.found?.ids?.author_id).to.equal('6801234567890123457');
   });
 
-  it('takes nothing from items besides the requested one', () => {
+  it('reads nothing from other items', () => {
     const other = { ...item, id: '7699999999999999001' };
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: { 'webapp.video-detail': { statusCode: 0, itemInfo: { itemStruct: other } } },
@@ -213,7 +213,7 @@ describe('clip_video pages', () => {
     expect(outcomeOfPage(html, ID, siteConfig)).to.include({ kind: 'transient', code: 'upstream_refused' });
   });
 
-  it('finds the requested item in a place that it has not stood in before', () => {
+  it('finds the requested item anywhere in the data', () => {
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: { 'webapp.updated-items': [{ ...item, id: '7699999999999999001' }, item] },
     });
@@ -221,7 +221,7 @@ describe('clip_video pages', () => {
     expect('found' in outcome && outcome.found?.ids?.video_id).to.equal(ID);
   });
 
-  it('does without an author node', () => {
+  it('reads a page without an author node', () => {
     const { author: _author, ...bare } = item;
     const html = script('__UNIVERSAL_DATA_FOR_REHYDRATION__', {
       __DEFAULT_SCOPE__: {
@@ -296,7 +296,7 @@ describe('clip_video scripts', () => {
     expect(readPageNodes(html, ID).videoData).to.have.length(1);
   });
 
-  it('have a state although no part of the page has the item', () => {
+  it('explain the state of an item that no part of the page contains', () => {
     const html = universal({ 'webapp.video-detail': { statusCode: 10204, statusMsg: 'status_self_see' } });
     expect(readPageNodes(html, ID).states).to.deep.equal([{ code: '10204', message: 'status_self_see' }]);
   });

@@ -51,7 +51,7 @@ describe('clip_video short links', () => {
     });
   }
 
-  it('end at other pages, which the gateway refuses', async () => {
+  it('end at other pages, which are refused', async () => {
     expect((await walk('https://www.tiktok.com/@harbour.notes?_r=1')).end).to.equal(
       'https://www.tiktok.com/@harbour.notes?_r=1',
     );

@@ -74,14 +74,14 @@ describe('clip_video audio', () => {
     expect(source?.url).to.contain('player-540');
   });
 
-  it("is refused with the platform's reason", async () => {
+  it("fails with the platform's reason", async () => {
     expect(await codeOf(sound('7670000000000000020', replay('removed')))).to.equal('removed');
     expect(
       await codeOf(sound('7670000000000000034', byPath({ '/video/': { body: body('challenge', 'challenge.html') } }))),
     ).to.equal('bot_check');
   });
 
-  it('is refused for an item without any', async () => {
+  it('fails for an item without audio', async () => {
     expect(
       await codeOf(sound('7670000000000000014', byPath({ '/@i/video/': { body: body('muted', 'page.html') } }))),
     ).to.equal('audio_unavailable');

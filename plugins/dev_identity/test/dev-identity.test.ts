@@ -64,7 +64,7 @@ describe('dev_identity', () => {
     expect(answer.headers.get('content-security-policy')).to.contain("default-src 'none'");
   });
 
-  it('shows a sign-in to the browser that began it alone', async () => {
+  it('shows a sign-in only to the browser that began it', async () => {
     const { page } = await visit();
     const answer = await fetch(page);
     expect(answer.status).to.equal(400);
@@ -91,13 +91,13 @@ describe('dev_identity', () => {
     expect(location.searchParams.get('iss')).to.equal(provider.issuer);
   });
 
-  it('leads to no other address than the one it was opened for', async () => {
+  it('redirects only to the address that it was opened for', async () => {
     const query = { redirect_uri: 'http://127.0.0.1:9/elsewhere' };
     const { page } = await visit(query);
     expect(page).to.equal(`${provider.issuer}null`);
   });
 
-  it('insists on PKCE', async () => {
+  it('requires PKCE', async () => {
     const query = new URLSearchParams({
       client_id: provider.clientId,
       redirect_uri: REDIRECT,
@@ -121,7 +121,7 @@ describe('dev_identity', () => {
     expect(status).to.equal(421);
   });
 
-  it('does not open for a site that others reach', async () => {
+  it('refuses to start for a public site', async () => {
     const failure = await open('https://gateway.example/signin/callback').catch((error: unknown) => error);
     expect(failure).to.be.instanceOf(Error).with.property('message').that.contains('loopback addresses');
   });

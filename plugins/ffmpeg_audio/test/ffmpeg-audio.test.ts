@@ -28,7 +28,7 @@ describe('ffmpeg_audio', () => {
     });
   }
 
-  it('takes a word for a word, not for a part of another', () => {
+  it('matches whole words, not parts of words', () => {
     for (const prompt of ['a train leaves', 'the window', 'a seal', 'refired', 'carpet']) {
       expect(() => soundsIn(prompt), prompt).to.throw(GatewayError);
     }

@@ -21,7 +21,7 @@ describe('offline_speech: threads', () => {
     return error instanceof GatewayError ? error.code : error;
   };
 
-  it('does orders one after the other in one thread, which knows nothing of our environment', async () => {
+  it('runs orders one after the other in one thread, without the process environment', async () => {
     const thread = open();
     const answers = await Promise.all([thread.tell('wait'), thread.tell('tell'), thread.tell('environment')]);
     expect(answers).to.deep.equal([answers[0], answers[0], 0]);
@@ -29,7 +29,7 @@ describe('offline_speech: threads', () => {
   });
 
   for (const end of ['crash', 'exit'] as const) {
-    it(`fails the one order that made it ${end}, and does the next ones in another thread`, async () => {
+    it(`fails only the order that made it ${end}, and runs the next ones in another thread`, async () => {
       const thread = open();
       const first = await thread.tell('tell');
       const failed = failure(thread.tell(end));
@@ -49,7 +49,7 @@ describe('offline_speech: threads', () => {
     await thread.end();
   });
 
-  it('lets callers leave at once, waiting or not, and serves those behind them', async () => {
+  it('lets callers leave at once, queued or running, and serves the next ones', async () => {
     const thread = open();
     await thread.tell('tell');
     const gone = new Error('the caller left');

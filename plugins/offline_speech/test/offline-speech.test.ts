@@ -58,7 +58,7 @@ describe('offline_speech: texts', () => {
     }
   });
 
-  it('knows its own voices and those that clients ask for', () => {
+  it('accepts its own voices and those that clients use', () => {
     expect(['slt', 'Alloy', 'onyx', 'kal'].map(engineVoice)).to.deep.equal(['slt', 'slt', 'rms', 'kal16']);
     for (const name of ['', 'toString', '__proto__', '21m00Tcm4TlvDq8ikWAM']) {
       expect(() => engineVoice(name), name)

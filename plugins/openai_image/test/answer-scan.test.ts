@@ -25,7 +25,7 @@ async function allEventsOf(pieces: readonly Uint8Array[]): Promise<ScannedAnswer
 }
 
 describe('openai_image: reading an answer piece by piece', () => {
-  it('gives what JSON.parse and a decoder give, however the answer is cut', () => {
+  it('returns what JSON.parse and a base64 decoder return, in pieces of any size', () => {
     const texts = fc.string({ unit: fc.constantFrom('"', '\\', 'b64_json', ':', '{', 'é', '漢', ' ', '\n') });
     fc.assert(
       fc.property(
@@ -43,7 +43,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     );
   });
 
-  it('takes base64 with escaped slashes, broken lines, without padding, behind the head of a data URI', () => {
+  it('reads base64 with escaped slashes, with line breaks, without padding, and in a data URI', () => {
     const bytes = Buffer.from('//8/?+\xff\xfe', 'latin1');
     const plain = bytes.toString('base64');
     const forms = [
@@ -93,7 +93,7 @@ describe('openai_image: reading an answer piece by piece', () => {
     }
   });
 
-  it('reads the events of a stream, however it is cut', async () => {
+  it('reads the events of a stream in pieces of any size', async () => {
     const image = Buffer.from('an image of some bytes').toString('base64');
     const event = (type: string) => `event: ${type}\r\ndata: ${JSON.stringify({ type, b64_json: image })}\r\n\r\n`;
     const text = `: hello\n\n${event('one')}data:${JSON.stringify({ type: 'two', b64_json: image })}\n\ndata: [DONE]\n\ndata:\n`;

@@ -66,7 +66,7 @@ describe('openai_image: refusals', () => {
     [504, undefined, 'upstream_timeout', 'nowhere', true],
   ];
   for (const [status, code, ours, again, counts] of meant) {
-    it(`takes ${status} ${code ?? ''} for ${ours}`, () => {
+    it(`reads ${status} ${code ?? ''} as ${ours}`, () => {
       const { error, consequence } = failure(status, { code });
       expect(error.code).to.equal(ours);
       expect(consequence).to.deep.equal({ again, counts });
@@ -81,7 +81,7 @@ describe('openai_image: refusals', () => {
     expect(waits('soon')).to.equal(undefined);
   });
 
-  it('name the wrong member if the caller has it too', () => {
+  it("name the wrong field if the caller's request has it", () => {
     expect(failure(400, { param: 'image[0]' }).error.param).to.equal('image');
     expect(failure(400, { param: 'partial_images' }).error.param).to.equal(undefined);
   });

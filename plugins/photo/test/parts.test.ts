@@ -12,7 +12,7 @@ import { parseDescription } from '../read/tags.js';
 const { phrases } = siteConfigOf();
 
 describe('photo: shortcodes', () => {
-  it('are the id in base 64, without the key of a private post', () => {
+  it('contain the id in base 64, without the key of a private post', () => {
     expect(identityOf('C').mediaId).to.equal('2');
     expect(identityOf('DX6B-kzkPRH').mediaId).to.equal('3889429926361756743');
     expect(identityOf('DJ9H58TmKkhaBcDeFgHiJkLmNoPqRsTuVwXyZ01').mediaId).to.equal(identityOf('DJ9H58TmKkh').mediaId);
@@ -89,7 +89,7 @@ describe('photo: small parts', () => {
     expect(expiryOf('https://a.example/x.jpg?oe=00000000')).to.equal(undefined);
   });
 
-  it('bears manifests that are none', () => {
+  it('ignores invalid manifests', () => {
     for (const text of [
       undefined,
       12,
@@ -101,7 +101,7 @@ describe('photo: small parts', () => {
     }
   });
 
-  it('names the member that an override gets wrong', () => {
+  it('names the wrong field of an override', () => {
     expect(() => siteConfigOf({ queries: { post: { docId: 12 } } })).to.throw(
       TypeError,
       'siteConfig.queries.post.docId',

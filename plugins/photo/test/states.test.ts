@@ -10,7 +10,7 @@ async function codeOf(ways: Replies, code?: string): Promise<string> {
   return error instanceof GatewayError ? error.code : 'found';
 }
 
-describe('photo: posts that are not shown', () => {
+describe('photo: unavailable posts', () => {
   const words = (title: string, description: string) => ({ title, description, status: 'fail' });
   const states: [what: string, code: string, ways: Replies][] = [
     ['a page that is not there, and nobody who says why', 'removed', { page: { status: 404 } }],
@@ -59,7 +59,7 @@ describe('photo: posts that are not shown', () => {
   });
 });
 
-describe('photo: replies that are no sign of removal', () => {
+describe('photo: replies that do not mean removal', () => {
   const NULL_QUERY = { body: { data: { xdt_shortcode_media: null } } };
   const BROKEN_EMBED = { body: '<html><div class="EmbedIsBroken"><div class="ebmMessage">Broken</div></div></html>' };
   const pages: Readonly<Record<string, Replies['page']>> = {
@@ -89,7 +89,7 @@ describe('photo: replies that are no sign of removal', () => {
     }
   }
 
-  it('are signs once the query has shown a post', async () => {
+  it('mean removal after the query has shown a post', async () => {
     const media = {
       pk: MEDIA_ID,
       code: CODE,
@@ -110,7 +110,7 @@ describe('photo: replies that are no sign of removal', () => {
     expect(await codeNow()).to.equal('removed');
   });
 
-  it('do not outweigh a missing page', async () => {
+  it('do not count against a missing page', async () => {
     const gone = { page: { status: 404 }, embed: BROKEN_EMBED, query: NULL_QUERY };
     expect(await codeOf(gone)).to.equal('removed');
   });

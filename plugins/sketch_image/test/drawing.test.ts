@@ -102,12 +102,12 @@ describe('sketch_image: letters', () => {
     });
   }
 
-  it('gives every letter of the alphabet and every digit a form of its own', () => {
+  it('draws every letter of the alphabet and every digit differently', () => {
     const forms = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ĐŁ'].map((sign) => JSON.stringify(letter(sign, box)));
     expect(new Set(forms).size).to.equal(forms.length);
   });
 
-  it('shows marks over and under letters, and nothing for nothing', () => {
+  it('shows marks over and under letters, and nothing for an empty text', () => {
     expect(extent('Ấ').count).to.equal(extent('A').count + 2);
     expect(extent('Ạ').bottom).to.be.greaterThan(extent('A').bottom);
     expect(letter(' \u0000\u200b\ufeff ', box)).to.deep.equal([]);
@@ -138,7 +138,7 @@ describe('sketch_image: ink', () => {
 });
 
 describe('sketch_image: turns', () => {
-  it('admit a few, the others in order, and refuse those beyond the bound', async () => {
+  it('admit a few at once, queue others in order, and refuse the rest', async () => {
     const turns = createTurns({ atOnce: 2, waiting: 2 });
     const order: string[] = [];
     let most = 0;
@@ -157,7 +157,7 @@ describe('sketch_image: turns', () => {
     expect(most).to.equal(2);
   });
 
-  it('forget who leaves while waiting, and continue after a failure', async () => {
+  it('drop callers who leave the queue, and continue after a failure', async () => {
     const turns = createTurns({ atOnce: 1, waiting: 5 });
     const gone = new Error('the caller left');
     const leaving = new AbortController();

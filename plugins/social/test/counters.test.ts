@@ -68,7 +68,7 @@ describe('social counters', () => {
     expect(precision).to.deep.equal({ likes: 'exact', views: 'hidden', plays: 'hidden' });
   });
 
-  it('are no 0 if another place has a number', () => {
+  it('are not 0 if another place has a number', () => {
     const { metrics } = parseFeedback([{ reaction_count: { count: 0 }, i18n_reaction_count: '1.2K' }], siteConfig);
     expect(metrics).to.deep.equal({ likes: 1200 });
   });

@@ -187,7 +187,7 @@ describe('social texts', () => {
 });
 
 describe('social extractor', () => {
-  it('uses the smallest audio alone for an MP3', async () => {
+  it('uses only the smallest audio for an MP3', async () => {
     const http = createReplay(readFixture(fixture('watch-2025')));
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http }));
     const link = matchedLink(extractor.match(new URL(`${SITE}/watch/?v=1250000000000338`)));
@@ -210,7 +210,7 @@ describe('social extractor', () => {
     expect('common' in data && data.common.author?.name).to.equal('Orchard Watch');
   });
 
-  it('asks the addresses that an entry sets in place of the shipped ones, and refuses unknown members', async () => {
+  it('requests the addresses of its options in place of the defaults, and refuses unknown fields', async () => {
     const http = createFakeHttp([{ status: 404 }]);
     const override = { siteConfig: { urls: { pluginPost: `${SITE}/plugins/other.php?href={href}` } } };
     const extractor = extractorOf(await setUpPlugin({ plugin: social, http, options: override }));

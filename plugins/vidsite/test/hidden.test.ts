@@ -27,7 +27,7 @@ describe('vidsite: hidden counters', () => {
     expect(parseVideo({ id: ID, snippet: { title: 'A title' } }, undefined, ID).precision).to.deep.equal({});
   });
 
-  it('are not the 0 that another reply has in their place', () => {
+  it('are not replaced by the 0 of another reply', () => {
     const zero = { method: 'innertube_next', found: { metrics: { likes: 0, comments: 0 } } };
     const hidden = { method: 'innertube_player', found: { precision: { likes: 'hidden' } } } as const;
     for (const parts of [

@@ -258,7 +258,7 @@ describe('vidsite: the sentiment fact of the description panel', () => {
   };
   const others = [fact('1,204,377'), fact('2026')];
 
-  it('counts the likes before a click', () => {
+  it('has the number of likes before a click', () => {
     const texts = sentiment({
       factoidIfLiked: fact('914'),
       factoidIfIndifferent: fact('913'),
@@ -270,7 +270,7 @@ describe('vidsite: the sentiment fact of the description panel', () => {
     expect(likesOf(texts)).to.deep.equal(read);
   });
 
-  it('is one less than the number after a click if it has no other', () => {
+  it('subtracts one if it has only the number after a click', () => {
     expect(likesOf(sentiment({ factoidIfLiked: fact('914') }), ...others).likes).to.equal(913);
     const rounded = likesOf(sentiment({ factoidIfLiked: fact('48K') }), ...others);
     expect(rounded).to.include({ likes: 48_000, precision: 'rounded' });

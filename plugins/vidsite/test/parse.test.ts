@@ -85,7 +85,7 @@ describe('vidsite: likes', () => {
     expect(parseLikes(topLevelButtons, {})?.value).to.equal(15288);
   });
 
-  it('does not take the number of an entity that may be another item’s', () => {
+  it('ignores the number of an entity that may belong to another item', () => {
     const entity = (likeCountIfIndifferentNumber: string) => ({
       payload: { likeCountEntity: { likeCountIfIndifferentNumber } },
     });
@@ -131,7 +131,7 @@ describe('vidsite: channel', () => {
 });
 
 describe('vidsite: texts and lists of the page', () => {
-  it('puts the addresses back that the page shortens', () => {
+  it('restores the addresses that the page shortens', () => {
     const redirect =
       'https://www.youtube.com/redirect?event=video_description&q=https%3A%2F%2Floom.example%2Fa%3Fb%3D1';
     const secondary = {
@@ -146,7 +146,7 @@ describe('vidsite: texts and lists of the page', () => {
     expect(parseDescription(secondary)).to.equal('🧵 More: https://loom.example/a?b=1 and 0:42');
   });
 
-  it('keep an address as its owner wrote it if the link behind it leads to more', () => {
+  it('keeps an address as its author wrote it if the link behind it is longer', () => {
     const runs = [
       {
         text: 'https://loom.example',
@@ -163,7 +163,7 @@ describe('vidsite: texts and lists of the page', () => {
     );
   });
 
-  it('reads from the panel of the description what stands nowhere else', () => {
+  it('reads the fields that only the description panel has', () => {
     const text = (simpleText: string) => ({ simpleText });
     const fact = (value: string) => ({ factoidRenderer: { value: text(value) } });
     const next = (factoid: unknown[], views = '31,209 views') => ({
@@ -208,7 +208,7 @@ describe('vidsite: texts and lists of the page', () => {
     expect(parseNext(next([]), 'Another0ne1').subject).to.equal('other');
   });
 
-  it('takes chapters from the description by the rule of the site', () => {
+  it("reads chapters from the description by the site's rule", () => {
     const good = '0:00 Warp\n(1:05) Weft\n1:00:30 - Twill';
     expect(parseChapters({}, good)).to.deep.equal([
       { title: 'Warp', start_seconds: 0 },
@@ -229,7 +229,7 @@ describe('vidsite: texts and lists of the page', () => {
     });
   });
 
-  it('credit no single piece if there are several', () => {
+  it('credits no piece of music if there are several', () => {
     const row = (title: string, value: string) => ({
       metadataRowRenderer: { title: { simpleText: title }, contents: [{ simpleText: value }] },
     });
@@ -266,7 +266,7 @@ describe('vidsite: files', () => {
     ...more,
   });
 
-  it('lists what can be fetched, whole files alone as video_urls', () => {
+  it('lists downloadable files, and only whole ones as video_urls', () => {
     const { media, limitations, hasAudio } = parseFormats({
       formats: [whole],
       adaptiveFormats: [picture, audioFile(140)],
@@ -307,7 +307,7 @@ describe('vidsite: files', () => {
     }
   });
 
-  it('list enlarged files after all true ones, and mark them', () => {
+  it('lists upscaled files last, and marks them', () => {
     const file = (itag: number, height: number, more: object = {}) => ({
       itag,
       url: `https://rr1.googlevideo.com/videoplayback?itag=${itag}`,
@@ -334,7 +334,7 @@ describe('vidsite: files', () => {
     ]);
   });
 
-  it('takes the audio of the original track, not of a dubbed or levelled one', () => {
+  it('uses the original audio track, not a dubbed or levelled one', () => {
     const original = Buffer.from('acont=original').toString('base64');
     const formats = [
       audioFile(251, { audioTrack: { id: 'en.3', audioIsDefault: true } }),
@@ -346,7 +346,7 @@ describe('vidsite: files', () => {
     expect(chooseAudio({ adaptiveFormats: [audioFile(140, { targetDurationSec: 2 })] }, [140])).to.equal(undefined);
   });
 
-  it('offers subtitles as WebVTT, and not those that need a token', () => {
+  it('offers subtitles as WebVTT, except those that need a token', () => {
     const base = 'https://www.youtube.com/api/timedtext?v=x&expire=1781528400';
     const track = (baseUrl: string, kind?: string) => ({ baseUrl, languageCode: 'nl', ...(kind && { kind }) });
     const captionTracks = [track(`${base}&fmt=srv3&lang=nl`), track(`${base}&exp=xpe`), track(base, 'asr')];

@@ -41,7 +41,7 @@ describe('vidsite: reasons for an unplayable item', () => {
     });
   }
 
-  it('use structure if the words are of an unknown language', () => {
+  it('use the structure if the language of the text is unknown', () => {
     const help = (url: string) => ({
       playerErrorMessageRenderer: {
         subreason: { runs: [{ text: '…', navigationEndpoint: { urlEndpoint: { url } } }] },
@@ -68,7 +68,7 @@ describe('vidsite: reasons for an unplayable item', () => {
     expect(read({ status: 'LIVE_STREAM_OFFLINE' })).to.include({ kind: 'offline', upcoming: false });
   });
 
-  it('gives the headline and what stands under it as the reason', () => {
+  it('returns the headline and the text below it as the reason', () => {
     const errorScreen = {
       playerErrorMessageRenderer: { reason: { simpleText: 'Private video' }, subreason: { simpleText: 'Sign in' } },
     };
@@ -76,8 +76,8 @@ describe('vidsite: reasons for an unplayable item', () => {
   });
 });
 
-describe('vidsite: siteConfig of an entry', () => {
-  it('replaces the shipped one, member by member', () => {
+describe('vidsite: siteConfig option', () => {
+  it('replaces the default field by field', () => {
     const own = siteConfigOf({ clients: { web: { version: '2.30000101' } }, phrases: { private: ['geheim'] } });
     expect(own.clients.web).to.deep.include({ name: 'WEB', version: '2.30000101' });
     expect(own.phrases.private).to.deep.equal(['geheim']);

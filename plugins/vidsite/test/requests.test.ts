@@ -93,7 +93,7 @@ describe('vidsite: requests', () => {
     expect(http.requests.filter(({ url }) => String(url).includes('/watch?'))).to.have.length(1);
   });
 
-  it('look like a navigation when they fetch a page', async () => {
+  it('have the header fields of a navigation if they fetch a page', async () => {
     const http = createFakeHttp(() => ({ status: 404 }));
     const extractor = extractorOf(await setUpPlugin({ plugin: vidsite, http }));
     await extractor.extract(callFor(extractor, 'Tugs0fOst3n')).catch(() => {});
@@ -168,7 +168,7 @@ describe('vidsite: the player of other sites', () => {
     };
   }
 
-  it('gives the files of a public video of which the first reply has none', async () => {
+  it('has the files of a public video if the first reply has none', async () => {
     for (const state of [ok, { status: 'UNPLAYABLE', playableInEmbed: true, reason: 'Not here' }]) {
       const { result, asked } = await run(first(state));
       expect('data' in result && 'media' in result.data && result.data.media.video_urls).to.deep.equal([file.url]);
@@ -183,7 +183,7 @@ describe('vidsite: the player of other sites', () => {
     }
   });
 
-  it('gives the audio too', async () => {
+  it('has the audio too', async () => {
     const { extractor } = await run(first(ok));
     const audio = await extractor.resolveAudio?.(callFor(extractor, ID));
     expect(audio?.url).to.equal(file.url);

@@ -29,21 +29,21 @@ const canonical = (address: string) => `<link rel="canonical" href="${address}">
 const playing = (videoId: string) => ({ currentVideoEndpoint: { watchEndpoint: { videoId } } });
 
 describe('vidsite: clips and channels that are live', () => {
-  it('lead to the video that the page states', async () => {
+  it('lead to the video that the page names', async () => {
     const { end, asked, link } = await resolve(LIVE, page(canonical(WATCH)));
     expect(end).to.equal(WATCH);
     expect(asked).to.deep.equal([LIVE]);
     expect(link).to.deep.equal({ kind: 'short_link', id: '@HarbourNotes', url: LIVE, moves: true });
   });
 
-  it('ask for one page, whichever form the link of the channel has', async () => {
+  it('cost one request for every form of a channel link', async () => {
     const id = 'UCharbourNotes0000000001';
     const address = `https://www.youtube-nocookie.com/embed/live_stream?channel=${id}`;
     const { end, asked } = await resolve(address, page(canonical(WATCH)));
     expect([end, ...asked]).to.deep.equal([WATCH, `https://www.youtube.com/channel/${id}/live`]);
   });
 
-  it('lead to the playing video if the page states its own address', async () => {
+  it('lead to the playing video if the page names itself', async () => {
     const { end, link } = await resolve(CLIP, page(canonical(CLIP), playing('Tugs0fOst3n')));
     expect(end).to.equal('https://www.youtube.com/watch?v=Tugs0fOst3n');
     expect(link).not.to.have.property('moves');
@@ -66,7 +66,7 @@ describe('vidsite: clips and channels that are live', () => {
     expect((await resolve(CLIP, page('<div class="g-recaptcha"></div>'))).end).to.equal('bot_check');
   });
 
-  it('never leave the site', async () => {
+  it('follow no redirect off the site', async () => {
     for (const [location, code] of Object.entries({
       'https://evil.example/watch?v=L1veNest_26': 'redirected_to_unsupported',
       'http://169.254.169.254/latest/': 'redirected_to_unsupported',

@@ -40,7 +40,7 @@ describe('streamed audio of a model', () => {
     });
   }
 
-  it("reports the model's usage, and its own count otherwise", async () => {
+  it("reports the model's usage, or else its own count", async () => {
     const told = await open({ body: some(2), usage: Promise.resolve({ characters: 7 }) });
     expect(await lengthOf(told.body)).to.equal(2_000);
     expect(await told.ended).to.deep.equal({ usage: { characters: 7 } });
@@ -74,7 +74,7 @@ describe('streamed audio of a model', () => {
     });
   });
 
-  it('ends the model when its listener leaves, on abort, and without a listener', async () => {
+  it('aborts the model when the reader leaves, on abort, and without a reader', async () => {
     const seen: AbortSignal[] = [];
     const watched = (signal: AbortSignal) => {
       seen.push(signal);
@@ -102,7 +102,7 @@ describe('streamed audio of a model', () => {
     }
   });
 
-  it('needs no ffmpeg without transcoding, and reports a missing one otherwise', async () => {
+  it('needs ffmpeg only for transcoding, and reports a missing one', async () => {
     const options = { host, entry: 'parrot', counted: {} };
     const signal = new AbortController().signal;
     const ask = async (): Promise<AudioStream> => ({ format: 'pcm', body: some(1) });

@@ -69,7 +69,7 @@ describe('a hostile page', () => {
     return page.content();
   }
 
-  it('reaches the target from an unprotected browser in each of its ways', async () => {
+  it('reaches the target from an unprotected browser in every way it tries', async () => {
     const profile = await mkdtemp(path.join(tmpdir(), 'mediagate-unguarded-'));
     const process = await startBrowserProcess(executable, {
       profile,
@@ -120,7 +120,7 @@ describe('a hostile page', () => {
       expect(canary).to.include({ connections: 0, datagrams: 0 });
     });
 
-    it('reaches a trusted origin over http, so the guard alone stops it', async () => {
+    it('reaches a trusted origin over http, so only the guard stops it', async () => {
       const left = await browserFor(site.origin, ...canary.origins).run({
         async visit(page) {
           await attack(page);
@@ -132,7 +132,7 @@ describe('a hostile page', () => {
       expect(canary.datagrams).to.equal(0);
     });
 
-    it('takes the page to no refused address by any kind of redirect', async () => {
+    it('follows no kind of redirect to a refused address', async () => {
       for (const target of [...canary.origins, 'http://127.1/', 'http://2130706433/', 'http://rebound.example/']) {
         for (const way of ['redirect', 'meta']) {
           const address = `${site.origin}/${way}?to=${encodeURIComponent(target)}`;

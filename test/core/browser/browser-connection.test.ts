@@ -34,7 +34,7 @@ describe('the pipe to the browser', () => {
     expect(messages).to.deep.equal([...each, ...each]);
   });
 
-  it('sends messages with an end to each, and nothing into a pipe that is gone', async () => {
+  it('ends each message with a separator, and sends nothing into a closed pipe', async () => {
     const { input, transport } = pipes();
     transport.send({ id: 1 });
     transport.send({ id: 2 });

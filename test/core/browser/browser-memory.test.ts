@@ -122,7 +122,7 @@ describe('the memory of the browser', () => {
     });
   }
 
-  it('is counted over all its processes, the first one included', async () => {
+  it('is the sum of all its processes, the first one included', async () => {
     // On Debian's build no process alone reaches this; on the packaged one, the first does.
     service = open(640 * MEBIBYTE);
     const looks = watchPeak();

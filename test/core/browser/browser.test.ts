@@ -109,7 +109,7 @@ describe('the browser', () => {
       expect(answer.fetched).to.equal('{"page_start":1}');
     });
 
-    it('has the user agent of the same version with a window, in the requested language', async () => {
+    it('has the user agent of the windowed version, in the requested language', async () => {
       const told = await faceOf(service).run({
         locale: 'de-CH',
         async visit(page) {
@@ -153,7 +153,7 @@ describe('the browser', () => {
       expect(await rejection(faceOf(service).run({ visit: timeout }))).to.include({ code: 'upstream_timeout' });
     });
 
-    it('ends at once with the signal of the caller, and with that of the entry', async () => {
+    it('ends at once with the signal of the caller or of the plugin', async () => {
       for (const whose of ['caller', 'entry']) {
         const controller = new AbortController();
         const reason = new GatewayError('shutting_down', whose);
@@ -170,7 +170,7 @@ describe('the browser', () => {
       await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
     });
 
-    it('answers in time where a page never comes, and its processes end', async () => {
+    it('answers in time if a page never arrives, and ends its processes', async () => {
       const browser = faceOf(service);
       await browser.run({ visit: open });
       const visit = (page: BrowserPage) => page.goto(`${site.origin}/hang`);
@@ -217,14 +217,14 @@ describe('the browser', () => {
       expect(browsersOf(process.pid)).to.have.length(1);
     });
 
-    it('cuts a visit that loads too much', async () => {
+    it('ends a visit that loads too much', async () => {
       const error = await rejection(start().run({ visit: (page) => page.goto(`${site.origin}/large`) }));
       expect(error).to.include({ code: 'upstream_error' });
       const [line] = log.lines.filter(({ fields }) => fields.bytes !== undefined);
       expect(line?.fields.bytes).to.be.within(60 * 1024 * 1024, 65 * 1024 * 1024);
     });
 
-    it('lets each user reach the private origins it was given, and no other', async () => {
+    it('lets each user reach only its own private origins', async () => {
       start();
       const other = service.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [], signal: new AbortController().signal });
       const asking = (page: BrowserPage) => page.goto(`${site.origin}/`);
@@ -249,7 +249,7 @@ describe('the browser', () => {
       }
     });
 
-    it('sends no request to an origin with an untrusted certificate, and asks no other host', async () => {
+    it('sends no request to an origin with an untrusted certificate, nor to other hosts', async () => {
       const authority = await createCertificateAuthority();
       const received: (string | undefined)[] = [];
       const secure = await startSecureOrigin(authority.contextFor, (request, response) => {
@@ -324,7 +324,7 @@ describe('the browser', () => {
         expect(begun).to.deep.equal(['third']);
       });
 
-      it('ends a browser that does not even close a page any more', async () => {
+      it('ends a browser that no longer closes a page', async () => {
         const browser = start();
         await browser.run({ visit: open });
         const [pid = 0] = browsersOf(process.pid);
@@ -341,7 +341,7 @@ describe('the browser', () => {
       });
     });
 
-    it('opens two pages at a time, and refuses those who would wait too long', async () => {
+    it('opens two pages at a time, and refuses callers who would wait too long', async () => {
       const browser = start();
       let open = 0;
       let most = 0;
@@ -397,7 +397,7 @@ describe('the browser', () => {
       expect(browsersOf(process.pid)).to.include(first);
     });
 
-    it('isolates visits: a crash or a hang harms no other, and an idle one is reused', async () => {
+    it('isolates visits from crashes and hangs of others, and reuses an idle process', async () => {
       const browser = start();
       let victim = 0;
       const beside = browser.run({
@@ -449,7 +449,7 @@ describe('the browser', () => {
       }
     });
 
-    it('is killed as a whole when it hangs up, with all its processes', async () => {
+    it('is killed with all its processes when it closes the pipe', async () => {
       const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-wrapper-'));
       const wrapper = path.join(folder, 'chromium');
       const [real, ownEnds, wait] = [`'${executable.path}' "$@" & echo $! > "$0.pid"`, '3<&- 4>&-', 'sleep 0.1'];
@@ -475,7 +475,7 @@ describe('the browser', () => {
       await browser.run({ visit: open });
     });
 
-    it('gets nothing of the environment of the gateway', async () => {
+    it("does not get the gateway's environment variables", async () => {
       process.env.MEDIAGATE_CANARY_SECRET = 'canary';
       try {
         const browser = start();
@@ -518,7 +518,7 @@ describe('the browser', () => {
       await rm(used ?? '', { recursive: true });
     });
 
-    it('removes what one of the same process id has left, as the one before has in a container', async () => {
+    it('removes folders of an earlier process with the same id, as in a container', async () => {
       const left = path.join(tmpdir(), `mediagate-browser-${process.pid}-x`);
       await start().run({ visit: open });
       await mkdir(left);

@@ -135,7 +135,7 @@ describe('the forward proxy of the browser', () => {
     expect(fields).not.to.include('wrong.example');
   });
 
-  it('joins a tunnel to its target, both ways, whole', async () => {
+  it('passes every byte of a tunnel in both directions', async () => {
     await start(undefined, { maxBytes: 1_000_000 });
     const { socket, status } = await tunnel(authority());
     expect(status).to.equal(200);
@@ -164,13 +164,13 @@ describe('the forward proxy of the browser', () => {
     expect(origin.connections).to.equal(0);
   });
 
-  it('listens on the loopback interface alone', async () => {
+  it('listens only on the loopback interface', async () => {
     const foreign = connect(proxy.port, '::1');
     const [error] = (await once(foreign, 'error')) as [NodeJS.ErrnoException];
     expect(error.code).to.be.oneOf(['ECONNREFUSED', 'EADDRNOTAVAIL']);
   });
 
-  it('goes nowhere the guard does not, by request or by tunnel', async () => {
+  it('refuses what the guard refuses, for requests and tunnels', async () => {
     const { port } = origin;
     const hosts = ['127.0.0.1', '127.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]', 'localhost', 'rebound.example'];
     for (const host of [...hosts, '10.0.0.1', '169.254.169.254', '0.0.0.0']) {
@@ -206,7 +206,7 @@ describe('the forward proxy of the browser', () => {
     expect((await tunnel(gone.origin.replace('http://', ''), other)).status).to.equal(502);
   });
 
-  it('cuts everything of a pass that is spent, and that alone', async () => {
+  it('ends all connections of a used-up pass, and no others', async () => {
     const other = proxy.issue({ trustedOrigins: [origin.origin], maxBytes: 200_000, maxConnections: 4 });
     const [idle, kept] = await Promise.all([tunnel(authority()), tunnel(authority(), other)]);
     const cut = await ask(`${origin.origin}/large`).catch((error: unknown) => error);
@@ -218,7 +218,7 @@ describe('the forward proxy of the browser', () => {
     expect((await ask(`${origin.origin}/`, { as: other })).status).to.equal(201);
   });
 
-  it('counts connections, and gives places back', async () => {
+  it('limits connections, and frees their places', async () => {
     const open = await Promise.all(Array.from({ length: 4 }, () => tunnel(authority())));
     expect(open.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
     expect((await tunnel(authority())).status).to.equal(503);
@@ -238,7 +238,7 @@ describe('the forward proxy of the browser', () => {
     await origin.idle();
   });
 
-  it('lets go of an origin when the client goes', async () => {
+  it('closes the connection to an origin when the client leaves', async () => {
     const { socket } = await tunnel(authority());
     const request = httpRequest({
       port: proxy.port,
@@ -290,7 +290,7 @@ describe('the forward proxy of the browser', () => {
 
     const authorization = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
 
-    it('leaves through it both ways, with its credentials, and leaves names to it', async () => {
+    it('sends requests and tunnels through it, with its credentials, and does not resolve names', async () => {
       expect((await ask('http://example.com/a?b')).body).to.equal('forwarded http://example.com/a?b');
       const { socket, status } = await tunnel('example.com:443');
       expect(status).to.equal(200);
@@ -302,7 +302,7 @@ describe('the forward proxy of the browser', () => {
       ]);
     });
 
-    it('still guards what it can see', async () => {
+    it('still applies the guard to literal addresses', async () => {
       for (const host of ['127.0.0.1', 'localhost', '[::1]', '10.0.0.1']) {
         expect((await ask(`http://${host}/`)).status).to.equal(403);
         expect((await tunnel(`${host}:443`)).status).to.equal(403);

@@ -41,7 +41,7 @@ describe("a gateway's browser", () => {
     return page.content();
   };
 
-  it('serves entries that need or want it, each with its trusted origins, and closes with the gateway', async () => {
+  it('serves plugins that need or want it, each with its trusted origins, and closes with the gateway', async () => {
     const needing = entryOf('needing', { needs: ['browser'] }, { trustedOrigins: [site.origin] });
     const wanting = entryOf('wanting', { wants: ['browser'] });
     const silent = entryOf('silent', {}, { trustedOrigins: [site.origin] });
@@ -59,7 +59,7 @@ describe("a gateway's browser", () => {
     expect(await rejection(needing.browser().run({ visit }))).to.include({ code: 'shutting_down' });
   });
 
-  it('is reported as missing to entries that need it, not to those that want it', async () => {
+  it('is reported as missing to plugins that need it, not to those that want it', async () => {
     const needing = entryOf('needing', { needs: ['browser'] });
     const wanting = entryOf('wanting', { wants: ['browser'] });
     await using gateway = await createGateway({ plugins: [needing.entry, wanting.entry] });
@@ -71,7 +71,7 @@ describe("a gateway's browser", () => {
     expect(await rejection(wanting.browser().run({ visit }))).to.include({ code: 'plugin_unavailable' });
   });
 
-  it("may be an embedder's own, which is bound by the entry's deadline and end all the same", async () => {
+  it("may be the embedder's own, with the same deadline and end of the plugin", async () => {
     const calls: Parameters<Browser['run']>[0][] = [];
     const own: Browser = {
       available: true,

@@ -109,7 +109,7 @@ describe('state in a folder', () => {
 
   afterEach(() => place.remove());
 
-  it('is opened by all simultaneous starters', async () => {
+  it('opens for all processes that start at once', async () => {
     await place.open();
     const files = Array.from({ length: 60 }, (_, index) => path.join(place.dataDir, `new-${index}.sqlite`));
     const module = new URL('../../../core/database/database-sqlite.js', import.meta.url).href;
@@ -120,7 +120,7 @@ describe('state in a folder', () => {
     expect(failed).to.deep.equal([0, 0, 0]);
   });
 
-  it('is readable by its owner alone', async () => {
+  it('is readable only by its owner', async () => {
     const dataDir = path.join(place.dataDir, 'made', 'here');
     const state = await place.open({ dataDir });
     expect((await stat(dataDir)).mode & 0o777).to.equal(0o700);
@@ -196,7 +196,7 @@ describe('state in a folder', () => {
     }
   });
 
-  it('reports a full disk of PostgreSQL like its own', () => {
+  it('reports a full disk of PostgreSQL', () => {
     const full = Object.assign(new Error('could not extend file'), { code: '53100' });
     expect(translateDatabaseError(full)).to.include({ code: 'upstream_unavailable', cause: full });
     expect((translateDatabaseError(full) as Error).message).to.match(/^The disk of the database is full/);
@@ -226,7 +226,7 @@ describe('state in a folder', () => {
   });
 });
 
-describe('state on a PostgreSQL that has troubles', () => {
+describe('state on a PostgreSQL under faults', () => {
   let place: Place;
   let state: State;
   let observer: pg.Client;
@@ -252,7 +252,7 @@ describe('state on a PostgreSQL that has troubles', () => {
     return rows.map(({ pid }) => pid);
   }
 
-  it('reports a transaction as committed although its caller got an error', async () => {
+  it('reports a transaction as committed if only its confirmation was lost', async () => {
     const goOn = await holdCommits(observer, 'cache_entries');
     // The commit is to last longer than its caller waits, not longer than it may.
     const database = await openDatabase({ ...place, statementMs: 60_000 });

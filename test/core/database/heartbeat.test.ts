@@ -37,7 +37,7 @@ for (const engine of engines) {
       await fourth.instances.join([secret('other')]);
     });
 
-    it('start with other plans, and report that until they agree', async () => {
+    it('start with different plans, and report that until they agree', async () => {
       const first = await place.open();
       await first.instances.join([secret('same'), plans('a')]);
       const logger = new ListLogger();
@@ -54,7 +54,7 @@ for (const engine of engines) {
       expect(await readDifferences(place)).to.deep.equal([]);
     });
 
-    it('forget one that ended without a word', async () => {
+    it('forget one that ended without a notice', async () => {
       const first = await place.open();
       await first.instances.join([secret('old')]);
       await age(place, 60_000);
@@ -63,7 +63,7 @@ for (const engine of engines) {
       expect(await second.instances.differing()).to.deep.equal([]);
     });
 
-    it('see that the database takes no writes', async () => {
+    it('notice that the database accepts no writes', async () => {
       const state = await place.open();
       await state.instances.join([]);
       await state.instances.beat();

@@ -108,7 +108,7 @@ for (const engine of engines) {
       await expectReleasedOnce();
     });
 
-    it('loses all three when it pauses for a whole lease, and abandons them when it continues', async () => {
+    it('loses all three when it pauses for a whole lease, and gives them up when it continues', async () => {
       child.kill('SIGSTOP');
       await expectReleasedOnce();
       child.kill('SIGCONT');
@@ -125,7 +125,7 @@ for (const engine of engines) {
     });
     afterEach(() => place?.remove());
 
-    it('runs a job again that the database assigns to it, and that it does not know', async () => {
+    it('runs a job again that the database still assigns to it after its end', async () => {
       const state = await place.open({ processLeaseMs: LEASE_MS });
       const attempts: number[] = [];
       state.jobs.work({

@@ -9,7 +9,7 @@ describe('names of statements that PostgreSQL keeps', () => {
     return nameOf(text);
   }
 
-  it('are given to frequent queries, the same for the same text', () => {
+  it('belong to frequent queries, the same for the same text', () => {
     const nameOf = createStatementNames();
     const text = 'select id from jobs where id = $1';
     expect(nameAfter(4, text, nameOf)).to.equal(undefined);
@@ -21,7 +21,7 @@ describe('names of statements that PostgreSQL keeps', () => {
       .that.does.not.equal(name);
   });
 
-  it('are given neither to queries that a migration changed, nor to other statements', () => {
+  it('belong neither to queries that a migration changed, nor to other statements', () => {
     for (const text of [
       'select * from "api_keys" where "id" = $1',
       'update "jobs" set "state" = $1 returning *',

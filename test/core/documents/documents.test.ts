@@ -42,7 +42,7 @@ describe('content of a file in a request', () => {
     expect(mapped('BT /F1 9 Tf <000100020003> Tj <00100011> Tj ET')).to.equal('abctug');
   });
 
-  it('is the longest version of a page, counted as often as it is referenced', () => {
+  it('counts the longest version of a page for each reference', () => {
     const file = pdfOf([['one'], ['two']]);
     expect(read(file)).to.include({ pages: 2, text: 'one two \n'.replace(' two', ' \ntwo') });
     const changed = '5 0 obj\n<< /Length 40 >>\nstream\nBT (a much longer first page) Tj ET\nendstream\nendobj\n';
@@ -105,7 +105,7 @@ describe('content of a file in a request', () => {
     });
   });
 
-  it('is not read if more than the visible part may count', () => {
+  it('is not read if hidden content may count', () => {
     const content = (filter: string) => Buffer.from(`<< /Length 3 /Filter /${filter} >>\nstream\nabc\nendstream`);
     const unread: [Buffer, string][] = [
       [pdfWith(content('LZWDecode')), 'has text in a form that is not read (LZWDecode)'],

@@ -88,7 +88,7 @@ describe('extraction', () => {
     expect(fetches).to.equal(2);
   });
 
-  it('keeps partial results and refusals for 30 seconds only', async () => {
+  it('caches partial results and refusals for only 30 seconds', async () => {
     for (const extract of [
       async () => inventedExtraction('7', { partial: true }),
       async () => {
@@ -113,7 +113,7 @@ describe('extraction', () => {
     }
   });
 
-  it('does not keep outages, and answers with an older result while one lasts', async () => {
+  it('does not cache outages, and answers with an older result during one', async () => {
     let failing = false;
     const opened = await open({
       extract: async ({ link }) => {
@@ -134,7 +134,7 @@ describe('extraction', () => {
     expect((await opened.gateway.extract({ url: LINK })).limitations).to.deep.equal(['stats_rounded']);
   });
 
-  it('answers from no cache once a media URL has expired, or expires within a minute', async () => {
+  it('ignores a cached result whose media URL expires within a minute', async () => {
     const begin = Date.UTC(2026, 0, 1);
     const url = 'https://invented.example/7.mp4';
     const withExpiry = (expiresAt: number): Extraction => {
@@ -179,7 +179,7 @@ describe('extraction', () => {
     }
   });
 
-  it('answers a product from no cache once one of its media has expired', async () => {
+  it('ignores a cached product after one of its media URLs has expired', async () => {
     const expires_at = new Date(Date.UTC(2026, 0, 1) + 62_000).toISOString();
     const media: MediaEntry[] = [{ url: 'https://invented.example/7.jpg', kind: 'image', expires_at }];
     const product = { product_id: '7', url: LINK, image_urls: [], video_urls: [], media };
@@ -220,7 +220,7 @@ describe('extraction', () => {
       'data.ids must be object',
     ],
   ] as const) {
-    it(`logs which entry answered ${what}, and reports an unreadable answer to the caller`, async () => {
+    it(`logs which plugin answered ${what}, and reports an unreadable answer to the caller`, async () => {
       const lines: [string, LogFields | undefined][] = [];
       const error = (message: string, fields?: LogFields) => void lines.push([message, fields]);
       const opened = await open({ extract: async () => answer as never }, { logger: { ...silentLogger, error } });
@@ -239,7 +239,7 @@ describe('extraction', () => {
     expect(await codeOf(opened.gateway.extract({ url: LINK }))).to.equal('upstream_changed');
   });
 
-  it('keeps nothing of a document that breaks its schema: the next good one is answered', async () => {
+  it('does not cache a document that breaks its schema, and answers the next valid one', async () => {
     let poisoned = true;
     const opened = await open({
       extract: async ({ link }) => {
@@ -255,7 +255,7 @@ describe('extraction', () => {
     expect((await opened.gateway.extract({ url: LINK })).cache).to.equal('hit');
   });
 
-  it('reads what another process cached since, and drops withdrawn items there', async () => {
+  it('reads results that another process cached, and drops withdrawn items there', async () => {
     const memory = createMemoryCache();
     const keys = new Set<string>();
     const set: Cache['set'] = (key, value, ttlMs) => memory.set(key, value, ttlMs).finally(() => keys.add(key));
@@ -419,7 +419,7 @@ describe('extraction', () => {
     expect(aborted).to.equal(1);
   });
 
-  it('offers an MP3 link if there is audio, the caller wants it and the platform has it', async () => {
+  it('offers an MP3 link if the item has audio, the caller wants it and the platform supports it', async () => {
     const sounding = { audio: true, extract: async () => inventedExtraction('7', { audio: true }) };
     const opened = await open(sounding, { audio: true, ffmpegPath: 'ffmpeg' });
     gateway = opened.gateway;
@@ -446,7 +446,7 @@ describe('extraction', () => {
     expect((await opened.gateway.extract({ url: LINK, includeAudioMp3: false })).limitations).to.deep.equal([]);
   });
 
-  it('works on when the cache is of no use', async () => {
+  it('works without a working cache', async () => {
     const broken: Cache = { get: async () => undefined, set: async () => {}, delete: async () => {} };
     const opened = await open({}, { cache: broken });
     gateway = opened.gateway;

@@ -71,7 +71,7 @@ async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 describe('an extractor from a declaration', () => {
-  it('fulfils the contract with the declared members', () => {
+  it('fulfils the contract with the declared fields', () => {
     const extractor = open([method('page', { kind: 'found', found: titled })], { background: true });
     expect(extractor).to.include({ platform: 'invented', displayName: 'Invented', background: true });
     expect(extractor.mediaHosts).to.deep.equal(['.a.example']);
@@ -137,7 +137,7 @@ describe('an extractor from a declaration', () => {
     ]);
   });
 
-  it('gives methods the results of earlier ones', async () => {
+  it('passes methods the results of earlier ones', async () => {
     const met: unknown[] = [];
     const observe = (call: ItemCall<PartialPost, State>) => {
       met.push(
@@ -183,7 +183,7 @@ describe('an extractor from a declaration', () => {
     expect(await extractor.extract(callOf())).to.include({ audio: true });
   });
 
-  it('runs one method alone for the live probe', async () => {
+  it('runs a single method for the live probe', async () => {
     const extractor = open([
       method('page', { kind: 'found', found: [titled, counted] }),
       method('embed', { kind: 'found', found: counted }),
@@ -191,7 +191,7 @@ describe('an extractor from a declaration', () => {
     expect((await extractor.extract(callOf({ only: 'embed' }))).method).to.equal('embed');
   });
 
-  it('fails as its methods do, or as it explains', async () => {
+  it('fails with the error of its methods, or its own explanation', async () => {
     const methods = [method('page', { kind: 'transient', code: 'upstream_refused', reason: 'a login page' })];
     const usual = await errorOf(open(methods).extract(callOf()));
     expect(usual).to.include({ code: 'upstream_refused', platform: 'invented' });
@@ -207,7 +207,7 @@ describe('an extractor from a declaration', () => {
     expect(error.attempts).to.have.length(1);
   });
 
-  it('rejects with the reason of its signal, which needs no explanation', async () => {
+  it('rejects with the reason of its signal, without an explanation', async () => {
     const reason = new GatewayError('cancelled', 'The caller left.');
     const extractor = open([method('page', { kind: 'found', found: titled })], {
       explain: () => expect.fail('explained'),
@@ -215,7 +215,7 @@ describe('an extractor from a declaration', () => {
     expect(await errorOf(extractor.extract(callOf({ signal: AbortSignal.abort(reason) })))).to.equal(reason);
   });
 
-  it('finds audio in a run of its methods', async () => {
+  it('finds audio by running its methods', async () => {
     const files: PartialPost = { media: { entries: [{ url: 'https://a.example/a.m4a', kind: 'audio' }] } };
     const extractor = open([method('page', { kind: 'found', found: [titled, counted, files] })], {
       async resolveAudio({ link: { id } }, run) {

@@ -87,7 +87,7 @@ const outcomes = (of: { attempts?: readonly { method: string; outcome: string }[
 
 describe('fallback chain', () => {
   describe('order', () => {
-    it('stops at the first method that gives enough', async () => {
+    it('stops at the first method with a sufficient result', async () => {
       const second = method('second', full);
       const climb = await chainOf([method('first', full), second]).climb();
       expect(climb.parts).to.deep.equal([{ method: 'first', found: { title: 'T', views: 1 } }]);
@@ -96,7 +96,7 @@ describe('fallback chain', () => {
       expect(second.runs).to.equal(0);
     });
 
-    it('adds methods until the document is complete, in the order of the list', async () => {
+    it('runs methods until the document is complete, in the order of the list', async () => {
       let release = (): void => {};
       const slow = new Promise<void>((resolve) => {
         release = resolve;
@@ -135,7 +135,7 @@ describe('fallback chain', () => {
       expect(order).to.deep.equal(['a starts', 'a ends', 'b starts', 'b ends']);
     });
 
-    it('skips what cannot be used and what costs too much', async () => {
+    it('skips unusable methods and methods that cost too much', async () => {
       const unusable = method('unusable', full, { usable: () => false });
       const dear = method('dear', full, { cost: 10 });
       const cheap = method('cheap', titled);
@@ -145,7 +145,7 @@ describe('fallback chain', () => {
       expect(climb.partial).to.equal(false);
     });
 
-    it('reports that no method can be used', async () => {
+    it('reports that no method is usable', async () => {
       const error = await failureOf(chainOf([method('only', full, { usable: () => false })]).climb());
       expect(error.code).to.equal('plugin_unavailable');
     });
@@ -181,24 +181,24 @@ describe('fallback chain', () => {
       }
     });
 
-    it('counts the data that came with a no', async () => {
+    it('counts the data of a method that refuses', async () => {
       const climb = await chainOf([method('only', no('members_only', { title: 'T' }))]).climb();
       expect(climb.parts).to.deep.equal([{ method: 'only', found: { title: 'T' } }]);
       expect(climb.restriction?.code).to.equal('members_only');
     });
 
-    it('does not let a vote taint data', async () => {
+    it('keeps data of one method despite the refusal of another', async () => {
       const climb = await chainOf([method('vote', no('removed'), { definitive: false }), method('page', full)]).climb();
       expect(climb).to.not.have.property('verdict');
       expect(climb.partial).to.equal(false);
     });
 
-    it('never reports removed on one vote while a definitive method failed', async () => {
+    it('never reports "removed" on one vote if a definitive method failed', async () => {
       const methods = [method('page', failing('bot_check')), method('vote', no('removed'), { definitive: false })];
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('bot_check');
     });
 
-    it('trusts one vote for removed if no definitive method failed', async () => {
+    it('reports "removed" on one vote if no definitive method failed', async () => {
       const methods = [
         method('a', failing('upstream_error'), { definitive: false }),
         method('b', no('removed'), { definitive: false }),
@@ -206,7 +206,7 @@ describe('fallback chain', () => {
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
     });
 
-    it('believes two votes that agree', async () => {
+    it('reports what two methods agree on', async () => {
       const vote = (name: string) => method(name, no('removed'), { definitive: false });
       const methods = [method('page', failing('bot_check')), vote('a'), vote('b')];
       expect((await failureOf(chainOf(methods).climb())).code).to.equal('removed');
@@ -233,13 +233,13 @@ describe('fallback chain', () => {
       expect(outcomes(climb)).to.deep.equal(['first upstream_error', 'second ok']);
     });
 
-    it('calls data that is not worth an answer a change of the platform', async () => {
+    it('reports insufficient data as a change of the platform', async () => {
       expect((await failureOf(chainOf([method('only', scrap)]).climb())).code).to.equal('upstream_changed');
     });
   });
 
   describe('throwing methods', () => {
-    it('takes the code of a GatewayError', async () => {
+    it('reports the code of a GatewayError', async () => {
       const private_ = new GatewayError('private', 'no', { reason: 'theirs' });
       expect(await failureOf(chainOf([method('only', private_)]).climb())).to.include({
         code: 'private',
@@ -251,7 +251,7 @@ describe('fallback chain', () => {
       expect(error.cause).to.equal(refused);
     });
 
-    it('does not take a service of ours that is busy for a change of the platform', async () => {
+    it('does not report a busy service of the gateway as a change of the platform', async () => {
       const busy = new GatewayError('queue_full', 'Too many visits wait.', { retryAfterSeconds: 9 });
       expect(await failureOf(chainOf([method('only', busy)]).climb())).to.include({
         code: 'upstream_error',
@@ -261,7 +261,7 @@ describe('fallback chain', () => {
       });
     });
 
-    it('names a package that a method misses, also if it was asked often', async () => {
+    it('names the package that a method lacks, on every call', async () => {
       const missing = await import(`not-${'installed'}`).catch((error: Error) => error);
       const { climb } = chainOf([method('browser', missing), method('only', failing('upstream_error'))]);
       for (let runs = 0; runs < 7; runs += 1) {
@@ -293,14 +293,14 @@ describe('fallback chain', () => {
   describe('time', () => {
     const deaf = () => new Promise<Result>(() => {});
 
-    it('leaves behind a method that ignores its signal', async () => {
+    it('abandons a method that ignores its signal', async () => {
       const { climb, clock } = chainOf([method('deaf', deaf), method('second', full)], { methodMs: 1000 });
       const climbed = climb();
       await clock.advance(1000);
       expect(outcomes(await climbed)).to.deep.equal(['deaf upstream_timeout', 'second ok']);
     });
 
-    it('logs a method that continues after its end, and none that ends on abort', async () => {
+    it('logs a method that continues after its deadline, and none that ends on abort', async () => {
       const obedient = (signal: AbortSignal) =>
         new Promise<Result>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       const methods = [method('deaf', deaf), method('obedient', obedient), method('last', full)];
@@ -354,7 +354,7 @@ describe('fallback chain', () => {
       expect(second.runs).to.equal(0);
     });
 
-    it('does not begin for a caller who left before', async () => {
+    it('does not begin for a caller who has left', async () => {
       const only = method('only', full);
       const caught = await chainOf([only])
         .climb(AbortSignal.abort('gone'))
@@ -382,15 +382,15 @@ describe('fallback chain', () => {
       expect(outcomes(error)).to.deep.equal(['deaf upstream_timeout', 'second skipped']);
     });
 
-    it('leaves no sleeper behind', async () => {
+    it('leaves no timer behind', async () => {
       const { climb, clock } = chainOf([method('only', full)]);
       await climb();
       expect(clock.sleepers).to.equal(0);
     });
   });
 
-  describe('resting', () => {
-    it('rests a rate-limited method for as long as the platform asks, and answers at once meanwhile', async () => {
+  describe('cool-down', () => {
+    it('cools a rate-limited method down for as long as the platform asks, and answers at once meanwhile', async () => {
       const limited = method('limited', failing('upstream_rate_limited', 40));
       const { climb, clock } = chainOf([limited]);
       expect(await failureOf(climb())).to.include({ code: 'upstream_rate_limited', retryAfterSeconds: 40 });
@@ -421,7 +421,7 @@ describe('fallback chain', () => {
       }
     });
 
-    it('doubles the rest of a method that stays limited, up to ten minutes', async () => {
+    it('doubles the cool-down of a method that stays limited, up to ten minutes', async () => {
       const { climb, clock } = chainOf([method('limited', failing('upstream_rate_limited'))]);
       const waits: (number | undefined)[] = [];
       for (let round = 0; round < 8; round += 1) {
@@ -489,7 +489,7 @@ describe('fallback chain', () => {
       expect(outcomes(await climb())).to.deep.equal(['moody resting', 'second ok']);
     });
 
-    it('does not hold it against a method that the caller left', async () => {
+    it('counts no failure of a method when the caller leaves', async () => {
       const deaf = method('deaf', () => new Promise<Result>(() => {}));
       const { climb, clock } = chainOf([deaf], { methodMs: 1000 });
       for (let round = 0; round < 6; round += 1) {
@@ -525,8 +525,8 @@ describe('fallback chain', () => {
     });
   });
 
-  describe('one method alone', () => {
-    it('is tried without the others, and answers with however little it returns', async () => {
+  describe('a single method', () => {
+    it('runs without the others, and returns an answer however small', async () => {
       const first = method('first', full);
       const { climb } = chainOf([first, method('second', scrap), method('third', failing('bot_check'))]);
       expect((await climb(never, 'second')).parts).to.deep.equal([{ method: 'second', found: { views: 1 } }]);

@@ -9,7 +9,7 @@ import { createValidator } from '../../../core/runtime/validation.js';
 const part = (method: string, found: PartialPost): PostPart => ({ method, found });
 
 describe('mergePosts', () => {
-  it('takes each member from the first part that has it, and names the part', () => {
+  it('takes each field from the first part that has it, and names the part', () => {
     const data = mergePosts([
       part('api', { common: { title: 'One', duration_seconds: 12 }, ids: { channel_id: 'c1' } }),
       part('page', {
@@ -51,7 +51,7 @@ describe('mergePosts', () => {
     expect(data.provenance?.sources).to.include({ 'metrics.views': 'b', 'metrics.shares': 'a', 'metrics.likes': 'b' });
   });
 
-  it('unites media by URL in order', () => {
+  it('merges media by URL in order', () => {
     const entry = (url: string, quality: string) => ({ url, kind: 'video' as const, quality });
     const data = mergePosts([
       part('a', { media: { video_urls: ['https://m.example/1'], entries: [entry('https://m.example/1', 'first')] } }),
@@ -134,7 +134,7 @@ describe('mergePosts', () => {
     expect(data.raw_stats).to.deep.equal({ text: '1.2M', flag: false });
   });
 
-  it('always matches the schema, whatever the parts contain', () => {
+  it('matches the schema for every content of the parts', () => {
     const validator = createValidator(PostDataSchema);
     const anything = fc.anything({ withNullPrototype: false, withBigInt: false });
     const members = (names: readonly string[]) => fc.dictionary(fc.constantFrom(...names), anything);

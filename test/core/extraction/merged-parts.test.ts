@@ -57,7 +57,7 @@ describe('one item from several methods', () => {
       ),
     );
 
-  describe('of its author', () => {
+  describe('author', () => {
     async function author(...given: readonly (Author | undefined)[]) {
       const { common, sources } = await merged(...given.map((one) => (one ? { common: { author: one } } : {})));
       return { author: common.author, sources: sourcesOf(sources, 'common.author') };
@@ -129,7 +129,7 @@ describe('one item from several methods', () => {
       });
     }
 
-    it('passes over another one between two parts of the same', async () => {
+    it('skips another author between two parts of the same', async () => {
       const avatar = 'https://i.example/a';
       const found = await author(anna, bert, { username: 'Anna', avatar });
       expect(found.author).to.deep.equal({ ...anna, avatar });
@@ -157,7 +157,7 @@ describe('one item from several methods', () => {
     });
   });
 
-  describe('of its numbers', () => {
+  describe('numbers', () => {
     it('keeps the duration of the metrics beside that of the item', async () => {
       for (const [given, sources] of [
         [[{ common: { duration_seconds: 12 }, metrics: { duration_seconds: 13 } }], ['first', 'first']],
@@ -273,7 +273,7 @@ describe('one item from several methods', () => {
       ],
     ];
     for (const [what, given, value, precision, source] of counts) {
-      it(`takes the finest count: ${what}`, async () => {
+      it(`takes the most precise count: ${what}`, async () => {
         const data = await merged(...given);
         expect([data.metrics.likes, data.precision.likes, data.sources['metrics.likes']]).to.deep.equal([
           value,
@@ -283,7 +283,7 @@ describe('one item from several methods', () => {
       });
     }
 
-    it('marks counters alone, each by itself', async () => {
+    it('marks only counters, each by itself', async () => {
       const data = await merged(
         { metrics: { views: 100, duration_seconds: 9 }, precision: { views: 'rounded', comments: 'hidden' } },
         { metrics: { shares: 3, saves: 4, plays: 5, subscriber_count: 6, concurrent_viewers: 7, channel_id: 'c' } },
@@ -310,8 +310,8 @@ describe('one item from several methods', () => {
     });
   });
 
-  describe('of its words and times', () => {
-    it('takes the first part with a value: empty is none, and false is one', async () => {
+  describe('texts and times', () => {
+    it('takes the first value: empty does not count, and false does', async () => {
       const { common, sources } = await merged(
         { common: { title: '', description: '  ', tags: [], language: undefined, is_live: false } },
         { common: { title: 'Tugs', tags: ['', 'harbour'], is_live: true } },
@@ -364,7 +364,7 @@ describe('one item from several methods', () => {
     });
   });
 
-  it('unites the media in order, each address once, and takes raw numbers from the first that has them', async () => {
+  it('merges the media in order, each address once, and takes raw numbers from the first part that has them', async () => {
     const at = (name: string) => `https://m.example/${name}`;
     const entry = (name: string, quality: string) => ({ url: at(name), kind: 'video' as const, quality });
     const data = await merged(

@@ -22,7 +22,7 @@ const codeOf = (open: () => unknown) => {
 describe('audio links', () => {
   const links = new AudioLinks({ baseUrl, secrets: [secret(1)] });
 
-  it('open to the item they were signed for until they expire', () => {
+  it('open the item that they were signed for until they expire', () => {
     const { url, expiresAt } = links.sign({ url: ITEM }, NOW);
     expect(Date.parse(expiresAt) - NOW).to.be.within(86_400_000, 86_400_000 + 600_000);
     expect(links.open(nameOf(url), Date.parse(expiresAt) - 1)).to.deep.equal({
@@ -51,7 +51,7 @@ describe('audio links', () => {
     }
   });
 
-  it('stay good while a secret is being replaced', () => {
+  it('stay valid while a secret is replaced', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     const rotated = new AudioLinks({ baseUrl, secrets: [secret(2), secret(1)] });
     expect(rotated.open(name, NOW).target).to.deep.equal({ url: ITEM });

@@ -6,12 +6,12 @@ import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
 
-describe('MP3 files during transcoding', () => {
+describe('transcodings of MP3 files', () => {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const untilAborted: RunTranscode = (signal) =>
     new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
-  it('four at a time, thirty-two wait, more are refused', async () => {
+  it('run four at a time, let thirty-two wait, and refuse more', async () => {
     const makings = new Transcodes(createManualClock());
     let running = 0;
     const hold = Promise.withResolvers<void>();
@@ -57,7 +57,7 @@ describe('MP3 files during transcoding', () => {
     expect(() => makings.join('f', heedless), 'a source that was too slow').to.throw(GatewayError);
   });
 
-  it('a refusal is remembered, a condition of ours is not', async () => {
+  it('remember a refusal of the platform, and no failure of the gateway', async () => {
     const makings = new Transcodes(createManualClock());
     const failing = (code: 'removed' | 'bot_check' | 'audio_unavailable' | 'upstream_unavailable' | 'queue_full') => {
       const failure = new GatewayError(code, code);
@@ -77,7 +77,7 @@ describe('MP3 files during transcoding', () => {
     }
   });
 
-  it('end with the gateway, which waits until none is left', async () => {
+  it('end with the gateway, which waits for all of them', async () => {
     const makings = new Transcodes(createManualClock());
     let over = false;
     const { stored } = makings.join('a', async (signal, begin) => {

@@ -45,7 +45,7 @@ describe('request options of extractors', () => {
     });
   };
 
-  it('have defaults, and exclude those of other platforms', async () => {
+  it('have defaults, and exclude options of other platforms', async () => {
     await using gateway = await open();
     await gateway.extract({ url: ITEM });
     await gateway.extract({ url: ITEM, options: { maxComments: 5, withReplies: true, clipSort: 'recommended' } });
@@ -92,7 +92,7 @@ describe('request options of extractors', () => {
     expect(seen).to.deep.equal([]);
   });
 
-  it('must be valid without any being sent, and have names in camelCase', async () => {
+  it('must be valid without values, and have names in camelCase', async () => {
     const reasonOf = async (requestOptions: unknown) => {
       const more = { requestOptions } as Partial<Extractor>;
       await using gateway = await createGateway({ plugins: [{ use: invented(more) }] });

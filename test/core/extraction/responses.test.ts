@@ -30,7 +30,7 @@ async function errorOf(promise: Promise<unknown>): Promise<GatewayError> {
 }
 
 describe('the status of a reply', () => {
-  it('is no outcome if the body must be read', () => {
+  it('is no result if the body must be read', () => {
     for (const status of [200, 204, 299]) expect(readStatus(reply(status)), String(status)).to.equal(undefined);
   });
 
@@ -55,13 +55,13 @@ describe('the status of a reply', () => {
     expect(readStatus(reply(402), meanings)).to.include({ code: 'upstream_refused' });
   });
 
-  it('410 is removed for good, unless the platform means something else by it', () => {
+  it('410 is "removed", unless the platform means something else', () => {
     expect(readStatus(reply(410))).to.deep.equal({ kind: 'definitive', code: 'removed', reason: 'HTTP 410' });
     expect(readStatus(reply(410), { 404: 'private' })).to.include({ code: 'removed' });
     expect(readStatus(reply(410), { 410: 'upstream_refused' })).to.include({ code: 'upstream_refused' });
   });
 
-  it('comes with the wait that the platform asks for', () => {
+  it('includes the wait that the platform asks for', () => {
     expect(readStatus(reply(429, { 'retry-after': '7' }))).to.include({ retryAfterSeconds: 7 });
     expect(readStatus(reply(503, { 'retry-after': '9' }))).to.include({ retryAfterSeconds: 9 });
     expect(readStatus(reply(429, { 'retry-after': '3600' }))).to.include({ retryAfterSeconds: 60 });
@@ -79,7 +79,7 @@ describe('the status of a reply', () => {
       .that.includes({ code: 'removed', message: 'The item was removed or never existed.' });
   });
 
-  it('an outcome becomes an error with its code and reason', () => {
+  it('becomes an error with its code and reason', () => {
     const error = outcomeError({ kind: 'definitive', code: 'private', reason: 'for friends' });
     expect(error).to.include({ code: 'private', message: 'The item is private.', reason: 'for friends' });
   });
@@ -97,7 +97,7 @@ describe('the cookies of a reply', () => {
     expect(cookieHeader(cookies)).to.equal('a=2; b=x=y; d=4');
   });
 
-  it('may be none', () => {
+  it('may be absent', () => {
     expect(cookieHeader(readCookies({ headers: {} }, ['a']))).to.equal(undefined);
     expect(readCookies({ headers: { 'set-cookie': '=1\n;\n' } }, ['', 'a']).size).to.equal(0);
   });
@@ -146,7 +146,7 @@ describe('redirects', () => {
     }
   });
 
-  it('without a readable location are replies', async () => {
+  it('are replies if their location is unreadable', async () => {
     for (const headers of [undefined, { location: 'http://[' }]) {
       const http = createFakeHttp([{ status: 302, headers }]);
       const end = await followRedirects(http, { url, onRedirect: () => expect.fail('no target') });
@@ -165,7 +165,7 @@ function match(url: URL): LinkMatch {
 }
 
 describe('the link in an address', () => {
-  it('is an item, a short link, or nothing', () => {
+  it('is an item, a short link, or neither', () => {
     expect(matchAddress(match, 'https://a.example/item/7')?.id).to.equal('7');
     expect(matchAddress(match, new URL('https://s.example/x'))?.kind).to.equal('short_link');
     for (const none of ['https://a.example/user', 'https://other.example/', 'no address', undefined, null])
@@ -195,7 +195,7 @@ describe('a short link', () => {
     expect((await end).href).to.equal('https://a.example/item/7');
   });
 
-  it('leads to what the extractor counts as an item', async () => {
+  it('leads to everything that the extractor accepts as an item', async () => {
     const isItem = ({ hostname }: URL) => hostname === 'shop.example';
     expect((await resolve([moved('https://shop.example/1')], { isItem }).end).hostname).to.equal('shop.example');
   });

@@ -11,12 +11,12 @@ const shipped = {
 };
 
 describe('the site configuration of a platform', () => {
-  it('is the shipped one without an override', () => {
+  it('is the default without an override', () => {
     expect(loadSiteConfig(shipped)).to.deep.equal(shipped);
     expect(loadSiteConfig(shipped, {})).to.deep.equal(shipped);
   });
 
-  it('takes over single members, and lists as a whole', () => {
+  it('replaces single fields, and lists as a whole', () => {
     const config = loadSiteConfig(shipped, { urls: { page: 'https://b.example/{id}' }, words: ['lost', 'away'] });
     expect(config).to.deep.equal({ ...shipped, urls: { page: 'https://b.example/{id}' }, words: ['lost', 'away'] });
     expect(shipped.urls.page).to.equal('https://a.example/{id}');
@@ -29,7 +29,7 @@ describe('the site configuration of a platform', () => {
     ['a value in place of a group', { urls: 'hunter2' }, 'siteConfig.urls must be an object'],
     ['an inherited name', { toString: 'hunter2' }, 'siteConfig has no member "toString"'],
   ] as const) {
-    it(`refuses ${title}, without its value`, () => {
+    it(`refuses ${title}, and does not repeat its value`, () => {
       expect(() => loadSiteConfig(shipped, override))
         .to.throw(TypeError, message)
         .with.property('message', message);

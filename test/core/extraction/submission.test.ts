@@ -10,7 +10,7 @@ const ITEM = 'https://invented.example/item/7';
 describe('a gateway without a store of jobs', () => {
   const open = () => createGateway({ plugins: [{ use: invented() }, { use: inventedShop() }] });
 
-  it('offers no background work, and extracts at once what asks for it', async () => {
+  it('offers no background work, and extracts background requests at once', async () => {
     await using gateway = await open();
     expect(gateway.platforms().map(({ features }) => [features.async, features.batch])).to.deep.equal([
       [false, true],

@@ -14,7 +14,7 @@ function verdict(uri: string): string {
 }
 
 describe('data URI of an image', () => {
-  it('returns its bytes, whatever its media type', () => {
+  it('returns its bytes for any media type', () => {
     for (const label of [
       'image/png',
       'image/jpeg',
@@ -46,7 +46,7 @@ describe('data URI of an image', () => {
     for (const uri of wrong) expect(verdict(uri), uri).to.equal('invalid_base64_image');
   });
 
-  it('is refused with anything but base64', () => {
+  it('is refused without base64', () => {
     const wrong = [
       'a',
       'aGVsb',

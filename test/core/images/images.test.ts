@@ -102,7 +102,7 @@ describe('the image service', () => {
   const ended = (id: string) => gateway.images.wait(id, ACCOUNT, { timeoutMs: 20_000 });
   const files = () => readdir(path.join(folder, 'files'));
 
-  it('refuses more input images than the model accepts, before there is a job', async () => {
+  it('refuses more input images than the model accepts, before the job exists', async () => {
     const models = [imageModel('one', { maxReferences: 1 }), imageModel('none', { maxReferences: 0 })];
     await using few = await createGateway({
       plugins: [{ use: inventedModel(darkroom.generate, models) }],
@@ -129,7 +129,7 @@ describe('the image service', () => {
     expect((await ended(wrong)).error).to.include({ code: 'upstream_changed' });
   });
 
-  it('shows partial images here and on another node, and keeps none once the job has ended', async () => {
+  it('shows partial images on every node, and keeps none after the job', async () => {
     const { bytes, contentType } = await inventedImage({ ...REQUEST, signal: new AbortController().signal });
     const seen: string[] = [];
     const listener = (where: string) => (image: Media, index: number) =>
@@ -161,7 +161,7 @@ describe('the image service', () => {
     }
   });
 
-  it('gives the model mask and image alike, and keeps neither after the job', async () => {
+  it('sends the model a mask and image of one size, and keeps neither after the job', async () => {
     const { bytes } = await inventMask({ width: 60, height: 40 }, 0);
     const image = await sampleImage({ width: 60, height: 40, format: 'png', seed: 1 });
     const id = await submit({
@@ -179,7 +179,7 @@ describe('the image service', () => {
     await until(async () => !(await files()).some((name) => name.startsWith('ref_')));
   });
 
-  it('refuses a mask of another size, before there is a job if its header shows it', async () => {
+  it('refuses a mask of another size, before the job exists if its header shows it', async () => {
     const sample = (width: number, format: 'png' | 'jpeg') => sampleImage({ width, height: 40, format, seed: 1 });
     const references = [{ value: await sample(60, 'png'), param: 'image' }];
     const mask = async (value: Promise<Uint8Array>) => ({ value: await value, param: 'mask' });
@@ -224,7 +224,7 @@ describe('the image service', () => {
     expect((await ended(id)).image?.warnings).to.deep.equal(warnings);
   });
 
-  it('counts a day for each account, and gives back what failed', async () => {
+  it('counts images of a day for each account, and refunds failed ones', async () => {
     const quota = { limit: 2 };
     await submit({ quota });
     const failing = await submit({ quota });
@@ -245,7 +245,7 @@ describe('the image service', () => {
     }
   });
 
-  it('leaves out impossible counts of a usage, and keeps the paid image', async () => {
+  it('drops impossible usage counts, and keeps the paid image', async () => {
     const { bytes, contentType } = await inventedImage({ size: { width: 64, height: 64 }, options: {} } as ImageCall);
     for (const [reported, expected] of [
       [{ inputTokens: Number.NaN, outputTokens: -1, totalTokens: 12, inputTextTokens: 1.5 }, { totalTokens: 12 }],
@@ -299,7 +299,7 @@ describe('the image service', () => {
     expect(darkroom.calls[0]?.references).to.have.length(1);
   });
 
-  it('keeps the promised image, whatever a run of a presumed dead process writes', async () => {
+  it('keeps the promised image if a presumed dead process writes another', async () => {
     const arrived = Promise.withResolvers<void>();
     const going = Promise.withResolvers<void>();
     const written = Promise.withResolvers<void>();
@@ -367,7 +367,7 @@ describe('the image service', () => {
     return { value: `data:image/png;base64,${png.toString('base64')}`, param: 'image_url' };
   }
 
-  it('retries to store an image, since it was paid for', async () => {
+  it('retries to store a paid image', async () => {
     let failures = 3;
     write = async (file) => {
       failures -= 1;
@@ -381,7 +381,7 @@ describe('the image service', () => {
     expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
   });
 
-  it("retries to store a redrawn image, and the model's", async () => {
+  it("retries to store a redrawn image and the model's original", async () => {
     const failed = new Set<string>();
     write = async (file) => {
       if (failed.has(file.name)) return state.files.write(file);
@@ -399,7 +399,7 @@ describe('the image service', () => {
     expect((await state.files.stat(image?.name ?? ''))?.size).to.equal(image?.bytes);
   });
 
-  it('reports an image that cannot be stored, and completes no job without its file', async () => {
+  it('fails a job whose image cannot be stored', async () => {
     write = () => Promise.reject(new GatewayError('upstream_unavailable', 'The disk is full.'));
     const id = await submit();
     await darkroom.develop();
@@ -407,7 +407,7 @@ describe('the image service', () => {
     expect(await files()).to.deep.equal([]);
   });
 
-  it('waits for an input image that another node has not brought into the store yet', async () => {
+  it('waits for an input image that another node is still uploading', async () => {
     const failures = [
       async () => undefined,
       () => Promise.reject(new GatewayError('upstream_unavailable', 'The store is away.')),
@@ -425,14 +425,14 @@ describe('the image service', () => {
     expect(new Set(asked).size).to.equal(1);
   });
 
-  it('reports a missing input image, and asks no model', async () => {
+  it('reports a missing input image, and calls no model', async () => {
     read = async () => undefined;
     const id = await submit({ references: [await inlineReference()] });
     expect((await ended(id)).error).to.include({ code: 'storage_error', retryable: true });
     expect(darkroom.calls).to.have.length(0);
   });
 
-  it('leaves no input image of jobs that end without a run', async () => {
+  it('deletes input images of jobs that end without a run', async () => {
     await gateway.close();
     const node = await startOtherNode({ processLeaseMs: 60, workers: 1, generate: darkroom.generate });
     try {
@@ -463,7 +463,7 @@ describe('the image service', () => {
     }
   });
 
-  it('leaves no file of a job that was cancelled while its image was stored', async () => {
+  it('deletes the file of a job that is cancelled while its image is stored', async () => {
     const arrived = Promise.withResolvers<void>();
     const going = Promise.withResolvers<void>();
     write = async (file) => {
@@ -497,7 +497,7 @@ describe('the image service', () => {
     expect((await ended(id)).error).to.include({ code: 'upstream_error', retryable: true });
   });
 
-  it('leaves no file of an incomplete image that was to be redrawn', async () => {
+  it('stores no file of an incomplete image that needs redrawing', async () => {
     let written = 0;
     write = (file) => {
       written += 1;
@@ -511,7 +511,7 @@ describe('the image service', () => {
     expect(await files()).to.deep.equal([]);
   });
 
-  it('does not exist without a store of jobs or files', async () => {
+  it('is absent without a store of jobs or files', async () => {
     const bare = await createGateway({ plugins: [{ use: inventedModel() }] });
     try {
       expect(await rejection(bare.images.submit(REQUEST))).to.include({ code: 'plugin_unavailable' });

@@ -99,7 +99,7 @@ describe('references of an image request', () => {
       });
     });
 
-    it('are refused by what is visible of them, with the wrong member', async () => {
+    it('are refused by their visible part, and the wrong field is named', async () => {
       const large = Buffer.concat([picture, Buffer.alloc(10 * MIB)]);
       const cases: readonly (readonly [string, string])[] = [
         ['invalid_base64_image', 'data:image/png;base64,%%%'],
@@ -116,7 +116,7 @@ describe('references of an image request', () => {
       }
     });
 
-    it('are https URLs of the public Internet and nothing else', async () => {
+    it('may be only https URLs of the public Internet', async () => {
       const wrong = [
         'http://a.example/b.png',
         'file:///etc/passwd',
@@ -150,7 +150,7 @@ describe('references of an image request', () => {
       expect(server.connections).to.equal(0);
     });
 
-    it('leave the event loop to others in between', async () => {
+    it('do not block the event loop', async () => {
       let turns = 0;
       const timer = setInterval(() => {}, 0);
       const count = () => {
@@ -166,7 +166,7 @@ describe('references of an image request', () => {
     });
   });
 
-  describe('inside of the job', () => {
+  describe('inside the job', () => {
     const load = async (...values: readonly string[]) => references.load(await checked(...values), signal);
 
     it('are fetched anonymously, and normalized', async () => {
@@ -183,7 +183,7 @@ describe('references of an image request', () => {
       expect(seen!.headers).to.not.have.any.keys('cookie', 'authorization', 'referer');
     });
 
-    it('keep their order, whichever arrives first', async () => {
+    it('keep their order when they arrive in another', async () => {
       answer = async (request, response) => {
         const width = Number(request.url?.slice(1));
         if (width === 10) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -223,7 +223,7 @@ describe('references of an image request', () => {
       expect(canary.connections).to.equal(0);
     });
 
-    it('fail with a name for why', async () => {
+    it('fail with a code for the reason', async () => {
       const cases: readonly (readonly [code: string, retryable: boolean, answer: RequestListener])[] = [
         ['failed_to_download_image', true, (_request, response) => response.writeHead(404).end(picture)],
         ['failed_to_download_image', true, (_request, response) => response.writeHead(500).end()],
@@ -296,7 +296,7 @@ describe('references of an image request', () => {
       await cut.promise;
     });
 
-    it('hide where they came from when they fail', async () => {
+    it('hide their origin when they fail', async () => {
       answer = (_request, response) => response.writeHead(302, { location: 'https://10.1.2.3/secret' }).end();
       const error = await rejection(load(`${origin}/?token=secret`));
       expect((error as GatewayError).message).to.equal(

@@ -8,7 +8,7 @@ import { engines } from '../../support/databases/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
 
 for (const engine of engines) {
-  describe(`the turns of keys on ${engine.name}`, () => {
+  describe(`the fair queue of keys on ${engine.name}`, () => {
     let jobs: ImageJobs;
     let order: string[];
 
@@ -31,14 +31,14 @@ for (const engine of engines) {
       await workers.stop();
     }
 
-    it('run one job of each key, then the next of each, the oldest first', async () => {
+    it('runs one job of each key, then the next of each, the oldest first', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) all.push(await submit(keyId));
       await runAll(all);
       expect(order.join('')).to.equal('abcabaa');
     });
 
-    it('let no key starve another: one job runs before a hundred of another key', async () => {
+    it('lets no key starve another: one job runs before a hundred of another key', async () => {
       const many = await Promise.all(Array.from({ length: 100 }, () => submit('flood')));
       const workers = jobs.work(async ({ summary }) => {
         order.push(String(summary));
@@ -53,7 +53,7 @@ for (const engine of engines) {
       expect(order).to.have.length(101);
     });
 
-    it('come to a returning key after the waiting ones, and to a new one before the second of any', async () => {
+    it('puts a returning key behind the waiting ones, and a new key before the second job of any', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'b', 'b']) all.push(await submit(keyId));
       const workers = jobs.work(async ({ summary }) => {
@@ -66,7 +66,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('abcaba');
     });
 
-    it('are not saved up: a late key takes turns from then on', async () => {
+    it('gives a late key no credit for the time before', async () => {
       const all: JobRecord[] = [];
       for (let index = 0; index < 8; index += 1) all.push(await submit('a'));
       const workers = jobs.work(async ({ summary }) => {
@@ -79,7 +79,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('aaaabababaa');
     });
 
-    it('survive a restart, and count jobs without a key as one key', async () => {
+    it('survives a restart, and counts jobs without a key as one key', async () => {
       const all = [await submit('a'), await submit('a'), await submit('b')];
       jobs.clock.advance(1);
       const anonymous = await jobs.submit({ job: { keyId: undefined, summary: '-' } });
@@ -92,7 +92,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('ab-a');
     });
 
-    it('run no more jobs of a key at a time than they may, over two nodes, and others meanwhile', async () => {
+    it('limits running jobs of a key, over two nodes, and runs those of others meanwhile', async () => {
       const other = await jobs.open();
       const all: JobRecord[] = [];
       for (let index = 0; index < 12; index += 1) all.push(await submit('a'));
@@ -118,7 +118,7 @@ for (const engine of engines) {
       expect(together).to.be.above(2);
     });
 
-    it('go to groups first, and within a group to its keys', async () => {
+    it('takes turns between groups first, and within a group between its keys', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'a', 'b']) all.push(await submit(keyId, 'many'));
       for (const keyId of ['c', 'c']) all.push(await submit(keyId, 'one'));
@@ -128,7 +128,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('acbcaa');
     });
 
-    it('let no two groups delay a third by repeated submits', async () => {
+    it('lets no two groups delay a third by repeated submits', async () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => submit('f')));
       const workers = jobs.work(async ({ summary }) => {
         order.push(String(summary));
@@ -144,7 +144,7 @@ for (const engine of engines) {
       expect(order.length).to.be.below(25);
     });
 
-    it('delay the first job of a group by one running job at most, beside 1,000 of ten keys of another, over two nodes', async () => {
+    it('delays the first job of a group by one running job at most, beside 1,000 of ten keys of another, over two nodes', async () => {
       const other = await jobs.open();
       const keys = Array.from({ length: 10 }, (_, index) => `flood${index}`);
       await Promise.all(
@@ -176,7 +176,7 @@ for (const engine of engines) {
       await Promise.all(workers.map((each) => each.stop()));
     });
 
-    it('leave a group no more open jobs than its share, over two nodes, and others the rest', async () => {
+    it('limits a group to its share of open jobs, over two nodes, and leaves others the rest', async () => {
       const other = await jobs.open();
       const ask = (from = jobs.state, group = 'flood', keyId = 'one') =>
         jobs.accept({ from, job: { keyId, group, groupShare: 0.1, maxActive: 50 } }).then(
@@ -202,7 +202,7 @@ for (const engine of engines) {
       expect(await ask()).to.include({ code: 'too_many_open_jobs' });
     });
 
-    it('go to the keys of a group by priority, and to other groups as before', async () => {
+    it('orders the keys of a group by priority, without effect on other groups', async () => {
       const all: JobRecord[] = [];
       for (const [keyId, group, priority] of [
         ['l', 'g', 'low'],
@@ -225,7 +225,7 @@ for (const engine of engines) {
       expect(order.join('')).to.match(/^(?:o[a-z]|[a-z]o){3}/);
     });
 
-    it("do not interrupt a running job, and keep the order of one key's jobs at any priority", async () => {
+    it("interrupts no running job, and keeps the order of one key's jobs at any priority", async () => {
       const first = await submit('a', 'g', 'low');
       const all = [first, await submit('a', 'g', 'low')];
       const workers = jobs.work(async ({ summary }) => {
@@ -238,7 +238,7 @@ for (const engine of engines) {
       expect(order.join('')).to.equal('abaa');
     });
 
-    it('report the place of a job', async () => {
+    it('reports the place of a job', async () => {
       const all: JobRecord[] = [];
       for (const keyId of ['a', 'a', 'b']) all.push(await submit(keyId));
       const positions = () => Promise.all(all.map(({ id }) => jobs.state.jobs.queuePosition(id)));

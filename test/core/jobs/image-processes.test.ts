@@ -14,7 +14,7 @@ for (const engine of engines) {
 
     afterEach(() => place?.remove());
 
-    it('lose no job, double none, miscount no slot and leave none stuck', async () => {
+    it('lose, duplicate, miscount and block no job', async () => {
       const state = await place.open();
       const plan = { kills: 8, clients: 8, keys: 3, rpm: 60, lifeMs: 400, jobMs: 60, patienceMs: 90_000 };
       const report = await tortureImages(place, state, plan);

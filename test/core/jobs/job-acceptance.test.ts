@@ -25,7 +25,7 @@ for (const engine of engines) {
       return { scope: 'one POST /v1/images/jobs', key, fingerprint, ...more };
     }
 
-    it('shows the summary and gives the input to the run alone', async () => {
+    it('shows the summary, and gives the input only to the run', async () => {
       const job = await jobs.submit({ job: { summary: { prompt: 'cat' }, input: { image: 'data:' } } });
       expect(job.id).to.match(/^imgjob_[0-9a-f]{32}$/);
       expect(job).to.deep.include({ summary: { prompt: 'cat' }, state: 'queued', expiresAt: null });
@@ -45,7 +45,7 @@ for (const engine of engines) {
       expect(new Set(ids.map((id) => id.slice(-24)))).to.have.property('size', 50);
     });
 
-    it('accepts exactly 15 of 200 at once at 15 a minute, over two nodes, each of them written down', async () => {
+    it('accepts and stores exactly 15 of 200 simultaneous requests at 15 a minute, over two nodes', async () => {
       const other = await jobs.open();
       const answers = await Promise.all(
         Array.from({ length: 200 }, (_, index) =>
@@ -72,7 +72,7 @@ for (const engine of engines) {
       for (const { job } of accepted) if (job) expect(await jobs.look(job)).to.deep.equal(job);
     });
 
-    it('gives each slot back 60 s after its acceptance, to the millisecond, and over a restart', async () => {
+    it('frees each slot 60 s after its acceptance, to the millisecond, and over a restart', async () => {
       for (let index = 0; index < 15; index += 1) {
         expect((await jobs.accept({ rateLimit: slot(15) })).slot).to.include({ accepted: true, remaining: 14 - index });
         jobs.clock.advance(100);
@@ -101,7 +101,7 @@ for (const engine of engines) {
       expect((await jobs.accept({ rateLimit: slot(2) })).slot).to.include({ accepted: false });
     });
 
-    it('judges many keys at once, each by its own window', async () => {
+    it('checks many keys at once, each by its own window', async () => {
       const answers = await Promise.all(
         Array.from({ length: 90 }, (_, index) => jobs.accept({ rateLimit: slot(1 + (index % 3), `key${index % 3}`) })),
       );
@@ -111,7 +111,7 @@ for (const engine of engines) {
       }
     });
 
-    it('answers a repeated request with its job at no cost: no slot, no quota, no place in the queue', async () => {
+    it('answers a repeated request with its job, free of slot, quota and place in the queue', async () => {
       const wish = { rateLimit: slot(1), quota: { limit: 1 }, idempotency: idempotency('k') };
       const first = await jobs.accept({ ...wish, job: { maxActive: 1 } });
       expect(first).to.include({ replayed: false, active: 1 });
@@ -124,7 +124,7 @@ for (const engine of engines) {
       expect(await jobs.state.rateLimits.peek(slot(1))).to.include({ accepted: true });
     });
 
-    it('foresees what becomes of a request, taking and storing nothing', async () => {
+    it('predicts the result of a request without taking or storing anything', async () => {
       const terms = { rateLimit: slot(1), quota: { limit: 2 }, idempotency: idempotency('k') };
       const foreseen = await jobs.peek({ ...terms, job: { maxActive: 1 } });
       expect(foreseen).to.deep.include({ replayed: false, active: 0 });
@@ -162,7 +162,7 @@ for (const engine of engines) {
       }
     });
 
-    it('refuses another request under the same key, and takes nothing for it', async () => {
+    it('refuses another request under the same key, free of charge', async () => {
       const first = await jobs.submit({ idempotency: idempotency('k') });
       const refusal = jobs.accept({ rateLimit: slot(1), quota: { limit: 1 }, idempotency: idempotency('k', 'dog') });
       expect(await rejection(refusal)).to.include({ code: 'idempotency_key_reused', param: 'Idempotency-Key' });
@@ -171,7 +171,7 @@ for (const engine of engines) {
       expect(await jobs.accept({ idempotency: idempotency('k') })).to.deep.include({ job: first, replayed: true });
     });
 
-    it('knows keys of other scopes apart', async () => {
+    it('distinguishes keys of different scopes', async () => {
       const first = await jobs.submit({ idempotency: idempotency('k') });
       const second = await jobs.accept({ idempotency: idempotency('k', 'dog', { scope: 'two POST /v1/images/jobs' }) });
       expect(second.replayed).to.equal(false);
@@ -197,7 +197,7 @@ for (const engine of engines) {
       expect(await jobs.state.rateLimits.peek(slot(5))).to.include({ remaining: 4 });
     });
 
-    it('stores nothing of a refusal: the same key is tried anew', async () => {
+    it('stores nothing of a refusal, so that the same key starts anew', async () => {
       const waiting = await jobs.submit({ rateLimit: slot(1) });
       const wish = { rateLimit: slot(1), idempotency: idempotency('k') };
       expect((await jobs.accept(wish)).job).to.equal(undefined);
@@ -225,7 +225,7 @@ for (const engine of engines) {
       expect((await jobs.submit({ idempotency: idempotency('day', 'dog'), from })).id).not.to.equal(day.id);
     });
 
-    it('makes a new job of each request that is only remembered, and finds the youngest again', async () => {
+    it('makes a new job of each request without deduplication, and finds the newest again', async () => {
       const only = idempotency('body', 'cat', { replay: false });
       const first = await jobs.submit({ idempotency: only });
       const both = await Promise.all([jobs.submit({ idempotency: only }), jobs.submit({ idempotency: only })]);
@@ -233,7 +233,7 @@ for (const engine of engines) {
       expect((await jobs.submit({ idempotency: idempotency('body') })).id).to.equal(both[1].id);
     });
 
-    it('holds an account to its quota by the day, from midnight to midnight by UTC', async () => {
+    it('holds an account to its daily quota, from midnight to midnight UTC', async () => {
       const wish = { quota: { limit: 3 } };
       const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => jobs.accept(wish)));
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(3);
@@ -263,7 +263,7 @@ for (const engine of engines) {
       expect(await jobs.state.rateLimits.peek(slot(5))).to.include({ remaining: 5 });
     });
 
-    it('accepts the good ones of a group that a bad one is among', async () => {
+    it('accepts the valid requests of a group with an invalid one', async () => {
       await jobs.submit({ idempotency: idempotency('k') });
       const outcomes = await Promise.allSettled([
         jobs.submit({ rateLimit: slot(9) }),

@@ -38,7 +38,7 @@ for (const engine of engines) {
       return jobs.submit(wish);
     }
 
-    it('lists those that wait or run, newest first, in pages', async () => {
+    it('lists queued and running jobs, newest first, in pages', async () => {
       const [running, ...waiting] = [
         await submit(),
         await submit({ job: { owner: 'two', keyId: 'second' } }),
@@ -61,7 +61,7 @@ for (const engine of engines) {
       }
     });
 
-    it('lists ended ones, latest first, with those that an account joined', async () => {
+    it('lists ended jobs, latest first, with those that an account joined', async () => {
       const [done, failed, gone] = [await submit({ job: { owner: 'two' } }), await submit(), await submit()];
       const dedupeKey = 'item';
       const kind = 'extraction' as const;
@@ -108,7 +108,7 @@ for (const engine of engines) {
       expect(await jobs.look(job)).to.include({ attempts: 1 });
     });
 
-    it('shows the owner and the keys of a job, and not its input', async () => {
+    it('shows the owner and the keys of a job, but not its input', async () => {
       const summary = { platform: 'shop' };
       const kind = 'extraction' as const;
       const asked = { kind, dedupeKey: 'item', summary, input: { link: 'secret' }, requestId: 'req_1' };
@@ -152,7 +152,7 @@ for (const engine of engines) {
       expect(seen).not.to.have.property('result');
     });
 
-    it('cancels for all owners, once, with a name in the audit, and gives the quota back', async () => {
+    it('cancels a job for all owners, once, with a name in the audit log, and refunds the quota', async () => {
       const job = await submit({ quota });
       const done = await cancel(job.id, 'asked for by the customer');
       expect(done).to.deep.include({ changed: true });
@@ -175,7 +175,7 @@ for (const engine of engines) {
       ]);
     });
 
-    it('cancels nothing that has ended', async () => {
+    it('refuses to cancel an ended job', async () => {
       const [done, failing] = [await submit({ quota }), await submit({ quota })];
       jobs.work(async ({ id }) => {
         if (id === failing.id) throw new Error('broken');
@@ -189,7 +189,7 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(1);
     });
 
-    it('stops the run of another process, which has lost no lease by that', async () => {
+    it('stops the run of another process without counting a lost lease', async () => {
       const worker = await jobs.open(300);
       const job = await submit({ quota });
       let signal: AbortSignal | undefined;
@@ -271,13 +271,13 @@ for (const engine of engines) {
       });
     }
 
-    it('read no ended job to find waiting ones', async () => {
+    it('read no ended jobs to find waiting ones', async () => {
       const plan = await plansOf((administration) => administration.list({ limit: 100 }));
       expect(plan).to.match(/jobs_(queue|turns|running|joinable)/);
       expect(plan).not.to.match(/Seq Scan on jobs|SCAN jobs/);
     });
 
-    it('find those that ended by an index, the latest first', async () => {
+    it('find ended jobs by an index, the latest first', async () => {
       const latest = (administration: ReturnType<typeof createJobAdministration>) =>
         administration.list({ limit: 10, state: 'completed', kind: 'image' });
       for (const plan of [await plansOf(latest), await plansOf(({ recentEnds }) => recentEnds())]) {

@@ -28,7 +28,7 @@ async function outcomeOf(cancel: () => Promise<JobRecord | undefined>): Promise<
 }
 
 for (const engine of engines) {
-  describe(`the ends of image jobs on ${engine.name}`, () => {
+  describe(`the end of image jobs on ${engine.name}`, () => {
     let jobs: ImageJobs;
 
     beforeEach(async function () {
@@ -40,7 +40,7 @@ for (const engine of engines) {
     const charge = (): Charge => ({ model: 'gen-img-2', units: 1, usage: { inputTokens: 5, outputTokens: 2 } });
     const cancel = ({ id }: JobRecord, from = jobs.state) => from.jobs.cancel(id, 'one');
 
-    it('ends the jobs of an owner together, or those of one of its keys, but for others that joined them', async () => {
+    it('cancels the jobs of an owner or of one of its keys, except those that others joined', async () => {
       const database = await openDatabase(jobs.place);
       const cancelAll = async (which: JobsOfOwner) =>
         (await database.transaction((transaction) => jobs.state.jobs.cancelAll(transaction, which)))();
@@ -64,7 +64,7 @@ for (const engine of engines) {
       await database.close();
     });
 
-    it('writes one charge with a completion, and keeps the quota', async () => {
+    it('writes one charge with a completion, and uses up the quota', async () => {
       const job = await jobs.submit({ quota, job: { keyId: 'key' } });
       jobs.work(async () => 'picture', { charge });
       const { finishedAt } = await jobs.ended(job);
@@ -88,7 +88,7 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(1);
     });
 
-    it('charges nothing for a failure and gives its quota back, by the day of its acceptance', async () => {
+    it('charges nothing for a failure and refunds the quota of the day of acceptance', async () => {
       const kept = await jobs.submit({ quota });
       const failing = [await jobs.submit({ quota }), await jobs.submit({ quota }), await jobs.submit()];
       jobs.clock.advance(12 * 3_600_000);
@@ -123,7 +123,7 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(0);
     });
 
-    it('cancels a running job at once: its signal aborts, its result is refused', async () => {
+    it('cancels a running job at once, aborts its signal and refuses its result', async () => {
       const job = await jobs.submit({ quota });
       let signal: AbortSignal | undefined;
       let finish: () => void = () => undefined;
@@ -166,7 +166,7 @@ for (const engine of engines) {
       expect(await jobs.look(job)).to.include({ state: 'cancelled' });
     });
 
-    it("cancels nothing that has ended, that is not there or another's", async () => {
+    it('cancels no ended, missing or foreign job', async () => {
       const job = await jobs.submit({ quota });
       const failing = await jobs.submit({ quota });
       jobs.work(async ({ id }) => {
@@ -185,7 +185,7 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(1);
     });
 
-    it('lets a cancellation or a completion win, never both: the charge and the quota agree', async () => {
+    it('lets either the cancellation or the completion win, with matching charge and quota', async () => {
       const other = await jobs.open();
       const all: JobRecord[] = [];
       for (let index = 0; index < 60; index += 1) all.push(await jobs.submit({ quota }));
@@ -227,7 +227,7 @@ for (const engine of engines) {
       expect(await jobs.ended(next)).to.include({ state: 'completed' });
     });
 
-    it('fails what waited too long for its first run, and gives its quota back', async () => {
+    it('fails a job that waited too long for its first run, and refunds its quota', async () => {
       const worker = await jobs.open(LEASE_MS);
       const running = await jobs.submit({ quota });
       let begun = false;
@@ -251,7 +251,7 @@ for (const engine of engines) {
       expect(await jobs.used(TODAY)).to.equal(2);
     });
 
-    it('lets a job that was begun wait as long as it takes', async () => {
+    it('sets no limit on the wait of a job that has begun', async () => {
       const begun = await jobs.submit();
       let running = false;
       const workers = jobs.work((_job, signal) => {
@@ -268,7 +268,7 @@ for (const engine of engines) {
       expect(await jobs.look(begun)).to.include({ state: 'queued', attempts: 1 });
     });
 
-    it('keeps data of a run no longer than the job is open', async () => {
+    it('deletes data of a run when the job ends', async () => {
       const secret = { job: { input: 'portrait' } };
       const all = [await jobs.submit(secret), await jobs.submit(secret), await jobs.submit(secret)];
       await cancel(all[1] as JobRecord);
@@ -282,7 +282,7 @@ for (const engine of engines) {
       expect(await jobs.inputs()).to.deep.equal(['null', 'null', 'null']);
     });
 
-    it('keeps a finished image for 7 days, its charge for good', async () => {
+    it('keeps a finished image for 7 days, and its charge forever', async () => {
       const job = await jobs.submit();
       const workers = jobs.work(async () => 'picture', { charge });
       await jobs.ended(job);

@@ -138,7 +138,7 @@ describe('leases of jobs on an unreachable, slow or locked PostgreSQL', () => {
     expect(said(LOST)).to.deep.equal([]);
   });
 
-  it('keep a run whose process writes its heartbeat between the check and the cut', async () => {
+  it('keep a run whose process writes its heartbeat between the check and the abort', async () => {
     await open(LEASE_MS);
     const job = await accept();
     await observer.query(
@@ -206,7 +206,7 @@ describe('leases of jobs on an unreachable, slow or locked PostgreSQL', () => {
     }
   });
 
-  it('put a job back at once that was claimed in a transaction which may have failed', async () => {
+  it('requeue a job at once if its claim may not have committed', async () => {
     // Neither a lease nor a look ends before the test does.
     await open(DAY_MS, DAY_MS);
     const runs: string[] = [];
@@ -226,7 +226,7 @@ describe('leases of jobs on an unreachable, slow or locked PostgreSQL', () => {
     expect(runs).to.deep.equal(['before', 'claimed']);
   });
 
-  it('put a job back that was claimed by the transaction which accepted it', async () => {
+  it('requeue a job that was claimed in the transaction of its acceptance', async () => {
     await open(DAY_MS, DAY_MS);
     const runs: string[] = [];
     work(async ({ summary }) => {

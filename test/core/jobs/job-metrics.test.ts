@@ -129,7 +129,7 @@ for (const engine of engines) {
 describe('metrics of jobs with a lost lease', () => {
   const postgres = ownPostgres();
 
-  it('count it, in a line with the request too', async () => {
+  it('count it, in a log line with the request id', async () => {
     const { meter, of } = recordingMeter();
     const logger = new ListLogger();
     const node = await postgres.place.open({ logger, meter, processLeaseMs: 600 });

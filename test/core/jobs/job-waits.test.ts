@@ -18,7 +18,7 @@ for (const engine of engines) {
 
     afterEach(() => jobs?.place.remove());
 
-    it('ends with the job, however it ends, for all who wait', async () => {
+    it('ends for all waiters when the job completes, fails or is cancelled', async () => {
       const done = await jobs.submit();
       const failing = await jobs.submit();
       const gone = await jobs.submit();
@@ -52,7 +52,7 @@ for (const engine of engines) {
       expect(await jobs.state.jobs.waitFor(job.id, 'one', { timeoutMs: 5 })).to.include({ state: 'queued' });
     });
 
-    it('ends with its signal and leaves the job alone', async () => {
+    it('ends with its signal and leaves the job running', async () => {
       const job = await jobs.submit();
       const hangUp = new AbortController();
       const { signal } = hangUp;
@@ -65,7 +65,7 @@ for (const engine of engines) {
       expect(await jobs.look(job)).to.include({ state: 'queued' });
     });
 
-    it("waits for nothing that is not there or another's", async () => {
+    it('does not wait for a missing or foreign job', async () => {
       const job = await jobs.submit();
       for (const [id, account] of [
         [job.id, 'two'],
@@ -76,7 +76,7 @@ for (const engine of engines) {
       }
     });
 
-    it('lets those go who wait when the state is closed', async () => {
+    it('ends all waits when the state closes', async () => {
       const node = await jobs.open();
       const job = await jobs.submit();
       const wait = node.jobs.waitFor(job.id, 'one', { timeoutMs: 24 * 3_600_000 });

@@ -144,7 +144,7 @@ for (const engine of engines) {
     }
 
     for (const { name, state: is, code, end } of WAYS) {
-      it(`wake all on the same node when the job ${name}`, async () => {
+      it(`wake all waiters on the same node when the job ${name}`, async () => {
         await untilListening(state);
         const job = await jobs.submit(state);
         const waits = [await jobs.beginWait(state, job), await jobs.beginWait(state, job)];
@@ -157,7 +157,7 @@ for (const engine of engines) {
       });
 
       if (engine.name === 'postgres')
-        it(`wake those on another node when the job ${name}`, async () => {
+        it(`wake waiters on another node when the job ${name}`, async () => {
           const other = await jobs.open();
           await untilListening(other);
           const job = await jobs.submit(state);
@@ -199,7 +199,7 @@ for (const engine of engines) {
       for (const wait of waits) expect((await inTime(wait.over))?.error).to.include({ code: 'queue_expired' });
     });
 
-    it('wake the workers when a run was cut off and its job is to run again', async () => {
+    it('wake the workers when an aborted job is to run again', async () => {
       const job = await jobs.submit(state);
       await jobs.giveToDeadRunner(job);
       const waiting = await jobs.beginWait(state, job);
@@ -220,7 +220,7 @@ for (const engine of engines) {
       expect(signal?.reason).to.include({ code: 'cancelled' });
     });
 
-    it('leave no listener on the signal of a caller, however the wait ends', async () => {
+    it('leave no listener on the signal of a caller', async () => {
       const hangUp = new AbortController();
       const { signal } = hangUp;
       const listeners = () => getEventListeners(signal, 'abort').length;

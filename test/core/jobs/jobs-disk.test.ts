@@ -21,7 +21,7 @@ import { until } from '../../support/until.js';
 
 const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 10 } as const;
 
-describe('durable jobs in a folder that has troubles', () => {
+describe('durable jobs in a folder under faults', () => {
   let place: Place;
   let database: Database;
   let logger: ListLogger;
@@ -60,7 +60,7 @@ describe('durable jobs in a folder that has troubles', () => {
     });
   }
 
-  it('are refused on a full disk without a slot, and keep a running result until there is room', async () => {
+  it('are refused on a full disk free of charge, and keep a result until it can be stored', async () => {
     let finish: (() => void) | undefined;
     jobs.work({
       kind: 'extraction',

@@ -64,7 +64,7 @@ for (const engine of engines) {
     }
 
     for (const killAt of ['begin', 'end'] as const) {
-      it(`resume a job whose process was killed at the ${killAt} of its run, without waiting for its lease`, async () => {
+      it(`resume a job whose process is killed at the ${killAt} of its run, without waiting for its lease`, async () => {
         const job = await accept('killed', { ms: 5, killAt });
         await (await start()).ended;
         expect(await look(job)).to.include({ state: 'running', attempts: 1 });
@@ -75,7 +75,7 @@ for (const engine of engines) {
       });
     }
 
-    it('keep what was completed when the process was killed', async () => {
+    it('keep completed jobs when the process is killed', async () => {
       const job = await accept('killed', { ms: 5, killAt: 'after' });
       await (await start()).ended;
       await start();
@@ -102,7 +102,7 @@ for (const engine of engines) {
       expect(resumed.slice(-4)).to.deep.equal(jobs.slice(2).map(({ id }) => id));
     });
 
-    it('refuse the result of one that was stopped for longer than its lease', async () => {
+    it('refuse the result of a process that was stopped for longer than its lease', async () => {
       const job = await accept('zombie', { ms: 1_000 });
       const zombie = await start({ processLeaseMs: JOB_LEASE_MS });
       // Not by the row, which says so before the process has heard of it: stopped there it would begin nothing.
@@ -126,7 +126,7 @@ for (const engine of engines) {
       expect(await look(job)).to.deep.equal(done);
     });
 
-    it('fail a job that kills each of its processes, and neither its neighbours nor later ones', async () => {
+    it('fail a job that kills each of its processes, and no others', async () => {
       const before = await accept('before', { ms: 400 });
       const poison = await accept('poison', { ms: 20, killAt: 'end', killInRun: 0 });
       const others: JobRecord[] = [];
@@ -147,14 +147,14 @@ for (const engine of engines) {
       expect(judge()).to.include({ overlapping: 0, endedTwice: 0 });
     });
 
-    it('lose nothing and run nothing twice, killed at random again and again', async () => {
+    it('lose no job and run none twice when they are killed at random', async () => {
       const target = tortureTarget(place, state, 20);
       const report = await tortureJobs(target, { jobs: 60, kills: 4, lifeMs: 60, patienceMs: 90_000 });
       expect(report).to.include({ accepted: 60, completed: 60, kills: 4, refused: 0 });
       expect(report).to.include({ lost: 0, failed: 0, overlapping: 0, completedTwice: 0 });
     });
 
-    it('share the jobs of one state, two at work and one of them killed', async () => {
+    it('share the jobs of one state while one of two processes is killed', async () => {
       const jobs: JobRecord[] = [];
       for (let index = 0; index < 40; index += 1) jobs.push(await accept(`${index}`, { ms: 10 }));
       const [first] = await Promise.all([start(), start()]);

@@ -69,7 +69,7 @@ for (const engine of engines) {
       }
     }
 
-    it('stores what it accepts, and shows it to its owner alone', async () => {
+    it('stores accepted jobs, and shows them only to their owner', async () => {
       const { job, active, slot } = await acceptJob(state.jobs, { job: newJob('a') });
       expect(slot).to.equal(undefined);
       expect(active).to.equal(1);
@@ -96,7 +96,7 @@ for (const engine of engines) {
       expect(await (await node()).jobs.find(id, 'one')).to.deep.equal(job);
     });
 
-    it('takes exactly the free slots for many simultaneous requests, over two nodes and beside the window', async () => {
+    it('takes exactly the free slots for many simultaneous requests, over two nodes', async () => {
       const other = await node();
       const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 15 } as const;
       const answers = await Promise.all(
@@ -113,7 +113,7 @@ for (const engine of engines) {
       expect(answers.find((answer) => !answer.slot?.accepted)?.slot).to.include({ retryAfterMs: 60_000, remaining: 0 });
     });
 
-    it('never has more active jobs than it may, and takes no slot of those it refuses', async () => {
+    it('limits active jobs, and takes no slot for refused ones', async () => {
       const other = await node();
       const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 100 } as const;
       const outcomes = await Promise.allSettled(
@@ -131,7 +131,7 @@ for (const engine of engines) {
       expect(await state.rateLimits.peek(rateLimit)).to.include({ remaining: 80 });
     });
 
-    it('lets a request join a full queue, for the price of a slot', async () => {
+    it('lets a request join a job of a full queue for one slot', async () => {
       const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 2 } as const;
       const first = await accept('a');
       const {
@@ -144,7 +144,7 @@ for (const engine of engines) {
       expect(answer).to.include({ accepted: true, remaining: 1 });
     });
 
-    it('makes one job of many that ask for the same at once, and shows it to all of them', async () => {
+    it('makes one job of many simultaneous equal requests, and shows it to all of them', async () => {
       const other = await node();
       const jobs = await Promise.all(
         Array.from({ length: 40 }, (_, index) =>
@@ -160,7 +160,7 @@ for (const engine of engines) {
       expect(await state.jobs.find(id, 'account40')).to.equal(undefined);
     });
 
-    it('takes an account that cancels off a job that others asked for, and ends the job with the last of them', async () => {
+    it('keeps a shared job until its last account cancels', async () => {
       const { id } = await accept('same');
       for (const owner of ['one', 'two', 'three']) await accept('same', { owner });
       let signal: AbortSignal | undefined;
@@ -191,7 +191,7 @@ for (const engine of engines) {
       expect((await accept('same')).id).not.to.equal(id);
     });
 
-    it('never cancels a job that another request joins at that moment', async () => {
+    it('never cancels a job that another request joins at the same moment', async () => {
       const other = await node();
       for (let round = 0; round < 20; round += 1) {
         const { id } = await accept(`round ${round}`);
@@ -203,7 +203,7 @@ for (const engine of engines) {
       }
     });
 
-    it('lists the latest that an account asked for, newest first, of all kinds and states, without results', async () => {
+    it('lists the latest jobs of an account, newest first, of all kinds and states, without results', async () => {
       const done = await accept('a');
       const workers = work(async () => 'a large result');
       await ended(done);
@@ -237,7 +237,7 @@ for (const engine of engines) {
       expect(await state.jobs.latest('nobody', 10)).to.deep.equal([]);
     });
 
-    it('begins anew once the job of a key has ended', async () => {
+    it('starts a new job after the job of the same key has ended', async () => {
       const first = await accept('a');
       const workers = work(async () => 'done');
       await ended(first);
@@ -296,7 +296,7 @@ for (const engine of engines) {
     });
 
     if (engine.name === 'postgres')
-      it('starts a job that was accepted while all slots were taken, and committed after one was freed', async () => {
+      it('starts a job that was accepted while all slots were taken, and was committed after one was freed', async () => {
         // Nobody looks by himself before the test is over.
         const patient = await node({ jobPollMs: DAY_MS });
         const observer = new pg.Client({ connectionString: place.databaseUrl });
@@ -317,7 +317,7 @@ for (const engine of engines) {
         }
       });
 
-    it('gives back any text as it was: U+0000, lone surrogates, keys of any length', async () => {
+    it('returns any text unchanged: U+0000, lone surrogates, keys of any length', async () => {
       const text = `a\u0000b\ud800c\udfffd${'é'.repeat(5_000)}`;
       const job = await accept(text, { summary: { text }, input: { text } });
       expect(await accept(text)).to.include({ id: job.id });
@@ -368,7 +368,7 @@ for (const engine of engines) {
       expect(await ended(nothing)).to.include({ state: 'completed', result: null });
     });
 
-    it('runs as many at a time as it may', async () => {
+    it('runs as many jobs at a time as configured', async () => {
       let running = 0;
       let most = 0;
       const jobs = await Promise.all(Array.from({ length: 12 }, (_, index) => accept(`${index}`)));
@@ -403,7 +403,7 @@ for (const engine of engines) {
       expect([...runs.values()]).to.deep.equal(jobs.map(() => 1));
     });
 
-    it('gives back what runs when it stops, to be run in its old place', async () => {
+    it('returns running jobs to their old place in the queue when it stops', async () => {
       const jobs = [await accept('a'), await accept('b'), await accept('c')];
       const reasons: unknown[] = [];
       let begun = 0;
@@ -432,7 +432,7 @@ for (const engine of engines) {
       expect(order).to.deep.equal(jobs.map(({ id }) => id));
     });
 
-    it('does not fail a job for being stopped, however often', async () => {
+    it('never fails a job for being stopped', async () => {
       const job = await accept('a');
       for (let round = 0; round < 7; round += 1) {
         let begun = false;
@@ -449,7 +449,7 @@ for (const engine of engines) {
       expect(await ended(job)).to.include({ state: 'completed', attempts: 8, result: 'at last' });
     });
 
-    it('keeps the result of a run that ends although it was to stop', async () => {
+    it('keeps the result of a run that ends while it stops', async () => {
       const job = await accept('a');
       let begun = false;
       const workers = work(async () => {
@@ -462,7 +462,7 @@ for (const engine of engines) {
       expect(await state.jobs.find(job.id, 'one')).to.include({ state: 'completed', result: 'finished' });
     });
 
-    it('lets what runs end within the time of grace, begins nothing more, and gives the rest back', async () => {
+    it('lets runs end within the grace period, starts no more, and returns the rest to the queue', async () => {
       const jobs = [await accept('a'), await accept('b'), await accept('c')];
       const begun = new Set<string>();
       let finish: (() => void) | undefined;
@@ -486,7 +486,7 @@ for (const engine of engines) {
       expect(begun.size).to.equal(2);
     });
 
-    it('passes a job on when its worker has no heartbeat, and refuses late results', async () => {
+    it('passes a job to another worker when its own has no heartbeat, and refuses late results', async () => {
       const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let finishLate: (() => void) | undefined;
@@ -515,7 +515,7 @@ for (const engine of engines) {
       expect(await ended(job)).to.include({ state: 'completed', result: 'in time', attempts: 3 });
     });
 
-    it('aborts a run whose job was passed on', async () => {
+    it('aborts a run whose job went to another worker', async () => {
       const first = await node({ processLeaseMs: 2_000 });
       const job = await accept('a');
       let signal: AbortSignal | undefined;
@@ -562,7 +562,7 @@ for (const engine of engines) {
       expect(runs).to.equal(1);
     });
 
-    it('forgets a job and its owners 24 h after it has ended', async () => {
+    it('deletes a job and its owners 24 h after its end', async () => {
       const jobs = [await accept('a'), await accept('b')];
       await accept('a', { owner: 'two' });
       const workers = work(async () => 'done');
@@ -591,7 +591,7 @@ for (const engine of engines) {
       }
     });
 
-    it('refuses in time when it has been closed, and stops its workers with it', async () => {
+    it('refuses calls after its close, and stops its workers', async () => {
       const job = await accept('a');
       let aborted = false;
       let begun = false;

@@ -49,7 +49,7 @@ describe('ffmpeg', () => {
     return file;
   }
 
-  it('blames no audio file for a process that was ended', async function () {
+  it('does not blame the audio file for a killed process', async function () {
     if (process.platform === 'win32') this.skip();
     const run = { parameters: [], write: async () => {}, signal: new AbortController().signal };
     for (const signal of ['KILL', 'TERM']) {
@@ -60,7 +60,7 @@ describe('ffmpeg', () => {
     expect(crashed).to.include({ code: 'audio_unavailable' });
   });
 
-  it('kills no other process if it could not start for want of file descriptors', async function () {
+  it('kills no other process if it cannot start without file descriptors', async function () {
     if (process.platform === 'win32') this.skip();
     const script = `
       import { ChildProcess } from 'node:child_process';
@@ -115,7 +115,7 @@ describe('ffmpeg', () => {
     expect(report).to.include({ hasPictures: true, cutShort: false });
   });
 
-  it('separates a cut source from a short one', async () => {
+  it('distinguishes a cut source from a short one', async () => {
     await runFfmpeg(...tone(30), '-c:a', 'aac', '-movflags', '+faststart', at('whole.m4a'));
     const whole = await readFile(at('whole.m4a'));
     await writeFile(at('cut.m4a'), whole.subarray(0, whole.length / 2));
@@ -125,7 +125,7 @@ describe('ffmpeg', () => {
     expect(mp3Seconds(mp3)).to.be.below(20);
   });
 
-  it("explains its absence in the gateway's words", async () => {
+  it('explains its absence in a message of the gateway', async () => {
     await runFfmpeg('-f', 'lavfi', '-i', 'testsrc=duration=1:size=64x64', at('silent.mp4'));
     await runFfmpeg(...tone(1), '-c:a', 'wmav2', '-f', 'matroska', at('odd.mkv'));
     await writeFile(at('broken.mp4'), Buffer.from('\0\0\0\x20ftypisom and no more', 'latin1'));
@@ -142,7 +142,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('reads no other file and reaches no host, whatever a file contains', async () => {
+  it('reads no other file and reaches no host for any content of a file', async () => {
     await runFfmpeg(...tone(2), '-c:a', 'aac', at('canary.ts'));
     const canary = await startOrigin((_request, response) => response.end('canary'));
     const text = {
@@ -174,7 +174,7 @@ describe('ffmpeg', () => {
     }
   });
 
-  it('ends on abort and on a failing writer, without waiting for either', async () => {
+  it('ends at once on abort and on a failing writer', async () => {
     await runFfmpeg(...tone(50), '-c:a', 'aac', at('long.m4a'));
     const stopping = new AbortController();
     const stopped = rejection(

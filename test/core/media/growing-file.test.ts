@@ -36,7 +36,7 @@ describe('a file that is read while it grows', () => {
     expect(file.follow(), 'once everybody has left').to.equal(undefined);
   });
 
-  it('keeps the order where a reader is now behind, now beside its writer', async () => {
+  it('keeps the order for a reader that falls behind and catches up', async () => {
     const pieces = Array.from({ length: 40 }, (_, index) =>
       Buffer.alloc(1 + index * 5_000, String.fromCharCode(65 + index)),
     );
@@ -64,7 +64,7 @@ describe('a file that is read while it grows', () => {
     expect(await next?.catch((error: Error) => error.message)).to.equal('cut');
   });
 
-  it('does not hold up its writer for a reader that waits, never begins, or leaves', async () => {
+  it('does not slow its writer down for a reader that waits, never begins, or leaves', async () => {
     const waiting = file.follow()?.[Symbol.asyncIterator]();
     const never = file.follow()?.[Symbol.asyncIterator]();
     const leaving = file.follow()?.[Symbol.asyncIterator]();

@@ -13,7 +13,7 @@ import { packageRoot } from '../../support/package-root.js';
 
 const MIB = 1024 * 1024;
 
-describe('images made to do harm', () => {
+describe('hostile images', () => {
   let folder: string;
   let canary: Canary;
 

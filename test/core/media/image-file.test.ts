@@ -82,7 +82,7 @@ describe('image files', () => {
       expect(await colours(bytes)).to.equal('r g b');
     });
 
-    it('comes in the colours of sRGB', async () => {
+    it('is converted to sRGB', async () => {
       const wide = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#00c800' } })
         .withIccProfile('p3')
         .png()
@@ -110,7 +110,7 @@ describe('image files', () => {
       expect(await sharp(small.bytes).metadata()).to.include({ width: 5000, height: 4000 });
     });
 
-    it('leaves behind its notes: EXIF, place, comments, texts, profiles, and what follows its end', async () => {
+    it('loses its metadata: EXIF, place, comments, texts, profiles, and bytes after its end', async () => {
       const exif = { IFD0: { Copyright: CANARY }, IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '51/1 30/1 0/1' } };
       const noted = stripes(60, 40).withExif(exif).withXmp(`<x:xmpmeta xmlns:x="adobe:ns:meta/">${CANARY}</x:xmpmeta>`);
       const jpeg = await noted.clone().jpeg().toBuffer();
@@ -138,7 +138,7 @@ describe('image files', () => {
       }
     });
 
-    it('is what its bytes are, and refused if they differ from its label', async () => {
+    it('has the type of its bytes, and is refused if its label differs', async () => {
       const picture = stripes(60, 40);
       const png = await picture.clone().png().toBuffer();
       const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><image href="file:///etc/passwd"/></svg>`;
@@ -203,7 +203,7 @@ describe('image files', () => {
   });
 
   describe('at work', () => {
-    it('decodes two at a time, so that files and names find a thread too', async () => {
+    it('decodes two at a time, which leaves threads for files and DNS', async () => {
       const large = blackPng({ width: 8000, height: 8000 });
       let left = 8;
       const work = Array.from({ length: left }, () => images.normalize(large, signal).then(() => left--));
@@ -216,7 +216,7 @@ describe('image files', () => {
       expect(most).to.equal(2);
     });
 
-    it('refuses what would wait too long, and continues', async () => {
+    it('refuses images that would wait too long, and continues', async () => {
       const small = await stripes(9, 9).png().toBuffer();
       const outcomes = await Promise.allSettled(Array.from({ length: 300 }, () => images.normalize(small, signal)));
       const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
@@ -234,7 +234,7 @@ describe('image files', () => {
       expect(new Set(await Promise.all(work))).to.deep.equal(new Set([reason]));
     });
 
-    it('lets sharp read nothing but four kinds from memory', async () => {
+    it('lets sharp read only four formats, from memory', async () => {
       const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
       await verdict(await stripes(9, 9).png().toBuffer());
       const tiff = await stripes(9, 9).tiff().toBuffer();
@@ -249,7 +249,7 @@ describe('image files', () => {
       return rejection(images.fitCanvas({ bytes, contentType: 'image/png' }, canvas(64, 64)));
     }
 
-    it('is filled exactly, cut evenly and never stretched', async () => {
+    it('is filled exactly, cropped evenly and never stretched', async () => {
       const wide = await stripes(300, 100).png().toBuffer();
       const square = await images.fitCanvas({ bytes: wide, contentType: 'image/png' }, canvas(100, 100));
       expect(square).to.include({ width: 100, height: 100, contentType: 'image/png', untouched: false });
@@ -301,7 +301,7 @@ describe('image files', () => {
       );
     });
 
-    it('accepts only complete images of a model, and reports others as its failure', async () => {
+    it("accepts only complete images of a model, and reports others as the model's failure", async () => {
       const tall = noise(64, 200);
       const files = {
         html: Buffer.from('<!doctype html><title>Bad gateway</title>'),

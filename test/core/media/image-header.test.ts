@@ -46,7 +46,7 @@ describe('header of an image', () => {
     }
   });
 
-  it('has the memory of a decoder that cannot go row by row', async () => {
+  it('states the memory of a decoder that cannot work row by row', async () => {
     const held = async (image: Promise<Buffer> | Buffer) => readImageHeader(await image)?.heldBytes;
     const picture = stripes(320, 160);
     const pixels = 320 * 160;
@@ -92,7 +92,7 @@ describe('header of an image', () => {
     expect(readImageHeader(arithmetic), 'arithmetic coding').to.equal(undefined);
   });
 
-  it('never throws, whichever byte is changed', async () => {
+  it('never throws on a changed byte', async () => {
     const whole = await Promise.all([
       stripes(30, 20).png().toBuffer(),
       stripes(30, 20).jpeg({ progressive: true }).toBuffer(),
@@ -113,7 +113,7 @@ describe('header of an image', () => {
     }
   });
 
-  it('knows four types by their first bytes, and nothing by what follows', () => {
+  it('identifies four types only by their first bytes', () => {
     const refused = [
       '<svg xmlns="http://www.w3.org/2000/svg"/>',
       '<?xml version="1.0"?><svg/>',

@@ -25,7 +25,7 @@ describe('folders for work in progress', () => {
     expect(await readdir(path.dirname(one.path))).to.deep.equal([path.basename(other.path)]);
   });
 
-  it('are removed after a crash, unlike younger ones and those of others', async () => {
+  it('are removed after a crash, except new ones and those of others', async () => {
     const scratch = createScratchFolders(parent);
     const [old, young] = [await scratch.take(), await scratch.take()];
     await writeFile(path.join(old.path, 'source'), 'x');

@@ -70,7 +70,7 @@ describe('ffmpeg for plugins', () => {
     }
   });
 
-  it('filters audio, or makes it from a filter alone', async () => {
+  it('filters audio, or makes it only from a filter', async () => {
     const audio = await file('e.wav');
     const silent = await collect(ffmpeg.samples({ ...call, audio, filters: 'volume=0' }));
     expect(silent.every((byte) => byte === 0)).to.equal(true);
@@ -81,12 +81,12 @@ describe('ffmpeg for plugins', () => {
     expect(made.some((byte) => byte !== 0)).to.equal(true);
   });
 
-  it('cuts what is beyond the cap', async () => {
+  it('cuts audio beyond the cap', async () => {
     const audio = await file('f.mp3');
     expect((await collect(ffmpeg.samples({ ...call, audio, maxSeconds: 0.5 }))).length).to.equal(8_000);
   });
 
-  it('reads a file by its content, and none that references others', async () => {
+  it('reads a file by its content, and refuses files that reference others', async () => {
     const list = path.join(folder, 'list.mp3');
     await writeFile(list, `#EXTM3U\n#EXTINF:1,\n${path.join(folder, 'a.mp3')}\n`);
     const audio = { path: list, size: 10, contentType: 'audio/mpeg', filename: 'sound.mp3' };
@@ -119,7 +119,7 @@ describe('ffmpeg for plugins', () => {
     await Promise.all([undeclared.close(), without.close()]);
   });
 
-  it('ends with the entry that it belongs to', async () => {
+  it('ends with its plugin', async () => {
     const [own, filters] = await open(['ffmpeg'], ffmpegPath);
     const reading = rejection(collect(filters.samples({ ...call, filters: 'anoisesrc', maxSeconds: 1e6 })));
     await sleep(200);

@@ -73,7 +73,7 @@ function refusal(call: () => unknown): GatewayError | undefined {
 }
 
 describe('address guard', () => {
-  it('knows enough special targets to be tried', () => {
+  it('has enough special targets to try', () => {
     const parsed = SPECIAL_HOSTS.filter((host) => URL.canParse(`http://${host}/`));
     expect(new Set(parsed).size).to.be.at.least(110);
     expect(new Set(PUBLIC_HOSTS).size).to.be.at.least(25);
@@ -100,7 +100,7 @@ describe('address guard', () => {
   }
 
   for (const host of PUBLIC_HOSTS) {
-    it(`lets ${host} through`, () => {
+    it(`allows ${host}`, () => {
       guard.checkUrl(new URL(`http://${host}/path?query`));
       guard.checkUrl(new URL(`https://${host}/path?query`));
     });
@@ -147,7 +147,7 @@ describe('address guard', () => {
       }
     });
 
-    it('may be named for one call, and count for that one only', () => {
+    it('may be named for a single call', () => {
       const url = new URL('http://10.0.0.5:8080/');
       guard.checkUrl(url, ['http://10.0.0.5:8080']);
       expect(guard.isTrusted(url)).to.equal(false);
@@ -181,7 +181,7 @@ describe('address guard', () => {
       }
     });
 
-    it('excuse neither user info nor other schemes', () => {
+    it('allow neither user info nor other schemes', () => {
       const loose = createAddressGuard({ trustedOrigins: ['ftp://127.0.0.1', 'http://127.0.0.1'] });
       expect(refusal(() => loose.checkUrl(new URL('ftp://127.0.0.1/')))?.code).to.equal('upstream_refused');
       expect(refusal(() => loose.checkUrl(new URL('http://me@127.0.0.1/')))?.code).to.equal('upstream_refused');

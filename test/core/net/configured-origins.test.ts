@@ -9,7 +9,7 @@ import { rejection } from '../../support/rejection.js';
 
 const Options = Type.Object({ servers: Type.Unknown() });
 
-describe('servers that an operator names in the options of an entry', () => {
+describe('servers in the options of a plugin', () => {
   let server: OriginServer;
   let other: OriginServer;
   let gateway: Gateway | undefined;
@@ -54,7 +54,7 @@ describe('servers that an operator names in the options of an entry', () => {
     return { named: clientOf('named'), unnamed: clientOf('unnamed'), links: clientOf('links') };
   }
 
-  it('are reached by that entry alone, on exactly that origin', async () => {
+  it('are reachable only for that plugin, on exactly that origin', async () => {
     const before = other.connections;
     const { named, unnamed, links } = await clientsOf([{ url: `${server.origin}/v1` }]);
     const url = `${server.origin}/v1/models`;

@@ -84,7 +84,7 @@ describe('http through an egress proxy', () => {
     return transport.scoped({ timeoutMs, trustedOrigins });
   }
 
-  it('plain requests are forwarded by their whole URL, and names are not resolved here', async () => {
+  it('forwards plain requests by their whole URL, without resolving names', async () => {
     const response = await clientVia(proxyUrl).request({ url: 'http://example.com/a?b=c#d' });
     expect(response.text()).to.equal('forwarded');
     expect(seen).to.deep.equal([
@@ -92,7 +92,7 @@ describe('http through an egress proxy', () => {
     ]);
   });
 
-  it('secure requests go through a tunnel, under their own name', async () => {
+  it('sends secure requests through a tunnel, under their own name', async () => {
     const authority = await createCertificateAuthority();
     const names: string[] = [];
     const server = await startSecureOrigin(
@@ -111,7 +111,7 @@ describe('http through an egress proxy', () => {
     expect(seen[0]).to.include({ method: 'CONNECT', target: 'example.com:443', authorization: undefined });
   });
 
-  it('private targets stay refused, by the URL and by every hop', async () => {
+  it('still refuses private targets, in URLs and redirects', async () => {
     const client = clientVia(proxyUrl);
     for (const url of [
       'http://127.0.0.1/',
@@ -125,7 +125,7 @@ describe('http through an egress proxy', () => {
     expect(seen).to.deep.equal([]);
   });
 
-  it('a redirect into a private range is not followed', async () => {
+  it('follows no redirect into a private range', async () => {
     const trusted = 'http://10.1.2.3:9';
     const redirecting = await startOrigin((_request, response) =>
       response.writeHead(302, { location: 'http://10.0.0.1/' }).end(),
@@ -138,7 +138,7 @@ describe('http through an egress proxy', () => {
     expect(redirecting.connections).to.equal(1);
   });
 
-  it('trusted private origins go through the proxy as well', async () => {
+  it('reaches trusted private origins through the proxy too', async () => {
     const trusted = 'http://10.1.2.3:9000';
     await clientVia(proxyUrl, [trusted]).request({ url: `${trusted}/x` });
     expect(seen.map(({ target }) => target)).to.deep.equal([`${trusted}/x`]);
@@ -153,7 +153,7 @@ describe('http through an egress proxy', () => {
     expect(seen).to.deep.equal([]);
   });
 
-  it('the proxy alone gets the credentials, on both ways', async () => {
+  it('sends its credentials only to the proxy, for requests and tunnels', async () => {
     tunnelStatus = 403;
     const client = clientVia(proxyUrl.replace('//', '//user:p%40ss%3Aword@'));
     await client.request({ url: 'http://example.com/' });
@@ -163,7 +163,7 @@ describe('http through an egress proxy', () => {
   });
 
   for (const status of [403, 407, 502]) {
-    it(`a refusal of the tunnel (${status}) is an error that shows no credentials`, async () => {
+    it(`reports a refused tunnel (${status}) without credentials`, async () => {
       tunnelStatus = status;
       const client = clientVia(proxyUrl.replace('//', '//user:hunter2@'));
       const error = await rejection(client.request({ url: 'https://example.com/' }));
@@ -175,7 +175,7 @@ describe('http through an egress proxy', () => {
     });
   }
 
-  it('a refusal of forwarding (407) is an error', async () => {
+  it('reports a refused request (407)', async () => {
     const asking = await startOrigin((_request, response) => {
       response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end('who are you?');
     });
@@ -184,7 +184,7 @@ describe('http through an egress proxy', () => {
     expect(error).to.include({ code: 'upstream_error' });
   });
 
-  it('ends like for an unavailable origin if the proxy is unavailable, silent or none', async () => {
+  it('reports an unavailable origin if the proxy is unavailable, silent or no proxy', async () => {
     const gone = await startRawOrigin(() => {});
     await gone.close();
     const silent = await startRawOrigin(() => {});
@@ -206,7 +206,7 @@ describe('http through an egress proxy', () => {
     }
   });
 
-  it('refuses a proxy that is no http URL, without quoting it', () => {
+  it('refuses a proxy that is no http URL, and does not repeat it', () => {
     for (const url of [
       'socks5://user:hunter2@proxy:1080',
       'user:hunter2@proxy:3128',

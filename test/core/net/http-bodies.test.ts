@@ -90,7 +90,7 @@ describe('http bodies', () => {
   });
 
   for (const coding of ['gzip', 'deflate', 'br', 'zstd']) {
-    it(`cut short are no bodies, in ${coding}`, async () => {
+    it(`are refused if they are cut short, in ${coding}`, async () => {
       const body = CODED[coding] ?? expect.fail();
       answer = { coding, body: body.subarray(0, body.length - 10) };
       expect(await rejection(client.request({ url: server.origin }))).to.include({
@@ -100,7 +100,7 @@ describe('http bodies', () => {
     });
   }
 
-  it('may be as long as the cap, and not a byte longer', async () => {
+  it('may be exactly as long as the cap', async () => {
     for (const coding of ['identity', 'gzip']) {
       answer = { coding, body: CODED[coding] ?? expect.fail() };
       const exact = await client.request({ url: server.origin, maxBytes: page.length });
@@ -110,7 +110,7 @@ describe('http bodies', () => {
     }
   });
 
-  it('are capped at 8 MiB by default, and by the scoped client in any case', async () => {
+  it('are capped at 8 MiB by default, and always by the scoped client', async () => {
     answer = { body: Buffer.alloc(8 * MEBIBYTE + 1) };
     expect(await rejection(client.request({ url: server.origin }))).to.include({ code: 'upstream_error' });
     expect((await client.request({ url: server.origin, maxBytes: 9 * MEBIBYTE })).body).to.have.length(
@@ -121,14 +121,14 @@ describe('http bodies', () => {
     expect(error).to.include({ code: 'upstream_error' });
   });
 
-  it('announced over the cap are not waited for', async () => {
+  it('are refused at once if they are announced above the cap', async () => {
     answer = { body: Buffer.alloc(0), announced: 9 * MEBIBYTE };
     const error = await rejection(client.request({ url: server.origin }));
     expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than the limit.' });
     await closed;
   });
 
-  it('that cannot be read leave the status readable, and close their connection', async () => {
+  it('leave the status readable if they are unreadable, and close the connection', async () => {
     const unreadable: (typeof answer)[] = [
       { body: Buffer.alloc(0), announced: 9 * MEBIBYTE },
       { body: page, coding: 'utf-8' },
@@ -146,13 +146,13 @@ describe('http bodies', () => {
     }
   });
 
-  it('without an end are cut at the cap', async () => {
+  it('are cut at the cap if they never end', async () => {
     answer = { body: Buffer.alloc(64 * KIBIBYTE), endless: true };
     expect(await rejection(client.request({ url: server.origin }))).to.include({ code: 'upstream_error' });
     await closed;
   });
 
-  it('that decode to nothing for ever are cut as well', async () => {
+  it('are cut if they decode to nothing without end', async () => {
     answer = { coding: 'gzip', body: Buffer.concat(Array(1000).fill(gzipSync(''))), endless: true };
     const error = await rejection(client.request({ url: server.origin, maxBytes: MEBIBYTE }));
     expect(error).to.include({ code: 'upstream_error', message: 'The origin sent more than the limit.' });
@@ -160,7 +160,7 @@ describe('http bodies', () => {
   });
 
   for (const [coding, make] of Object.entries(BOMBS)) {
-    it(`that are bombs take no memory, in ${coding}`, async () => {
+    it(`take no memory if they are bombs, in ${coding}`, async () => {
       answer = { coding, body: make() };
       let peak = 0;
       const before = process.memoryUsage.rss();

@@ -56,7 +56,7 @@ describe('http transport', () => {
   }
 
   describe('a request', () => {
-    it('arrives as it was asked for, and its answer comes back whole', async () => {
+    it('is sent as specified, and its answer is complete', async () => {
       const server = await origin(async (request, response) => {
         const chunks = [];
         for await (const chunk of request) chunks.push(chunk);
@@ -91,7 +91,7 @@ describe('http transport', () => {
       });
     });
 
-    it('sends no cookie it was given before, and uses its connections again', async () => {
+    it('sends no cookie of an earlier answer, and reuses connections', async () => {
       const cookies: unknown[] = [];
       const server = await origin((request, response) => {
         cookies.push(request.headers.cookie);
@@ -105,7 +105,7 @@ describe('http transport', () => {
       expect(server.connections).to.be.at.most(2);
     });
 
-    it('gives text with broken bytes replaced and the byte order mark gone', async () => {
+    it('returns text with invalid bytes replaced and without a byte order mark', async () => {
       const server = await origin((_request, response) => response.end(Buffer.from([0xef, 0xbb, 0xbf, 0x61, 0xff])));
       const response = await clientFor([server]).request({ url: server.origin });
       expect(response.text()).to.equal('a\ufffd');
@@ -127,7 +127,7 @@ describe('http transport', () => {
   });
 
   describe('the address guard', () => {
-    it('is asked before a connection is made', async () => {
+    it('runs before a connection is made', async () => {
       const canary = await origin((_request, response) => response.end('internal'));
       const client = transport.scoped({ timeoutMs: AMPLE_MS });
       for (const url of [
@@ -143,7 +143,7 @@ describe('http transport', () => {
       expect(canary.connections).to.equal(0);
     });
 
-    it('is asked again for every hop of a redirect', async () => {
+    it('runs again for every hop of a redirect', async () => {
       const canary = await origin((_request, response) => response.end('internal'));
       const targets = [
         canary.origin,
@@ -162,7 +162,7 @@ describe('http transport', () => {
       expect(canary.connections).to.equal(0);
     });
 
-    it('allows a request to a configured origin, and no redirect from or to elsewhere', async () => {
+    it('allows a request to a configured origin, and no redirect from or to other origins', async () => {
       const asked: string[] = [];
       const away = await origin((request, response) => {
         asked.push(`away ${request.url}`);
@@ -188,7 +188,7 @@ describe('http transport', () => {
       expect(await rejection(outsider.request({ url: home.origin }))).to.include({ code: 'upstream_refused' });
     });
 
-    it('refuses a public name with a private address, also among public ones', async () => {
+    it('refuses a public name with any private address', async () => {
       const canary = await origin((_request, response) => response.end('internal'));
       const guard = createAddressGuard({ resolve: async () => ['93.184.216.34', '127.0.0.1'] });
       const rebound = createHttpTransport({ guard: { ...guard, checkUrl: () => {} } });
@@ -204,7 +204,7 @@ describe('http transport', () => {
       await rebound.close();
     });
 
-    it('does not lend the connection to a trusted origin to those who do not trust it', async () => {
+    it('keeps the connection to a trusted origin from callers who do not trust it', async () => {
       const server = await origin((_request, response) => response.end('internal'));
       // The name is fine to look at; only its address is not.
       const guard = createAddressGuard({ resolve: async () => ['127.0.0.1'] });
@@ -219,7 +219,7 @@ describe('http transport', () => {
       await shared.close();
     });
 
-    it('decides the address that is connected, under the requested name', async () => {
+    it('determines the address of the connection, under the requested name', async () => {
       const authority = await createCertificateAuthority();
       const names: string[] = [];
       const hosts: unknown[] = [];
@@ -279,7 +279,7 @@ describe('http transport', () => {
       expect(await rejection(client.request({ url: server.origin, maxRedirects: 6 }))).to.be.instanceOf(GatewayError);
     });
 
-    it('to nowhere are an error', async () => {
+    it('without a target are an error', async () => {
       const server = await origin((_request, response) => response.writeHead(302, { location: 'http://[' }).end());
       const error = await rejection(clientFor([server]).request({ url: server.origin, maxRedirects: 1 }));
       expect(error).to.include({ code: 'upstream_error' });
@@ -328,7 +328,7 @@ describe('http transport', () => {
       expect(seen[1]).to.deep.equal(['GET', 0, undefined]);
     });
 
-    it('carry no credentials to another origin, not even on the way back', async () => {
+    it('carry no credentials to another origin, nor back from it', async () => {
       const seen: Record<string, unknown>[] = [];
       const away = await origin((request, response) => {
         seen.push(request.headers);
@@ -378,7 +378,7 @@ describe('http transport', () => {
     };
 
     for (const [what, answer] of Object.entries(slow)) {
-      it(`end the wait for an origin that ${what}`, async () => {
+      it(`end the request to an origin that ${what}`, async () => {
         const server = await started(startRawOrigin(answer));
         const client = clientFor([server]);
         const error = await rejection(client.request({ url: server.origin, timeoutMs: SHORT_MS }));
@@ -396,7 +396,7 @@ describe('http transport', () => {
       expect(error).to.include({ code: 'upstream_timeout' });
     });
 
-    it('hold while no connection comes about', async () => {
+    it('include the time to connect', async () => {
       const guard = { ...createAddressGuard(), checkUrl() {}, addresses: () => new Promise<never>(() => {}) };
       const stuck = createHttpTransport({ guard });
       const client = stuck.scoped({ timeoutMs: SHORT_MS });
@@ -406,7 +406,7 @@ describe('http transport', () => {
       await stuck.close();
     });
 
-    it('continue while a stream is read', async () => {
+    it('apply while a stream is read', async () => {
       const server = await started(startRawOrigin(slow['dribbles its body'] ?? expect.fail()));
       const { body } = await clientFor([server]).stream({ url: server.origin, timeoutMs: HEAD_MS });
       const error = await rejection(
@@ -418,7 +418,7 @@ describe('http transport', () => {
       await server.idle();
     });
 
-    it('end with the status if silence has its own limit, and the body continues while it flows', async () => {
+    it('end with the status if silence has a limit of its own, while the body may continue', async () => {
       const server = await started(startRawOrigin(slow['dribbles its body'] ?? expect.fail()));
       const times = { timeoutMs: HEAD_MS, idleMs: AMPLE_MS };
       const { body } = await clientFor([server]).stream({ url: server.origin, ...times });
@@ -502,7 +502,7 @@ describe('http transport', () => {
       await server.idle();
     });
 
-    it('leaves nothing behind with a signal that outlives its requests', async () => {
+    it('leaves no listener on a signal that outlives its requests', async () => {
       const server = await origin((_request, response) => response.end('ok'));
       const { signal } = new AbortController();
       for (let count = 0; count < 3; count++) {
@@ -512,7 +512,7 @@ describe('http transport', () => {
       expect(getEventListeners(signal, 'abort')).to.have.length(0);
     });
 
-    it('happens to all when the transport is closed', async () => {
+    it('aborts all requests when the transport closes', async () => {
       const server = await started(startRawOrigin(() => {}));
       const client = clientFor([server]);
       const asked = rejection(client.request({ url: server.origin }));
@@ -539,7 +539,7 @@ describe('http transport', () => {
       'coded three times': 'HTTP/1.1 200 OK\r\ncontent-encoding: gzip, br, gzip\r\ncontent-length: 1\r\n\r\nx',
     };
     for (const [what, bytes] of Object.entries(broken)) {
-      it(`are separated from answers: ${what}`, async () => {
+      it(`are errors, not answers: ${what}`, async () => {
         const server = await started(startRawOrigin((socket) => socket.end(bytes, 'latin1')));
         const client = clientFor([server]);
         const error = await rejection(client.request({ url: `${server.origin}/?key=hidden` }));
@@ -571,7 +571,7 @@ describe('http transport', () => {
       }
     });
 
-    it('of the first kind do not affect the next request', async () => {
+    it('do not affect the next request', async () => {
       let round = 0;
       const server = await origin((_request, response) => {
         if (round++ === 0) response.destroy();

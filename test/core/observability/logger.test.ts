@@ -57,7 +57,7 @@ describe('logger', () => {
     expect(more).to.deep.equal(['']);
   });
 
-  it('writes a line of JSON a call, with its level, time and fields', async () => {
+  it('writes one line of JSON per call, with its level, time and fields', async () => {
     const { lines } = await logged((logger) => {
       logger.info('request', {
         requestId: 'r1',
@@ -91,7 +91,7 @@ describe('logger', () => {
     expect(lines.map(({ message }) => message)).to.deep.equal(['warn', 'error']);
   });
 
-  it('writes no field that is not on its list, and none of another type', async () => {
+  it('writes only listed fields of the right type', async () => {
     const fields: Record<string, unknown> = { count: 3, headers: { cookie: 'hidden' }, body: 'hidden', url: 'hidden' };
     const { text, lines } = await logged((logger) => {
       logger.info('a', fields);
@@ -101,7 +101,7 @@ describe('logger', () => {
     for (const line of lines) expect(line).to.have.all.keys('level', 'time', 'message', 'count');
   });
 
-  it('names the request and the job that a line was written for, as far as work was done for one', async () => {
+  it('names the request and the job of a line', async () => {
     const { lines } = await logged((logger) => {
       runInScope({ requestId: 'req_1', jobId: 'imgjob_1' }, () => {
         logger.info('plain');
@@ -118,7 +118,7 @@ describe('logger', () => {
     ]);
   });
 
-  it('gives its children their fields, which a line may overrule', async () => {
+  it('passes fields to its children, which a line may override', async () => {
     const { lines } = await logged((logger) => {
       const child = logger.child({ entry: 'vidsite', extractionMethod: 'page' });
       child.info('a');
@@ -156,7 +156,7 @@ describe('logger', () => {
       expect(text).not.to.contain('hidden');
     });
 
-    it('may be anything that can be thrown', async () => {
+    it('may be any thrown value', async () => {
       const circular = new Error('circular');
       circular.cause = circular;
       for (const error of [circular, 'text', 7, null, { secret: 'hidden' }, Symbol('hidden'), () => 'hidden']) {
@@ -211,7 +211,7 @@ describe('logger', () => {
       });
     }
 
-    it('are not left in half if a long text is cut', async () => {
+    it('are removed completely if a long text is cut', async () => {
       for (let filler = 4000; filler < 4100; filler++) {
         const message = `${'a '.repeat(filler / 2)}pepper-pepper-long`;
         const { text } = await logged((logger) => logger.info(message), { secrets });
@@ -219,7 +219,7 @@ describe('logger', () => {
       }
     });
 
-    it('leave ordinary words alone', async () => {
+    it('are not seen in ordinary words', async () => {
       const messages = [
         'the answer of a method could not be read',
         'basically done',
@@ -243,7 +243,7 @@ describe('logger', () => {
     });
   });
 
-  it('escapes what would steer a terminal or forge a line', async () => {
+  it('escapes control characters and line breaks', async () => {
     const hostile = 'a\nb\r{"level":"error"}\u001b[2J\u009b2J\u202e\u2028\u0000';
     const { text, lines } = await logged((logger) => {
       logger.info(hostile, { id: hostile, error: new Error(hostile) });

@@ -52,7 +52,7 @@ describe('plugins.config.json', () => {
     ]);
   });
 
-  it('names the variable that enables an entry, and where an option is after others were omitted', async () => {
+  it('names the variable that enables a plugin, and the place of an option behind omitted ones', async () => {
     const [entry] = (await read(
       {
         plugins: [
@@ -73,7 +73,7 @@ describe('plugins.config.json', () => {
     });
   });
 
-  it('enables and disables entries by the environment', async () => {
+  it('enables and disables plugins by the environment', async () => {
     const plugins = [
       { use: 'model', enabled: { $env: 'MODEL_URL' } },
       { use: 'on', enabled: true },
@@ -88,7 +88,7 @@ describe('plugins.config.json', () => {
     expect(await enabled({ MODEL_URL: '' })).to.deep.equal([false, true, false]);
   });
 
-  it('states what replaces other conditions', async () => {
+  it('states which conditions a setting replaces', async () => {
     const variable = { $env: 'X' };
     for (const wrong of [
       { $env: 1 },
@@ -103,7 +103,7 @@ describe('plugins.config.json', () => {
     }
   });
 
-  it('makes one entry of each of its models, with options of its own beside those of all', async () => {
+  it('makes one instance for each model, with options of its own beside the common ones', async () => {
     const entries = await read(
       {
         plugins: [
@@ -127,7 +127,7 @@ describe('plugins.config.json', () => {
     ]);
   });
 
-  it('takes the prices of models out of both lists of models', async () => {
+  it('reads the prices of models from both lists of models', async () => {
     const [large, small, many] = (await read({
       plugins: [
         { use: 'model', models: [{ id: 'large', prices: { input: 2, output: 8 } }, { id: 'small' }] },
@@ -154,7 +154,7 @@ describe('plugins.config.json', () => {
     }
   });
 
-  it('names the file and the member that is wrong', async () => {
+  it('names the file and the wrong field', async () => {
     expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
     expect(await read({})).to.match(/plugins must have required property/);
     expect(await read({ plugins: [{ id: 'x' }] })).to.match(/plugins\.0\.use/);

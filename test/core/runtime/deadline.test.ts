@@ -11,7 +11,7 @@ const PATIENCE_MS = 200;
 const late = () => new GatewayError('upstream_timeout', 'Too late.');
 
 describe('deadline', () => {
-  it('delivers what arrived while the process was blocked, before the deadline', async () => {
+  it('delivers a result that arrived before the deadline while the process was blocked', async () => {
     const child = fork('--eval', ["process.once('message', () => process.send('answer'))"], { execArgv: [] });
     await once(child, 'spawn');
     const answer = once(child, 'message').then(([message]) => message);
@@ -34,7 +34,7 @@ describe('deadline', () => {
     expect(given?.reason).to.equal(error);
   });
 
-  it('leaves the last word to work that ends at once when its signal aborts', async () => {
+  it('returns the result of work that ends at once when its signal aborts', async () => {
     const work = (signal: AbortSignal) =>
       new Promise<string>((resolve) => signal.addEventListener('abort', () => resolve('what it had')));
     expect(await withDeadline(1, work, { error: late })).to.equal('what it had');

@@ -6,7 +6,7 @@ import { GatewayError } from 'mediagate';
 const reasonOf = (reason: string) => new GatewayError('private', 'The item is private.', { reason }).reason ?? '';
 
 describe('GatewayError', () => {
-  it("makes the platform's words one line of well-formed text of at most 300 characters", () => {
+  it("reduces the platform's message to one line of well-formed text of at most 300 characters", () => {
     expect(reasonOf(' Sign in\u0000\n to\u2028see ')).to.equal('Sign in  to see');
     expect(reasonOf('\ud800 gone \udc00')).to.equal('\ufffd gone \ufffd');
     const cut = reasonOf(`${'a'.repeat(298)}${'\u{1f600}'.repeat(5)}`);

@@ -16,7 +16,7 @@ import {
 } from '../../../core/runtime/json.js';
 
 describe('walking JSON', () => {
-  it('follows a path and stops where it leaves the value', () => {
+  it('follows a path and stops where the value ends', () => {
     const value = { a: [{ b: 'c' }], n: null };
     expect(at(value, 'a', 0, 'b')).to.equal('c');
     expect(at(value)).to.equal(value);
@@ -25,7 +25,7 @@ describe('walking JSON', () => {
     }
   });
 
-  it('narrows', () => {
+  it('narrows values to a type', () => {
     expect([asString('a'), asString(''), asString(1)]).to.deep.equal(['a', undefined, undefined]);
     expect([asNumber(1.5), asNumber('12'), asNumber('-3.5')]).to.deep.equal([1.5, 12, -3.5]);
     for (const value of ['', '1e3', '0x10', ' 1', '12345678901234567', Number.NaN, null])
@@ -49,7 +49,7 @@ describe('walking JSON', () => {
     expect(keys).to.deep.equal(['a', 'inner', '0', 'x']);
   });
 
-  it('keeps to its limits, however wide or deep the tree', () => {
+  it('keeps to its limits in any wide or deep tree', () => {
     const wide = Array.from({ length: 1000 }, (_, id) => ({ id }));
     expect(findAll(wide, () => true)).to.have.length(50);
     let looked = 0;
@@ -59,7 +59,7 @@ describe('walking JSON', () => {
     expect(findAll(deep, ({ a }) => a === undefined, { maxNodes: 100_000 })).to.have.length(1);
   });
 
-  it('takes the first line, cut at a word', () => {
+  it('returns the first line, cut at a word', () => {
     expect(firstLine(' \n\n  One two \r\nthree')).to.equal('One two');
     expect(firstLine('one two three', 10)).to.equal('one two…');
     expect(firstLine('\n \t')).to.equal(undefined);

@@ -20,7 +20,7 @@ describe('random bytes', () => {
     expect(new Set(drawn.map((bytes) => bytes.toString('hex'))).size).to.equal(5_000);
   });
 
-  it('gives every value of a byte about as often', () => {
+  it('returns every value of a byte equally often', () => {
     const counts = new Array<number>(256).fill(0);
     for (let draw = 0; draw < 16_000; draw += 1)
       for (const byte of drawRandomBytes(16)) counts[byte] = (counts[byte] ?? 0) + 1;

@@ -37,7 +37,7 @@ describe('server-sent events', () => {
     expect(text).to.match(/^data: 1\n\n(: keep-alive\n\n)+id: 2\ndata: ab\n\n$/);
   });
 
-  it('throws what the source throws, also after a comment', async () => {
+  it('rethrows the error of the source, also after a comment', async () => {
     async function* events() {
       yield* [] as string[];
       await sleep(QUIET_MS * 3);

@@ -9,7 +9,7 @@ interface Item extends ListItem {
 }
 
 describe('list of running work', () => {
-  it('contains what was added and not deleted, in any order of calls', () => {
+  it('contains every added element until it is deleted, in any order of calls', () => {
     const steps = fc.array(fc.record({ name: fc.nat(9), adds: fc.boolean() }), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {

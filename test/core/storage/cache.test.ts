@@ -29,7 +29,7 @@ function describeCache(name: string, open: (context: Mocha.Context) => Promise<S
 
     after(() => place?.remove());
 
-    it('gives back values of every JSON kind until they are deleted', async () => {
+    it('returns values of every JSON type until they are deleted', async () => {
       const values = { text: 'ü\u0000😀', list: [1, null, { a: true }], number: 1.5, no: false };
       for (const [key, value] of Object.entries(values)) await cache.set(key, value, 60_000);
       for (const [key, value] of Object.entries(values)) expect(await cache.get(key)).to.deep.equal(value);
@@ -51,7 +51,7 @@ function describeCache(name: string, open: (context: Mocha.Context) => Promise<S
     });
 
     if (expires) {
-      it('forgets in time', async () => {
+      it('drops entries at their expiry', async () => {
         await cache.set('brief', 'value', 5_000);
         clock.advance(4_999);
         expect(await cache.get('brief')).to.equal('value');
@@ -101,7 +101,7 @@ describe('redis', () => {
   );
 });
 
-describe('a cache that is not well', () => {
+describe('a failing cache', () => {
   let place: Place;
   let logger: ListLogger;
 
@@ -129,7 +129,7 @@ describe('a cache that is not well', () => {
     await expectMisses(`redis://user:hunter2@127.0.0.1:${await freePort()}`);
   });
 
-  it('is a miss, soon, while Redis is silent', async () => {
+  it('is soon a miss while Redis is silent', async () => {
     const sockets = new Set<net.Socket>();
     const silent = net.createServer((socket) => sockets.add(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -185,7 +185,7 @@ describe('a cache that is not well', () => {
   });
 });
 
-describe('a Redis that does not do as it should', () => {
+describe('a misbehaving Redis', () => {
   let place: Place;
   let logger: ListLogger;
   let redis: ScriptedRedis;
@@ -211,7 +211,7 @@ describe('a Redis that does not do as it should', () => {
   const isGet = ({ name }: { name: string }) => name === 'GET';
   const isAgainOfUse = () => until(async () => (await cache.get('two')) === 'the second', 50);
 
-  it('is asked for one key and never trusted for another after an unreadable answer', async () => {
+  it('gets no answers of other keys after an unreadable one', async () => {
     let asked = 0;
     redis.setFault((command) => {
       if (isGet(command)) asked += 1;
@@ -227,7 +227,7 @@ describe('a Redis that does not do as it should', () => {
     expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
   });
 
-  it('is used again over a new connection after the old one fell silent', async () => {
+  it('is used again over a new connection after silence', async () => {
     redis.setFault((command) => (isGet(command) ? 'hang' : 'answer'));
     const unanswered = await Promise.all(Array.from({ length: 20 }, () => cache.get('one')));
     expect(new Set(unanswered)).to.deep.equal(new Set([undefined]));
@@ -238,7 +238,7 @@ describe('a Redis that does not do as it should', () => {
   });
 
   for (const greeting of ['hang', { raw: '\0\0nothing\r\n' }] as const) {
-    it(`is used again after a bad greeting (${JSON.stringify(greeting)})`, async () => {
+    it(`is used again after an invalid greeting (${JSON.stringify(greeting)})`, async () => {
       redis.setFault((command) => (isGet(command) ? 'reset' : greeting));
       expect(await cache.get('one')).to.equal(undefined);
       await until(() => redis.commands.some(({ name }) => name === 'CLIENT'));
@@ -252,7 +252,7 @@ describe('a Redis that does not do as it should', () => {
     "OOM command not allowed when used memory > 'maxmemory'.",
     "READONLY You can't write against a read only replica.",
   ]) {
-    it(`still returns entries when it accepts no more (${error.split(' ')[0]}), which is logged once`, async () => {
+    it(`still returns entries if it accepts no more (${error.split(' ')[0]}), and logs that once`, async () => {
       redis.setFault(({ name }) => (name === 'SET' ? { error } : 'answer'));
       for (let round = 0; round < 5; round += 1) await cache.set('one', 'another', 60_000);
       expect(await cache.get('one')).to.equal('the first');

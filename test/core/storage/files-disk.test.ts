@@ -37,7 +37,7 @@ describe('files on disk', () => {
     return rm(parent, { recursive: true, force: true });
   });
 
-  it('leaves nothing of a write that fails half-way', async () => {
+  it('leaves nothing of a write that fails', async () => {
     async function* breaking() {
       yield Buffer.from('new, but');
       throw new Error('cut off');
@@ -56,7 +56,7 @@ describe('files on disk', () => {
     expect(await readdir(folder)).to.deep.equal([]);
   });
 
-  it('follows no link and reads nothing that it has not written', async () => {
+  it('follows no link, and reads only files that it wrote', async () => {
     await writeFile(path.join(parent, 'outside.txt'), 'secret');
     await symlink(path.join(parent, 'outside.txt'), path.join(folder, 'link.txt'));
     await mkdir(path.join(folder, 'folder.txt'));
@@ -69,7 +69,7 @@ describe('files on disk', () => {
     }
   });
 
-  it('gives no bytes that are not those that were written, whether it wrote them itself or an earlier process', async () => {
+  it('returns no changed bytes, of its own files or those of an earlier process', async () => {
     const file = path.join(folder, 'same.txt');
     await files.write({ name: 'same.txt', contentType: 'text/plain', body: Buffer.alloc(200_000, 'x') });
     const whole = await readFile(file);
@@ -100,7 +100,7 @@ describe('files on disk', () => {
     later.close();
   });
 
-  it('is readable by its owner alone, and removes what a crash left', async () => {
+  it('is readable only by its owner, and removes the rest of a crash', async () => {
     await files.write({ name: 'a.txt', contentType: 'text/plain', body: Buffer.from('x') });
     expect((await stat(folder)).mode & 0o777).to.equal(0o700);
     expect((await stat(path.join(folder, 'a.txt'))).mode & 0o777).to.equal(0o600);
@@ -127,7 +127,7 @@ describe('files on disk', () => {
     timed.close();
   });
 
-  it('sweeps nothing that is not its own', async () => {
+  it('sweeps only its own files', async () => {
     await writeFile(path.join(parent, 'outside.txt'), 'secret');
     await symlink(path.join(parent, 'outside.txt'), path.join(folder, 'link.txt'));
     await symlink(path.join(parent, 'nowhere'), path.join(folder, 'dangling.txt'));

@@ -126,7 +126,7 @@ describe('files in an object store', () => {
     while ((await node.onDisk()).length > 0) await sleep(20);
   }
 
-  it('puts a file there whole, under its prefix, and keeps nothing on the disk', async () => {
+  it('uploads a file completely, under its prefix, and keeps nothing on the disk', async () => {
     const node = await open();
     await write(node, 'a.png');
     expect(await node.onDisk()).to.deep.equal([]);
@@ -135,7 +135,7 @@ describe('files in an object store', () => {
     expect(put.map(({ key }) => key)).to.deep.equal([`${prefix}/a.png`]);
   });
 
-  it('shows one node what another has stored', async () => {
+  it('returns a file that another node stored', async () => {
     const [one, other] = [await open({ disk: 'a' }), await open({ disk: 'b' })];
     await write(one, 'shared.png');
     expect((await content(await other.files.read('shared.png'))).toString()).to.equal('shared.png');
@@ -144,7 +144,7 @@ describe('files in an object store', () => {
     expect(await one.files.stat('shared.png')).to.equal(undefined);
   });
 
-  it('sends a large file in parts, of which any range can be read', async () => {
+  it('uploads a large file in parts, and reads any range of it', async () => {
     const node = await open({ timeoutMs: 60_000 });
     const body = randomBytes(20_000_001);
     await write(node, 'large.png', body);
@@ -156,7 +156,7 @@ describe('files in an object store', () => {
     expect(await content(part)).to.deep.equal(body.subarray(8_388_000, 8_389_001));
   });
 
-  it('discards a large upload that breaks off, and starts it anew', async () => {
+  it('discards a broken large upload, and starts it again', async () => {
     const node = await open();
     proxy.setFault(({ query }) => (query.includes('partNumber=2') ? 403 : undefined));
     const body = randomBytes(10_000_000);
@@ -225,7 +225,7 @@ describe('files in an object store', () => {
     expect(await sourceOf(second, 'left.png')).to.equal('objstore_s3');
   });
 
-  it('does not wait for a store that is known to be unavailable', async () => {
+  it('does not wait for a store that was unavailable a moment ago', async () => {
     const node = await open({ timeoutMs: 200 });
     proxy.setFault(() => 'hang');
     await write(node, 'first.png');
@@ -237,7 +237,7 @@ describe('files in an object store', () => {
     await untilStored(node);
   });
 
-  it('uploads at most so many at once, and the rest later', async () => {
+  it('limits simultaneous uploads', async () => {
     const node = await open();
     let [under, most] = [0, 0];
     proxy.setFault(({ method, key }) => {
@@ -251,7 +251,7 @@ describe('files in an object store', () => {
     expect(most).to.be.within(2, 4);
   });
 
-  it('can be read without a break while a file goes from the disk to the store', async () => {
+  it('reads a file without interruption while it moves from the disk to the store', async () => {
     const node = await open({ timeoutMs: 1 });
     const body = randomBytes(300_000);
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
@@ -268,7 +268,7 @@ describe('files in an object store', () => {
     expect(Buffer.compare(await content(late), body.subarray(1_000, 200_001)), 'begun before, read after').to.equal(0);
   });
 
-  it('gives no reader the bytes of another file that took the name meanwhile', async () => {
+  it('gives no reader the bytes of a newer file with the same name', async () => {
     const [one, other] = [await open({ disk: 'a', timeoutMs: 1 }), await open({ disk: 'b' })];
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(one, 'replaced.png', 'the older bytes');
@@ -282,7 +282,7 @@ describe('files in an object store', () => {
     expect((await content(await one.files.read('replaced.png'))).toString()).to.equal('the newer bytes');
   });
 
-  it('gives no reader the bytes of a file that was written again on the same disk, or deleted', async () => {
+  it('gives no reader the bytes of a rewritten or deleted file', async () => {
     const node = await open({ timeoutMs: 1, pollMs: 600_000 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'reset' : undefined));
     await write(node, 'same.png', 'the older bytes');
@@ -294,7 +294,7 @@ describe('files in an object store', () => {
     expect(await refusal(content(gone))).to.equal('file_not_found');
   });
 
-  it('has the newer of two versions, though the older is still being uploaded', async () => {
+  it('returns the newer version while an older one is being uploaded', async () => {
     const node = await open({ timeoutMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(node, 'same.png', 'older');
@@ -306,7 +306,7 @@ describe('files in an object store', () => {
     expect((await content(await node.files.read('same.png'))).toString()).to.equal('newer');
   });
 
-  it('does not let a file come back that was deleted while it was being uploaded', async () => {
+  it('keeps a file deleted that was deleted during its upload', async () => {
     const node = await open({ timeoutMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 'hang' : undefined));
     await write(node, 'gone.png');
@@ -320,7 +320,7 @@ describe('files in an object store', () => {
     expect(stored.lastIndexOf('DELETE gone.png')).to.be.greaterThan(stored.lastIndexOf('PUT gone.png'));
   });
 
-  it('does not let one file that the store refuses hold up the others', async () => {
+  it('uploads the other files if the store refuses one', async () => {
     const node = await open();
     proxy.setFault(({ method, key }) => (method === 'PUT' && key.includes('refused') ? 403 : undefined));
     for (const name of ['refused-1.png', 'refused-2.png', 'refused-3.png', 'refused-4.png']) await write(node, name);
@@ -331,7 +331,7 @@ describe('files in an object store', () => {
     await untilStored(node);
   });
 
-  it('tries each file once a round, those that failed before after all others', async () => {
+  it('tries each file once a round, failed ones last', async () => {
     const rounds = createRoundClock();
     const node = await open({ clock: rounds.clock, pollMs: ROUND_MS });
     const puts = () => proxy.requests.filter(({ method }) => method === 'PUT').map(({ key }) => path.basename(key));
@@ -362,7 +362,7 @@ describe('files in an object store', () => {
     expect(puts(), 'with nothing left').to.deep.equal([]);
   });
 
-  it('ends a round over a store that takes nothing, long before it has tried every file', async () => {
+  it('ends a round early if the store accepts nothing', async () => {
     const rounds = createRoundClock();
     const node = await open({ clock: rounds.clock, pollMs: ROUND_MS, timeoutMs: 1 });
     proxy.setFault(({ method }) => (method === 'PUT' ? 403 : undefined));
@@ -376,7 +376,7 @@ describe('files in an object store', () => {
     expect(await node.onDisk()).to.have.length(30);
   });
 
-  it('does not take silence or refusal for absence', async () => {
+  it('does not report a file as missing if the store is silent or refuses', async () => {
     const node = await open();
     await write(node, 'there.png');
     expect(await sourceOf(node, 'missing.png')).to.equal(undefined);
@@ -406,7 +406,7 @@ describe('files in an object store', () => {
     expect((await content(await node.files.read('broken.png'))).toString()).to.equal('broken.png');
   });
 
-  it('cuts what the store returns with other bytes, and logs the file', async () => {
+  it('cuts the transfer if the store returns other bytes, and logs the file', async () => {
     const node = await open();
     const body = randomBytes(300_000);
     await write(node, 'there.png', body);
@@ -422,7 +422,7 @@ describe('files in an object store', () => {
     expect(node.logger.lines.map(({ message }) => message)).to.include('a stored file is damaged');
   });
 
-  it('retries temporary failures, and reports a file that breaks off', async () => {
+  it('retries temporary failures, and reports a broken transfer', async () => {
     const node = await open();
     const body = randomBytes(100_000);
     await write(node, 'there.png', body);
@@ -437,7 +437,7 @@ describe('files in an object store', () => {
     expect(await refusal(content(broken))).to.equal('upstream_unavailable');
   });
 
-  it('answers how the store is, without asking it each time', async () => {
+  it('reports the state of the store without a request each time', async () => {
     const clock = createMovingClock();
     const node = await open({ clock, pollMs: 600_000 });
     await node.files.ping();
@@ -454,7 +454,7 @@ describe('files in an object store', () => {
     ['a page', '<!doctype html><title>We are moving house</title>', 'an unexpected answer'],
     ['an error that says it is none', ERROR_XML, '500 SlowDown'],
   ] as const) {
-    it(`does not take ${what} for the answer of a store`, async () => {
+    it(`does not accept ${what} as the answer of a store`, async () => {
       const node = await open();
       proxy.setFault(() => ({ status: 200, headers: { 'content-type': 'application/xml' }, body }));
       const outcome = await node.files.ping().catch((error: unknown) => error);
@@ -466,7 +466,7 @@ describe('files in an object store', () => {
     });
   }
 
-  it("hides the store's own text when an upload is not confirmed", async () => {
+  it("hides the store's message if an upload is not confirmed", async () => {
     const node = await open({ timeoutMs: 30_000, pollMs: 600_000 });
     const body = 'Secret words, AWSAccessKeyId=S3RVER';
     proxy.setFault(({ method, query }) =>
@@ -487,7 +487,7 @@ describe('files in an object store', () => {
     await until(() => proxy.open === 0);
   });
 
-  it('removes expired files, and no others, also if a sweep breaks off', async () => {
+  it('removes only expired files, also after an interrupted sweep', async () => {
     const clock = createMovingClock();
     const node = await open({ clock, pollMs: 600_000 });
     const expiresAt = new Date(clock.now() + 60_000);

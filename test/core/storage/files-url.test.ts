@@ -16,7 +16,7 @@ describe('the URL of an object store', () => {
     });
   });
 
-  it('knows R2 by its host, and what goes without saying', () => {
+  it('recognizes R2 by its host, and fills in defaults', () => {
     expect(readFilesUrl('s3://KEY:SECRET@account.r2.cloudflarestorage.com/pictures')).to.deep.equal({
       endpoint: 'https://account.r2.cloudflarestorage.com/pictures',
       prefix: '',

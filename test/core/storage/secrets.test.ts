@@ -15,7 +15,7 @@ describe('secrets on disk', () => {
 
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
-  it('makes one secret for all who ask at once, and keeps it', async () => {
+  it('makes one secret for simultaneous callers, and stores it', async () => {
     const made = await Promise.all(Array.from({ length: 10 }, () => loadSecret(dataDir, 'pepper')));
     const again = await loadSecret(dataDir, 'pepper');
     expect(again).to.have.length(32);
@@ -23,7 +23,7 @@ describe('secrets on disk', () => {
     expect(await loadSecret(dataDir, 'links')).not.to.deep.equal(again);
   });
 
-  it('leaves nothing that others can read', async () => {
+  it('writes files that only the owner can read', async () => {
     await loadSecret(dataDir, 'pepper');
     const folder = path.join(dataDir, 'secrets');
     expect(await readdir(folder)).to.deep.equal(['pepper']);

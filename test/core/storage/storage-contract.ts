@@ -38,7 +38,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
 
     afterEach(() => opened?.close());
 
-    it('returns what was written, whole and in ranges', async () => {
+    it('returns the written bytes, whole and in ranges', async () => {
       const files = await open(systemClock);
       const body = randomBytes(200_000);
       await files.write({ name: 'a-b_C.png', contentType: 'image/png', body });
@@ -68,7 +68,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
       }
     });
 
-    it('takes a stream, and nothing at all', async () => {
+    it('stores a stream, also an empty one', async () => {
       const files = await open(systemClock);
       async function* pieces() {
         yield Buffer.from('one ');
@@ -84,7 +84,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
       expect(await content(empty)).to.have.length(0);
     });
 
-    it('keeps the old file when the new one fails half-way', async () => {
+    it('keeps the old file if writing the new one fails', async () => {
       const files = await open(systemClock);
       await files.write({ name: 'same.txt', contentType: 'text/plain', body: Buffer.from('old') });
       async function* breaking() {
@@ -118,7 +118,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
       expect(await files.stat('gone.txt')).to.equal(undefined);
     });
 
-    it('refuses names that are none', async () => {
+    it('refuses invalid names', async () => {
       const files = await open(systemClock);
       const long = `${'a'.repeat(129)}.txt`;
       const odd = [
@@ -145,7 +145,7 @@ export function describeStorage(subject: string, openFresh: (clock: Clock) => Pr
       expect(await refusal(files.write(file))).to.equal('invalid_value');
     });
 
-    it('forgets a file when its time is over', async () => {
+    it('deletes a file at its expiry', async () => {
       const clock = createManualClock();
       const files = await open(clock);
       const expiresAt = new Date(clock.now() + 1_000);

@@ -18,7 +18,7 @@ const decoyed = (body: string) => {
   return { decoys: reply.decoys, body: putTogether(reply).body.toString() };
 };
 
-describe('replies taken apart', () => {
+describe('altered replies', () => {
   const page = [
     '<html><head><title>A page</title><meta property="og:title" content="A &amp; B"></head><body>',
     `<script>var data = {"id":"${ID}","n":[1,2]};var more = {"a":1};</script>`,
@@ -37,7 +37,7 @@ describe('replies taken apart', () => {
     expect(reply.parts.filter(({ kind }) => kind === 'tag')).to.have.length(2);
   });
 
-  it('are pruned alike with the same seed, all in time', () => {
+  it('are pruned equally with the same seed, in bounded time', () => {
     const reply = takeApart(exchangeOf(page));
     const prunings = (first: number) =>
       Array.from({ length: 300 }, (_, index) =>
@@ -66,10 +66,10 @@ describe('replies taken apart', () => {
   });
 });
 
-describe('another item', () => {
+describe('a foreign item', () => {
   const feedback = Buffer.from(`feedback:${ID}`).toString('base64');
 
-  it('stands before and after the requested one in a list', () => {
+  it('is added before and after the requested one in a list', () => {
     const { decoys, body } = decoyed(`{"items":[{"id":"${ID}","kind":8,"views":51234,"text":"12,345 views"}]}`);
     expect(decoys).to.equal(2);
     const { items } = JSON.parse(body);
@@ -79,7 +79,7 @@ describe('another item', () => {
     expect(items[1]).to.deep.include({ views: 51_234, text: '12,345 views' });
   });
 
-  it('stands under a name of its own in a record, with ids in code that differ', () => {
+  it('is added under a name of its own to a record, with other ids in code', () => {
     const { decoys, body } = decoyed(`{"story":{"post_id":"${ID}","feedback":{"id":"${feedback}","n":900}}}`);
     expect(decoys).to.equal(1);
     const { story, other_story: other } = JSON.parse(body);
@@ -89,7 +89,7 @@ describe('another item', () => {
     expect([other.post_id === ID, other.feedback.id === feedback, other.feedback.n]).to.deep.equal([false, false, 100]);
   });
 
-  it('stands inside an answer that is the item, and in JSON within JSON', () => {
+  it('is added inside an answer that is the item, and in JSON within JSON', () => {
     expect(JSON.parse(decoyed(`{"id":"${ID}","views":51234}`).body).other).to.deep.include({ views: 61_234 });
     const inner = JSON.stringify({ list: [{ id: ID }] });
     const { decoys, body } = decoyed(JSON.stringify({ data: inner, id: 'x' }));
@@ -97,7 +97,7 @@ describe('another item', () => {
     expect(JSON.parse(JSON.parse(body).data).list).to.have.length(3);
   });
 
-  it('stands beside a record that bears another of its ids', () => {
+  it('is added beside a record with another of its ids', () => {
     const { decoys, body } = decoyed('<script>f("x", {"page":{"name":"alias","n":500}});</script>');
     expect(decoys).to.equal(1);
     expect(body).to.include('f("x", {"other_page":{"name":"alias","n":600},"page":{"name":"alias","n":500}});');
@@ -112,7 +112,7 @@ describe('another item', () => {
     expect(body.match(/<meta/g)).to.have.length(1);
   });
 
-  it('does not exist if a reply does not name the item', () => {
+  it('is not added if a reply does not name the item', () => {
     const { decoys, body } = decoyed('<html><p>nothing</p></html>');
     expect([decoys, body]).to.deep.equal([0, '<html><p>nothing</p></html>']);
   });

@@ -113,7 +113,7 @@ describe('the fake HTTP client', () => {
     expect(await hanging).to.deep.equal(['half', 'left']);
   });
 
-  it('keeps bodies that come piece by piece as a whole', async () => {
+  it('records bodies that arrive in pieces as a whole', async () => {
     const http = createFakeHttp([{ body: 'ok' }]);
     await http.request({
       url: 'https://t.example/',

@@ -39,7 +39,7 @@ describe('matchers', () => {
     });
   }
 
-  it('names every member that differs', () => {
+  it('names every field that differs', () => {
     const expected = { data: { likes: atLeast(5), tags: ['a', 'b'], gone: absent } };
     expect(compare(expected, { data: { likes: 3, tags: ['a', 'c'], gone: 1 } })).to.deep.equal([
       'data.likes: expected at least 5, got 3',
@@ -48,7 +48,7 @@ describe('matchers', () => {
     ]);
   });
 
-  it('does not take inherited members for values', () => {
+  it('ignores inherited properties', () => {
     expect(compare({ constructor: absent }, {})).to.deep.equal([]);
   });
 });

@@ -98,7 +98,7 @@ describe('the testing kit for readings of replies', () => {
     expect(survives).to.match(/seed \d+ .*: data\.metrics\.views became 98765/);
   });
 
-  it('fail where another one stands in for an item that is not there', async () => {
+  it('fail if another item replaces a missing one', async () => {
     const anyone = listing((items) => {
       const item = items.find(({ id }) => id === ID) ?? items[0];
       if (!item) throw new GatewayError('upstream_changed', 'The list is empty.');
@@ -109,14 +109,14 @@ describe('the testing kit for readings of replies', () => {
     expect(survives).to.match(/seed \d+ .*: video_id became "zzyyxxwwvv"/);
   });
 
-  it('fail where a reply about another item lends its texts', async () => {
+  it('fail if texts come from a reply about another item', async () => {
     const texts = listing(([first = {}]) => extraction(ID, asString(first.title)));
     expect(await problem(TAKES, checks(texts))).to.match(/replies about another item: took common\.title from them/);
     const compared = listing((items) => extraction(ID, asString(own(items).title)));
     expect(await problem(TAKES, checks(compared))).to.equal('');
   });
 
-  it('fail where another one lends a counter that is missing', async () => {
+  it('fail if a missing counter comes from another item', async () => {
     const lent = listing((items) => result(own(items), views(own(items)) ?? items.map(views).find((one) => one)));
     const [takes, survives] = await both(lent);
     expect(takes).to.equal('');
@@ -125,7 +125,7 @@ describe('the testing kit for readings of replies', () => {
       .and.to.match(/data\.metrics\.views became 61234/);
   });
 
-  it('fail where a missing counter is nought', async () => {
+  it('fail if a missing counter is read as 0', async () => {
     const zero = listing((items) => result(own(items), views(own(items)) ?? 0));
     expect(await both(zero)).to.satisfy(
       ([takes, survives]: readonly string[]) => takes === '' && /data\.metrics\.views became 0$/m.test(survives ?? ''),
@@ -140,7 +140,7 @@ describe('the testing kit for readings of replies', () => {
     expect(await problem(TAKES, checks(alone))).to.match(/another item beside it: there is no result/);
   });
 
-  it('fail with a seed that repeats the failure alone', async () => {
+  it('fail with a seed that repeats only the failure', async () => {
     const trusting = listing((items) => {
       for (const { title } of items) String((title as string).length);
       return result(own(items));
@@ -169,7 +169,7 @@ describe('the testing kit for readings of replies', () => {
     expect(await problem(TAKES, checks(only, 'nameless', { noDecoys: 'Replies name nothing.' }))).to.equal('');
   });
 
-  it('takes no time if a plugin waits', async () => {
+  it('does not wait in real time if a plugin waits', async () => {
     let waits = 0;
     const patient = listing(async (items, { clock }) => {
       const item = own(items);

@@ -195,7 +195,7 @@ describe('answers of chats as responses', () => {
     expect(await textOf(body)).to.match(/^: keep-alive\n\n/);
   });
 
-  it('throw what the body throws, and report what is no answer', async () => {
+  it('rethrow errors of the body, and report invalid answers', async () => {
     const error = new GatewayError('upstream_error', 'gone');
     expect(await rejection(textOf(bodyOf('text/event-stream', [error], { stream: true })))).to.equal(error);
     for (const text of ['<html>', '{"error":{"message":"no"}}', '', '[]', 'null', '{}', '{"choices":[]}']) {

@@ -12,19 +12,19 @@ const changed = (text: string, changes: Changes) =>
 const sorted = (members: Iterable<[string, unknown]>) => [...members].sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe('replaceMembers', () => {
-  it('replaces a member in place and leaves every other byte unchanged', () => {
+  it('replaces a field in place and leaves every other byte unchanged', () => {
     const body = '{ "id" : 12345678901234567890, "model":"m-5.5" ,\n\t"x":[1, 2],"temperature":1.0 }\n';
     expect(changed(body, { model: 'vendor/one' })).to.equal(
       '{ "id" : 12345678901234567890, "model":"vendor/one" ,\n\t"x":[1, 2],"temperature":1.0 }\n',
     );
   });
 
-  it('adds a missing member, also to an empty object', () => {
+  it('adds a missing field, also to an empty object', () => {
     expect(changed('{"a":1 }', { b: { c: true }, d: null })).to.equal('{"a":1 ,"b":{"c":true},"d":null}');
     expect(changed(' { } ', { b: 'x' })).to.equal(' { "b":"x"} ');
   });
 
-  it('removes a member with one of its commas', () => {
+  it('removes a field with one of its commas', () => {
     expect(changed('{"a":1,"b":2,"c":3}', { a: undefined })).to.equal('{"b":2,"c":3}');
     expect(changed('{"a":1,"b":2,"c":3}', { b: undefined })).to.equal('{"a":1,"c":3}');
     expect(changed('{"a":1,"b":2,"c":3}', { c: undefined })).to.equal('{"a":1,"b":2}');
@@ -34,17 +34,17 @@ describe('replaceMembers', () => {
     expect(changed('{ "a":1 , "b":2 }', { a: undefined, b: undefined, c: 3 })).to.equal('{  "c":3}');
   });
 
-  it('reads names of the top level alone', () => {
+  it('reads only names of the top level', () => {
     const body = '{"messages":[{"model":"inner","content":"say \\"model\\": \\\\"}],"kind":"model","model":"m"}';
     expect(changed(body, { model: 'v' })).to.equal(body.replace('"m"}', '"v"}'));
   });
 
-  it('replaces each of several members of one name, since readers differ on which one counts', () => {
+  it('replaces each of several fields with one name', () => {
     expect(changed('{"model":1,"a":2,"model":3}', { model: 'v' })).to.equal('{"model":"v","a":2,"model":"v"}');
     expect(changed('{"model":1,"a":2,"model":3}', { model: undefined })).to.equal('{"a":2}');
   });
 
-  it('knows a name however it is escaped', () => {
+  it('recognizes an escaped name', () => {
     expect(changed('{"m\\u006fde\\u006C":1}', { model: 'v' })).to.equal('{"m\\u006fde\\u006C":"v"}');
     expect(changed('{"mode\\\\":1,"model ":2,"Model":3}', { model: 'v' })).to.equal(
       '{"mode\\\\":1,"model ":2,"Model":3,"model":"v"}',

@@ -24,7 +24,7 @@ const vectors = (count: number, more: object = { usage }) =>
   JSON.stringify({ object: 'list', model: 'v', data: Array(count).fill(-0.0123456), ...more });
 
 describe('large answers', () => {
-  it('equal those that are read at once, byte for byte', async () => {
+  it('equal answers that are read at once, byte for byte', async () => {
     const output = [{ type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'x'.repeat(300_000) }] }];
     const response = { id: 'resp_1', object: 'response', status: 'completed', model: 'v', output, usage };
     const answers = [
@@ -81,7 +81,7 @@ describe('large answers', () => {
     expect(JSON.parse(body.toString()).error.code).to.equal('server_error');
   });
 
-  it('are estimated by their beginning if they break off', () => {
+  it('are estimated by their beginning if they are cut', () => {
     const text = `{"choices":[{"index":0,"message":{"role":"assistant","content":"${'word '.repeat(MB)}`;
     const sample = bytesOf(text).sample(false);
     expect(sample.text.length).to.be.within(16_000, 64 * 1024);
@@ -92,7 +92,7 @@ describe('large answers', () => {
     expect(values.text.length * values.scale).to.be.closeTo(11 * MB, MB);
   });
 
-  it('are estimated the same after the thread got them', async () => {
+  it('have the same estimate after the thread received them', async () => {
     const text = `{"choices":[{"index":0,"message":{"role":"assistant","content":"${'word '.repeat(MB)}"}}]}`;
     const bytes = bytesOf(text);
     const before = bytes.sample(false);

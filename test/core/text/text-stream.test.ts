@@ -145,7 +145,7 @@ describe('streams of text', () => {
         });
       }
 
-      it('are cut into the same events at every byte', async () => {
+      it('yield the same events for a cut at every byte', async () => {
         const sent = contentOf(route, { odd: ['crlf'] }).bytes;
         const expected = contentOf(route, { odd: ['crlf'], name: PUBLIC }).bytes.toString('utf8');
         for (let at = 1; at < sent.length; at += 1) {
@@ -156,7 +156,7 @@ describe('streams of text', () => {
         }
       });
 
-      it('end in the terminal event of the route wherever the upstream breaks off, and are counted', async () => {
+      it('end with the terminal event of the route if the upstream breaks off anywhere, and are counted', async () => {
         const { bytes: sent, boundaries } = contentOf(route, { thinks: 3 });
         const whole = contentOf(route, { thinks: 3, name: PUBLIC });
         const random = seededRandom(7);
@@ -188,7 +188,7 @@ describe('streams of text', () => {
         }
       });
 
-      it('leave out nothing and count nothing twice where a client hangs up', async () => {
+      it('are counted once and completely if the client disconnects', async () => {
         const sent = contentOf(route).bytes;
         const exchange = await ask(route, [...inPieces(sent.subarray(0, sent.length - 250), 40), 'stall']);
         const { body } = await exchange.answer;
@@ -286,7 +286,7 @@ describe('streams of text', () => {
     }
   });
 
-  it("pass the upstream's own failures on", async () => {
+  it('forward failures of the upstream', async () => {
     for (const end of ['failed', 'error', 'nested_error'] as const) {
       const { text, outcome } = await stream('responses', [contentOf('responses', { end }).bytes]);
       expect(text).to.equal(contentOf('responses', { end, name: PUBLIC }).bytes.toString('utf8'));
@@ -295,7 +295,7 @@ describe('streams of text', () => {
     }
   });
 
-  it('add the mark of the end that a chat lacks which ended well', async () => {
+  it('add a missing end mark to a chat that ended well', async () => {
     const { bytes, boundaries } = contentOf('chat_completions');
     const { text, outcome } = await stream('chat_completions', [bytes.subarray(0, boundaries.at(-2))]);
     expect(text.endsWith('data: [DONE]\n\n')).to.equal(true);
@@ -308,7 +308,7 @@ describe('streams of text', () => {
     expect(open.match(/\[DONE\]/g)).to.have.length(1);
   });
 
-  it('of several choices end well only after each of them has', async () => {
+  it('of several choices end well only after each choice has ended', async () => {
     const choice = (index: number, finish_reason: string | null) =>
       Buffer.from(`data: ${JSON.stringify({ choices: [{ finish_reason, index, delta: { content: 'x' } }] })}\n\n`);
     const begun = [choice(0, null), choice(11, null), choice(0, 'stop'), choice(0, null)];
@@ -326,7 +326,7 @@ describe('streams of text', () => {
     expect(text).to.equal('event: x\nid: 7\ndata: {"id":"1", "model": "m-5.5", "choices":[]}\n\ndata: [DONE]\n\n');
   });
 
-  it('reserve no more than can be counted, and as much as any upstream may use', async () => {
+  it('reserve as much as any upstream may use, within what can be counted', async () => {
     for (const [more, most] of [
       [{ max_tokens: Number.MAX_SAFE_INTEGER, n: Number.MAX_SAFE_INTEGER }, 1e12],
       [{ max_tokens: 2e15 }, 1e12],
@@ -349,7 +349,7 @@ describe('streams of text', () => {
     checkFailure('chat_completions', eventsOf(text), []);
   });
 
-  describe('from an upstream that sends on and on', () => {
+  describe('from an upstream that never stops sending', () => {
     const SAYS = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     const floods: Record<string, string> = {
       'line feeds': '\n',
@@ -365,7 +365,7 @@ describe('streams of text', () => {
     };
     for (const [what, part] of Object.entries(floods)) {
       for (const route of ROUTES) {
-        it(`ends in the terminal event of ${route}: ${what}`, async () => {
+        it(`end with the terminal event of ${route}: ${what}`, async () => {
           const chunk = Buffer.from(part.repeat(Math.ceil(65_536 / part.length)));
           let sent = 0;
           function* flood() {
@@ -382,7 +382,7 @@ describe('streams of text', () => {
       }
     }
 
-    it('is bounded in the number of events', async () => {
+    it('are bounded in the number of events', async () => {
       const chunk = Buffer.from('data: {}\n\n'.repeat(20_000));
       let sent = 0;
       function* flood() {
@@ -404,7 +404,7 @@ describe('streams of text', () => {
       expect(text.split('"Hi"')).to.have.length(13);
     });
 
-    it('yields to the event loop, whatever is in one piece', async () => {
+    it('yield to the event loop within one piece', async () => {
       for (const part of ['data: {}\n\n', '\n', 'data: {}\r\n\r\n']) {
         const piece = Buffer.from(part.repeat(Math.ceil(200_000 / part.length)));
         let turns = 0;
@@ -474,7 +474,7 @@ describe('streams of text', () => {
     });
 
     for (const route of ROUTES) {
-      it(`end at last although the upstream trickles: ${route}`, async () => {
+      it(`end although the upstream trickles: ${route}`, async () => {
         const { text, outcome } = await stream(route, spaced(Array(25).fill(SAYS), 200), { of: timed });
         expect(outcome.failure).to.include({ code: 'upstream_timeout' });
         expect(outcome.failure?.message).to.include('within 3 s');
@@ -484,7 +484,7 @@ describe('streams of text', () => {
       });
     }
 
-    it('end as whole answers too, when they trickle or fall silent', async () => {
+    it('end as whole answers too if they trickle or fall silent', async () => {
       const whole = Buffer.from('{"id":"1","choices":[{"message":{"content":"Hi"}}]}');
       const json = (pieces: Iterable<Piece>) => () => ({ contentType: 'application/json', pieces });
       const more = { stream: false };
@@ -502,7 +502,7 @@ describe('streams of text', () => {
     });
   });
 
-  it('are held up to 32 MiB as one whole answer', async () => {
+  it('are buffered up to 32 MiB as one whole answer', async () => {
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
     let sent = 0;
     function* pieces(count: number) {
@@ -539,7 +539,7 @@ describe('streams of text', () => {
     expect(usage?.outputTokens).to.be.greaterThan(1_000);
   });
 
-  it('are counted by the reported usage, and by what follows from it', async () => {
+  it('are counted by the reported usage, and by totals computed from it', async () => {
     const cases: (readonly [object, object | undefined])[] = [
       [
         { total_tokens: 30, completion_tokens: 12 },

@@ -68,7 +68,7 @@ describe('reservation of a token budget', () => {
   });
 });
 
-describe('the limit that an upstream is sent', () => {
+describe('the token limit that is sent to an upstream', () => {
   it('is added to the bytes of a body without one', () => {
     expect(limited('{ "n":1 , "seed":12345678901234567 }', 300)).to.equal(
       '{ "n":1 , "seed":12345678901234567 ,"max_completion_tokens":300}',
@@ -84,7 +84,7 @@ describe('the limit that an upstream is sent', () => {
     );
   });
 
-  it('counts and replaces the fields that some servers read in its place', () => {
+  it('counts and replaces the alternative fields of some servers', () => {
     const route = 'chat_completions';
     for (const name of ['n_predict', 'num_predict', 'max_tokens_to_sample', 'max_new_tokens', 'maxOutputTokens']) {
       expect(demandOf({ [name]: 90_000 }, route, MODEL, NO_INPUT).output, name).to.equal(90_000);

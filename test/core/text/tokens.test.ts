@@ -17,12 +17,12 @@ describe('estimated tokens', () => {
     expect(await counter.count({ text: '', scale: 1 })).to.equal(0);
   });
 
-  it('are those of the whole text, by the stored part', async () => {
+  it('are those of the whole text, computed from the stored part', async () => {
     const part = await counter.count({ text: 'a tug '.repeat(100), scale: 1 });
     expect(await counter.count({ text: 'a tug '.repeat(100), scale: 2.5 })).to.equal(Math.round(part * 2.5));
   });
 
-  it('are counted by length alone after their count has ended', async () => {
+  it('are counted only by length after the counter closes', async () => {
     const counting = counter.count({ text: 'x'.repeat(400), scale: 2 });
     await counter.close();
     expect(await counting).to.equal(200);
@@ -30,8 +30,8 @@ describe('estimated tokens', () => {
   });
 });
 
-describe('text that a request gives a model', () => {
-  it('is its texts in their order, without images and audio', () => {
+describe('text of a request for a model', () => {
+  it('contains its texts in their order, without images and audio', () => {
     const { text, scale } = samplePrompt({
       model: 'm-5.5',
       messages: [
@@ -54,7 +54,7 @@ describe('text that a request gives a model', () => {
     expect(scale).to.equal(1);
   });
 
-  it('is the beginning of a long one, and the length of the rest', () => {
+  it('contains the beginning of a long text, and the length of the rest', () => {
     const { text, scale } = samplePrompt({ input: 'tug '.repeat(25_600) });
     expect(text.length).to.equal(32_768);
     expect(scale).to.equal(3.125);

@@ -142,7 +142,7 @@ describe('the usage of vendors', () => {
     });
   }
 
-  it('contains what vendors bill at prices of its own', () => {
+  it('includes tokens with a price of their own', () => {
     const claude = {
       input_tokens: 3,
       output_tokens: 5,

@@ -184,7 +184,7 @@ describe('estimated usage of a model', () => {
     });
   }
 
-  it('is that of the words in an answer that breaks off', async () => {
+  it('is that of the received words if an answer breaks off', async () => {
     const text = JSON.stringify({
       id: ID,
       choices: [choice({ content: 'Three old tugs lie in the harbour', id: ID })],

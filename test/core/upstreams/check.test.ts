@@ -61,7 +61,7 @@ describe('checks of an upstream', () => {
     expect(requests).to.deep.equal(['GET /v1/models']);
   });
 
-  it('names models that it does not list, and those that it lists', async () => {
+  it('names missing models, and the listed ones', async () => {
     const [there, missing] = await check(listing('a', 'vendor-model', 'b\u001b[31m'), {
       models: ['vendor-model', 'gone'],
     });
@@ -77,7 +77,7 @@ describe('checks of an upstream', () => {
     });
   });
 
-  it('takes any name for the one model of a llama.cpp server', async () => {
+  it('accepts any name for the one model of a llama.cpp server', async () => {
     const data = [{ id: '/models/qwen3.gguf', object: 'model', owned_by: 'llamacpp' }];
     expect(await check(json(200, { object: 'list', models: [], data }))).to.have.nested.property(
       '0.result',

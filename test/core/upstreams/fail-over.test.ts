@@ -31,18 +31,18 @@ describe('failing over', () => {
     return { order: order.join(' '), end };
   }
 
-  it('takes the first upstream that does the work', async () => {
+  it('uses the first upstream that works', async () => {
     expect(await asked(['a', 'b'], [])).to.deep.equal({ order: 'a', end: 'done' });
     expect(await asked(['a', 'b', 'c'], [failure('anywhere'), failure('anywhere')])).to.include({ order: 'a b c' });
   });
 
-  it('tries as often as there are upstreams, and no less than three times', async () => {
+  it('tries as often as there are upstreams, and at least three times', async () => {
     const always = Array.from({ length: 9 }, () => failure('anywhere'));
     expect((await asked(['a'], always)).order).to.equal('a a a');
     expect((await asked(['a', 'b', 'c', 'd', 'e'], always)).order).to.equal('a b c d e');
   });
 
-  it('asks none, another, or the same upstream again, depending on the failure', async () => {
+  it('calls no upstream, another or the same one again, depending on the failure', async () => {
     expect((await asked(['a', 'b'], [failure('nowhere')])).order).to.equal('a');
     expect((await asked(['a'], [failure('elsewhere')])).order).to.equal('a');
     expect((await asked(['a', 'b'], [failure('elsewhere')])).order).to.equal('a b');
@@ -54,7 +54,7 @@ describe('failing over', () => {
     expect(await asked(['a', 'b'], [stray])).to.deep.equal({ order: 'a', end: stray });
   });
 
-  it('does not wait beyond the deadline, nor for a caller who leaves', async () => {
+  it('stops waiting at the deadline, and when the caller leaves', async () => {
     const failOver = createFailOver({ upstreams: ['a'], clock: systemClock });
     const work = () => Promise.reject(failure('anywhere', true, 30));
     const error = await rejection(failOver.run({ budgetMs: 20_000, signal, work }));
@@ -65,14 +65,14 @@ describe('failing over', () => {
     expect(await rejection(failOver.run({ budgetMs: 90_000, signal: leaving.signal, work }))).to.equal(gone);
   });
 
-  it('waits between tries no longer than the call allows', async () => {
+  it('waits between tries at most as long as the call allows', async () => {
     const failOver = createFailOver({ upstreams: ['a'], clock: systemClock });
     const work = () => Promise.reject(failure('anywhere', true, 30));
     const error = await rejection(failOver.run({ budgetMs: 90_000, longestWaitMs: 5_000, signal, work }));
     expect(error).to.include({ code: 'upstream_error', retryAfterSeconds: 30 });
   });
 
-  it('shares the work by weight, evenly spread, and leaves nothing to one that only steps in', async () => {
+  it('shares the work by weight, evenly spread, and uses the fallback only after failures', async () => {
     const weights: Readonly<Record<string, number>> = { a: 5, b: 1, c: 1, spare: 0 };
     const weightOf = (name: string) => weights[name] ?? 0;
     const failOver = createFailOver({ upstreams: Object.keys(weights), clock: systemClock, weightOf });
@@ -95,7 +95,7 @@ describe('failing over', () => {
     expect(some.sort().join('')).to.equal('bbcc');
   });
 
-  it('makes no storm of retries where everything fails', async () => {
+  it('limits retries if everything fails', async () => {
     const clock = createManualClock();
     const failOver = createFailOver({ upstreams: ['a', 'b', 'c'], clock, retryShare: 0.2 });
     let tries = 0;
@@ -119,7 +119,7 @@ describe('failing over', () => {
     expect(await burst(100), 'nothing is saved up beyond ten').to.be.within(28, 30);
   });
 
-  it('lets an upstream rest that fails ten times in a row, and lets one call try it afterwards', async () => {
+  it('cools an upstream down after ten failures in a row, and then tries it with one call', async () => {
     const restMs = 10_000;
     const clock = createManualClock();
     const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
@@ -153,7 +153,7 @@ describe('failing over', () => {
     expect(await run(async () => 'done')).to.equal('done');
   });
 
-  it('learns nothing from a probe whose caller leaves', async () => {
+  it('counts no result of a probe whose caller leaves', async () => {
     const restMs = 10_000;
     const clock = createManualClock();
     const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
@@ -181,7 +181,7 @@ describe('failing over', () => {
     expect(resting()).to.equal(false);
   });
 
-  it('leaves an upstream alone for ever longer while it keeps failing, up to six times as long, and then anew', async () => {
+  it('doubles the cool-down while an upstream keeps failing, up to six times, and resets it after a success', async () => {
     const restMs = 10_000;
     const clock = createManualClock();
     const failOver = createFailOver({ upstreams: ['a'], clock, restMs });
@@ -323,7 +323,7 @@ describe('failing over', () => {
       return count;
     }
 
-    it('lets requests through at the pace that it states', async () => {
+    it('gets requests at the rate that it states', async () => {
       const requests = { remaining: 0, limit: 60, resetMs: 60_000 };
       expect(await passed({ requests }, 30), 'one a second').to.equal(30);
       expect(await passed({ requests: { remaining: 0, resetMs: 5_000 } }, 5), 'one at the reset').to.equal(1);
@@ -337,7 +337,7 @@ describe('failing over', () => {
       expect(await passed({ requests: { ...requests, remaining: 9 } }, 1), 'what explains nothing').to.equal(10);
     });
 
-    it('gives way to another one', async () => {
+    it('is passed over in favour of another one', async () => {
       const clock = createManualClock();
       const failOver = createFailOver({ upstreams: ['a', 'b'], clock });
       const order: string[] = [];
@@ -396,7 +396,7 @@ describe('failing over', () => {
     });
   });
 
-  it('passes the wait of a vendor on that limits the rate, 7 days at most', async () => {
+  it('forwards the wait of a rate-limited vendor, 7 days at most', async () => {
     for (const [asked, told] of [
       [61, 61],
       [86_400, 86_400],
@@ -443,7 +443,7 @@ describe('failing over', () => {
     expect(asked({ 'retry-after-ms': 'x', 'retry-after': '9' })).to.equal(9);
   });
 
-  it('knows which requests were never sent', () => {
+  it('distinguishes requests that were never sent', () => {
     const coded = (code: string, more: object = {}) =>
       new GatewayError('upstream_error', 'x', { cause: Object.assign(new Error('x'), { code }, more) });
     for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED']) {

@@ -19,12 +19,12 @@ describe('upstreams of model vendors', () => {
     [403, 'a text', 'upstream'],
     [429, { code: 'rate_limit_exceeded' }, 'upstream'],
   ] as const) {
-    it(`takes ${status} with ${JSON.stringify(error)} for an error about the ${about}`, () => {
+    it(`reads ${status} with ${JSON.stringify(error)} as an error about the ${about}`, () => {
       expect(openaiError(refusal(status, error)).about).to.equal(about);
     });
   }
 
-  it('reads possible counts only', () => {
+  it('reads only possible counts', () => {
     const usage = { input_tokens: 3, output_tokens: -1, total_tokens: 1.5, seconds: 0.5 };
     const details = { input_tokens_details: { image_tokens: 2, text_tokens: 'many' } };
     expect(openaiUsage({ usage: { ...usage, ...details } })).to.deep.equal({

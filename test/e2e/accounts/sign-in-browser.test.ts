@@ -47,7 +47,7 @@ describe('signing in with a real browser', () => {
     await gateway?.stop();
   });
 
-  it('lets a program in: sign-in, its page and its answer, without a script', async () => {
+  it('authorizes a program without scripts: sign-in, page and answer', async () => {
     const headers = { 'content-type': 'application/json' };
     const post = (path: string, body: object) =>
       gateway.request(path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -67,7 +67,7 @@ describe('signing in with a real browser', () => {
     expect(await page.evaluate(() => document.cookie)).to.equal('');
   });
 
-  it("is neither ended nor used by another site's page", async () => {
+  it("cannot be ended or used by another site's page", async () => {
     const hostile = await startHostileSite(gateway.url);
     const answers: number[] = [];
     page.on('response', (response) => {

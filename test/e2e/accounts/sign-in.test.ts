@@ -70,7 +70,7 @@ describe('signing in to a gateway process', () => {
     expect(device.status).to.equal(200);
   });
 
-  it('uses the issuer that is configured, and shows its secret nowhere', async () => {
+  it('uses the configured issuer, and shows its secret nowhere', async () => {
     const issuer = await startScriptedIssuer();
     const environment = issuerSettings(issuer);
     const gateway = await startGatewayProcess({ dataFolder: folder, environment });
@@ -97,7 +97,7 @@ describe('signing in to a gateway process', () => {
     expect(health.checks).not.to.have.property('sign_in');
   });
 
-  it('is checked by the doctor', async () => {
+  it('is checked by doctor', async () => {
     const issuer = await startScriptedIssuer();
     const doctor = async (environment: Record<string, string>) => {
       const { stdout } = await runCommand(['doctor', '--json'], { DATA_DIR: folder, BROWSER: 'off', ...environment });

@@ -67,7 +67,7 @@ describe('a new user, from the first page to the first image', () => {
       body: JSON.stringify(body),
     });
 
-  it('finds the way from the first page to sign-in, and is brought to the dashboard', async () => {
+  it('finds sign-in on the first page, and arrives at the dashboard', async () => {
     await page.goto(gateway.url);
     await page.getByRole('link', { name: 'Sign in' }).first().click();
     await page.waitForURL(/\/login/);
@@ -124,7 +124,7 @@ describe('a new user, from the first page to the first image', () => {
     expect(file.headers.get('content-type')).to.equal('image/png');
   });
 
-  it('gets both in the playground, without the key', async () => {
+  it('gets both in the playground without a key', async () => {
     await page.goto(`${gateway.url}/playground#links`);
     await page.getByLabel('Public link').fill(gateway.link);
     await page.keyboard.press('Enter');
@@ -136,7 +136,7 @@ describe('a new user, from the first page to the first image', () => {
     await page.locator('#image-cards img').first().waitFor();
   });
 
-  it('signs out, after each secret was shown in its place only', async () => {
+  it('signs out, after each secret was shown only in its place', async () => {
     const cookies = await page.context().cookies(gateway.url);
     const session = cookies.find(({ name }) => name === 'mediagate')?.value ?? '';
     expect(session).to.have.length.greaterThan(40);

@@ -125,7 +125,7 @@ describeOnStacks('accounts of a gateway process', (stack) => {
     }
   });
 
-  it('change on every node within seconds', async () => {
+  it('reach every node within seconds when they change', async () => {
     const dataFolder = path.join(folder, 'data');
     const [here, there] = await Promise.all([
       startGatewayProcess({ dataFolder, environment }),

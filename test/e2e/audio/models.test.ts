@@ -41,7 +41,7 @@ describe('audio models of a running gateway', () => {
     });
   });
 
-  it('are those of configured upstreams', async () => {
+  it('come from configured upstreams', async () => {
     const url = upstream.baseUrl;
     expect(await plugins({ TRANSCRIPTION_UPSTREAM_URL: url, SPEECH_UPSTREAM_URL: url })).to.deep.equal({
       ...each(HEARING, 'openai_audio'),

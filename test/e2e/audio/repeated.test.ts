@@ -59,7 +59,7 @@ describeOnStacks('a repeated speech request of killed gateways', (stack) => {
     ({ key } = await node.makeKey({ grants: ['audio'] }));
   }
 
-  it('is made anew by the next process, once', async () => {
+  it('is made again by the next process, once', async () => {
     const first = await start();
     await makeKey(first);
     upstream.behave(() => ({ does: 'stall' }));
@@ -80,7 +80,7 @@ describeOnStacks('a repeated speech request of killed gateways', (stack) => {
     expect(upstream.requests).to.have.length(1);
   });
 
-  it('waits for another process, and makes it if that one dies', async () => {
+  it('waits for another process, and is made again if that process dies', async () => {
     const [first, second] = [await start(), await start()];
     await makeKey(first);
     upstream.behave(() => ({ does: 'stall' }));
@@ -113,7 +113,7 @@ describeOnStacks('a repeated speech request of killed gateways', (stack) => {
     expect(upstream.requests).to.have.length(1);
   });
 
-  it('is answered by another process when the first has made it', async () => {
+  it('is answered by another process after the first has made it', async () => {
     const [first, second] = [await start(), await start()];
     await makeKey(first);
     upstream.behave(() => ({ does: 'work', pieceBytes: 16_000, pauseMs: 300 }));

@@ -32,7 +32,7 @@ interface JobRow {
   result: string | null;
 }
 
-describe('a backup of a gateway that is written to', () => {
+describe('a backup of a busy gateway', () => {
   let folder: string;
   let gateway: GatewayProcess;
 
@@ -46,7 +46,7 @@ describe('a backup of a gateway that is written to', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('has every job accepted before it began, with all files, each time, and continues them', async () => {
+  it('contains every job accepted before it began, with all files, and continues them', async () => {
     const { key } = await gateway.makeKey({ grants: ['images'] });
     const reference = `data:image/png;base64,${blackPng({ width: 16, height: 16 }).toString('base64')}`;
     const accepted: string[] = [];

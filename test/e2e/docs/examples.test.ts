@@ -96,7 +96,7 @@ describe('the examples', () => {
     await expectImage('tug.png');
   });
 
-  it('browser: its page chats, and never has the key', async function () {
+  it('browser: its page chats, and never gets the key', async function () {
     const executable = await chromiumFor(this);
     const server = spawn(process.execPath, [fileOf('browser/server.mjs')], { env: { ...environment, PORT: '0' } });
     let printed = '';

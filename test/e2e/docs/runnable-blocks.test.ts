@@ -65,7 +65,7 @@ describe('code blocks that a page marks as runnable', () => {
     });
   }
 
-  it('follow each marker, so that none is forgotten', () => {
+  it('follow each marker', () => {
     for (const page of documentPages())
       expect(readPage(page).match(/^<!-- run\b/gm) ?? [], page).to.have.length(runnableBlocksOf(page).length);
   });

@@ -10,7 +10,7 @@ describe('attacks with request bodies', () => {
     expect(attacked.statuses).to.deep.equal({ 200: 60 });
   });
 
-  it('delay no bank when they are replaced before they count as slow', async () => {
+  it('delay no bank webhook when they are replaced before they count as slow', async () => {
     const statuses = await attackByReplacing(15);
     expect(Object.values(statuses)).to.deep.equal([15]);
     expect(['0', '408', '429', '503']).to.not.include(Object.keys(statuses)[0]);
@@ -20,7 +20,7 @@ describe('attacks with request bodies', () => {
     expect(await attackQueue(8)).to.deep.equal({ 200: 8 });
   });
 
-  it('neither end the gateway, nor fill its memory, nor delay others when they are hostile', async () => {
+  it('do not end the gateway, fill its memory or delay others', async () => {
     const report = await attackWithBodies({ ms: 5_000, isWindowOpen: true });
     expect(report.isAlive).to.equal(true);
     expect(Object.keys(report.live.statuses)).to.deep.equal(['200']);

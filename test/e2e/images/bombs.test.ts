@@ -13,7 +13,7 @@ describe('hostile input images, sent to a running gateway', () => {
   });
   after(() => canary.close());
 
-  it('are each accepted or refused correctly, take little memory and reach no host', async () => {
+  it('are accepted or refused correctly, take little memory and reach no host', async () => {
     const outcomes = Object.entries(await runImageBombs(canary.origins));
     expect(outcomes.map(([name, { verdict }]) => [name, verdict])).to.deep.equal(
       outcomes.map(([name, { expected }]) => [name, expected]),

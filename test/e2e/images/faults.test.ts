@@ -30,7 +30,7 @@ describe('image jobs under faults', () => {
     expect(kills.bills, found).to.equal(kills.completed + kills.unseenBills);
   });
 
-  it('end correctly and bill only images, however the upstream fails', () => {
+  it('end correctly and bill only images for every upstream failure', () => {
     expect(upstream, JSON.stringify(upstream)).to.include({ ...ZEROS, wrongEnds: 0 });
     expect(upstream.completed).to.be.above(0);
     const silent = upstream.modes.filter(({ mode }) => SILENT.includes(mode));

@@ -75,7 +75,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(JSON.stringify((await gateway.request('/health')).json)).to.contain('stand_in');
     });
 
-    it("the vendor's own client works unchanged", async () => {
+    it("work with the vendor's client unchanged", async () => {
       const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
       const linked = await client.images.generate({ ...BODY, size: '1536x1024' });
       expect((await fetch(linked.data?.[0]?.url ?? '')).status).to.equal(200);
@@ -161,7 +161,7 @@ describeOnStacks('images end to end', (stack) => {
     });
   });
 
-  it('a job survives the end of its process, its first request can be repeated, and its webhook comes', async () => {
+  it('survive the end of their process, with repeated requests and webhooks', async () => {
     const dataFolder = await mkdtemp(path.join(folder, 'killed-'));
     const receiver = await startWebhookReceiver();
     const webhooks = { IMAGE_WEBHOOKS: 'on', IMAGE_WEBHOOK_ORIGINS: receiver.origin };

@@ -20,7 +20,7 @@ describe('image models of a running gateway', () => {
     return findings.find(({ name }) => name === 'plugins')?.detail;
   };
 
-  it('are mocks without an upstream, as every answer states', async () => {
+  it('are mocks without an upstream, and marked in every answer', async () => {
     gateway = await startGatewayProcess({ firstRun: true });
     expect(await entries()).to.deep.include({ id: 'sketch_image', state: 'ready', stand_in: true });
     expect((await entries()).map(({ id }) => id)).not.to.include('openai_image');

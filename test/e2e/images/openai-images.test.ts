@@ -76,7 +76,7 @@ describe("the vendor's image client before a gateway with an upstream of its for
     }
   });
 
-  it('throws what ends a stream, and what refuses it', async () => {
+  it('throws the error that ends or refuses a stream', async () => {
     upstream.behave([{ does: 'moderation' }]);
     const stream = await client.images.generate({ model: MODEL, prompt: 'A tug', stream: true, partial_images: 1 });
     const ended = await rejection(
@@ -90,7 +90,7 @@ describe("the vendor's image client before a gateway with an upstream of its for
   });
 
   for (const does of ['cut_json', 'bad_base64'] as const) {
-    it(`ends with an error when the stream of the upstream does: ${does}`, async () => {
+    it(`ends with an error if the stream of the upstream does: ${does}`, async () => {
       upstream.behave([{ does }]);
       const stream = await client.images.generate({ model: MODEL, prompt: 'A tug', stream: true, partial_images: 1 });
       const ended = await rejection(

@@ -36,19 +36,19 @@ describe('image jobs on several nodes under faults', function () {
     expect(report.bills, found).to.equal(report.completed + report.unseenBills);
   });
 
-  it('met every kind of fault', () => {
+  it('meet every kind of fault', () => {
     expect(
       [...report.faults.keys()].filter((kind) => kind !== 'full disk'),
       found,
     ).to.have.length(KINDS);
   });
 
-  it('lose nothing to a process that comes back after others have done its work', () => {
+  it('ignore a process that returns after others have done its work', () => {
     expect(report.heldJobs, found).to.be.above(0);
     expect(report, found).to.include({ abandoned: 0, staleCommits: 0 });
   });
 
-  it('continue with a failing shared cache, and no link gets the data of another', () => {
+  it('continue with a failing shared cache, without mixing data of links', () => {
     expect(report.linksAnswered, found).to.be.above(0);
     expect(report.wrongLinks, found).to.equal(0);
   });

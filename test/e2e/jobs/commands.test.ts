@@ -89,7 +89,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
   }
   const statusOf = async (id: string) => (await ask(`/v1/images/jobs/${id}`)).json.status;
 
-  it('list, show and cancel what runs and what waits', async () => {
+  it('list, show and cancel running and queued jobs', async () => {
     const running = await submit({}, { 'idempotency-key': 'lighthouse-1' });
     await until(() => upstream.requests.length);
     const image = (await sampleImage({ width: 64, height: 64, format: 'png', seed: 1 })).toString('base64');
@@ -158,7 +158,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(gateway.output()).not.to.contain('lost its lease');
   });
 
-  it('print that a worker is gone, and that its job runs again', async () => {
+  it('print that a worker is dead, and that its job runs again', async () => {
     const id = await submit();
     await until(() => upstream.requests.length === 1);
     await gateway.kill();
@@ -175,7 +175,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
   // What follows asks nothing of the database that was not asked of it above.
   if (stack.name !== 'SQLite and a folder') return;
 
-  it('stop the upstream as the API does, and free the worker', async () => {
+  it('abort the upstream as the API does, and free the worker', async () => {
     const [byCommand, byApi] = [await submit(), await submit()];
     await until(() => upstream.requests.length === 1);
     expect((await run('cancel', byCommand)).code).to.equal(0);

@@ -69,7 +69,7 @@ describe('MP3 files through the real process', () => {
   }
 
   for (const { platform, url } of SOUNDING) {
-    it(`${platform}: extraction, link, MP3`, async () => {
+    it(`${platform}: extract the item, return a link and open the MP3`, async () => {
       serve(() => ({ status: 404 }));
       const { target, seconds } = await linkOf(url);
       const sound = await soundOf(seconds);
@@ -81,7 +81,7 @@ describe('MP3 files through the real process', () => {
     });
   }
 
-  it('vidsite: leave no partial file when the process is killed, and are then fetched in ranges', async () => {
+  it('vidsite: leave no partial file when the process is killed, and are fetched in ranges afterwards', async () => {
     serve(() => ({ status: 404 }));
     const { target } = await linkOf(VIDEO);
     const sound = await soundOf(VIDEO_SECONDS);

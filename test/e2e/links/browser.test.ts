@@ -86,7 +86,7 @@ describe('the browser of the real process', () => {
     return gateway.makeKey();
   }
 
-  it("gets a product's reviews by the page's own code, past an egress proxy that signs for every host", async () => {
+  it("reads a product's reviews by the page's own code, behind an egress proxy that signs for every host", async () => {
     const { key } = await start();
     proxy.setAnswer(shop(() => ({ headers: HTML, body: PAGE })));
     const { status, json } = await gateway!.extract(key, { url: LINK, clip_review_limit: 45 });
@@ -109,7 +109,7 @@ describe('the browser of the real process', () => {
     }
   });
 
-  it('finds the product where plain requests meet a wall, and reports a wall that it meets itself', async () => {
+  it('finds the product if plain requests meet a challenge page, and reports one that it meets itself', async () => {
     const { key } = await start();
     proxy.setAnswer(shop((request) => ({ headers: HTML, body: isBrowser(request) ? PAGE : CHECK })));
     const found = await gateway!.extract(key, { url: LINK, clip_review_limit: 2 });
@@ -121,7 +121,7 @@ describe('the browser of the real process', () => {
     expect([walled.status, walled.json.error.code], walled.text).to.deep.equal([502, 'bot_check']);
   });
 
-  it('goes without where a page takes more memory than BROWSER_MEMORY_MB', async () => {
+  it('gives up on a page that takes more memory than BROWSER_MEMORY_MB', async () => {
     const { key } = await start({ BROWSER_MEMORY_MB: '512' });
     proxy.setAnswer(shop((request) => ({ headers: HTML, body: isBrowser(request) ? HUNGRY : PAGE })));
     const { status, json } = await gateway!.extract(key, { url: LINK, clip_review_limit: 45 });
@@ -132,7 +132,7 @@ describe('the browser of the real process', () => {
     await until(() => browsersOf(gateway!.pid).length === 0);
   });
 
-  it('is skipped at once if there is none', async () => {
+  it('is skipped at once if it is not installed', async () => {
     const { key } = await start({ BROWSER: 'off' });
     proxy.setAnswer(shop(() => ({ headers: HTML, body: PAGE })));
     const { json } = await gateway!.extract(key, { url: LINK, clip_review_limit: 45 });
@@ -142,7 +142,7 @@ describe('the browser of the real process', () => {
     expect(browsersOf(gateway!.pid)).to.deep.equal([]);
   });
 
-  it('ends with the gateway: at its leisure, and when the gateway is killed', async () => {
+  it('ends when the gateway stops or is killed', async () => {
     const leave = shop((request) => (isBrowser(request) ? { fault: 'hang' } : { headers: HTML, body: PAGE }));
     for (const how of ['stop', 'kill'] as const) {
       const { key } = await start({ SHUTDOWN_SECONDS: '0' });

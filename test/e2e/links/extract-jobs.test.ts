@@ -76,7 +76,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     return submitted;
   }
 
-  it('a shop link: queued, completed, cached, refreshed', async () => {
+  it('queue, complete, cache and refresh a shop link', async () => {
     gateway = await start();
     const { key } = await gateway.makeKey();
     const queued = await gateway.extract(key, { url: SHOP.url, async_mode: true });
@@ -101,7 +101,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     expect(json.limits).to.include({ batch_max_urls: 50, max_active: 1_000 });
   });
 
-  it('a job that was running when its process was killed is completed by the next one', async () => {
+  it('complete a job of a killed process in the next one', async () => {
     gateway = await start();
     const { key } = await gateway.makeKey();
     const { json } = await startHangingJob(key);
@@ -113,7 +113,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     expect(done.json.data.product.product_id).to.equal(SHOP.id);
   });
 
-  it('return a running job to the queue when the process ends, which exits with 0', async () => {
+  it('return a running job to the queue when the process stops, which exits with 0', async () => {
     gateway = await start();
     const { key } = await gateway.makeKey();
     const { json } = await startHangingJob(key);
@@ -123,7 +123,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     expect((await ended(gateway, key, json.data.job.job_id)).json.data.job.status).to.equal('completed');
   });
 
-  it('a node without workers takes jobs that another one on the same database runs; either answers polls', async () => {
+  it('run jobs of a node without workers on another, and answer polls on both', async () => {
     gateway = await start({ EXTRACT_WORKERS: '0' });
     const { key } = await gateway.makeKey();
     const { json } = await gateway.extract(key, { url: SHOP.url, async_mode: true });
@@ -142,7 +142,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     }
   });
 
-  it('thirty jobs outlive two kills of the process: none lost, none run twice at a time', async () => {
+  it('survive two kills of the process: none of thirty jobs is lost or run twice at a time', async () => {
     const report = await tortureExtractionJobs({ jobs: 30, kills: 2, databaseUrl: place.settings.databaseUrl });
     expect(report.completed + report.answered, JSON.stringify(report)).to.equal(30);
     expect(report).to.include({ failed: 0, lost: 0, kills: 2, overlappingFetches: 0, unaccountedFetches: 0 });
@@ -152,7 +152,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
   // What follows asks nothing of the database that tests of the routes do not ask of it as well.
   if (stack.name !== 'SQLite and a folder') return;
 
-  it('a full queue is 503, and the key keeps its slot', async () => {
+  it('answer 503 if the queue is full, and leave the key its slot', async () => {
     gateway = await start({ EXTRACT_WORKERS: '0', EXTRACT_MAX_ACTIVE: '1' });
     const { key } = await gateway.makeKey({ rpm: 2 });
     const first = await gateway.extract(key, { url: SHOP.url, async_mode: true });
@@ -165,7 +165,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
     expect(joined.json.data.job.job_id).to.equal(first.json.data.job.job_id);
   });
 
-  it('a batch: a document, a job and an error, and all or nothing of its slots', async () => {
+  it('answer a batch with a document, a job and an error, and take all its slots or none', async () => {
     gateway = await start();
     const { key } = await gateway.makeKey({ rpm: 4 });
     const { status, json, text } = await batch(gateway, key, { urls: [VIDEO, SHOP.url, 'nonsense'] });

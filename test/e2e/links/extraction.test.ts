@@ -57,7 +57,7 @@ describe('a link through the real process', () => {
     });
   }
 
-  it('another form of the same link is answered from the cache, with the same document', async () => {
+  it('answers another form of the same link from the cache, with the same document', async () => {
     const first = await gateway.extract(key, { url: linkSamples[0]?.url });
     proxy.setAnswer(() => ({ status: 500 }));
     const again = await gateway.extract(key, { url: `https://m.youtube.com/watch?t=1&v=${linkSamples[0]?.id}` });
@@ -66,7 +66,7 @@ describe('a link through the real process', () => {
     expect(proxy.requests).to.deep.equal([]);
   });
 
-  it('twenty callers who ask for one new link at once cost one set of requests', async () => {
+  it('extracts a new link once for twenty simultaneous callers', async () => {
     const fresh = await startGatewayProcess({ proxy });
     try {
       const made = await fresh.makeKey();
@@ -85,7 +85,7 @@ describe('a link through the real process', () => {
     }
   });
 
-  it('the command line extracts the same document without the server', async () => {
+  it('extracts the same document by the command line without the server', async () => {
     const { url } = linkSamples[0] ?? { url: '' };
     const overHttp = await gateway.extract(key, { url });
     const { code, stdout, stderr } = await gateway.command('extract', url);
@@ -96,7 +96,7 @@ describe('a link through the real process', () => {
     expect(metrics).to.deep.equal(overHttp.json.data.metrics);
   });
 
-  it('lists the platform in capabilities only for a key with the grant', async () => {
+  it('lists the platform in the capabilities only for a key with the grant', async () => {
     const told = await gateway.request('/v1/capabilities', { headers: { authorization: `Bearer ${key}` } });
     expect(told.status).to.equal(200);
     expect(told.json.platforms).to.include('vidsite');

@@ -96,7 +96,7 @@ describe('a link in the formats of other programs', () => {
       expect(await readFile(path.join(folder, '7.en.vtt'), 'utf8')).to.equal(SUBTITLES);
     });
 
-    it('gets formats with what is known of them, and none that it cannot download', async () => {
+    it('gets formats with their known fields, and only those that it can download', async () => {
       const { json } = await infoOf(LINK);
       expect(json.formats.map((one: { format_id: string }) => one.format_id)).to.deep.equal(['sound-0', '720p-1']);
       const [sound, video] = json.formats;

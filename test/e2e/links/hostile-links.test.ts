@@ -91,7 +91,7 @@ const WRONG_BODIES: readonly unknown[] = [
   { url: `https://youtu.be/${ID}`, clip_sort: 'oldest' },
 ];
 
-describe('links and bodies that must not get anywhere', () => {
+describe('hostile links and bodies', () => {
   let proxy: ReplayingProxy;
   let gateway: GatewayProcess;
   let key: string;
@@ -109,7 +109,7 @@ describe('links and bodies that must not get anywhere', () => {
   });
 
   for (const [kind, links] of Object.entries(LINKS)) {
-    it(`${kind}: 400 without a single request to the outside`, async () => {
+    it(`get 400 without a single outgoing request: ${kind}`, async () => {
       for (const url of links) {
         const refused = await gateway.extract(key, { url });
         expect(refused.status, `${url}: ${refused.text}`).to.equal(400);
@@ -126,7 +126,7 @@ describe('links and bodies that must not get anywhere', () => {
     });
   }
 
-  it('bodies of the wrong shape: 400 naming the member', async () => {
+  it('get 400 with the name of the field if a body has the wrong shape', async () => {
     for (const body of WRONG_BODIES) {
       const refused = await gateway.extract(key, body);
       expect(refused.status, JSON.stringify(body)).to.equal(400);
@@ -138,7 +138,7 @@ describe('links and bodies that must not get anywhere', () => {
     expect(broken.json.error.code).to.equal('invalid_json');
   });
 
-  it('a body too large, of another type or coding is refused before it is understood', async () => {
+  it('are refused before they are parsed if a body is too large, of another type or coding', async () => {
     const url = `https://youtu.be/${ID}`;
     const large = await gateway.extract(key, { url, padding: 'x'.repeat(200_000) });
     expect(large.status).to.equal(413);
@@ -154,7 +154,7 @@ describe('links and bodies that must not get anywhere', () => {
     }
   });
 
-  it('keys that are missing, mistyped, unknown or not granted are refused first', async () => {
+  it('are refused for their key first: missing, mistyped, unknown or not granted', async () => {
     const body = JSON.stringify({ url: `https://youtu.be/${ID}` });
     const headers = { 'content-type': 'application/json' };
     const anonymous = await gateway.request('/v1/extract', { method: 'POST', headers, body });
@@ -174,7 +174,7 @@ describe('links and bodies that must not get anywhere', () => {
     expect(forbidden.json.error.code).to.equal('route_not_allowed');
   });
 
-  it('none of them took the one slot of the minute', async () => {
+  it('take no slot of the minute', async () => {
     const first = await gateway.extract(key, { url: `https://youtu.be/${ID}` });
     expect(first.status, first.text).to.be.oneOf([422, 502]);
     const second = await gateway.extract(key, { url: `https://youtu.be/${ID}` });

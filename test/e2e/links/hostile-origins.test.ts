@@ -98,7 +98,7 @@ const ORIGINS: readonly HostileOrigin[] = [
   },
 ];
 
-describe('origins that do not behave', () => {
+describe('misbehaving origins', () => {
   let proxy: ReplayingProxy;
   let folder: string;
   let key: string;
@@ -127,7 +127,7 @@ describe('origins that do not behave', () => {
   }
 
   for (const [index, { origin, answer, status, codes }] of ORIGINS.entries()) {
-    it(`an origin that ${origin}: ${status} ${codes.join(' or ')}`, async () => {
+    it(`get ${status} ${codes.join(' or ')} if an origin ${origin}`, async () => {
       // A way that failed may rest: each origin meets a process of its own.
       gateway = await start(status === 504 ? SHORT_MS : LONG_MS);
       proxy.setAnswer(answer);
@@ -152,8 +152,8 @@ describe('origins that do not behave', () => {
   }
 });
 
-describe('no way out', () => {
-  it('a closed egress proxy is a clear 502, not a crash', async () => {
+describe('an unusable egress proxy', () => {
+  it('is reported as 502 without a crash', async () => {
     const proxy = await startReplayingProxy({ answer: () => ({}) });
     const { url } = proxy;
     await proxy.close();

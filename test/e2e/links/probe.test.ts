@@ -79,7 +79,7 @@ describe('the probe', () => {
     return file;
   }
 
-  it("asks each method alone, and compares with what it fills in the plugins' samples", async () => {
+  it("runs each method alone, and compares its fields with the plugins' samples", async () => {
     const file = await linksFile(
       'samples.json',
       SAMPLES.map(([, , url]) => ({ url })),
@@ -100,7 +100,7 @@ describe('the probe', () => {
     expect(shut).to.include({ level: 'fail', outcome: 'upstream_refused', reason: 'HTTP 404' });
   });
 
-  it('prints a table, and ends with 0 where everything that should answer does', async () => {
+  it('prints a table, and exits with 0 if every expected method answers', async () => {
     const url = 'https://youtu.be/Tugs0fOst3n';
     const good = await linksFile('good.json', [{ url, fills: { innertube_next: ['metrics.likes'] } }]);
     const { code, stdout, stderr } = await run('--platform', 'vidsite', '--links', good);
@@ -122,7 +122,7 @@ describe('the probe', () => {
       .and.to.contain('1 of 7 methods does not fill what it should.');
   });
 
-  it("asks for the plugins' own links by default", async () => {
+  it("uses the plugins' own links by default", async () => {
     const { code, stdout } = await run('--platform', 'photo', '--json');
     const trials: Trial[] = JSON.parse(stdout);
     expect(code, 'no fixture has that post').to.equal(1);

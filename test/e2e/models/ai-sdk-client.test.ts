@@ -50,7 +50,7 @@ describe('another SDK before a running gateway', () => {
         expect(response.modelId).to.equal('m-5.5');
       });
 
-      it('streamed', async () => {
+      it('gets a streamed answer', async () => {
         site.upstream.behave([{ does: 'answer', chunks: 7, thinks: 4, odd: ['comments', 'crlf', 'fields'] }]);
         const { textStream, usage } = streamText({ model: model(), prompt });
         let text = '';

@@ -44,7 +44,7 @@ describe("Anthropic's client before a running gateway", () => {
   const clientOf = (options: ClientOptions = {}) =>
     new Anthropic({ apiKey: site.key, baseURL: site.gateway.url, maxRetries: 0, ...options });
 
-  it('runs tools as an agent does, and every turn of it is counted once', async () => {
+  it('runs tools as an agent does, and counts every turn once', async () => {
     const { key } = await site.makePlanKey('token_30m');
     const places: string[] = [];
     const weather = betaTool({
@@ -126,7 +126,7 @@ describe("Anthropic's client before a running gateway", () => {
     expect(await counted).to.be.instanceOf(Anthropic.BadRequestError);
   });
 
-  it("takes models and routes to be those of the key's plan", async () => {
+  it("uses the models and routes of the key's plan", async () => {
     const { key } = await site.makePlanKey('free');
     const free = clientOf({ apiKey: key });
     expect(await rejection(free.messages.create(ASKED))).to.be.instanceOf(Anthropic.PermissionDeniedError);

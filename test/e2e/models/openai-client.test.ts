@@ -30,7 +30,7 @@ describe("the vendor's client before a running gateway", () => {
   const asked = () => site.upstream.requests.filter(({ method }) => method === 'POST');
 
   describe('chats', () => {
-    it("are whole, with all members, and without the upstream's own fields", async () => {
+    it("are complete, with all fields, and without the upstream's own", async () => {
       const { data, response, request_id } = await client.chat.completions
         .create({ model: MODEL, messages: HI, reasoning_effort: 'high', seed: 7, metadata: { trip: '12' } })
         .withResponse();
@@ -49,7 +49,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(asked()[0]?.members).to.deep.include({ reasoning_effort: 'high', seed: 7, metadata: { trip: '12' } });
     });
 
-    it('are streamed, with usage only if requested', async () => {
+    it('are streamed, with usage only on request', async () => {
       for (const include_usage of [true, false]) {
         site.upstream.reset();
         site.upstream.behave([{ does: 'answer', chunks: 9, odd: ['comments', 'crlf'] }]);
@@ -69,7 +69,7 @@ describe("the vendor's client before a running gateway", () => {
       }
     });
 
-    it('that call tools, streamed, there and back', async () => {
+    it('call tools, streamed, in both directions', async () => {
       const calls: unknown[] = [];
       const weather = (given: string) => {
         calls.push(JSON.parse(given));
@@ -115,7 +115,7 @@ describe("the vendor's client before a running gateway", () => {
   });
 
   describe('responses', () => {
-    it('are whole, follow a schema, and continue the conversation', async () => {
+    it('are complete, follow a schema, and continue the conversation', async () => {
       site.upstream.behave([{ does: 'answer', text: TUGS, thinks: 5 }]);
       const first = await client.responses.parse({
         model: MODEL,
@@ -132,7 +132,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(await rejection(stranger)).to.include({ status: 400, code: 'previous_response_not_found' });
     });
 
-    it('streamed, every event put together by the client', async () => {
+    it('are streamed, and the client combines every event', async () => {
       site.upstream.behave([{ does: 'answer', thinks: 5, odd: ['keepalive', 'fields'], obfuscation: true }]);
       const stream = client.responses.stream({ model: MODEL, input: 'Which tugs?', reasoning: { effort: 'low' } });
       const types: string[] = [];
@@ -175,7 +175,7 @@ describe("the vendor's client before a running gateway", () => {
       expect(await rejection(client.responses.retrieve(kept.id))).to.include({ code: 'response_not_found' });
     });
 
-    it('are resumed where the client left them', async () => {
+    it('are resumed at the event where the client left', async () => {
       const stream = await client.responses.create({
         model: MODEL,
         input: 'Slowly now.',
@@ -231,7 +231,7 @@ describe("the vendor's client before a running gateway", () => {
     });
   });
 
-  it('answers a retry anew under any request id', async () => {
+  it('answers a retry under a new request id', async () => {
     const asking = () =>
       client.responses.create({ model: MODEL, input: 'x', store: false }, { idempotencyKey: 'one-and-the-same' });
     const [first, second] = [await asking(), await asking()];
@@ -239,7 +239,7 @@ describe("the vendor's client before a running gateway", () => {
     expect(asked()).to.have.length(2);
   });
 
-  it('lists the models, and finds one', async () => {
+  it('lists the models, and returns one', async () => {
     const ids = [];
     for await (const { id, owned_by, object } of client.models.list()) {
       expect([owned_by, object]).to.deep.equal(['gateway', 'model']);

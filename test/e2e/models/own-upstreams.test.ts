@@ -19,7 +19,7 @@ describe('upstreams of an operator on a private address', () => {
   after(() => Promise.all([texts.close(), images.close(), audio.close()]));
 
   for (const host of ['127.0.0.1', 'localhost']) {
-    it(`answer where a setting names them, and nothing else: ${host}`, async () => {
+    it(`are the only private targets that a setting allows: ${host}`, async () => {
       const at = (url: string) => url.replace('127.0.0.1', host);
       gateway = await startGatewayProcess({
         environment: {

@@ -80,7 +80,7 @@ describe('model requests of the guides', () => {
     expect(stdout.match(/You said: Ahoy!/g)).to.have.length(2);
   });
 
-  it('Python: what its package would send', async function () {
+  it('Python: the request of its package', async function () {
     const script = path.join(folder, 'chat.py');
     const code = snippet('python', 'openai');
     await writeFile(script, code);
@@ -105,7 +105,7 @@ describe('model requests of the guides', () => {
     expect(((await whole.json()) as { status: string }).status).to.equal('completed');
   });
 
-  it("a coding agent's configuration: what one would send", async () => {
+  it("a coding agent's configuration: the request of an agent", async () => {
     const settings = Object.fromEntries(
       [...snippet('toml', 'model_provider').matchAll(/^(\w+) = "([^"]*)"$/gm)].map(([, name, value]) => [name, value]),
     );
@@ -148,7 +148,7 @@ describe('model requests of the guides', () => {
     expect(response.usage.output_tokens_details).to.have.property('reasoning_tokens');
   });
 
-  it("another coding agent's configuration: what its package would send", async () => {
+  it("another coding agent's configuration: the request of its package", async () => {
     const { model, provider } = JSON.parse(snippet('json', 'opencode.ai/config.json'));
     const [id = '', name = ''] = model.split('/');
     const { options, models } = provider[id];

@@ -32,7 +32,7 @@ interface Refusal {
   request_id?: string;
 }
 
-describe('answers that are cut off', () => {
+describe('interrupted answers', () => {
   let site: TextSite;
   const seen: Seen[] = [];
   let ledger: Map<string, UsageEntry[]>;
@@ -110,7 +110,7 @@ describe('answers that are cut off', () => {
 
   const within = (end: Seen['end']) => seen.filter((one) => one.end === end);
 
-  it('end in the terminal event of their route, or are complete HTTP errors', () => {
+  it('end with the terminal event of their route, or are complete HTTP errors', () => {
     // The kinds there are; that each answer is of one of them was looked at while it was read.
     expect(within('told').length).to.be.greaterThan(2 * RANDOM_PLACES * 0.8);
     expect(within('refused').length).to.be.greaterThan(RANDOM_PLACES / 4);

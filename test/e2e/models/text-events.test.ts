@@ -60,7 +60,7 @@ describe('streams of a running gateway, read by the standard', () => {
 
   for (const route of [CHAT, RESPONSES]) {
     for (const chunks of ['event', 'whole', 1, 5] as const) {
-      it(`${route}: nothing is lost of any odd form, in pieces of ${chunks}`, async () => {
+      it(`${route}: lose nothing of any unusual form, in pieces of ${chunks}`, async () => {
         const forms: Oddity[][] = [[], ...ODDITIES.map((odd) => [odd]), ['crlf', 'comments', 'fields', 'bom']];
         for (const odd of forms) {
           site.upstream.reset();
@@ -82,7 +82,7 @@ describe('streams of a running gateway, read by the standard', () => {
   }
 
   for (const [end, type] of ENDS) {
-    it(`a response that ends as ${end} ends so for the client, once`, async () => {
+    it(`end a response as ${end} for the client, once`, async () => {
       site.upstream.behave([{ does: 'answer', end, odd: ['keepalive'] }]);
       const { events } = await readEvents(await site.post(RESPONSES, bodyOf(RESPONSES)));
       const types = events.map(({ data }) => JSON.parse(data).type);
@@ -118,14 +118,14 @@ describe('streams of a running gateway, read by the standard', () => {
     }
   });
 
-  it('numbers of the events of a response go up by one', async () => {
+  it('number the events of a response one by one', async () => {
     site.upstream.behave([{ does: 'answer', thinks: 3, cut: { events: 6 } }]);
     const { events } = await readEvents(await site.post(RESPONSES, bodyOf(RESPONSES)));
     const numbers = events.map(({ data }) => JSON.parse(data).sequence_number);
     expect(numbers).to.deep.equal([0, 1, 2, 3, 4, 5, 6]);
   });
 
-  it('report an answer that is no stream as an error, or pass it on with its own type', async () => {
+  it('report an answer that is no stream as an error, or forward it with its own type', async () => {
     const pages = [
       { bytes: '<html>no such host</html>', contentType: 'text/html' },
       { bytes: 'upstream connect error', contentType: 'application/json' },
@@ -153,7 +153,7 @@ describe('streams of a running gateway, read by the standard', () => {
     }
   });
 
-  it('a whole answer where a stream was asked for is events', async () => {
+  it('send a whole answer as events if a stream was requested', async () => {
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Ahoy.' }, finish_reason: 'stop' }];
     const bytes = JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion', model: 'vendor-1', choices });
     site.upstream.behave([{ does: 'bytes', bytes, contentType: 'application/json' }]);

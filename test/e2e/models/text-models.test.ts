@@ -88,7 +88,7 @@ describe('text models of a running gateway', () => {
     });
   });
 
-  describe('where an upstream is set', () => {
+  describe('with an upstream', () => {
     const start = async (more: Record<string, string> = {}) => {
       const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TEXT_UPSTREAM_KEY: KEY, ...more };
       gateway = await startGatewayProcess({ environment, firstRun: true });
@@ -151,14 +151,14 @@ describe('text models of a running gateway', () => {
       expect(gateway.output()).to.contain('"model":"local-1"');
     });
 
-    it('are all one model if the upstream has one', async () => {
+    it('are all the same model if the upstream has only one', async () => {
       await start({ TEXT_UPSTREAM_MODEL: 'local-1' });
       const openai = await client();
       for (const model of ['m-5.5', 'm-5-code']) await openai.responses.create({ model, input: 'x' });
       expect(upstream.requests.map(({ members }) => members.model)).to.deep.equal(['local-1', 'local-1']);
     });
 
-    it("report a caller's fault as such, and hide the operator's", async () => {
+    it('report errors of the caller, and hide those of the operator', async () => {
       await start();
       const openai = await client();
       const ask = () => openai.chat.completions.create({ model: 'm-5.5', messages: [] }).catch((error) => error);

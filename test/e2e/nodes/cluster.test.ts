@@ -31,7 +31,7 @@ describe('the cluster of several nodes', () => {
     expect((await fetch(image.url)).status).to.equal(200);
   });
 
-  it('keeps serving while one node is gone', async () => {
+  it('keeps serving while one node is down', async () => {
     await cluster?.nodes[0]?.process.kill();
     for (let times = 0; times < 4; times += 1) {
       expect((await fetch(`${cluster?.url}/v1/models`, authorized(key))).status).to.equal(200);

@@ -36,7 +36,7 @@ describe('a gateway whose PostgreSQL became read-only', () => {
     await until(async () => (await ready()) === 200);
   });
 
-  it('sends no HSTS where its public address is http', async () => {
+  it('sends no HSTS if its public address is http', async () => {
     gateway = await startGatewayProcess();
     const { headers } = await gateway.request('/health/live');
     expect(headers.get('strict-transport-security')).to.equal(null);

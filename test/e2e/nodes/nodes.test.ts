@@ -64,7 +64,7 @@ describe('nodes of one gateway', () => {
     await until(async () => (await nodes.state.jobs.find(id, 'local'))?.state === 'running');
   }
 
-  it('share the work: one accepts and answers, another runs, and each shows all of it', async () => {
+  it('share the work: one accepts and answers, another runs it, and each shows it', async () => {
     const worker = await start('worker');
     const { status, json } = await ask(api, '/v1/images/jobs', IMAGE);
     expect(status).to.equal(202);
@@ -92,7 +92,7 @@ describe('nodes of one gateway', () => {
     for (const node of [front, worker]) expect(await node.stop()).to.equal(0);
   });
 
-  it('have health and metrics alone if they only run jobs', async () => {
+  it('serve only health and metrics if they only run jobs', async () => {
     const worker = await start('worker');
     expect((await ask(worker, '/v1/models')).status).to.equal(404);
     expect((await worker.request('/')).status).to.equal(404);
@@ -104,7 +104,7 @@ describe('nodes of one gateway', () => {
     await worker.stop();
   });
 
-  it('all follow when a plan, a user or a key is changed by a command', async () => {
+  it('follow a command that changes a plan, a user or a key', async () => {
     const { id, accountId } = await signUp(nodes.state);
     const shown = await nodes.makeKey({ accountId });
     const codes = (code: string | undefined) =>

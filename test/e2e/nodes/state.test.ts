@@ -36,7 +36,7 @@ describeOnStacks('state of a process', (stack) => {
   const start = (environment: Environment = {}) =>
     startGatewayProcess({ proxy, dataFolder, environment: { ...place.environment, ...environment } });
 
-  it('keys and used slots survive kill -9', async () => {
+  it('keeps keys and used slots after kill -9', async () => {
     const before = await start();
     const { key } = await before.makeKey({ rpm: 3 });
     const used = [await before.extract(key, { url: LINK }), await before.extract(key, { url: LINK })];
@@ -54,7 +54,7 @@ describeOnStacks('state of a process', (stack) => {
     }
   });
 
-  it('keys made, and revoked, by commands beside the server count at once', async () => {
+  it('applies keys that commands make or revoke at once', async () => {
     const gateway = await start();
     try {
       const make = async (name: string): Promise<MadeKey> => {
@@ -84,7 +84,7 @@ describeOnStacks('state of a process', (stack) => {
     }
   });
 
-  it('SIGTERM lets a request in flight finish, takes no new one, and exits 0', async () => {
+  it('finishes running requests on SIGTERM, accepts no new ones, and exits with 0', async () => {
     const gateway = await start();
     const { key } = await gateway.makeKey();
     const arrived = new Promise<void>((resolve) => {
@@ -106,7 +106,7 @@ describeOnStacks('state of a process', (stack) => {
     expect(refused).to.be.instanceOf(Error);
   });
 
-  it('has no secrets or foreign bodies in logs or the data folder', async () => {
+  it('has no secrets or bodies in logs or the data folder', async () => {
     const canary = { body: 'canaryUpstreamBody4711', query: 'canaryQuery4711', header: 'canaryHeader4711' };
     proxy.setAnswer(({ url }) => ({
       status: url.pathname === '/watch' ? 200 : 500,

@@ -18,7 +18,7 @@ describe('health of platforms', () => {
     await proxy.close();
   });
 
-  it('shows a platform that limits every way as out, with reason and wait, and leaves the gateway ready', async () => {
+  it('shows a platform as down if it limits every method, with reason and wait, and stays ready', async () => {
     const before = await gateway.request('/health');
     expect(before.json.checks.platforms).to.deep.equal({
       ok: true,

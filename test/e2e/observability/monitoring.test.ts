@@ -96,7 +96,7 @@ describe('dashboard and alert rules', () => {
     }
   });
 
-  it('show or watch every figure of the gateway', async () => {
+  it('use every metric of the gateway', async () => {
     const shown = [
       ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
       ...rules.map(({ expr }) => expr),

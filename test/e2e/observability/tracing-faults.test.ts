@@ -14,7 +14,7 @@ const COMPLAINT = /the trace collector does not accept spans/g;
 const SECRET = 'a-token-that-nobody-may-see';
 const REQUESTS = 30;
 
-describe('a collector of traces that does not take them', () => {
+describe('a failing collector of traces', () => {
   let collector: OtlpCollector;
   let gateway: GatewayProcess | undefined;
 
@@ -93,7 +93,7 @@ describe('a collector of traces that does not take them', () => {
     expect(await end(running)).to.equal(0);
   });
 
-  it('fills the room for spans, and no more than that', async () => {
+  it('fills only the buffer of spans', async () => {
     collector.behave('hang');
     const running = await start(`${collector.origin}/v1/traces`, {
       OTEL_BSP_MAX_QUEUE_SIZE: '5',
@@ -115,7 +115,7 @@ describe('a collector of traces that does not take them', () => {
     await until(() => running.output().includes('the trace collector accepts spans again'));
   });
 
-  it('gets what waits when the process ends', async () => {
+  it('gets waiting spans when the process ends', async () => {
     const running = await start(`${collector.origin}/v1/traces`, { OTEL_BSP_SCHEDULE_DELAY: '600000' });
     await ask(running);
     expect(collector.spans).to.deep.equal([]);

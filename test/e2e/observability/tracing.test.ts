@@ -129,7 +129,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
       for (const span of ours()) expect(span.endedAt >= span.startedAt, span.name).to.equal(true);
     });
 
-    it('put the request, the job and the trace into the lines of the worker', async () => {
+    it('appear in the log lines of the worker with the request and the job', async () => {
       const line = await until(() => /^\{.*"message":"an image was generated"\}$/m.exec(worker.output())?.[0]);
       const run = await named('run image job');
       const { requestId, jobId, traceId, spanId } = JSON.parse(line);
@@ -141,7 +141,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
       });
     });
 
-    it("contain no key, prompt or caller's path", async () => {
+    it('contain no key, prompt or path of the caller', async () => {
       await api.request('/v1/images/files/file-of-a-capability.png?token=in-the-query');
       const span = await named('GET /v1/images/files/:name');
       expect(span.attributes).not.to.have.property('url.path');
@@ -152,7 +152,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
       }
     });
 
-    it('are sent to the path of the collector with its header fields', () => {
+    it('reach the path of the collector with its header fields', () => {
       for (const { path, headers } of collector.exports) {
         expect(path).to.equal('/v1/traces');
         expect(headers.authorization).to.equal(`Bearer ${SECRET}`);
@@ -160,7 +160,7 @@ for (const protocol of ['http/protobuf', 'http/json']) {
       }
     });
 
-    it('leave out what asks how the gateway is', async () => {
+    it('exclude requests for the health of the gateway', async () => {
       await api.request('/health');
       await api.request('/v1/nothing');
       await named('GET');

@@ -118,7 +118,7 @@ describe('accessible pages of the site', () => {
     if (by) await context.close();
   }
 
-  it('break no rule of WCAG 2.2 A or AA, and no practice that axe-core knows, wide and light, narrow and dark', async function () {
+  it('break no rule of WCAG 2.2 A or AA and no best practice of axe-core, wide and light, narrow and dark', async function () {
     this.timeout(300_000);
     for (const look of looks) {
       // The reference is drawn by a viewer of others, whose parts are where they are.

@@ -81,7 +81,7 @@ describe('pages of the site by keyboard alone', () => {
     await page.goto(app.url + path);
   }
 
-  it('lead a user to a key, and through its whole life', async () => {
+  it('create, rotate and revoke a key', async () => {
     await open('/');
     await tabTo('Sign in');
     await press('Enter');
@@ -127,7 +127,7 @@ describe('pages of the site by keyboard alone', () => {
     expect(sent).to.deep.equal([]);
   });
 
-  it('order a plan, cancel it, and admit a program or report a wrong code', async () => {
+  it('order a plan, cancel it, and authorize a program or report a wrong code', async () => {
     await open('/plans');
     await tabTo('Choose 30M tokens');
     await press('Enter');
@@ -186,7 +186,7 @@ describe('pages of the site by keyboard alone', () => {
     await until(async () => (await focused()).id === 'link-reviews');
   });
 
-  it('stay with an image that was cancelled', async () => {
+  it('keep the focus on a cancelled image', async () => {
     await open('/playground#images');
     await page.getByLabel('Prompt').fill('A tug');
     await page.getByRole('button', { name: 'Create images' }).click();

@@ -117,7 +117,7 @@ describe('the playground in a real browser', () => {
       expect(await findings(page), where).to.deep.equal([]);
     });
 
-  it('leads a visitor without a key to one, and explains what the plan lacks', async () => {
+  it('leads a visitor without a key to one, and explains missing grants of the plan', async () => {
     await open('links');
     await read(LINK);
     await alert('link-form').getByText('no_active_key (409)').waitFor();
@@ -200,7 +200,7 @@ describe('the playground in a real browser', () => {
     await alert('link-form').getByText('unsupported_platform (400)').waitFor();
   });
 
-  it('makes several images at once, each with a job of its own, from words and images', async () => {
+  it('makes several images at once, each with a job of its own, from texts and images', async () => {
     await open('images');
     await page.locator('#image-model').selectOption('gen-img-2');
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
@@ -274,7 +274,7 @@ describe('the playground in a real browser', () => {
     await expectGood('models');
   });
 
-  it('has a reference that shows every group of routes without other hosts', async () => {
+  it('shows a reference with every group of routes, without other hosts', async () => {
     complaints.length = 0;
     const hosts = new Set<string>();
     page.on('request', (request) => hosts.add(new URL(request.url()).host));
@@ -292,7 +292,7 @@ describe('the playground in a real browser', () => {
     await expectFits('reference');
   });
 
-  it('works by keyboard, weighs little, and breaks no policy', async () => {
+  it('works by keyboard, is small, and breaks no policy', async () => {
     expect(complaints.filter((text) => !/status of 4\d\d/.test(text))).to.deep.equal([]);
     const visit = await (await browser.newContext({ storageState: await page.context().storageState() })).newPage();
     const session = await visit.context().newCDPSession(visit);

@@ -35,7 +35,7 @@ describe('pages of the site in a real browser', () => {
     await app?.close();
   });
 
-  it('weigh little, load nothing foreign, break no policy, and do not shift while they load', async () => {
+  it('are small, load nothing foreign, break no policy, and do not shift while they load', async () => {
     for (const path of [...PUBLIC, '/dashboard', `/pay/${orders[2]}`]) {
       const visit = await (await browser.newContext({ storageState: await context.storageState() })).newPage();
       const complaints: string[] = [];
@@ -86,7 +86,7 @@ describe('pages of the site in a real browser', () => {
     await plain.context().close();
   });
 
-  it('move through the tabs by arrow keys, and come back to the one that the address names', async () => {
+  it('move through the tabs by arrow keys, and reopen the one in the address', async () => {
     await page.goto(`${app.url}/setup`);
     await page.getByRole('tab', { name: 'Environment variable' }).focus();
     await page.keyboard.press('ArrowRight');

@@ -91,7 +91,7 @@ describe('pages of the site under bad conditions', () => {
     });
   }
 
-  it('make one key, and show it, if the answer was lost and the form is sent again', async () => {
+  it('make one key, and show it, if the answer is lost and the form is sent again', async () => {
     const before = (await keys()).length;
     await open('/dashboard');
     await loseAnswers('/api/user/keys', 1);
@@ -114,7 +114,7 @@ describe('pages of the site under bad conditions', () => {
     await page.getByRole('alert').getByText('was interrupted').waitFor();
   });
 
-  it('place one order, however often the button is pressed while the next page is on its way', async () => {
+  it('place one order for several presses of the button', async () => {
     const before = (await orders()).length;
     await open('/plans');
     // The page of the order takes its time, as over a slow line.
@@ -163,7 +163,7 @@ describe('pages of the site under bad conditions', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('new-key');
   });
 
-  it("count down by the gateway's clock, whatever the computer's", async () => {
+  it("count down by the gateway's clock, not the computer's", async () => {
     const code = (await orders()).find(({ state }) => state === 'pending')!.code;
     for (const wrongBy of [-DAY_MS, DAY_MS]) {
       const wrong = await browser.newContext({ storageState: await context.storageState() });
@@ -185,7 +185,7 @@ describe('pages of the site under bad conditions', () => {
     await page.getByText('Waiting for the transfer').waitFor({ timeout: 15_000 });
   });
 
-  it('keep the question and the partial answer of a broken chat', async () => {
+  it('keep the question and the partial answer of an interrupted chat', async () => {
     await open('/playground#models');
     await send(`one two three four five six seven eight nine ten ${'and so on '.repeat(20)}`);
     await page.getByRole('log').getByText('You said: one two').waitFor();
@@ -195,7 +195,7 @@ describe('pages of the site under bad conditions', () => {
     expect(await page.getByLabel('Message').inputValue()).to.match(/^one two/);
   });
 
-  it('start a chat anew even during an answer', async () => {
+  it('start a new chat even during an answer', async () => {
     await open('/playground#models');
     const asked: string[] = [];
     page.on('request', (request) => {
@@ -210,7 +210,7 @@ describe('pages of the site under bad conditions', () => {
     expect(JSON.parse(asked.at(-1) ?? '').messages).to.deep.equal([{ role: 'user', content: 'Ahoy' }]);
   });
 
-  it('leave the focus in another field when an answer ends', async () => {
+  it('keep the focus in another field when an answer ends', async () => {
     await open('/playground#models');
     await send('one two three');
     await page.getByRole('log').getByText('You said').waitFor();
@@ -219,7 +219,7 @@ describe('pages of the site under bad conditions', () => {
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('speech-text');
   });
 
-  it('follow an image through a time without network', async () => {
+  it('follow an image through a network outage', async () => {
     await open('/playground#images');
     await page.getByLabel('Prompt').fill('A tug in the fog');
     const submitted = page.waitForResponse('**/v1/images/jobs');
@@ -241,7 +241,7 @@ describe('pages of the site under bad conditions', () => {
     await page.locator('.image-card').nth(1).waitFor();
   });
 
-  it('send an image again that the gateway may have had, without making two', async () => {
+  it('send an image again that the gateway may have received, without making two', async () => {
     await open('/playground#images');
     await loseAnswers('/v1/images/jobs', 1);
     await page.getByLabel('Prompt').fill('A tug in the rain');
@@ -353,7 +353,7 @@ describe('pages of the site under bad conditions', () => {
     await page.getByRole('status').getByText('1 left out').waitFor();
   });
 
-  it('fold up the keys of an account that has had many, never one that is good', async () => {
+  it('collapse ended keys of an account with many, and never a valid one', async () => {
     await open('/dashboard');
     for (let made = 0; made < 8; made += 1) {
       const { key } = await post('/api/user/keys', { name: `barge ${made}` });

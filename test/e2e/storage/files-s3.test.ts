@@ -30,7 +30,7 @@ describe('a gateway with files in an object store', () => {
     return gateway;
   }
 
-  it('reports that the store answers, and doctor tests it', async () => {
+  it('reports that the store answers, and tests it with doctor', async () => {
     const { request, command } = await start();
     const { json } = await request('/health');
     expect(json.checks.files).to.include({ ok: true });
@@ -65,7 +65,7 @@ describe('a gateway with files in an object store', () => {
     return { source, path: new URL(url).pathname };
   }
 
-  it('returns no file of another length than announced if the store changes it', async () => {
+  it('returns no file of a wrong length if the store changes it', async () => {
     const running = await start();
     const { path } = await makePicture(running);
     const length = (await running.request(path)).headers.get('content-length');
@@ -82,7 +82,7 @@ describe('a gateway with files in an object store', () => {
     }
   });
 
-  it('reports for each image whether it went to the store or stays here', async () => {
+  it('reports for each image whether it is in the store or on this disk', async () => {
     const running = await start();
     const picture = async () => {
       const { source, path } = await makePicture(running);

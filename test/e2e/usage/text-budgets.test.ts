@@ -42,7 +42,7 @@ describeOnStacks('budgets of a running gateway', (stack) => {
     ['free', 'requests'],
     ['small', 'tokens'],
   ] as const) {
-    it(`admit no more of 100 parallel requests than there are ${what} for`, async () => {
+    it(`admit at most as many of 100 parallel requests as they have ${what} for`, async () => {
       const { key } = await site.makePlanKey(plan);
       // Nothing ends before all of them have been let in or refused: what is given back must not let others in.
       site.upstream.behave(() => ({ does: 'answer', stall: 'before_headers' }));

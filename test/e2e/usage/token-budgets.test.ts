@@ -144,14 +144,14 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
   }
 
   for (const route of Object.keys(BODIES) as Route[]) {
-    it(`is never overspent, and at least 80 % of it is used, at ${route}`, async () => {
+    it(`is never overspent, and is used to at least 80 %, at ${route}`, async () => {
       useOfLimit(1);
       await useUp([gateway], route);
       expectHeld(await spent());
     });
   }
 
-  it('holds with streams, with two choices, and if models use less than they are granted', async () => {
+  it('holds with streams, with two choices, and with models that use less than they are granted', async () => {
     useOfLimit(0.6);
     await useUp([gateway], '/v1/chat/completions', { stream: true, n: 2 });
     const result = await spent();
@@ -233,7 +233,7 @@ describeOnStacks('a token budget under parallel requests without a maximum', (st
     }
   });
 
-  it('refuses further requests if an upstream uses more than it was granted, which is recorded and logged', async () => {
+  it('refuses further requests after an upstream used more than it was granted, and records that', async () => {
     upstream.behave(() => ({ does: 'answer', text: 'Ostend.', thinks: 2 * LIMIT }));
     expect((await post(gateway, '/v1/chat/completions')).status).to.equal(200);
     expect((await spent()).used).to.be.greaterThan(2 * LIMIT);

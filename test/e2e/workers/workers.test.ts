@@ -150,7 +150,7 @@ describeOnStacks('several workers', (stack) => {
     expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
   });
 
-  it('finish their requests and end when their supervisor is killed, and free its port at once', async () => {
+  it('finish their requests and exit when their supervisor is killed, and free its port at once', async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => submit(`A tug in harbour ${index}`)));
     const workers = await childrenOf(gateway.pid);
     const { port } = new URL(gateway.url);

@@ -133,7 +133,7 @@ for (const [where, matchForm] of FORMS) {
       expect([...told(stale), stale.headers.get('x-cache')]).to.deep.equal([...SHOWN, 'stale']);
     });
 
-    it('grant nothing to callers of the short link alone', async () => {
+    it('grant nothing to callers who send only the short link', async () => {
       resolve = async () => new URL(`${OPENED}?utm_source=short`);
       expect(told(await app.extract(key, { url: 'https://inv.example/a1' }))).to.deep.equal(SHOWN);
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
@@ -284,7 +284,7 @@ for (const [where, matchForm] of FORMS) {
       expect([again.status, again.text.length, resolved.length]).to.deep.equal([200, long.text.length, 3]);
     });
 
-    it('have one file name each, whatever the length of the link', async () => {
+    it('have one file name each for any length of the link', async () => {
       const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
       for (const hash of ['h', 'hh', 'hhh']) {
         const target = await offered(`${BARE}/${hash}`);
@@ -302,7 +302,7 @@ for (const [where, matchForm] of FORMS) {
       }
     });
 
-    it('can be had of links that are as long as links may be', async () => {
+    it('exist for links of the maximum length', async () => {
       const url = `${BARE}/${'h'.repeat(2_000)}`;
       const { status } = await app.request(await offered(url), { method: 'HEAD' });
       expect(status).to.equal(200);

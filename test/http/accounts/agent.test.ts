@@ -56,7 +56,7 @@ describe('discovery for programs', () => {
     expect(json.methods.user).to.deep.equal(['GET', 'POST', 'DELETE']);
   });
 
-  it('lists the plans of the service document, with null where there is no limit', async () => {
+  it('lists the plans of the service document, with null for no limit', async () => {
     const { json } = await expectTagged('/api/agent/plans', 'public, max-age=300');
     expect(json).to.include({ version: '2026-06-15', publicPriceTablesVisible: false });
     for (const plan of json.plans) expect(Object.keys(plan)).to.have.members(PLAN_FIELDS.split(' '));

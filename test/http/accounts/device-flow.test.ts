@@ -38,7 +38,7 @@ describeOnStacks('the device flow', (stack) => {
     return (await app.request('/device', { headers, redirect: 'manual' })).status === 200;
   };
 
-  it('lets a client library in that knows nothing but the standard', async () => {
+  it('authorizes a client library of the standard', async () => {
     const metadata = {
       issuer: app.url,
       device_authorization_endpoint: `${app.url}/api/agent/device`,
@@ -83,7 +83,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(shown.headers.get('referrer-policy')).to.equal('same-origin');
   });
 
-  it('waits, lets in once, and is used up', async () => {
+  it('waits, authorizes once, and is used up', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
     const waiting = await poll(json.device_code);
@@ -123,7 +123,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(await isIn(token)).to.equal(false);
   });
 
-  it('does not let a program in on the word of another program', async () => {
+  it('does not authorize a program by the session of another program', async () => {
     const browser = await app.signedIn();
     const [first, second] = [(await start()).json, (await start()).json];
     await answer(browser, first.user_code, 'approve');
@@ -154,7 +154,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(soon.json).to.deep.include({ error: 'slow_down', interval: 10 });
   });
 
-  it('asks for longer intervals as long as a program polls too soon, and a minute at the most', async () => {
+  it('asks for longer intervals while a program polls too soon, up to a minute', async () => {
     const { json } = await start();
     const intervals: number[] = [];
     for (let count = 0; count < 15; count += 1) intervals.push((await poll(json.device_code)).json.interval);
@@ -234,7 +234,7 @@ describeOnStacks('the device flow', (stack) => {
   });
 
   for (const name of ['', ' ', '<b>x</b>', 'x'.repeat(101), 'a\u202eb', 'a\nb', 'https://evil.example', '"', 7]) {
-    it(`takes no name that could pass for something else: ${encodeURI(String(name)).slice(0, 30)}`, async () => {
+    it(`refuses a misleading name: ${encodeURI(String(name)).slice(0, 30)}`, async () => {
       const body = JSON.stringify({ client_id: name });
       const refused = await app.request('/api/agent/device', { method: 'POST', headers: JSON_TYPE, body });
       expect(refused.status).to.equal(400);
@@ -264,7 +264,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(last).to.equal(429);
   });
 
-  it('lets one address poll so many times in a minute, and then again', async () => {
+  it('limits the polls of an address in a minute', async () => {
     const clock = createManualClock(Date.now());
     const busy = await startSignInApp({ stack, clock });
     const errors = new Map<string, number>();
@@ -283,7 +283,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(later.status).to.equal(400);
   });
 
-  it('lets one address ask for so many codes in a minute', async () => {
+  it('limits the codes of an address in a minute', async () => {
     const busy = await startSignInApp({ stack });
     let last: Answer | undefined;
     for (let count = 0; count < 61; count += 1) last = await start('x', busy);

@@ -127,7 +127,7 @@ describe('an identity provider', () => {
   });
 
   for (const [lie, script] of Object.entries(LIES)) {
-    it(`signs nobody in when the provider sends ${lie}`, async () => {
+    it(`refuses the sign-in when the provider sends ${lie}`, async () => {
       issuer.script = script;
       const { answer, cookie } = await signIn();
       expect(answer.status).to.equal(400);
@@ -156,7 +156,7 @@ describe('an identity provider', () => {
     });
   }
 
-  it('loses only sign-in while the provider is unavailable, and recovers', async () => {
+  it('affects only sign-in while it is unavailable, and recovers', async () => {
     issuer.script = { metadata: () => ({ issuer: 'https://evil.example' }) };
     expect((await signIn()).answer.status).to.equal(503);
     const key = await app.makeKey();
@@ -167,7 +167,7 @@ describe('an identity provider', () => {
   });
 
   for (const path of ['/.well-known/openid-configuration', '/token', '/jwks', '/userinfo']) {
-    it(`gives up after 5 seconds when the provider is silent at ${path}`, async () => {
+    it(`times out after 5 seconds when the provider is silent at ${path}`, async () => {
       const clock = createManualClock(Date.now());
       const slow = await startSignInApp({ issuer, clock });
       issuer.script = { silentAt: path };
@@ -202,7 +202,7 @@ describe('an identity provider', () => {
     expect(issuer.requests.length).to.be.greaterThan(0);
   });
 
-  it('cannot make the gateway ask other private addresses', async () => {
+  it('cannot send the gateway to other private addresses', async () => {
     const other = await startScriptedIssuer();
     issuer.script = {
       metadata: (honest) => ({ ...honest, token_endpoint: `${other.url}/token`, jwks_uri: `${other.url}/jwks` }),

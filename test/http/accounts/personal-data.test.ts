@@ -16,7 +16,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
   });
   after(() => app?.close());
 
-  it('exports as an attachment, to its own user alone', async () => {
+  it('exports as an attachment, only to its own user', async () => {
     const zac = await newcomer(app, EMAIL);
     const { apiKey } = (await zac.post('/api/user', { name: 'laptop of zac' })).json;
     const answer = await zac.get('/api/user/export');

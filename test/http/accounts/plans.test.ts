@@ -47,7 +47,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     return answers.map(({ status, json }) => json.error?.code ?? status);
   };
 
-  it('opens only image routes for an image plan, for 30 days, with its own daily images', async () => {
+  it('opens only image routes with an image plan, for 30 days, with daily images of its own', async () => {
     const ann = await newcomer(app, 'ann@example.com');
     await grant(ann, 'pictures');
     const { apiKey, key } = (await ann.post('/api/user')).json;
@@ -68,7 +68,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(budget).to.equal(null);
   });
 
-  it('shares the daily images of a named account among its keys only', async () => {
+  it('shares the daily images of a named account only among its keys', async () => {
     const make = (accountId: string) => app.makeKey({ grants: ['images'], accountId });
     const [one, other, stranger] = [await make('team-a'), await make('team-a'), await make('team-b')];
     expect(await submitted(one, 2)).to.deep.equal([202, 202]);
@@ -84,7 +84,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(await submitted(apiKey, 4)).to.deep.equal([202, 202, 202, 'daily_image_limit_reached']);
   });
 
-  it('shows prices only if the operator wants it', async () => {
+  it('shows prices only if the operator enables it', async () => {
     const hidden = await app.request('/api/agent/plans');
     expect(hidden.json.prices).to.deep.equal([]);
     expect(hidden.text).not.to.contain('1999');

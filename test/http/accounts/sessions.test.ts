@@ -97,7 +97,7 @@ describeOnStacks('sessions', (stack) => {
     expect((await app.signIn(browser, 'dan@example.com')).status).to.equal(303);
   });
 
-  it('accepts sessions and API keys on their own routes only', async () => {
+  it('accepts sessions and API keys only on their own routes', async () => {
     const key = await app.makeKey();
     const browser = await app.signedIn();
     const cookie = browser.cookie(app.url, COOKIE) ?? '';
@@ -191,7 +191,7 @@ describe('requests that another site makes a browser send', () => {
     }
   }
 
-  it('cannot have the type of the API, and a form that has none of it is refused', async () => {
+  it('cannot have the content type of the API, and forms are refused', async () => {
     const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
     const headers = { cookie, origin: app.url, 'content-type': 'text/plain' };
     const answer = await app.request('/api/agent/session', { method: 'POST', headers, body: '{}' });
@@ -199,7 +199,7 @@ describe('requests that another site makes a browser send', () => {
     expect(await isSignedIn(app, browser)).to.equal(true);
   });
 
-  it('gets no leave to read answers from scripts', async () => {
+  it('does not let scripts read answers', async () => {
     const answer = await app.request('/device', { headers: { origin: 'https://evil.example' }, redirect: 'manual' });
     expect(answer.headers.get('access-control-allow-origin')).to.equal(null);
   });

@@ -18,7 +18,7 @@ describeOnStacks('signing in', (stack) => {
   });
   after(() => app.close());
 
-  it('leads to the identity provider and back to the page that was wanted', async () => {
+  it('leads to the identity provider and back to the requested page', async () => {
     const browser = createBrowserSession();
     const page = await app.begin(browser, '/signin?return_to=/device%3Fuser_code=BCDF-GHJK');
     expect(page.text).to.contain('anyone can sign in as anyone here');
@@ -43,7 +43,7 @@ describeOnStacks('signing in', (stack) => {
     await fresh.close();
   });
 
-  it('asks with PKCE, state and nonce, for the configured address alone', async () => {
+  it('sends PKCE, state and nonce, only for the configured address', async () => {
     const browser = createBrowserSession();
     const headers = {
       'x-forwarded-host': 'evil.example',
@@ -60,7 +60,7 @@ describeOnStacks('signing in', (stack) => {
     for (const name of ['state', 'nonce', 'code_challenge']) expect(again.get(name)).not.to.equal(asked.get(name));
   });
 
-  it('keeps the session in a cookie that scripts and other sites do not get, and takes the one of the attempt back', async () => {
+  it('stores the session in a cookie that scripts and other sites do not get, and deletes the one of the attempt', async () => {
     const browser = createBrowserSession();
     const page = await app.begin(browser);
     expect(browser.cookie(app.url, ATTEMPT)).to.match(/^[\w-]{43}$/);
@@ -72,7 +72,7 @@ describeOnStacks('signing in', (stack) => {
     expect(back.headers.get('cache-control')).to.equal('no-store');
   });
 
-  it('stores the session as a hash, and knows the same person again', async () => {
+  it('stores the session as a hash, and recognizes the same person', async () => {
     const [one, other] = [await app.signedIn('bea@example.com'), await app.signedIn('BEA@example.com')];
     expect(one.cookie(app.url, COOKIE)).not.to.equal(other.cookie(app.url, COOKIE));
     const users = await app.state.users.list({ limit: 100 });
@@ -168,7 +168,7 @@ describeOnStacks('signing in', (stack) => {
     expect((await browser.send(callback)).status).to.equal(303);
   });
 
-  it('refuses a state that is missing, unknown or there twice', async () => {
+  it('refuses a missing, unknown or repeated state', async () => {
     const browser = createBrowserSession();
     const callback = new URL(await app.fillIn(browser, await app.begin(browser)));
     const attempt = browser.cookie(app.url, ATTEMPT) ?? '';
@@ -185,7 +185,7 @@ describeOnStacks('signing in', (stack) => {
     }
   });
 
-  it('refuses a code that was issued to another attempt: the verifier does not fit', async () => {
+  it('refuses a code of another attempt, whose verifier does not match', async () => {
     const [one, other] = [createBrowserSession(), createBrowserSession()];
     const [mine, theirs] = [await app.begin(one), await app.begin(other)];
     const callback = new URL(await app.fillIn(one, mine));
@@ -214,13 +214,13 @@ describeOnStacks('signing in', (stack) => {
     expect(json.json.error.code).to.equal('sign_in_failed');
   });
 
-  it('begins under the name that it comes back to, where a machine has several', async () => {
+  it('begins under the host name of the callback if a machine has several', async () => {
     const elsewhere = `http://localhost:${app.port}`;
     const { location } = await createBrowserSession().send(`${elsewhere}/signin?return_to=/device`);
     expect(location).to.equal(`${app.url}/signin?return_to=/device`);
   });
 
-  it('lets one address begin so many sign-ins in a minute', async () => {
+  it('limits the sign-ins of an address in a minute', async () => {
     const busy = await startSignInApp({ stack });
     const statuses = new Map<number, number>();
     for (let count = 0; count < 125; count += 1) {
@@ -236,7 +236,7 @@ describeOnStacks('signing in', (stack) => {
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60);
   });
 
-  it('lets one address come back so many times in a minute, and then again', async () => {
+  it('limits the callbacks of an address in a minute', async () => {
     const clock = createManualClock(Date.now());
     const busy = await startSignInApp({ stack, clock });
     const back = () => busy.request('/signin/callback?state=x&code=y', { redirect: 'manual' });
@@ -286,7 +286,7 @@ describe('signing in at an address with TLS', () => {
     expect(issuer.exchanges[0]?.get('redirect_uri')).to.equal(`${SITE}/signin/callback`);
   });
 
-  it('does not know the cookie under its plain name', async () => {
+  it('ignores the cookie under its plain name', async () => {
     const cookie = `mediagate=${'A'.repeat(43)}; mediagate-sign-in=${'A'.repeat(43)}`;
     const answer = await app.request('/signin/callback?state=x&code=y', { headers: { cookie } });
     expect(answer.json.error.code).to.equal('sign_in_failed');

@@ -88,7 +88,7 @@ describe('audio by the openai client', () => {
     });
   }
 
-  it('meets failures as the classes it has for them', async () => {
+  it('throws the error classes of the client', async () => {
     const speak = (change: Partial<Parameters<typeof client.audio.speech.create>[0]> = {}) =>
       rejection(client.audio.speech.create({ model: SPEAKING, voice: 'alloy', input: 'Hello.', ...change }));
     expect(await speak({ model: 'tts-1' })).to.be.instanceOf(OpenAI.NotFoundError);
@@ -119,7 +119,7 @@ describe('audio by the openai client', () => {
     expect(tries).to.equal(2);
   });
 
-  describe('in the ledger', () => {
+  describe('in the usage log', () => {
     const today = () => new Date().toISOString().slice(0, 10);
 
     async function totals(key: string): Promise<readonly UsageTotal[]> {
@@ -128,7 +128,7 @@ describe('audio by the openai client', () => {
       return app.state.usage.totals({ keyId, from: today(), to: today() });
     }
 
-    it('records heard seconds and spoken characters, once each', async () => {
+    it('records transcribed seconds and spoken characters, once each', async () => {
       const key = await app.makeKey({ grants: ['audio'] });
       const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
       await own.audio.transcriptions.create({ file: await file(), model: HEARING });
@@ -194,7 +194,7 @@ describe('audio by the openai client', () => {
       expect(await totals(poor)).to.deep.equal([]);
     });
 
-    it('takes a request from a budget and no tokens, although the model reports them', async () => {
+    it('takes a request and no tokens from a budget, although the model reports tokens', async () => {
       const budget = {
         id: 'small',
         accountId: 'local',

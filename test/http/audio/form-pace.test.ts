@@ -64,7 +64,7 @@ describe('pace of audio forms', () => {
     }
   });
 
-  it('lets those pass that keep it, however long they take', async () => {
+  it('accepts uploads that keep the pace for any time', async () => {
     const piece = Buffer.alloc(256 * 1024, 'OggS');
     const tail = '\r\n--b--\r\n';
     const pieces = 10;

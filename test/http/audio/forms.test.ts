@@ -71,7 +71,7 @@ describe('hostile and broken audio forms', () => {
     };
   }
 
-  it('takes a plain one, with and without its length, with what may stand before and after it', async () => {
+  it('accepts a plain form, with and without its length, with a preamble and an epilogue', async () => {
     expect((await sendRaw([MODEL, sound(), END])).status).to.equal(200);
     expect((await sendRaw([MODEL, sound(), END], {}, false)).status).to.equal(200);
     const around = [Buffer.from('preamble\r\n'), sound(), MODEL, END, Buffer.from('epilogue '.repeat(20))];
@@ -144,7 +144,7 @@ describe('hostile and broken audio forms', () => {
     expect([status, param]).to.deep.equal([400, 'file']);
   });
 
-  it('gives names of objects no meaning', async () => {
+  it('treats names of object properties like others', async () => {
     for (const name of ['__proto__', 'constructor', 'toString']) {
       expect((await sendRaw([field(name, 'x'), MODEL, sound(), END])).status).to.equal(200);
     }
@@ -201,7 +201,7 @@ describe('hostile and broken audio forms', () => {
     await until(() => app.log.some(({ fields }) => fields.route === ROUTE && fields.code === 'bad_request'));
   });
 
-  it('lets a key have its share of the forms that are under way, and no more', async () => {
+  it('limits the simultaneous forms of a key', async () => {
     const hold = Promise.withResolvers<void>();
     app.audio.hear = async () => {
       await hold.promise;

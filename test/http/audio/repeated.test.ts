@@ -106,7 +106,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     );
   });
 
-  it('match the same form in any order and file name, and not other audio or fields', async () => {
+  it('match the same form in any order and with any file name, but not other audio or fields', async () => {
     const [wav, other] = [await makeSound(app.folder, 'wav'), await makeSound(app.folder, 'flac')];
     const transcribe = (...fields: [string, string | File][]) => {
       const body = new FormData();
@@ -131,7 +131,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(app.audio.calls).to.have.length(1);
   });
 
-  it('ask the model once where twenty come at once', async () => {
+  it('call the model once for twenty simultaneous ones', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
     const asked = Array.from({ length: 20 }, () => speak('one'));
@@ -144,7 +144,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect((await entries(1)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 1 }, () => 200));
   });
 
-  it('start anew when the first was refused or failed; waiting ones get its failure', async () => {
+  it('start anew when the first was refused or failed, which waiting ones receive', async () => {
     expect((await speak('one', { input: '' })).status).to.equal(400);
     const sound = held();
     app.audio.sound = sound.failing;
@@ -278,7 +278,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(isReplayed(await speak('one'))).to.equal(true);
   });
 
-  it('keep few unattended first requests: others end with their client', async () => {
+  it('continue few first requests without a client, and end others with theirs', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
     const leaving = new AbortController();

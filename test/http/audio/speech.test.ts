@@ -114,13 +114,13 @@ describe('speech over HTTP', () => {
     });
   }
 
-  it('leaves a WAV alone that is as ours are', async () => {
+  it("passes a WAV of the gateway's own form through unchanged", async () => {
     const sound = await made('wav', '-ar', '24000', '-ac', '1');
     app.audio.sound = () => ({ body: pieces(sound), format: 'wav' });
     expect((await speak({ response_format: 'wav' })).bytes.equals(sound)).to.equal(true);
   });
 
-  it('makes MP3 by default, and hands on voice, pace and instructions', async () => {
+  it('makes MP3 by default, and forwards voice, pace and instructions', async () => {
     const { response } = await speak({
       voice: { id: 'voice_1' },
       speed: 1.5,
@@ -293,7 +293,7 @@ describe('speech over HTTP', () => {
     });
   }
 
-  it('takes 4,096 characters of any kind', async () => {
+  it('accepts 4,096 characters of any kind', async () => {
     expect((await speak({ input: '🦜'.repeat(4_096) })).response.status).to.equal(200);
   });
 
@@ -304,7 +304,7 @@ describe('speech over HTTP', () => {
     expect(response.headers.get('x-ignored-params')?.split(', ')).to.have.length(20);
   });
 
-  it('accepts as many characters as the model does, and states the limit', async () => {
+  it('accepts as many characters as the model, and states the limit', async () => {
     const model = SPEAKING_LONG;
     expect((await speak({ model, input: '🦜'.repeat(10_000) })).response.status).to.equal(200);
     const asked = app.audio.calls.length;
@@ -406,7 +406,7 @@ describe('speech over HTTP', () => {
   describe('sound effects', () => {
     const SOUNDS = '/v1/audio/sound-effects';
 
-    it('takes the description under any of its names, and hands on the rest', async () => {
+    it('reads the description under any of its names, and forwards the rest', async () => {
       for (const name of ['text', 'input', 'prompt']) {
         const body = { model: EFFECTS, [name]: 'rain', duration_seconds: 4.5, loop: true, prompt_influence: 0.3 };
         const { status, headers } = await app.post(SOUNDS, body);
@@ -422,7 +422,7 @@ describe('speech over HTTP', () => {
       expect(app.audio.calls.at(-1)).to.include({ durationSeconds: 2, format: 'flac' });
     });
 
-    it('advises against a retry for sounds that no model makes', async () => {
+    it('advises against a retry for effects that no model makes', async () => {
       app.audio.sound = () => {
         throw new GatewayError('plugin_unavailable', 'There is no such sound.', { param: 'text', retryable: false });
       };

@@ -32,7 +32,7 @@ describe('transcriptions and translations over HTTP', () => {
   const leftOver = async () => (await readdir(path.join(app.dataDir, 'scratch')).catch(() => [])).length;
 
   for (const extension of Object.keys(CONTAINERS)) {
-    it(`accepts ${extension} under any name, and gives the model its bytes and length`, async () => {
+    it(`accepts ${extension} under any name, and sends the model its bytes and length`, async () => {
       const sound = await makeSound(app.folder, extension);
       let seen: Buffer | undefined;
       app.audio.hear = async (call) => {
@@ -96,7 +96,7 @@ describe('transcriptions and translations over HTTP', () => {
     );
   });
 
-  it('returns every member in verbose JSON, with null for unknown ones', async () => {
+  it('returns every field in verbose JSON, with null for unknown ones', async () => {
     const { json } = await ask({ response_format: 'verbose_json', temperature: '0.3' });
     expect(json).to.deep.include({ task: 'transcribe', language: 'english', duration: 3661.5, text: HEARD.text });
     expect(json.segments[0]).to.deep.equal({
@@ -150,7 +150,7 @@ describe('transcriptions and translations over HTTP', () => {
     expect(lastCall()).not.to.have.any.keys('hotwords', 'include[]');
   });
 
-  it('takes a temperature as clients print it', async () => {
+  it('accepts a temperature as clients print it', async () => {
     await ask({ temperature: String(0.1 + 0.2) });
     expect(lastCall().temperature).to.equal(0.1 + 0.2);
   });
@@ -260,7 +260,7 @@ describe('transcriptions and translations over HTTP', () => {
     await until(async () => (await leftOver()) === 0, 10);
   });
 
-  it('needs the grant, and takes no X-API-Key', async () => {
+  it('needs the grant, and does not accept X-API-Key', async () => {
     const other = await app.makeKey({ grants: ['text', 'images', 'extract'] });
     const body = toForm({ file: fileOf(wav), model: HEARING });
     const init = { method: 'POST', body };

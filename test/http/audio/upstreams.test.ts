@@ -74,7 +74,7 @@ describe('audio routes before upstreams', () => {
     expect(upstream.requests[0]?.files[0]?.bytes.equals(await makeSound('wav', 2))).to.equal(true);
   });
 
-  it('languages of two and three letters pass, without their region', async () => {
+  it('forwards languages of two and three letters, without their region', async () => {
     const sent: Record<string, string | undefined> = {
       'zh-CN': 'zh',
       pt_BR: 'pt',
@@ -171,7 +171,7 @@ describe('audio routes before upstreams', () => {
     expect(timed.segments).to.have.length(2);
   });
 
-  it('a translation comes as subtitles too', async () => {
+  it('returns a translation as subtitles too', async () => {
     const subtitles = await client.audio.translations.create({
       file: await wav(),
       model: 'stt-large-v3',
@@ -241,7 +241,7 @@ describe('audio routes before upstreams', () => {
     expect(row?.characters).to.be.within(50, 55);
   });
 
-  it('an effect is made', async () => {
+  it('makes a sound effect', async () => {
     const { status, headers, body } = await post('sound-effects', {
       model: 'tts_text_to_sound_v2',
       prompt: 'Rain',
@@ -256,7 +256,7 @@ describe('audio routes before upstreams', () => {
     });
   });
 
-  it("translates refusals of an upstream: never as the caller's key, never with its names", async () => {
+  it("translates refusals of an upstream, without its names or the caller's key", async () => {
     vendor.behave([
       { does: 'error', status: 401, code: 'quota_exceeded', form: 'old', message: `used up: ${KEY}` },
       { does: 'error', status: 404, code: 'voice_not_found', form: 'old', message: 'eleven_v3 has no such voice' },

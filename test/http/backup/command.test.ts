@@ -47,7 +47,7 @@ describe('the commands backup and restore', () => {
 
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('put nothing in place where a secret is none, although its digest is right', async () => {
+  it('restore nothing if a secret is invalid, although its digest is right', async () => {
     expect((await run(['backup', at('bad', 'backup'), '--secrets'])).code).to.equal(0);
     const bad = 'short';
     await writeFile(at('bad', 'backup', 'secrets', 'key-pepper'), bad);
@@ -59,7 +59,7 @@ describe('the commands backup and restore', () => {
     expect(await readdir(at('bad', 'data'))).to.deep.equal([]);
   });
 
-  it('copy the state for its owner alone, in a form that other programs can check', async () => {
+  it('copy the state with permissions for its owner, in a form that other programs can check', async () => {
     const { code, stdout, stderr } = await run(['backup', at('new', 'plain')]);
     expect([code, stderr]).to.deep.equal([0, '']);
     expect(stdout).to.match(/new\/plain: \d+ rows, 2 files, [\d.]+ MiB\.\n/);
@@ -128,7 +128,7 @@ describe('the commands backup and restore', () => {
     expect([back.code, back.stdout.includes('KEY_PEPPER')]).to.deep.equal([0, false]);
   });
 
-  it('refuse places that they cannot use, and leave nothing behind', async () => {
+  it('refuse unusable places, and leave nothing behind', async () => {
     await run(['backup', at('good')]);
     await mkdir(at('there'));
     await mkdir(at('full', 'files'), { recursive: true });
@@ -153,7 +153,7 @@ describe('the commands backup and restore', () => {
     expect((await readdir(folder)).sort()).to.deep.equal(before);
   });
 
-  it('find damage before anything takes its place', async () => {
+  it('detect damage before they replace anything', async () => {
     const damages: [string, RegExp, (backup: string) => Promise<unknown>][] = [
       [
         'bit',
@@ -214,7 +214,7 @@ describe('the commands backup and restore', () => {
     }
   });
 
-  it('leave PostgreSQL to its own program, and the password out', async () => {
+  it("refer to PostgreSQL's own program, without the password", async () => {
     const DATABASE_URL = 'postgres://me:hunter2@db.example:5433/gate?sslmode=require&password=hunter3';
     const { code, stdout, stderr } = await run(['backup', at('pg')], { DATABASE_URL });
     expect([code, stdout]).to.deep.equal([2, '']);
@@ -242,7 +242,7 @@ describe('the commands backup and restore', () => {
     expect((await run(['migrate', '--check'], { DATABASE_URL: other })).code).to.equal(0);
   });
 
-  it('show on a terminal that they are at it, and nowhere else', async function () {
+  it('show progress on a terminal, and nowhere else', async function () {
     if (!isOnPath('script')) return this.skip();
     const command = `stty cols 80; '${process.execPath}' dist/server/cli/cli.js backup '${at('seen')}'`;
     const env = { ...process.env, DATA_DIR: dataDir };

@@ -60,7 +60,7 @@ for (const engine of engines) {
       expect([behind.code, behind.stdout.split('\n', 1)[0]]).to.deep.equal([1, `to be done: ${LATEST}`]);
     });
 
-    it('does each migration once, whichever of many processes comes first', async () => {
+    it('runs each migration once among many processes', async () => {
       const servers = Promise.all(
         [1, 2].map(() => startGatewayProcess({ environment, dataFolder: environment.DATA_DIR })),
       );
@@ -73,7 +73,7 @@ for (const engine of engines) {
       expect((await migrate('--check')).code).to.equal(0);
     });
 
-    it('leaves a schema alone that a newer release has only added to, and so do all commands', async () => {
+    it('accepts a schema that a newer release only extended, as all commands do', async () => {
       await migrate();
       await execute('alter table jobs add column more text');
       await execute('alter table api_keys add column more text');
@@ -92,7 +92,7 @@ for (const engine of engines) {
       expect(await gateway.stop()).to.equal(0);
     });
 
-    it('refuses a schema that a newer release has taken something from', async () => {
+    it('refuses a schema from which a newer release removed something', async () => {
       await migrate();
       await note('9998-more');
       await note('9999-less-needs-9998');
@@ -110,7 +110,7 @@ for (const engine of engines) {
 }
 
 describe('the command migrate', () => {
-  it('waits for a process that migrates the same file for longer than any request may take', async () => {
+  it('waits for a process that migrates the same file for longer than a request may take', async () => {
     const place = await createPlace();
     const file = new Sqlite(path.join(place.dataDir, 'state.sqlite'));
     file.pragma('journal_mode = wal');
@@ -125,7 +125,7 @@ describe('the command migrate', () => {
     await place.remove();
   });
 
-  it('does not wait if there is nothing to do', async () => {
+  it('does not wait if no migration is pending', async () => {
     const place = await createPlace();
     const environment = { DATA_DIR: place.dataDir };
     await runCommand(['migrate'], environment);

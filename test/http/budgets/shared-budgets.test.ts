@@ -100,7 +100,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
       return budgets.length > 0 && budgets.every(({ reserved }) => reserved === 0) && budgets;
     });
 
-  it('limit the answer to the remaining money, explain refusals, and appear in headers', async () => {
+  it('limit the answer to the remaining money, explain refusals, and appear in header fields', async () => {
     await app.state.budgets.createGroup('research');
     await change('group', 'research', '0.01 USD/month');
     const [ann, ben] = [await makeKey('1 USD/day', 'research'), await makeKey('3 requests/day', 'research')];
@@ -136,7 +136,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     expect((await chat(await makeKey('1M tokens/month'), 'm-open')).status).to.equal(200);
   });
 
-  it('hold the price of an image until its job ends', async () => {
+  it('reserve the price of an image until its job ends', async () => {
     const key = await makeKey('0.10 USD/month');
     const submit = () => post(key, '/v1/images/jobs', { model: 'gen-img-2', prompt: 'a harbour' });
     const ended = async ({ json }: Answer) =>
@@ -161,7 +161,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
   const codeOf = ({ status, json }: Answer) => [status, json.error?.code];
   const REFUSED = [429, 'insufficient_quota'];
 
-  it('hold the highest price of a link until its end: failed ones cost nothing, and requests are not counted', async () => {
+  it('reserve the highest price of a link until its end, free of charge for failed ones, without counting requests', async () => {
     const key = await makeKey('0.005 USD/month');
     expect((await extract(key, item(404))).status).to.equal(422);
     expect(await budgetsOf(key)).to.containSubset([{ used: 0, left: 0.005 }]);
@@ -178,7 +178,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     expect(euros.json.error.message).to.contain('no price in EUR is known for links of invented');
   });
 
-  it('hold the sum of a batch, and charge a link job when it is submitted', async () => {
+  it('reserve the sum of a batch, and charge a link job when it is submitted', async () => {
     const key = await makeKey('0.026 USD/month');
     const urls = [LINK, item(404), 'not a link', productLink(1)];
     const batch = await post(key, '/v1/extract/batch', { urls });
@@ -194,7 +194,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     expect(codeOf(await extract(key, productLink(3), { force_async: true }))).to.deep.equal(REFUSED);
   });
 
-  it('hold the price of speech by its characters', async () => {
+  it('reserve the price of speech by its characters', async () => {
     const key = await makeKey('0.001 USD/month');
     const speak = (input: string) => post(key, '/v1/audio/speech', { model: 'tts_v3', input, voice: 'alloy' });
     const refused = await speak('a text that is too long');

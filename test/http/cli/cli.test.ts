@@ -51,7 +51,7 @@ describe('the command line', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('answers a wrong subcommand with those that exist, also where a noun alone lists something', async () => {
+  it('lists the subcommands for a wrong one, also if the noun alone lists something', async () => {
     for (const [args, name, known] of [
       [['plans', 'show', 'team'], 'mediagate plans', 'list, grant'],
       [['groups', 'delte', 'x'], 'mediagate groups', 'create, list, show, update, delete'],
@@ -69,7 +69,7 @@ describe('the command line', () => {
 
   const run = (...args: string[]) => runCommand(args, environment);
 
-  it('says the same where it runs one command after the other as where it runs one', async () => {
+  it('prints the same for commands in one process as for each in its own', async () => {
     const own = { ...environment, DATA_DIR: path.join(folder, 'own') };
     for (const args of [
       ['keys', 'create'],
@@ -99,7 +99,7 @@ describe('the command line', () => {
       .and.to.deep.equal(await settingsIn(runAlone));
   });
 
-  it('begins nothing where a mistyped DATA_DIR points, unless it is there to begin something', async () => {
+  it('creates nothing in a mistyped DATA_DIR, unless the command creates data folders', async () => {
     const nowhere = path.join(folder, 'nowhere');
     const own = { ...environment, DATA_DIR: nowhere };
     const refused = [
@@ -394,7 +394,7 @@ describe('the command line', () => {
     expect(refused.stderr).to.match(/mediagate: No platform .*\n\(see mediagate extract --help\)\n$/);
   });
 
-  it('lists the plugin entries with their states', async () => {
+  it('lists the plugins with their states', async () => {
     const table = await run('plugins');
     expect(table.stdout)
       .to.match(/paper +ready/)
@@ -522,7 +522,7 @@ describe('the command line', () => {
       .and.not.to.contain('unspoken');
   });
 
-  it('lists every setting, also those that connect real models', async () => {
+  it('lists every setting, also the settings of real models', async () => {
     const { stdout } = await runCommand(['serve', '--help'], environment);
     for (const { name } of [...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS])
       expect(stdout).to.contain(`\n  ${name} `);

@@ -10,7 +10,7 @@ import { checkExecutables, findFfmpeg } from '../../../server/settings/executabl
 import { runCommand } from '../../support/processes/command-line.js';
 import { rejection } from '../../support/rejection.js';
 
-describe('the ffmpeg that is used', () => {
+describe('the choice of ffmpeg', () => {
   let folder: string;
   const at = (name: string) => path.join(folder, name);
 
@@ -42,7 +42,7 @@ describe('the ffmpeg that is used', () => {
     else expect(shipped).to.equal(undefined);
   });
 
-  it('is reported by the doctor with its version', async () => {
+  it('is reported by doctor with its version', async () => {
     const settings = readSettings({ FFMPEG_PATH: at('ffmpeg') });
     expect(await checkFfmpeg(settings)).to.deep.equal({
       name: 'ffmpeg',
@@ -56,7 +56,7 @@ describe('the ffmpeg that is used', () => {
     expect(undated).to.include({ level: 'ok', detail: `${at('undated')}, version N-121000-g0123456` });
   });
 
-  it("is reported as old, or as the npm package's, by the doctor", async () => {
+  it("is reported by doctor as old, or as the npm package's", async () => {
     const old = await checkFfmpeg(readSettings({ FFMPEG_PATH: at('old') }));
     expect(old).to.include({ level: 'warn', detail: `${at('old')}, version 4.1.4` });
     expect(old.advice).to.include('install 5.0 or later');
@@ -66,7 +66,7 @@ describe('the ffmpeg that is used', () => {
     else expect(shipped.detail).to.include('ffmpeg was not found');
   });
 
-  it('ends the start if a configured ffmpeg or browser is no program, and the doctor names the setting', async () => {
+  it('ends the start if a configured ffmpeg or browser is no program, and doctor names the setting', async () => {
     const wrong = { DATA_DIR: at('data'), PORT: '0', BROWSER_PATH: at('nowhere'), FFMPEG_PATH: at('plain') };
     const named = (setting: string, file: string) =>
       `${setting} names ${file}, which is not a file that this user can execute.`;

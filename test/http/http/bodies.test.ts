@@ -54,7 +54,7 @@ describe('request bodies', () => {
     expect((await send(deep)).json.error.code).to.equal('invalid_json');
   });
 
-  it('refuses wrong types, and names the member and the accepted type', async () => {
+  it('refuses wrong types, and names the field and the accepted type', async () => {
     const cases: [string, unknown, string, string][] = [
       ['url', undefined, 'missing_required_parameter', 'link'],
       ['url', null, 'missing_required_parameter', 'link'],
@@ -84,7 +84,7 @@ describe('request bodies', () => {
     }
   });
 
-  it('refuses links that are none of ours, naming the link', async () => {
+  it('refuses unsupported links, and names the link', async () => {
     for (const [url, code] of [
       ['', 'invalid_url'],
       ['invented/item/7', 'invalid_url'],
@@ -100,13 +100,13 @@ describe('request bodies', () => {
     }
   });
 
-  it('takes no slot for any of that', async () => {
+  it('takes no slot for a refused body', async () => {
     const answer = await app.extract(key, { url: LINK });
     expect(answer.status).to.equal(200);
     expect(answer.headers.get('x-ratelimit-remaining-requests')).to.equal('4');
   });
 
-  it('ignores members it does not know, and is not led astray by __proto__ and constructor', async () => {
+  it('ignores unknown fields, __proto__ and constructor included', async () => {
     const free = await app.makeKey();
     const body = `{"url":"${LINK}","more":{"a":[1]},"__proto__":{"clip_sort":"x","url":"y"},"constructor":{"prototype":{"url":"z"}}}`;
     expect((await app.extract(free, body)).status).to.equal(200);
@@ -115,7 +115,7 @@ describe('request bodies', () => {
     expect(({} as { url?: unknown }).url).to.equal(undefined);
   });
 
-  it('counts null as not sent for members that are optional', async () => {
+  it('treats null as absent in optional fields', async () => {
     const free = await app.makeKey();
     const nulls = { clip_review_limit: null, clip_sort: null, include_audio_mp3: null, async_mode: null };
     const answer = await app.extract(free, { url: LINK, ...nulls });
@@ -146,7 +146,7 @@ describe('request bodies', () => {
     }
   });
 
-  it('refuses bodies over 64 KiB, announced or not, and the client sees why', async () => {
+  it('refuses bodies over 64 KiB, announced or not, with a reason that the client can read', async () => {
     const padding = (bytes: number) => JSON.stringify({ url: LINK, padding: 'x'.repeat(bytes) });
     const free = await app.makeKey();
     expect((await app.extract(free, padding(65_000))).status).to.equal(200);

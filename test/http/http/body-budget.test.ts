@@ -11,7 +11,7 @@ const noEnd = (error: GatewayError) => {
 };
 
 describe('memory of request bodies', () => {
-  it('gives each owner three eighths of the small and the large memory, and takes it back', () => {
+  it('limits each owner to three eighths of the small and the large memory, and frees it', () => {
     const room = new BodyBudget({ smallBytes: 8_000, bigBodies: 8 });
     for (const [bytes, places] of [
       [1_000, 3],
@@ -52,7 +52,7 @@ describe('memory of request bodies', () => {
     for (const place of places) place.release();
   });
 
-  it('counts a large body as one of a few, and no longer as small', () => {
+  it('counts a large body among the large ones, and no longer among the small ones', () => {
     const room = new BodyBudget({ bigBodies: 8 });
     const place = room.open('one', noEnd);
     place.add(1024 * 1024);
@@ -102,7 +102,7 @@ describe('memory of request bodies', () => {
     expect(room.taken().small).to.equal(0);
   });
 
-  it('ends large bodies that came quickly and stall, long before the interval is over', async () => {
+  it('ends large bodies that arrive quickly and stall, long before the interval is over', async () => {
     mock.timers.enable({ apis: ['setInterval'] });
     try {
       const room = new BodyBudget({ paceMs: 50_000 });
@@ -136,7 +136,7 @@ describe('memory of request bodies', () => {
     }
   });
 
-  it('counts a large body beyond the own share as refused, and none for which others leave no place', () => {
+  it("counts a large body beyond its owner's share as refused, and none that others leave no place for", () => {
     const refused: string[] = [];
     const refusals = { max: 60, blockedFor: () => undefined, add: (owner: string) => void refused.push(owner) };
     const room = new BodyBudget({ bigBodies: 8, refusals });

@@ -46,7 +46,7 @@ describe('pace of request bodies', () => {
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('ends small bodies too, and those that never arrive', async () => {
+  it('ends small bodies too, and bodies that never arrive', async () => {
     for (const start of [`${head('Content-Length: 65536')}{`, `${head('Transfer-Encoding: chunked')}${chunk('{')}`]) {
       socket.write(start);
       await until(() => budget.taken().small > 0);
@@ -58,7 +58,7 @@ describe('pace of request bodies', () => {
     }
   });
 
-  it('bounds the time of small ones that keep it', async () => {
+  it('limits the time of small bodies that keep the pace', async () => {
     socket.write(head('Content-Length: 1000000'));
     let intervals = 0;
     await socket.passIntervals(() => {
@@ -82,7 +82,7 @@ describe('pace of request bodies', () => {
     expect(budget.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
-  it('does not help a body of many small chunks, which is refused, while a few of them are read', async () => {
+  it('accepts a body of some small chunks, and refuses one of many', async () => {
     socket.write(`${head('Transfer-Encoding: chunked')}${chunk('{')}${chunk(' ').repeat(3_000)}${chunk('}')}0\r\n\r\n`);
     expect(await socket.answer).to.contain('read');
     socket.close();
@@ -98,7 +98,7 @@ describe('pace of request bodies', () => {
     expect(await socket.answer).to.contain('request_timeout');
   });
 
-  it('lets those pass that keep it, however long they take, and small ones that end', async () => {
+  it('accepts bodies that keep the pace for any time, and small ones that end', async () => {
     const pieces = 12;
     const piece = ' '.repeat(256 * KIBIBYTE);
     socket.write(head(`Content-Length: ${pieces * piece.length + 2}`));

@@ -25,13 +25,13 @@ describe('client address', () => {
     return (await (app as ListeningApp).request('/v1/capabilities', { headers })).status;
   }
 
-  it('uses the connection if no proxy is trusted, whatever the header', async () => {
+  it('uses the connection if no proxy is trusted, and ignores the header', async () => {
     app = await startApp();
     await useUp((turn) => `192.0.2.${turn % 250}`);
     expect(await guess('198.51.100.1')).to.equal(429);
   });
 
-  it('uses what the trusted proxy saw, and ignores earlier entries', async () => {
+  it('uses the address that the trusted proxy added, and ignores earlier entries', async () => {
     app = await startApp({ trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] });
     await useUp((turn) => `203.0.113.${turn % 250}, 192.0.2.1`);
     expect(await guess('192.0.2.1')).to.equal(429);
@@ -49,14 +49,14 @@ describe('client address', () => {
     expect(await guess('10.1.2.3'), 'a proxy that is none').to.equal(429);
   });
 
-  it('uses the nearest known address if the header is invalid', async () => {
+  it('uses the connection or the last valid address if the header is invalid', async () => {
     app = await startApp({ trustedProxies: ['127.0.0.1', '::1'] });
     await useUp((turn) => (turn % 2 === 0 ? 'unknown' : `192.0.2.${turn % 250}, <script>`));
     expect(await guess('')).to.equal(429);
     expect(await guess('[2001:db8::1]:443')).to.equal(401);
   });
 
-  it('comes with settings that are addresses and networks', () => {
+  it('is configured by addresses and networks', () => {
     const { trustedProxies } = readSettings({ TRUSTED_PROXIES: '10.0.0.7, 10.0.0.0/8, fd00::/8,::1' });
     expect(trustedProxies).to.deep.equal(['10.0.0.7', '10.0.0.0/8', 'fd00::/8', '::1']);
     for (const wrong of ['proxy.example', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0', '::1/129', 'fe80::1%eth0', '*']) {

@@ -56,7 +56,7 @@ describe('connection limit of an address', () => {
     for (const end of handled) end();
   });
 
-  it('refuses new connections if none is idle, and not those of other addresses', async () => {
+  it('refuses new connections if none is idle, except those of other addresses', async () => {
     const [client = '', another = ''] = CLIENTS;
     for (let opened = 0; opened < 3; opened += 1) await open(client, REQUEST);
     await until(() => handled.length === 3);

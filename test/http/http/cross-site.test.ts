@@ -59,7 +59,7 @@ describe('every route that writes', () => {
     for (const route of routes) expect([...(await codesOf(route))], route).to.deep.equal(['403 cross_site_request']);
   });
 
-  it('under /v1 goes by its key alone: the session of a browser opens none, and pages reach none of them from elsewhere', async () => {
+  it('under /v1 accepts only keys, not sessions or pages of another site', async () => {
     const routes = writing().filter((route) => route.includes(' /v1/'));
     expect(routes.length).to.be.at.least(15);
     for (const route of routes) {
@@ -69,7 +69,7 @@ describe('every route that writes', () => {
     }
   });
 
-  it('without a session is one of the routes that need none', () => {
+  it('needs a session, except the listed routes', () => {
     expect(writing()).to.include.members(Object.keys(WITHOUT_SESSION));
   });
 

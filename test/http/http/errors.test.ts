@@ -31,7 +31,7 @@ describe('errors over HTTP', () => {
     return { url: `https://invented.example/item/${item}` };
   };
 
-  it('has a status and a type for every code, and none besides', () => {
+  it('has a status and a type for exactly the declared codes', () => {
     expect(Object.keys(ERRORS)).to.have.length.above(90);
     for (const [code, { status, type }] of Object.entries(ERRORS)) {
       expect(status, code).to.be.within(400, 504);
@@ -45,7 +45,7 @@ describe('errors over HTTP', () => {
     expect(codes).to.deep.equal(Object.keys(ERRORS).sort());
   });
 
-  it('answers 404 and 405 in the one shape, the latter with Allow', async () => {
+  it('answers 404 and 405 in the common shape, the latter with Allow', async () => {
     const missing = await app.request('/v2/nothing?secret=1');
     expect(missing.status).to.equal(404);
     expect(missing.json.error).to.have.all.keys('message', 'type', 'param', 'code', 'request_id');
@@ -107,7 +107,7 @@ describe('errors over HTTP', () => {
     }
   });
 
-  it('takes over a sane request id and replaces any other', async () => {
+  it('keeps a valid request id and replaces any other', async () => {
     const ask = async (id: string) =>
       (await app.request('/nothing', { headers: { 'x-request-id': id } })).json.error.request_id;
     expect(await ask('my-own.id_1')).to.equal('my-own.id_1');
@@ -120,7 +120,7 @@ describe('errors over HTTP', () => {
     expect(ids.size).to.equal(500);
   });
 
-  it('states what the platform said of an unavailable link, and whether to retry', async () => {
+  it("states the platform's reason for an unavailable link, and whether to retry", async () => {
     failure = new GatewayError('private', 'The item is private.', {
       reason: 'Sign in to see this',
       attempts: [{ method: 'page', outcome: 'private', ms: 12 }],
@@ -160,7 +160,7 @@ describe('errors over HTTP', () => {
     expect(late.headers.get('retry-after')).to.equal(null);
   });
 
-  it('hides what a plugin threw', async () => {
+  it('hides errors of a plugin', async () => {
     failure = new Error('password=hunter2 in /etc/secret');
     const answer = await app.extract(key, fresh());
     expect([answer.status, answer.json.error.code]).to.deep.equal([502, 'upstream_changed']);
@@ -214,7 +214,7 @@ describe('errors over HTTP', () => {
     );
   });
 
-  it('logs a request as names and figures, without key, link or query', async () => {
+  it('logs a request as names and numbers, without key, link or query', async () => {
     failure = undefined;
     const answer = await app.extract(key, { url: `${LINK}?canary=1` });
     expect(answer.status).to.equal(200);

@@ -38,7 +38,7 @@ describe('fields that the gateway reads', () => {
     expect(app.model.calls).to.have.length(length);
   }
 
-  it('exist once and in their exact letters, on every text route and at every depth', async () => {
+  it('must be unique and exactly spelled, on every text route and at every depth', async () => {
     const chat = '/v1/chat/completions';
     const model = '"model":"m-5.5"';
     await refused(chat, `{${model},"model":"m-vectors",${TEXT}}`, 'model');
@@ -85,7 +85,7 @@ describe('fields that the gateway reads', () => {
     await refused('/v1/moderations', '{"model":"m-vectors","model":"m-5.5","input":"a"}', 'model');
   });
 
-  it('compares fields of large bodies too, which another thread parses', async () => {
+  it('are checked in large bodies too, which another thread parses', async () => {
     const long = `"messages":[{"role":"user","content":"${'Ahoy! '.repeat(60_000)}"}]`;
     await refused('/v1/chat/completions', `{"model":"m-5.5",${long},"Model":"m-vectors"}`, 'Model');
     await refused(
@@ -97,7 +97,7 @@ describe('fields that the gateway reads', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('ignores names that belong to the client, and unknown fields', async () => {
+  it("may have any spelling inside of the client's data and unknown fields", async () => {
     const body = `{"model":"m-5.5",${TEXT},"metadata":{"Model":"x","id":"1","id":"2"},"X":1,"X":2,"Temperature":1,
       "response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"properties":{"Type":{},"ID":{},"id":{}}}}},
       "tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"Model":{"type":"string"}}}}}]}`;
@@ -108,7 +108,7 @@ describe('fields that the gateway reads', () => {
     expect((await post(app, '/v1/messages', key, called)).status).to.equal(200);
   });
 
-  it('requires a whole number of choices', async () => {
+  it('must have a whole number of choices', async () => {
     for (const n of ['"8"', '8.5', '0', '-1', 'true', '1e400', '[8]']) {
       await refused('/v1/chat/completions', `{"model":"m-5.5","n":${n},${TEXT}}`, 'n');
       await refused('/v1/chat/completions', `{"model":"m-5.5","best_of":${n},${TEXT}}`, 'best_of');
@@ -119,7 +119,7 @@ describe('fields that the gateway reads', () => {
     }
   });
 
-  it('names no further models for a key that is restricted to some', async () => {
+  it('must not name further models for a key that is restricted to some', async () => {
     const limited = await app.makeKey({ grants: ['text'] }, { models: ['m-5.5', 'm-claude'] });
     for (const field of ['"models":["gpt-5-pro"]', '"fallbacks":["x"]', '"fallback_models":["x"]']) {
       for (const [path, model] of [
@@ -137,7 +137,7 @@ describe('fields that the gateway reads', () => {
     }
   });
 
-  it('compares fields of images and audio, in JSON and in forms', async () => {
+  it('are checked for images and audio, in JSON and in forms', async () => {
     const images = await startImageApp();
     const audio = await startAudioApp();
     try {

@@ -21,7 +21,7 @@ async function fieldsOf(answer: (response: ServerResponse) => void): Promise<[st
 }
 
 describe('header fields of an answer', () => {
-  it('sends each field once, with the last value', async () => {
+  it('are sent once, with the last value', async () => {
     const fields = await fieldsOf((response) => {
       addField(response, 'X-One', '1');
       addField(response, 'x-two', '2');
@@ -34,7 +34,7 @@ describe('header fields of an answer', () => {
     ]);
   });
 
-  it('replaces added fields by those that are set later or earlier', async () => {
+  it('replace added fields, set later or earlier', async () => {
     const fields = await fieldsOf((response) => {
       response.setHeader('x-one', 'set');
       addField(response, 'X-One', 'added');
@@ -53,7 +53,7 @@ describe('header fields of an answer', () => {
     );
   });
 
-  it('reads and removes fields like any other', async () => {
+  it('are read and removed like any other', async () => {
     const found: unknown[] = [];
     const fields = await fieldsOf((response) => {
       addField(response, 'X-One', '1');

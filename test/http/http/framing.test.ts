@@ -90,7 +90,7 @@ describe('HTTP framing', () => {
     app.server.getConnections(done),
   );
 
-  it('outlives a client that asks for a tunnel and resets the connection', async () => {
+  it('survives a client that requests a tunnel and resets the connection', async () => {
     const before = await connections();
     const socket = connect(app.port, '127.0.0.1');
     socket.on('error', () => undefined);
@@ -109,7 +109,7 @@ describe('HTTP framing', () => {
     expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 405']);
   });
 
-  it('closes refused connections, whatever their clients do', async () => {
+  it('closes refused connections', async () => {
     const starts = ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET /health HTTP/1.1\r\nHo', ''];
     const before = await connections();
     const sockets = starts.map((start) => {
@@ -202,7 +202,7 @@ describe('HTTP framing', () => {
     }
   });
 
-  it('gives up on slow headers and slow bodies with 408', async () => {
+  it('answers slow headers and slow bodies with 408', async () => {
     const answers = await Promise.all([
       app.raw('GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: '),
       app.raw(
@@ -226,7 +226,7 @@ describe('HTTP framing', () => {
     expect(accepted).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
   });
 
-  it('lets a client that is still sending see its 401, reads 64 KB at most, and ends the connection', async () => {
+  it('lets a client that is still sending read its 401, reads at most 64 KB, and ends the connection', async () => {
     const seen = await new Promise<{ answer: string; sent: number }>((resolve) => {
       const socket = connect(app.port, '127.0.0.1');
       let answer = '';

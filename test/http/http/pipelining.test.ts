@@ -54,7 +54,7 @@ describe('pipelined requests', () => {
     await until(() => request?.socket.bytesRead === client.bytesWritten);
   };
 
-  it('start one after the other, each when those before it are answered', async () => {
+  it('start one after the other, each after the answer to the one before', async () => {
     client.write(asking('/1', '/2', '/3'));
     await until(() => begun.length > 0);
     await arrived();
@@ -67,7 +67,7 @@ describe('pipelined requests', () => {
     expect(received.match(/answer to \/\d/g)).to.deep.equal(['answer to /1', 'answer to /2', 'answer to /3']);
   });
 
-  it('do not start after an answer that ends the connection, or when the client has left', async () => {
+  it('do not start after an answer that ends the connection, or after the client disconnected', async () => {
     client.write(asking('/1', '/2'));
     await until(() => begun.length > 0);
     begun[0]?.response.setHeader('Connection', 'close');
@@ -132,7 +132,7 @@ describe('pipelined requests', () => {
     expect(targets()).to.deep.equal(['/1']);
   });
 
-  it('have their own timeout, whatever the previous answer allowed', async () => {
+  it('have a timeout of their own', async () => {
     client.write(asking('/1', '/2'));
     await until(() => begun.length > 0);
     begun[0]?.response.setTimeout(60_000);
@@ -141,7 +141,7 @@ describe('pipelined requests', () => {
     expect(begun[1]?.request.socket.timeout).to.equal(0);
   });
 
-  it('are refused in their order', async () => {
+  it('are refused in order', async () => {
     client.write(asking('/1', '*/*', '/2'));
     await until(() => begun.length > 0);
     answer('the first');

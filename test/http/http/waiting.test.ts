@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { createSemaphore } from '../../../server/http/request.js';
 
 describe('semaphore of waiting requests', () => {
-  it('has a limit in all and for each holder, and takes places back', () => {
+  it('has a limit in total and for each holder, and frees places', () => {
     const room = createSemaphore({ permits: 3, permitsEach: 2 });
     const leave = room.acquire('a');
     room.acquire('a');

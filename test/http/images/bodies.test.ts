@@ -45,14 +45,14 @@ describe('large image requests', () => {
   });
   after(() => app.close());
 
-  it('bring four input images of 10 MiB to the model', async () => {
+  it('send four input images of 10 MiB to the model', async () => {
     const { status, text } = await client.generate({ ...PROMPT, image: [largest, largest, largest, largest] });
     expect(status, text).to.equal(200);
     const call = calls.find(({ references }) => references.length > 0);
     expect(call?.references.map(({ contentType }) => contentType)).to.deep.equal(Array(4).fill('image/png'));
   });
 
-  it('refuses one byte beyond each limit', async () => {
+  it('are refused one byte beyond each limit', async () => {
     const larger = dataUri(await paddedPng(TEN_MEBIBYTES + 1));
     const { status, json } = await client.submit({ ...PROMPT, image: ['https://pictures.example/a.png', larger] });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'image_file_too_large', 'image[1]']);
@@ -60,7 +60,7 @@ describe('large image requests', () => {
     expect([five.status, five.json.error.code]).to.deep.equal([413, 'request_too_large']);
   });
 
-  it('explains invalid large requests like small ones', async () => {
+  it('are explained like small ones if they are invalid', async () => {
     const padding = 'x'.repeat(2 * 1024 * 1024);
     for (const [body, code] of [
       [`{"padding":"${padding}"`, 'invalid_json'],
@@ -76,7 +76,7 @@ describe('large image requests', () => {
     expect((await client.submit(escaped)).status).to.equal(202);
   });
 
-  it('matches equal requests in any order of members', async () => {
+  it('match equal requests in any order of fields', async () => {
     const padding = 'x'.repeat(2 * 1024 * 1024);
     const key = { 'idempotency-key': 'large' };
     const first = await client.submit(JSON.stringify({ ...PROMPT, padding }), key);
@@ -89,7 +89,7 @@ describe('large image requests', () => {
     expect(other.status).to.equal(422);
   });
 
-  it('ends slow requests in favour of others, of the same account and of all', async () => {
+  it('are ended if slow in favour of others, of the same account and of all', async () => {
     const head = (key: string) =>
       `POST /v1/images/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n\r\n{"padding":"`;
     const big = { ...PROMPT, padding: 'x'.repeat(2_000_000) };
@@ -126,7 +126,7 @@ describe('large image requests', () => {
     }
   });
 
-  it('explains the refusal to a client that still sends its body', async () => {
+  it('are refused with an explanation while the client still sends', async () => {
     const key = await app.makeKey({ grants: ['images'] });
     const bytes = 60_000_000;
     const socket = connect(app.port, '127.0.0.1');
@@ -142,7 +142,7 @@ describe('large image requests', () => {
     socket.destroy();
   });
 
-  it('does not read bodies before the key is checked', async () => {
+  it('are not read before the key is checked', async () => {
     const head =
       'POST /v1/images/jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n';
     expect(await app.raw(`${head}\r\n{`)).to.match(/^HTTP\/1\.1 401 /);

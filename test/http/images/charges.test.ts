@@ -66,7 +66,7 @@ describeOnStacks('cost of an image without a waiting client', (stack) => {
     return json.id;
   }
 
-  it('is nothing before the model was asked', async () => {
+  it('is nothing before the model is called', async () => {
     const [one, other] = [await newClient(), await newClient()];
     const running = await asked(one);
     const { json } = await other.submit(SQUARE);
@@ -77,7 +77,7 @@ describeOnStacks('cost of an image without a waiting client', (stack) => {
     expect(await one.spent()).to.deep.include({ used: 0.04 });
   });
 
-  it('is the whole price after that, with one image of the day, of each size, once', async () => {
+  it('is the whole price after that, once, with one image of the day, for each size', async () => {
     const client = await newClient();
     for (const [size, used] of [
       ['1024x1024', 0.04],

@@ -60,7 +60,7 @@ describeOnStacks('image edits', (stack) => {
     return { call: darkroom.calls[before], answer: await answer };
   }
 
-  it('takes files of a form as JSON takes links, and answers as generations do', async () => {
+  it('accept files in a form like links in JSON, and answer like generations', async () => {
     const settings = { quality: 'high', size: '1024x1536', output_format: 'webp', output_compression: 80, n: 1 };
     const sentForm = form(
       [
@@ -83,7 +83,7 @@ describeOnStacks('image edits', (stack) => {
     }
   });
 
-  it('leaves the size to the model where none is sent, and takes links beside files', async () => {
+  it('leave the size to the model if none is sent, and accept links beside files', async () => {
     const { call } = await edited(
       form([
         ['image', picture],
@@ -95,7 +95,7 @@ describeOnStacks('image edits', (stack) => {
     expect([other?.size, other?.references.length, other?.mask?.contentType]).to.deep.equal(['auto', 1, 'image/png']);
   });
 
-  it('refuses invalid fields with a code and the name, and takes no slot', async () => {
+  it('refuse invalid fields with a code and the name, and take no slot', async () => {
     const large = Buffer.concat([picture, Buffer.alloc(10 * 1024 * 1024)]);
     const link = (bytes: Buffer) => ({ image_url: uri(bytes) });
     for (const [body, ...expected] of [
@@ -164,7 +164,7 @@ describeOnStacks('image edits', (stack) => {
     expect(code(refused)).to.deep.equal([403, 'route_not_allowed', null]);
   });
 
-  it('matches the same form under another boundary, and not another file', async () => {
+  it('match the same form under another boundary, but not another file', async () => {
     const keyed = { 'idempotency-key': 'edit-1' };
     const { length } = darkroom.calls;
     const first = send(form([['image', picture]]), keyed);
@@ -180,7 +180,7 @@ describeOnStacks('image edits', (stack) => {
     ]);
   });
 
-  it('becomes a job for a client that prefers that, and a job takes a mask as well', async () => {
+  it('become a job for a client that prefers that, also with a mask', async () => {
     const { status, json } = await send(form([['image', picture]]), { prefer: 'respond-async' });
     expect([status, json.status]).to.deep.equal([202, 'queued']);
     await darkroom.develop();

@@ -30,7 +30,7 @@ describeOnStacks('image jobs as events', (stack) => {
   const listen = async (id: string): Promise<ReadEvents> => readEvents(await ask(id));
   const statesIn = ({ events }: ReadEvents) => events.map(({ data }) => JSON.parse(data).status);
 
-  it('sends the state of a job, each change, and its end, like a poll', async () => {
+  it('send the state of a job, each change, and its end, like a poll', async () => {
     const { json: first } = await client.submit();
     await darkroom.asked(1);
     const { json: second } = await client.submit();
@@ -56,7 +56,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(JSON.parse(told.events[2]?.data ?? '')).to.deep.equal((await client.poll(second.id)).json);
   });
 
-  it('sends an ended job once, and nothing to a client that has seen it', async () => {
+  it('send an ended job once, and nothing to a client that has seen it', async () => {
     const { json: job } = await client.submit();
     await client.cancel(job.id);
     const told = await listen(job.id);
@@ -68,7 +68,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(statesIn(await readEvents(other))).to.deep.equal(['cancelled']);
   });
 
-  it('sends the image if the job delivers it in its answer', async () => {
+  it('contain the image if the job delivers it in its answer', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     const heard = listen(job.id);
     await darkroom.develop();
@@ -77,7 +77,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(Buffer.from(data[0].b64_json, 'base64').length).to.equal(data[0].bytes);
   });
 
-  it('serves the account of the job alone', async () => {
+  it('serve only the account of the job', async () => {
     const { json: job } = await client.submit();
     const stranger = await app.makeKey({ grants: ['images'] }, { accountId: 'somebody-else' });
     const refused = await ask(job.id, { secret: stranger });
@@ -87,7 +87,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect([head.status, head.headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
   });
 
-  it('leaves room to others, however many keys an account has', async () => {
+  it('leave room to others if one account has many keys', async () => {
     const places = 500;
     const account = { accountId: 'acc_1' };
     const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey({ grants: ['images'] }, account)));
@@ -115,7 +115,7 @@ describeOnStacks('image jobs as events', (stack) => {
     }
   });
 
-  it('ends when the gateway drains, so that the client reconnects to another node', async () => {
+  it('end when the gateway drains, so that the client reconnects to another node', async () => {
     const { json: job } = await client.submit();
     const heard = listen(job.id);
     await darkroom.asked(1);

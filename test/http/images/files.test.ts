@@ -94,7 +94,7 @@ describeOnStacks('image files', (stack) => {
     expect((await get(path, { 'if-modified-since': new Date(now).toUTCString() })).status).to.equal(304);
   });
 
-  it('are found by name alone', async () => {
+  it('are found only by name', async () => {
     const name = path.split('/').at(-1) ?? '';
     const stem = name.slice(4, -4);
     for (const other of [
@@ -149,7 +149,7 @@ describeOnStacks('damaged image files', (stack) => {
   });
   after(() => app.close());
 
-  it('never returns foreign bytes as a complete image', async () => {
+  it('are never returned as a complete image', async () => {
     const { json } = await client.submit({ ...PROMPT, size: '64x64', response_format: 'b64_json' });
     await client.ended(json.id);
     const { filesUrl } = place.settings;

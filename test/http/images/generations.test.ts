@@ -35,7 +35,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect((await fetch(url)).status).to.equal(200);
   });
 
-  it('separates text from image tokens if the vendor does', async () => {
+  it('separates text tokens from image tokens if the vendor does', async () => {
     const answer = client.generate();
     await darkroom.asked(1);
     const picture = await inventedImage(darkroom.calls[0] as never);
@@ -62,7 +62,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(Buffer.from(json.data[0].b64_json, 'base64')).to.deep.equal(bytes);
   });
 
-  it('passes a failure on with its status, the counts and the job', async () => {
+  it('returns a failure with its status, the counts and the job', async () => {
     for (const [code, expected] of [
       ['moderation_blocked', 400],
       ['invalid_image', 400],
@@ -80,7 +80,7 @@ describeOnStacks('the blocking image call', (stack) => {
     }
   });
 
-  it('ends when its job is cancelled, which has then neither succeeded nor failed', async () => {
+  it('ends when its job is cancelled, which counts as neither success nor failure', async () => {
     const keyed = { 'idempotency-key': 'cancelled' };
     const { json: job } = await client.generate(PROMPT, { ...keyed, prefer: 'respond-async' });
     await client.cancel(job.id);
@@ -105,7 +105,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect((await quick).status).to.equal(200);
   });
 
-  it('gives up for a client that leaves while its job is queued', async () => {
+  it('cancels the job if the client leaves while it is queued', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();

@@ -58,7 +58,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(headers.get('x-should-retry')).to.equal('false');
   });
 
-  it('count for each key and each route by themselves', async () => {
+  it('count separately for each key and each route', async () => {
     const { json } = await client.submit(PROMPT, keyed('one'));
     const sibling = imageClient(app, await app.makeKey({ grants: ['images'] }));
     expect((await sibling.submit(PROMPT, keyed('one'))).json.id).not.to.equal(json.id);
@@ -66,7 +66,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await blocking).json.id).not.to.equal(json.id);
   });
 
-  it('return a failed job again: only a new key tries anew', async () => {
+  it('return a failed job again, until a new key is sent', async () => {
     const { json } = await client.submit(PROMPT, keyed('one'));
     await darkroom.develop(new GatewayError('upstream_error', 'The upstream failed.'));
     expect((await client.ended(json.id)).json.status).to.equal('failed');
@@ -84,7 +84,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await later.submit(PROMPT, keyed('two'))).headers.get('idempotency-replayed')).to.equal(null);
   });
 
-  it('need a key of visible ASCII', async () => {
+  it('need a key of visible ASCII characters', async () => {
     for (const key of ['', '""', 'a b', 'x'.repeat(256), 'caf\u00e9']) {
       const { status, json } = await client.submit(PROMPT, keyed(key));
       expect([status, json.error.code, json.error.param], key).to.deep.equal([
@@ -105,7 +105,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('join when an SDK marks a retry, and only then', async () => {
+  it('join the first only if an SDK marks a retry', async () => {
     const first = client.generate(PROMPT, { 'x-stainless-retry-count': '0' });
     await darkroom.asked(1);
     const retry = client.generate(PROMPT, { 'x-stainless-retry-count': '1' });

@@ -23,7 +23,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('answers 202 with exactly eight members, the status URL and Retry-After', async () => {
+  it('answer 202 with exactly eight fields, the status URL and Retry-After', async () => {
     const { status, headers, json } = await client.submit();
     expect(status).to.equal(202);
     expect(Object.keys(json)).to.deep.equal(EIGHT);
@@ -35,7 +35,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(headers.get('idempotency-replayed')).to.equal(null);
   });
 
-  it('counts images of a day for an account, and returns those that fail', async () => {
+  it('count against the day of an account, and are refunded if they fail', async () => {
     const strict = await startImageApp({
       stack,
       generate: darkroom.generate,
@@ -59,7 +59,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     }
   });
 
-  it('shows a running job, and then its image', async () => {
+  it('show a running job, and then its image', async () => {
     const { json: job } = await client.submit({ ...PROMPT, size: '1024x1536' });
     await darkroom.asked(1);
     const open = await client.poll(job.id);
@@ -92,7 +92,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(await sharp(bytes).metadata()).to.include({ width: 1024, height: 1536, format: 'png' });
   });
 
-  it("fits another size to the requested canvas and keeps the model's image as a file of its own", async () => {
+  it("fit another size to the requested canvas and keep the model's image as a separate file", async () => {
     const { json: job } = await client.submit();
     const given = await sampleImage({ width: 900, height: 700, format: 'png', seed: 3 });
     await darkroom.develop({ bytes: given, contentType: 'image/png' });
@@ -104,7 +104,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(await sharp(fitted).metadata()).to.include({ width: 1024, height: 1024 });
   });
 
-  it('reports a failure to a poll, and whether a retry helps', async () => {
+  it('report a failure to a poll, and whether a retry helps', async () => {
     const { json: job, headers } = await client.submit();
     await darkroom.develop(new GatewayError('moderation_blocked', 'The prompt was refused.', { reason: 'violence' }));
     const { status, json } = await client.ended(job.id);
@@ -123,7 +123,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(json.data).to.deep.equal([]);
   });
 
-  it('reports the place of a job in the queue', async () => {
+  it('report their place in the queue', async () => {
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) ids.push((await client.submit()).json.id);
     await darkroom.asked(2);
@@ -136,7 +136,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     ]);
   });
 
-  it('cancels a queued job, and answers the same again', async () => {
+  it('can be cancelled in the queue, with the same answer when repeated', async () => {
     for (let count = 0; count < 2; count += 1) await client.submit();
     await darkroom.asked(2);
     const { json: job } = await client.submit();
@@ -152,7 +152,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(darkroom.calls).to.have.length(2);
   });
 
-  it('cancels a running job and aborts the model', async () => {
+  it('can be cancelled while they run, which aborts the model', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const signal = darkroom.calls[0]?.signal;
@@ -162,7 +162,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(job.id)).json.status).to.equal('cancelled');
   });
 
-  it('refuses to cancel an ended job', async () => {
+  it('cannot be cancelled after their end', async () => {
     const { json: job } = await client.submit();
     await darkroom.develop();
     await client.ended(job.id);
@@ -172,7 +172,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     }
   });
 
-  it('knows a job for its account alone', async () => {
+  it('exist only for their account', async () => {
     const { json: job } = await client.submit();
     const sibling = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const stranger = imageClient(app, await app.makeKey({ grants: ['images'] }, { accountId: 'another' }));
@@ -186,7 +186,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(job.id)).json.status).not.to.equal('cancelled');
   });
 
-  it('holds a poll until the job has ended, or the time is over', async () => {
+  it('hold a poll until the job ends, or the timeout', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     expect((await client.poll(job.id, '?wait=1')).json.status).to.equal('generating');
@@ -204,7 +204,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     }
   });
 
-  it('lets go of those who wait when the gateway begins to finish', async () => {
+  it('end waiting polls when the gateway drains', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const held = client.poll(job.id, '?wait=60');
@@ -219,7 +219,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(json.error.job_id)).json.status).to.equal('generating');
   });
 
-  it('answers a poll of an unchanged job with 304', async () => {
+  it('answer a poll of an unchanged job with 304', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const first = await client.poll(job.id);
@@ -234,7 +234,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([changed.status, changed.json.status]).to.deep.equal([200, 'completed']);
   });
 
-  it('answers a conditional poll anew when what it shows has changed', async () => {
+  it('answer a conditional poll completely after a change', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
@@ -261,7 +261,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([cancelled.status, cancelled.json.status]).to.deep.equal([200, 'cancelled']);
   });
 
-  it('returns the image in base64 only to polls of the job', async () => {
+  it('return the image in base64 only to polls of the job', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     await darkroom.develop();
     await client.ended(job.id);
@@ -286,7 +286,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(second.source).to.equal(stack.fileSource);
   });
 
-  it('refuses open jobs of a site account beyond a tenth of the queue, and images beyond its day, but none of operators', async () => {
+  it('are refused to a site account beyond a tenth of the queue or its daily images, but not to operators', async () => {
     await app.close();
     const images = { workers: 1, maxActive: 20 };
     app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 3 });
@@ -323,7 +323,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     ['a site account', `acct_${'0'.repeat(32)}`, 100],
     ["an operator's account", 'team', 1_000],
   ] as const) {
-    it(`starts another account's first image next, behind ten keys of ${whose} with 1,000 submits`, async () => {
+    it(`start another account's first image next, behind ten keys of ${whose} with 1,000 submits`, async () => {
       await app.close();
       const images = { workers: 1, maxActive: 1_001 };
       app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 2_000 });
@@ -349,7 +349,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     });
   }
 
-  it('refuses jobs beyond the room of the queue, free of charge', async () => {
+  it('are refused beyond the capacity of the queue, free of charge', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1, maxActive: 2 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 3 }));

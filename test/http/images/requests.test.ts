@@ -105,7 +105,7 @@ describe('image requests', () => {
     [{ user: {} }, 'invalid_value', 'user'],
   ];
 
-  it('refuses invalid members with a code and the name on both routes, and takes no slot', async () => {
+  it('are refused for invalid fields with a code and the name on both routes, without a slot', async () => {
     const limited = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 1 }));
     for (const [change, code, param] of refused) {
       for (const ask of [limited.submit, limited.generate]) {
@@ -122,14 +122,14 @@ describe('image requests', () => {
     expect(calls).to.have.length.at.most(1);
   });
 
-  it('refuses to stream a job, and names the route of its events', async () => {
+  it('cannot stream a job, and name the route of its events', async () => {
     const client = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const { status, json } = await client.submit({ ...PROMPT, stream: true });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'unsupported_parameter', 'stream']);
     expect(json.error.message).to.include('/events').and.to.include('/v1/images/generations');
   });
 
-  it('applies defaults to absent and null members', async () => {
+  it('have defaults for absent and null fields', async () => {
     const nulls = { n: null, size: null, response_format: null, items: null, image: null, stream: null, user: null };
     const call = await callFor({ ...nulls, n: 1, stream: false });
     expect(call).to.deep.include({ model: 'gen-img-2', prompt: PROMPT.prompt, references: [], options: {} });
@@ -137,7 +137,7 @@ describe('image requests', () => {
     expect(call.idempotencyKey).to.match(/^imgjob_/);
   });
 
-  it('accepts named sizes, any that the model could make, and auto', async () => {
+  it('accept named sizes, any size of the model, and auto', async () => {
     for (const [size, width, height] of [
       ['1024X1536', 1024, 1536],
       ['1152x2048', 1152, 2048],
@@ -158,20 +158,20 @@ describe('image requests', () => {
     }
   });
 
-  it('takes the prompt of the item before that of the request', async () => {
+  it('prefer the prompt of the item to that of the request', async () => {
     expect((await callFor({ items: [{ prompt: 'Of the item' }] })).prompt).to.equal('Of the item');
     calls.length = 0;
     expect((await callFor({ items: [{ image_url: null, more: 1 }] })).prompt).to.equal(PROMPT.prompt);
   });
 
-  it('hands members of the model through and leaves out all others', async () => {
+  it('forward fields of the model and leave out all others', async () => {
     const told = { quality: 'high', background: 'opaque', moderation: 'low', input_fidelity: 'high', user: 'u1' };
     const output = { output_format: 'webp', output_compression: 60 };
     const call = await callFor({ ...told, ...output, partial_images: 2, style: 'vivid', ['__proto__']: { n: 2 } });
     expect(call.options).to.deep.equal({ ...told, ...output });
   });
 
-  it('gives the model input images in the order of the members, duplicates and all', async () => {
+  it('send input images in the order of the fields, duplicates included', async () => {
     const other = await sampleImage({ width: 32, height: 16, format: 'jpeg', seed: 4 });
     const jpeg = `data:image/whatever;base64,${other.toString('base64')}`;
     const { references } = await callFor({ image: [png, png], image_url: jpeg, items: [{ image_url: png }] });
@@ -183,7 +183,7 @@ describe('image requests', () => {
     ]);
   });
 
-  it('keeps no input image after the end of the job', async () => {
+  it('keep no input image after the end of the job', async () => {
     const storage = app.state.files;
     const names = new Set<string>();
     const write = storage.write.bind(storage);
@@ -199,7 +199,7 @@ describe('image requests', () => {
     for (const name of sent) while (await storage.stat(name)) await new Promise((resolve) => setTimeout(resolve, 10));
   });
 
-  it('needs the grant for images, by Bearer alone', async () => {
+  it('need the grant for images, and a bearer token', async () => {
     const other = imageClient(app, await app.makeKey({ grants: ['extract', 'text', 'audio'] }));
     for (const ask of [() => other.submit(), () => other.generate(), () => other.poll('imgjob_1')]) {
       const { status, json } = await ask();
@@ -211,7 +211,7 @@ describe('image requests', () => {
     expect(bare.headers.get('www-authenticate')).to.equal('Bearer');
   });
 
-  it('accepts exactly 15 of 200 parallel requests of a key with 15 a minute, and sends Retry-After', async () => {
+  it('are accepted exactly 15 times of 200 in parallel with 15 a minute, with Retry-After', async () => {
     const limited = imageClient(app, await app.makeKey({ grants: ['images'], rpm: 15 }));
     const answers = await Promise.all(Array.from({ length: 200 }, () => limited.submit()));
     const accepted = answers.filter(({ status }) => status === 202);

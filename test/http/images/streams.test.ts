@@ -40,7 +40,7 @@ describeOnStacks('streamed images', (stack) => {
   const dataOf = ({ data }: EventSourceMessage) => JSON.parse(data);
   const namesOf = ({ events }: ReadEvents) => events.map(({ event }) => event);
 
-  it('sends partial images as the model shows them, and then the image with its usage', async () => {
+  it('send partial images as the model shows them, and then the image with its usage', async () => {
     const answer = await ask({ partial_images: 2, size: '1024x1536', quality: 'high', output_format: 'webp' });
     expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([
       200,
@@ -88,7 +88,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(Buffer.from(b64_json, 'base64').toString('latin1', 0, 4)).to.equal('RIFF');
   });
 
-  it('works without partial images, and adds a link if requested', async () => {
+  it('work without partial images, and add a link if requested', async () => {
     const image = `data:image/png;base64,${(await sampleImage({ width: 32, height: 32, format: 'png', seed: 1 })).toString('base64')}`;
     const read = ask({ image, response_format: 'url' }, {}, '/v1/images/edits').then((answer) => readEvents(answer));
     await darkroom.develop();
@@ -100,7 +100,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(Buffer.from(data.b64_json, 'base64').equals(Buffer.from(await file.arrayBuffer()))).to.equal(true);
   });
 
-  it('refuses a request as usual, and ends with an error and the job if the image fails', async () => {
+  it('refuse a request as usual, and end with an error and the job if the image fails', async () => {
     const refused = await ask({ n: 2 });
     expect([refused.status, (await refused.json()).error.param]).to.deep.equal([400, 'n']);
     const read = ask({}).then((answer) => readEvents(answer));
@@ -112,7 +112,7 @@ describeOnStacks('streamed images', (stack) => {
     expect((await client.poll(error.job_id)).json.status).to.equal('failed');
   });
 
-  it('continues without its client, and answers a repeated key', async () => {
+  it('continue without their client, and answer a repeated key', async () => {
     const leaving = new AbortController();
     const keyed = { 'idempotency-key': 'streamed' };
     const left = await ask({ partial_images: 1 }, { headers: keyed, signal: leaving.signal });
@@ -133,7 +133,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('cancels a queued job whose client disconnects, and ends with an error when the gateway drains', async () => {
+  it('cancel a queued job whose client disconnects, and end with an error when the gateway drains', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();
@@ -149,7 +149,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(dataOf(all.events[0] as EventSourceMessage).error).to.include.keys('job_id', 'status_url');
   });
 
-  it('becomes a job for a client that prefers one', async () => {
+  it('become a job for a client that prefers one', async () => {
     const answer = await ask({}, { headers: { prefer: 'respond-async' } });
     expect([answer.status, (await answer.json()).status]).to.deep.equal([202, 'queued']);
   });

@@ -9,7 +9,7 @@ describe("state of a job's worker", () => {
   const words = (silentMs: number, isProcessDead = false) =>
     renderLease({ host: 'one', pid: 1, isProcessDead, seenAt: LEASE.at - silentMs }, LEASE);
 
-  it('explains what happens to a job whose worker is silent', () => {
+  it('explains what happens to a job whose worker has no heartbeat', () => {
     expect(words(-50)).to.equal('alive 0 s ago');
     expect(words(9_999)).to.equal('alive 9 s ago');
     expect(words(12_000)).to.equal('no heartbeat for 12 s; its lease ends in 3 s');

@@ -22,7 +22,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
       body: JSON.stringify({ url: LINK }),
     });
 
-  it('accepts a key as bearer token in any letter case of the scheme, and as X-API-Key', async () => {
+  it('accept a key as bearer token in any letter case of the scheme, and as X-API-Key', async () => {
     const forms: Record<string, string>[] = [
       { authorization: `Bearer ${good}` },
       { authorization: `bearer ${good}` },
@@ -34,7 +34,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     }
   });
 
-  it('answers 401 with a specific code, and names where keys are made', async () => {
+  it('answer 401 with a specific code, and name where keys are made', async () => {
     const other = await app.makeKey();
     const expired = await app.makeKey({ expiresAt: Date.now() - 1 });
     const revoked = await app.makeKey({}, { revokedAt: Date.now() });
@@ -64,7 +64,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(signIn.json.error.message).to.contain('token of a sign-in');
   });
 
-  it('refuses two different keys on every route, and ignores the second header otherwise', async () => {
+  it('refuse two different keys on every route, and accept the same key twice', async () => {
     const key = await app.makeKey({ grants: ['text'] });
     const list = (more: Record<string, string>) => app.request('/v1/models', { headers: more });
     const authorization = `Bearer ${key}`;
@@ -74,7 +74,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect((await list({ 'x-api-key': key })).json.error.code).to.equal('missing_api_key');
   });
 
-  it('answers 403 to a key without the grant and to one that may make no requests, and takes no slot', async () => {
+  it('answer 403 to a key without the grant and to one without requests, and take no slot', async () => {
     const images = await app.makeKey({ grants: ['images', 'text', 'audio'] });
     const none = await app.makeKey({ rpm: 0 });
     for (const key of [images, none]) {
@@ -90,12 +90,12 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect((await app.extract(none, { url: LINK })).json.error.message).to.include('0 requests a minute');
   });
 
-  it('checks the key before it reads, types or measures the body', async () => {
+  it('check the key before the body is read, typed or measured', async () => {
     const answer = await app.request('/v1/extract', { method: 'POST', body: 'x'.repeat(1_000) });
     expect(answer.json.error.code).to.equal('missing_api_key');
   });
 
-  it('knows a key made beside it at once, and a revocation within seconds', async () => {
+  it('accept a new key of a command at once, and a revocation within seconds', async () => {
     const key = await app.makeKey();
     expect((await app.extract(key, { url: LINK })).status).to.equal(200);
     await app.state.keys.revoke(key.slice(6, 14), Date.now());
@@ -103,7 +103,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(code).to.equal('revoked_api_key');
   });
 
-  it('slows down an address that guesses keys, while valid keys from it still work', async () => {
+  it('slow down an address that guesses keys, while valid keys from it still work', async () => {
     const guarded = await startApp({ stack });
     try {
       const key = await guarded.makeKey();

@@ -139,7 +139,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     expect(await revoke()).to.equal(false);
   });
 
-  it('leave jobs to the account if the key is revoked so, or was rotated', async () => {
+  it('leave jobs to the account if the key is revoked with that option, or was rotated', async () => {
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
     const mine = await submit(2);
@@ -156,7 +156,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     for (const id of [...mine, ...more]) expect(await stateOf(id)).to.equal('cancelled');
   });
 
-  it('cancel jobs that a node accepts before it has read of the end', async () => {
+  it('cancel jobs that a node accepts before it knows of the end', async () => {
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
     await submit(1);

@@ -7,8 +7,8 @@ import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import { type Logger, systemClock } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
-import { type KeyTableOptions, openKeyTable } from '../../../server/keys/authentication.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { KeyTable, type KeyTableOptions } from '../../../server/keys/key-table.js';
 import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../../server/keys/keys.js';
 import { LINK, startApp } from '../http/listening-app.js';
 
@@ -61,7 +61,7 @@ describe('the form of keys', () => {
     expect(new Set(Array.from({ length: 200 }, () => createKey().key)).size).to.equal(200);
   });
 
-  it('detects every single mistyped character', () => {
+  it('detects a single mistyped character anywhere', () => {
     const { key } = createKey();
     for (let index = 0; index < key.length; index += 1) {
       const typo = key.slice(0, index) + (key[index] === 'z' ? 'y' : 'z') + key.slice(index + 1);
@@ -80,7 +80,7 @@ describe('the form of keys', () => {
     expect(JSON.stringify(record)).not.to.contain(key.slice(15, 40));
   });
 
-  it('leaves no key in any file of the data folder', async () => {
+  it('is in no file of the data folder', async () => {
     const app = await startApp();
     try {
       const key = await app.makeKey();
@@ -105,7 +105,7 @@ describe('the table of keys', () => {
     return { key, record };
   };
   const open = (keys: KeyTableOptions['keys']) =>
-    openKeyTable({ keys, peppers: [pepper], clock: systemClock, logger: silent });
+    KeyTable.open({ keys, peppers: [pepper], clock: systemClock, logger: silent });
 
   it('checks keys while the database is unavailable', async () => {
     const records = new Map<string, ApiKeyRecord>();
@@ -134,13 +134,13 @@ describe('the table of keys', () => {
     expect(await verifyAnew()).to.equal('ok');
   });
 
-  it('refuses a key from the very instant at which it expires', async () => {
+  it('refuses a key from the exact instant of its expiry', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const clock = createManualClock(10_000);
     const { keys } = keysIn(records, () => clock.now());
     records.set(record.id, { ...record, expiresAt: 15_000 });
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     const codes: unknown[] = [];
     for (const ms of [0, 4_999, 1, 1]) {
       await clock.advance(ms);
@@ -150,7 +150,7 @@ describe('the table of keys', () => {
     expect(codes).to.deep.equal(['ok', 'ok', 'expired_api_key', 'expired_api_key']);
   });
 
-  it('knows which plan comes back at the end of another one, without asking the database', async () => {
+  it('restores the plan below at the end of another one, without the database', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const clock = createManualClock(10_000);
@@ -172,7 +172,7 @@ describe('the table of keys', () => {
         { ...later, planId: 'last', expiresAt: 20_000 },
       ],
     });
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     use.away = true;
     const planIds: unknown[] = [];
     for (const ms of [4_999, 1, 2_999, 1]) {
@@ -194,7 +194,7 @@ describe('the table of keys', () => {
       const clock = { ...systemClock, now: () => time.now() + wrongMs, monotonic: () => time.monotonic() };
       const { keys, use } = keysIn(records, () => time.now());
       records.set(record.id, { ...record, expiresAt: 100_005_000 });
-      const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+      const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
       const codes: unknown[] = [];
       for (const ms of [0, 4_999, 1]) {
         await time.advance(ms);
@@ -236,7 +236,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('looks a new id up once, and at most 50 unknown ids a second', async () => {
+  it('looks up a new id once, and at most 50 unknown ids a second', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const table = await open(keys);
@@ -251,11 +251,11 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('looks an unknown id up every 2 s at most, and 50 of them a second', async () => {
+  it('looks up an unknown id every 2 s at most, and 50 of them a second', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     const { key, record } = make(records);
     records.delete(record.id);
     const finds: number[] = [];
@@ -284,7 +284,7 @@ describe('the table of keys', () => {
     const { key, record } = make(records);
     const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     expect(await codeOf(() => table.verify(key))).to.equal('ok');
     await clock.advance(700);
     expect(table.ageMs()).to.equal(700);
@@ -305,14 +305,14 @@ describe('the table of keys', () => {
     const { key } = make(records);
     const { keys } = keysIn(records);
     const newer = createPepper(Buffer.alloc(32, 8));
-    const rotating = await openKeyTable({ keys, peppers: [newer, pepper], clock: systemClock, logger: silent });
-    const rotated = await openKeyTable({ keys, peppers: [newer], clock: systemClock, logger: silent });
+    const rotating = await KeyTable.open({ keys, peppers: [newer, pepper], clock: systemClock, logger: silent });
+    const rotated = await KeyTable.open({ keys, peppers: [newer], clock: systemClock, logger: silent });
     expect(await codeOf(() => rotating.verify(key))).to.equal('ok');
     expect(await codeOf(() => rotated.verify(key))).to.equal('invalid_api_key');
     await Promise.all([rotating.close(), rotated.close()]);
   });
 
-  it('refuses the right id with another secret', async () => {
+  it('refuses a valid id with another secret', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { record } = make(records);
     const other = createKey().key;
@@ -331,7 +331,7 @@ describe('the table of keys', () => {
     await table.close();
   });
 
-  it('writes down when keys were last used, at the latest when it closes', async () => {
+  it('stores when keys were last used, at the latest when it closes', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key, record } = make(records);
     const { keys, use } = keysIn(records);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
-describeOnStacks('windows over HTTP', (stack) => {
+describeOnStacks('rate limits over HTTP', (stack) => {
   let app: ListeningApp;
 
   before(async () => {
@@ -12,14 +12,14 @@ describeOnStacks('windows over HTTP', (stack) => {
   });
   after(() => app.close());
 
-  it('accepts exactly 15 of 200 parallel requests of a key with 15 a minute', async () => {
+  it('accept exactly 15 of 200 parallel requests of a key with 15 a minute', async () => {
     const key = await app.makeKey({ rpm: 15 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => app.extract(key, { url: LINK })));
     const count = (status: number) => answers.filter((answer) => answer.status === status).length;
     expect([count(200), count(429)]).to.deep.equal([15, 185]);
   });
 
-  it('sends the state of the window on accepted and on refused answers', async () => {
+  it('send the state of the window with accepted and refused requests', async () => {
     const key = await app.makeKey({ rpm: 2 });
     const first = await app.extract(key, { url: LINK });
     expect(first.headers.get('ratelimit-policy')).to.equal('"rpm";q=2;w=60');
@@ -51,7 +51,7 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect(problem.json['violated-policies']).to.deep.equal(['rpm']);
   });
 
-  it('names no window where another limit refused', async () => {
+  it('send no window if another limit refused the request', async () => {
     const key = await app.makeKey({ grants: ['extract'] });
     const poll = () =>
       app.request('/v1/extract/jobs/exjob_none', {
@@ -63,7 +63,7 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect(refused?.json).not.to.have.property('violated-policies');
   });
 
-  it('accepts 30 of 100 requests of ten keys of a site account with 30 a minute', async () => {
+  it('accept 30 of 100 requests of ten keys of a site account with 30 a minute', async () => {
     const wanted = { rpm: 30, accountId: `acct_${'0'.repeat(32)}` };
     const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey(wanted)));
     const answers = await Promise.all(
@@ -77,20 +77,20 @@ describeOnStacks('windows over HTTP', (stack) => {
     expect((await app.extract(other, { url: LINK })).status).to.equal(200);
   });
 
-  it('counts the requests of each key of operators apart, also of one account', async () => {
+  it('count the requests of each key of operators separately, also of one account', async () => {
     const keys = await Promise.all(Array.from({ length: 3 }, () => app.makeKey({ rpm: 1, accountId: 'team' })));
     const answers = await Promise.all(keys.map((key) => app.extract(key, { url: LINK })));
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
   });
 
-  it('sends no window for a key without a limit', async () => {
+  it('send no window for a key without a limit', async () => {
     const answer = await app.extract(await app.makeKey({ rpm: null }), { url: LINK });
     expect(answer.status).to.equal(200);
     for (const name of ['ratelimit', 'ratelimit-policy', 'x-ratelimit-limit-requests'])
       expect(answer.headers.get(name)).to.equal(null);
   });
 
-  it('takes no slot for reading the capabilities', async () => {
+  it('take no slot for the capabilities', async () => {
     const key = await app.makeKey({ rpm: 1 });
     for (let time = 0; time < 3; time += 1) {
       expect((await app.request('/v1/capabilities', { headers: { 'x-api-key': key } })).status).to.equal(200);

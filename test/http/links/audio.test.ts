@@ -92,7 +92,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     await until(async () => (await readdir(path.join(one.dataDir, 'scratch')).catch(() => [])).length === 0);
   }
 
-  it('the first GET makes the file and gets it; every further one gets the same bytes with length and validators', async () => {
+  it('make the file for the first GET, and serve every further one the same bytes with length and validators', async () => {
     const { target, id } = await offer(sound, { durationSeconds: 6 });
     const first = await bytesOf(target);
     expect(first.status).to.equal(200);
@@ -118,7 +118,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     await tidy();
   });
 
-  it('links signed at different times lead to one file', async () => {
+  it('share one file between links signed at different times', async () => {
     const { target, id } = await offer(sound);
     const first = await bytesOf(target);
     elapsed += 3_600_000;
@@ -129,7 +129,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.filter((request) => request.startsWith(`/${id}`))).to.have.length(1);
   });
 
-  it('ranges, conditions and HEAD', async () => {
+  it('answer ranges, conditions and HEAD', async () => {
     const { target } = await offer(sound);
     const { bytes } = await bytesOf(target);
     const whole = await bytesOf(target);
@@ -185,7 +185,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect((await app.request(target, { method: 'POST' })).status).to.equal(405);
   });
 
-  it('HEAD makes nothing', async () => {
+  it('make no file for HEAD', async () => {
     const { target, id } = await offer(sound);
     const { status, headers } = await app.request(target, { method: 'HEAD' });
     expect(status).to.equal(200);
@@ -194,14 +194,14 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.join()).to.not.include(`/${id}`);
   });
 
-  it('a range of a file that is not made waits for it', async () => {
+  it('let a range of an unfinished file wait for it', async () => {
     const { target } = await offer(sound);
     const part = await bytesOf(target, { range: 'bytes=1000-1099' });
     expect(part.status).to.equal(206);
     expect(part.bytes.equals((await bytesOf(target)).bytes.subarray(1000, 1100))).to.equal(true);
   });
 
-  it('twenty at once cost one question, one fetch and one conversion', async () => {
+  it('cost one extraction, one fetch and one conversion for twenty simultaneous requests', async () => {
     const { target, id } = await offer(sound);
     const asked = origin.asked;
     const answers = await Promise.all(Array.from({ length: 20 }, () => bytesOf(target)));
@@ -217,7 +217,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     ).to.have.length(1);
   });
 
-  it('a client that leaves does not end the work', async () => {
+  it('continue when a client leaves', async () => {
     const arrived = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const { target, id } = await offer((request, response) => {
@@ -234,7 +234,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.filter((one) => one.startsWith(`/${id}`))).to.have.length(1);
   });
 
-  it('fetches the source in pieces with the required header fields', async () => {
+  it('fetch the source in pieces with the required header fields', async () => {
     const long = path.join(folder, 'long.wav');
     await runFfmpeg(...tone(70), '-ar', '48000', '-ac', '2', '-c:a', 'pcm_s24le', long);
     const content = await readFile(long);
@@ -259,12 +259,12 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     ]);
   });
 
-  it('a host without ranges is fetched in one piece', async () => {
+  it('fetch the source of a host without ranges in one piece', async () => {
     const { target } = await offer((_request, response) => response.end(sound));
     expect(mp3Seconds((await bytesOf(target)).bytes)).to.be.closeTo(6, 0.2);
   });
 
-  describe('unavailable files', () => {
+  describe('if they are unavailable', () => {
     async function refusal(...content: Parameters<typeof offer>) {
       const { target } = await offer(...content);
       const { status, json, headers } = await app.request(target);
@@ -387,14 +387,14 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       ],
     };
     for (const [title, [provoke, status, code, words]] of Object.entries(failures)) {
-      it(`${title}: ${status} ${code}`, async () => {
+      it(`answer ${status} ${code}: ${title}`, async () => {
         const failure = await provoke();
         expect(failure).to.include({ status, code, ok: false, platform: 'invented' });
         expect(failure.message).to.match(words);
       });
     }
 
-    it('a source that turns out too short when bytes are out already: the connection is cut', async () => {
+    it('cut the connection if the source is too short and bytes were sent', async () => {
       const { target } = await offer(sound, { durationSeconds: 60 });
       const response = await fetch(app.url + target);
       expect(response.status).to.equal(200);
@@ -405,7 +405,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect((await readdir(path.join(app.dataDir, 'files'))).filter((name) => name.startsWith('.'))).to.deep.equal([]);
     });
 
-    it('does not ask a source again for a while after a refusal', async () => {
+    it('do not ask a source again for a while after a refusal', async () => {
       const { target } = await refusal((_request, response) => response.writeHead(403).end());
       const before = [origin.asked, origin.requests.length];
       const again = await app.request(target);
@@ -413,7 +413,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect([origin.asked, origin.requests.length]).to.deep.equal(before);
     });
 
-    it('asks no private host, whatever the platform returns', async () => {
+    it('send no request to a private host that the platform names', async () => {
       const closed = await startApp({
         stack,
         extractor: origin.extractor,
@@ -431,7 +431,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it("returns the platform's own code", async () => {
+    it("return the platform's own code", async () => {
       const { id, target } = await offer(sound);
       const { resolveAudio } = origin.extractor;
       Object.assign(origin.extractor, {
@@ -450,7 +450,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it('a source that stalls: 504 when its time is over', async () => {
+    it('answer 504 after the timeout of a stalling source', async () => {
       const hasty: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 200, signal) };
       const quick = await open({ clock: hasty });
       try {
@@ -466,7 +466,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it('names that were not made here: 404, and after its time: 410', async () => {
+    it('answer 404 to unknown names, and 410 to expired ones', async () => {
       const { target } = await offer(sound);
       const name = path.basename(target, '.mp3');
       const odd = [
@@ -500,7 +500,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     });
   });
 
-  it('answers 503 on a full disk, leaves no file, and recovers', async function () {
+  it('answer 503 on a full disk, leave no file, and recover', async function () {
     const disk = path.join(folder, 'disk');
     await mkdir(disk);
     // Only root can make a disk that is this small.
@@ -541,7 +541,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
   });
 
   for (const damage of DAMAGES) {
-    it(`makes a damaged file (${damage}) again, once for all callers`, async () => {
+    it(`make a damaged file (${damage}) again, once for all callers`, async () => {
       const place = await stack.place();
       const { filesUrl } = place.settings;
       const one = await open({ stack: { ...stack, place: async () => place } });
@@ -573,7 +573,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     });
   }
 
-  it('serves a slow client completely without delaying others', async () => {
+  it('serve a slow client completely without delaying others', async () => {
     const minutes = path.join(folder, 'minutes.m4a');
     await runFfmpeg(...tone(90), '-c:a', 'aac', minutes);
     const { target, id } = await offer(await readFile(minutes));

@@ -113,7 +113,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     for (const item of odd) expect(item.error).to.include({ code: 'invalid_url', type: 'invalid_request_error' });
   });
 
-  it('shares one piece of work and one job between links to the same item', async () => {
+  it('shares one extraction and one job between links to the same item', async () => {
     const urls = [1, 2, 3, 4].flatMap((n) => [`${itemLink(1)}?n=${n}`, `${productLink(1)}?n=${n}`]);
     const { json } = await app.batch(key, { urls: [...urls, 'https://baz.example/1'], force_async: true });
     expect(json).to.include({ succeeded: 4, queued: 5, failed: 0 });
@@ -140,7 +140,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(most).to.equal(8);
   });
 
-  it('takes a slot for each link or none, and states the needed and free ones', async () => {
+  it('takes slots for all links or none, and states the needed and free ones', async () => {
     const limited = await app.makeKey({ rpm: 5 });
     const four = await app.batch(limited, { urls: [itemLink(1), itemLink(1), 'nonsense', 'https://nobody.example/'] });
     expect([four.status, four.headers.get('x-ratelimit-remaining-requests')]).to.deep.equal([200, '1']);
@@ -166,7 +166,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(answers.filter(({ status }) => status === 200)).to.have.length(3);
   });
 
-  it('refuses a batch of jobs only if the queue is full, without a slot; others link by link', async () => {
+  it('refuses a batch only of jobs if the queue is full, free of charge, and others link by link', async () => {
     await app.extract(key, { url: productLink(9) });
     const limited = await app.makeKey({ rpm: 10 });
     const some = await app.batch(limited, { urls: [1, 2, 3, 4].map(productLink) });
@@ -184,7 +184,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(mixed.headers.get('x-ratelimit-remaining-requests')).to.equal('4');
   });
 
-  it('checks the body, names the member and the place, and takes no slot for one that is no good', async () => {
+  it('refuses an invalid body with the name and the place of the field, free of charge', async () => {
     const limited = await app.makeKey({ rpm: 1 });
     const cases: [unknown, string, RegExp][] = [
       [{}, 'missing_required_parameter', /urls is missing/],
@@ -215,7 +215,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect((await app.batch(limited, { urls: [LINK] })).status).to.equal(200);
   });
 
-  it('takes fifty links of the full length, each character escaped', async () => {
+  it('accepts fifty links of the full length, with every character escaped', async () => {
     const url = `${LINK}?q=${'é'.repeat(2048 - LINK.length - 3)}`;
     const escaped = url.replace(/./gs, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
     const answer = await app.batch(key, `{"urls":[${Array(50).fill(`"${escaped}"`).join(',')}]}`);
@@ -226,7 +226,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(longer.json.items[0].error).to.include({ code: 'invalid_url' });
   });
 
-  it('answers in time for links that take too long, and leaves their work', async () => {
+  it('answers in time for links that take too long, and abandons them', async () => {
     const lastBegun = Promise.withResolvers<void>();
     const early: Clock = {
       ...systemClock,
@@ -274,7 +274,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     }
   });
 
-  it('stops the work when the client goes', async () => {
+  it('stops the work when the client disconnects', async () => {
     const gone = new AbortController();
     const call = fetch(`${app.url}/v1/extract/batch`, {
       method: 'POST',

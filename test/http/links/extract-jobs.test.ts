@@ -55,7 +55,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('answers a miss at once with a job, and the job with the document once it is there', async () => {
+  it('answer a cache miss at once with a job, and the job with the document after its end', async () => {
     const url = `${productLink(1)}?u_code=mine`;
     const queued = await app.extract(key, { url, async_mode: true });
     expect(queued.status).to.equal(200);
@@ -107,7 +107,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1']);
   });
 
-  it('asks each extractor once which link it is, and none for the state of its methods', async () => {
+  it('match a link once with each extractor, without the state of its methods', async () => {
     const asked: string[] = [];
     const counting = (match: Extractor['match']): Partial<Extractor> => ({
       match(url) {
@@ -166,7 +166,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     }
   });
 
-  it('makes one job of twenty simultaneous refreshes, and replaces the cached result', async () => {
+  it('make one job of twenty simultaneous refreshes, and replace the cached result', async () => {
     const first = app.extract(key, { url: productLink(1) });
     await shelf.deliver(inventedProduct('1', 'old'));
     expect((await first).headers.get('x-cache')).to.equal('miss');
@@ -188,7 +188,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1', '1']);
   });
 
-  it('keeps answers of different options apart', async () => {
+  it('separate answers of different options', async () => {
     const five = await app.extract(key, { url: productLink(1), async_mode: true, clip_review_limit: 5 });
     const hundred = await app.extract(key, { url: productLink(1), async_mode: true, clip_review_limit: 100 });
     expect(five.json.data.job.job_id).not.to.equal(hundred.json.data.job.job_id);
@@ -200,7 +200,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(names).to.have.members(['one', 'other']);
   });
 
-  it('returns the reason of a failed job like other link-data errors', async () => {
+  it('return the reason of a failed job like other link-data errors', async () => {
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     await shelf.deliver(
       new GatewayError('bot_check', 'The source asks for a check.', {
@@ -235,7 +235,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     });
   });
 
-  it('returns a recent refusal at once, as without async_mode, and drops withdrawn items', async () => {
+  it('return a recent refusal at once, as without async_mode, and drop withdrawn items', async () => {
     const limited = await app.makeKey({ rpm: 3 });
     const first = app.extract(limited, { url: productLink(1) });
     await shelf.deliver(inventedProduct('1'));
@@ -249,7 +249,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1', '1']);
   });
 
-  it('answers 503 if the queue is full, without a slot, and lets others join queued jobs', async () => {
+  it('answer 503 if the queue is full, free of charge, and let others join queued jobs', async () => {
     const limited = await app.makeKey({ rpm: 3 });
     for (const id of [1, 2]) await app.extract(limited, { url: productLink(id), async_mode: true });
     for (const body of [
@@ -275,7 +275,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(over.json).to.include({ ok: false, platform: 'bazaar', input_url: productLink(2) });
   });
 
-  it('takes exactly the available slots for 40 parallel jobs', async () => {
+  it('take exactly the available slots for 40 parallel jobs', async () => {
     const limited = await app.makeKey({ rpm: 7 });
     const answers = await Promise.all(
       Array.from({ length: 40 }, () => app.extract(limited, { url: productLink(1), async_mode: true })),
@@ -285,7 +285,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(new Set(answers.flatMap(({ json }) => json.data?.job.job_id ?? [])).size).to.equal(1);
   });
 
-  it('walks a short link first, with one slot: to a product it is a job, to anything else an answer', async () => {
+  it('resolve a short link first, with one slot: a product becomes a job, anything else an answer', async () => {
     const limited = await app.makeKey({ rpm: 2 });
     const job = await app.extract(limited, { url: 'https://baz.example/5', async_mode: true });
     expect(job.json.data.job).to.include({ status: 'queued', product_id: '5' });
@@ -299,14 +299,14 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(item.headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
-  it('keeps every character of a document on its way through a job', async () => {
+  it('keep every character of a document', async () => {
     const name = 'a\u0000b \ud800 "\\ </script> \u2028 \u{1F600}';
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     await shelf.deliver(inventedProduct('1', name));
     expect((await app.ended(key, json.data.job.job_id)).json.data.product.name).to.equal(name);
   });
 
-  it('shows a job only to the accounts that requested it', async () => {
+  it('are visible only to the accounts that requested them', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
@@ -323,7 +323,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.request(`/v1/extract/jobs/${id}`, { headers: { 'x-api-key': key } })).status).to.equal(200);
   });
 
-  it('cancels the jobs of a revoked key, but for those that another account has joined', async () => {
+  it('are cancelled with their revoked key, unless another account has joined', async () => {
     const [sameAccount, other] = [await app.makeKey(), await app.makeKey({}, { accountId: 'other' })];
     const submit = async (by: string, item: number): Promise<string> => {
       const { json } = await app.extract(by, { url: productLink(item), async_mode: true });
@@ -340,7 +340,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     await until(() => shelf.fetches.includes('2'));
   });
 
-  it('cancels a job for the account that asks, and for good with the last one', async () => {
+  it('are cancelled for the account that asks, and completely with the last one', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const remove = (id: string, headers: Record<string, string>) =>
       app.request(`/v1/extract/jobs/${id}`, { method: 'DELETE', headers });
@@ -375,7 +375,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(late.headers.get('x-should-retry')).to.equal('false');
   });
 
-  it('answers 404 for ids of every other form', async () => {
+  it('answer 404 to ids of every other form', async () => {
     const ids = ['x', UNKNOWN.toUpperCase(), `${UNKNOWN}%00`, '%00', '..%2f..%2fhealth', '%zz', 'exjob_', '__proto__'];
     for (const id of [...ids, `exjob_${'a'.repeat(5_000)}`, 'exjob_%F0%9F%92%A9', "exjob_'%20or%201=1--"]) {
       const answer = await app.poll(await app.makeKey(), id);
@@ -383,7 +383,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     }
   });
 
-  it('lets a key poll twenty times a second without a slot, and no more', async () => {
+  it('may be polled twenty times a second by a key, free of charge', async () => {
     const limited = await app.makeKey({ rpm: 1 });
     const { json } = await app.extract(limited, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
@@ -402,7 +402,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.poll(key, id)).status).to.equal(200);
   });
 
-  it('gives a stale answer where a job cannot get a fresh one, and not where a refresh was asked for', async () => {
+  it('return a stale answer if a job fails to refresh it, unless a refresh was requested', async () => {
     let now = Date.now();
     const clock = { ...systemClock, now: () => now, monotonic: () => now };
     const failing = { yes: false };

@@ -54,7 +54,7 @@ describe('request options over HTTP', () => {
     ]);
   });
 
-  it('are refused by name if the value is invalid, for every link', async () => {
+  it('are refused by name with an invalid value, for every link', async () => {
     for (const url of [LINK, productLink(2)]) {
       const { status, json } = await app.extract(key, { url, max_comments: 51 });
       expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'invalid_value', 'max_comments']);

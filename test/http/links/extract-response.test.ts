@@ -39,7 +39,7 @@ const bareProduct: ProductData = {
 };
 
 describe('the extraction response', () => {
-  it('has every named member of a post, null or empty if unknown', () => {
+  it('has every named field of a post, null or empty if unknown', () => {
     expect(parse(result(barePost))).to.deep.equal({
       ok: true,
       platform: 'invented',
@@ -82,7 +82,7 @@ describe('the extraction response', () => {
     });
   });
 
-  it('has every named member of a product and of its reviews', () => {
+  it('has every named field of a product and of its reviews', () => {
     const { data } = parse(result(bareProduct));
     expect(data.product).to.deep.equal({
       product_id: '1',
@@ -113,7 +113,7 @@ describe('the extraction response', () => {
     ]);
   });
 
-  it('sends further members only if they are known, and text unchanged', () => {
+  it('has further fields only if they are known, and text unchanged', () => {
     const title = 'quote " backslash \\ line\nsnow \u2603 \u{1F600} \u2028 </script> \ud800';
     const { data } = parse(
       result({
@@ -130,7 +130,7 @@ describe('the extraction response', () => {
     expect(data.provenance.sources).to.deep.equal({ 'common.title': 'page' });
   });
 
-  it('mirrors an MP3 link, and never remembers one from an earlier answer', () => {
+  it('has an MP3 link of this request, never one of an earlier answer', () => {
     const identity = {};
     const audioLink = { url: 'https://gateway.example/v1/extract/audio/a.mp3', expiresAt: '2030-01-01T00:00:00.000Z' };
     const { media } = parse(result(barePost, { identity, audioLink })).data;
@@ -175,7 +175,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
   });
   after(() => app.close());
 
-  it('answers a document, from the cache the second time, with the own link each time', async () => {
+  it("answer a document, from the cache the second time, with the caller's link each time", async () => {
     const first = await app.extract(key, { url: LINK });
     expect(first.status).to.equal(200);
     expect(first.headers.get('content-type')).to.equal('application/json; charset=utf-8');
@@ -191,7 +191,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     expect(second.json.data.metrics).to.deep.equal(first.json.data.metrics);
   });
 
-  it('reports that an item needs a password, and caches the refusal', async () => {
+  it('report that an item needs a password, and cache the refusal', async () => {
     calls = 0;
     for (const _ of [1, 2]) {
       const { status, json } = await app.extract(key, { url: 'https://invented.example/item/423' });
@@ -204,7 +204,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     expect(calls).to.equal(1);
   });
 
-  it('accepts options of shop links and reports that they have no effect', async () => {
+  it('accept options of shop links and report that they have no effect', async () => {
     const answer = await app.extract(key, {
       url: LINK,
       clip_review_limit: 5,
@@ -222,7 +222,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     ]);
   });
 
-  it('lists the platforms and the limits of the asking key', async () => {
+  it('list the platforms and the limits of the key', async () => {
     const answer = await app.request('/v1/capabilities', { headers: { 'x-api-key': await app.makeKey({ rpm: 12 }) } });
     expect(answer.json).to.deep.equal({
       ok: true,

@@ -15,7 +15,7 @@ import {
   unpackFolder,
 } from '../../../server/settings/executables.js';
 
-describe('the Chromium that npm has brought along', () => {
+describe('the Chromium of the npm package', () => {
   let packaged: PackagedChromium;
   let folder: string;
   let home: string;
@@ -60,7 +60,7 @@ describe('the Chromium that npm has brought along', () => {
     expect(await readdir(home)).to.deep.equal([]);
   });
 
-  it('brings libraries along for systems that lack them', async () => {
+  it('includes libraries for systems that lack them', async () => {
     const libraries = path.join(folder, 'lib');
     await unpackFolder(path.join(packaged.folder, 'al2023.tar.br'), libraries);
     const names = await readdir(libraries);

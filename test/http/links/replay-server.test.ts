@@ -62,7 +62,7 @@ describe('openReplayServer', () => {
     }
   });
 
-  it('takes a folder of samples as a file URL, options, and answers states with their codes', async () => {
+  it('accepts a folder of samples as a file URL and options, and answers states with their codes', async () => {
     const options = { apiKey: 'reelbox-key-of-the-test' };
     const server = await serve({ plugin: reelbox, fixtures: new URL(`file://${SAMPLES}/`), options });
     const clip = await post(server, '/v1/extract', { url: 'https://reelbox.example/clip/aB3dE5gH7j' });
@@ -123,7 +123,7 @@ describe('openReplayServer', () => {
     expect((await post(server, '/v1/chat/completions', { model: 'echo-1', messages })).status).to.equal(200);
   });
 
-  it('gives replies of one address only to requests with the text of their folder', async () => {
+  it('returns replies of one address only to requests with the text of their folder', async () => {
     const folder = path.join(SAMPLES, 'page_only');
     const url = 'https://reelbox.example/clip/aB3dE5gH7j';
     for (const [includes, status] of [
@@ -159,7 +159,7 @@ describe('openReplayServer', () => {
     expect(response.status).to.equal(200);
   });
 
-  it('names requests without a recorded reply, and logs what clients are not shown', async () => {
+  it('names requests without a recorded reply, and logs details that clients do not see', async () => {
     const broken = withExtractor('reelbox', (extractor) => ({
       ...extractor,
       async extract(call) {

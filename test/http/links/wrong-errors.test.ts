@@ -335,7 +335,7 @@ describe('errors of plugins over HTTP', () => {
       expect((await ask()).json.error.code).to.equal('upstream_changed');
     });
 
-    it(`hide the values of the entry's options: ${way}`, async () => {
+    it(`hide the values of the plugin's options: ${way}`, async () => {
       const { own, status } = KINDS[kind];
       const details = { reason: WORDS, param: API_KEY, cause: new Error(WORDS, { cause: API_KEY }) };
       const odd = {
@@ -505,7 +505,7 @@ describe('errors of plugins over HTTP', () => {
     notes = [];
   });
 
-  it('end running audio, and name the entry in the log', async () => {
+  it('end running audio, and name the plugin in the log', async () => {
     for (const [name, thrown, code] of FORGED.filter(([, , named]) => named !== undefined)) {
       const logged = app.log.length;
       throwAt('flow', thrown);
@@ -570,7 +570,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('affect only the entry whose state fails', async () => {
+  it('affect only the plugin whose state fails', async () => {
     for (const thrown of [gatewayError('invalid_api_key'), new Error(WORDS), undefined]) {
       throwAt('upstreams', thrown);
       const headers = { authorization: `Bearer ${key}` };
@@ -605,7 +605,7 @@ describe('errors of plugins over HTTP', () => {
     }
   });
 
-  it('in the disposal affect no other entry', async () => {
+  it('in the disposal affect no other plugin', async () => {
     for (const thrown of [gatewayError('invalid_api_key'), undefined, WORDS]) {
       const leaving = {
         ...liar,

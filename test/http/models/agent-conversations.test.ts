@@ -123,7 +123,7 @@ describe('conversations of agents', () => {
   const user = (content: unknown) => ({ role: 'user', content });
 
   describe('tools that agents send by default', () => {
-    it('never end a request: namespaces become functions, hosted tools are left out and listed', async () => {
+    it('are accepted: namespaces become functions, hosted tools are left out and listed', async () => {
       for (const model of ['local', 'claude']) {
         for (const stream of [false, true]) {
           const { status, ignored, text } = await ask(RESPONSES, { model, input: 'Hi', tools: CODEX_TOOLS, stream });
@@ -189,7 +189,7 @@ describe('conversations of agents', () => {
       ]);
     });
 
-    it('are left out with a choice that names them', async () => {
+    it('are left out, also as the tool choice', async () => {
       const body = { model: 'local', input: 'Hi', tools: [FUNCTION, { type: 'web_search' }] };
       for (const tool_choice of [{ type: 'web_search' }, { type: 'mcp', server_label: 'x' }]) {
         const { status, ignored } = await ask(RESPONSES, { ...body, tool_choice });
@@ -341,7 +341,7 @@ describe('conversations of agents', () => {
       { type: 'function_call_output', call_id: 'c1', output: 'one' },
     ];
 
-    it('put results directly behind their calls, and one message of the system in front', async () => {
+    it('put results directly after their calls, and one system message first', async () => {
       await ask(RESPONSES, { model: 'local', instructions: 'Be kind.', input: steps });
       const { messages } = sent(chats) as { messages: Json[] };
       expect(messages.map(({ role, content, tool_call_id: id }) => [role, id ?? content])).to.deep.equal([
@@ -369,7 +369,7 @@ describe('conversations of agents', () => {
       expect(sent(chats).messages).to.deep.equal([{ role: 'system', content: 'A\n\nB' }, messages[1], messages[3]]);
     });
 
-    it('shorten names that vendors refuse, and give them back', async () => {
+    it('shorten names that vendors refuse, and restore them', async () => {
       const names = [LONG, 'files.read', 'größe', 'files_read'];
       const fits = /^[A-Za-z0-9_-]{1,64}$/;
       const vendors = [
@@ -431,7 +431,7 @@ describe('conversations of agents', () => {
     });
   });
 
-  describe('empty and odd values', () => {
+  describe('empty and unusual values', () => {
     const stream = (...chunks: object[]) => ({ pieces: [dataEvents(...chunks, '[DONE]')] });
     const call = (fields: object) => chatChunk({ tool_calls: [{ index: 0, ...fields }] });
 
@@ -458,7 +458,7 @@ describe('conversations of agents', () => {
       expect(events.find(({ type }) => type === 'response.function_call_arguments.done')?.arguments).to.equal('{}');
     });
 
-    it('end a turn normally that reports a call and has none, and read the older function_call', async () => {
+    it('end a turn normally that reports a call without one, and read the older function_call', async () => {
       const tools = [{ name: 'shell', input_schema: PARAMETERS }];
       const body = { model: 'local', max_tokens: 9, messages: [user('Hi')], tools };
       chats.answer(chatAnswer({ content: 'Done.' }, 'tool_calls'));

@@ -132,7 +132,7 @@ describe('models of a server with the messages format', () => {
       expect((await anthropic.messages.countTokens(rest)).input_tokens).to.be.within(1, 30);
     });
 
-    it('pass on why a request is refused, without the names of the upstream', async () => {
+    it('forward the reason of a refusal, without the names of the upstream', async () => {
       const words = `${VENDOR}: messages.0: a fault of ${KEY}`;
       upstream.behave({ does: 'refuse', status: 400, type: 'invalid_request_error', message: words });
       const error = await anthropic.messages.create(ASKED).catch((thrown: unknown) => thrown);
@@ -141,7 +141,7 @@ describe('models of a server with the messages format', () => {
       expect(String(error)).not.to.match(new RegExp(`${VENDOR}|${KEY}`));
     });
 
-    it('end with an error where a stream breaks, or the upstream sends one', async () => {
+    it('end with an error if a stream breaks off, or the upstream sends one', async () => {
       for (const ends of ['break', 'error'] as const) {
         upstream.behave({ does: 'answer', ends });
         const stream = anthropic.messages.stream(ASKED);
@@ -160,7 +160,7 @@ describe('models of a server with the messages format', () => {
     });
   });
 
-  it('name the missing setting that lists them', async () => {
+  it('name the missing setting with their list', async () => {
     const variables = { names: [], ofOptions: {}, ofUnset: { models: 'ANTHROPIC_UPSTREAM_MODELS' } };
     const options = { upstreams: [{ url: upstream.url }] };
     const gateway = await createGateway({ plugins: [{ use: anthropicText, options, variables }] });
@@ -168,7 +168,7 @@ describe('models of a server with the messages format', () => {
     await gateway.close();
   });
 
-  it('are checked by their list of models, with dates of versions', async () => {
+  it('are checked against their list of models, with dates of versions', async () => {
     const plugin = (apiKey: string, model: string) => ({
       use: anthropicText,
       id: `${apiKey} ${model}`.replace(/\W/g, '_'),
@@ -330,7 +330,7 @@ describe('models of a server with the messages format', () => {
       });
     });
 
-    it('ask for thinking as the model knows it', async () => {
+    it('request thinking in the form of the model', async () => {
       const older = { model: 'claude-older', max_tokens: 9_000 };
       for (const [more, thinking] of [
         [{ reasoning_effort: 'none' }, { type: 'disabled' }],
@@ -394,7 +394,7 @@ describe('models of a server with the messages format', () => {
       }
     });
 
-    it('end with an error if a stream breaks, or the upstream sends one', async () => {
+    it('end with an error if a stream breaks off, or the upstream sends one', async () => {
       for (const ends of ['break', 'error'] as const) {
         upstream.behave({ does: 'answer', ends });
         const stream = await openai.chat.completions.create({ model: MODEL, messages: HI, stream: true });

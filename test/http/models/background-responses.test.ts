@@ -140,7 +140,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(total).to.include({ outputTokens: output });
   });
 
-  it('are counted by their stream, and by polls if it was left or broke off', async () => {
+  it('are counted by their stream, and by polls if it ends early', async () => {
     await start();
     const whole = await post(app, RESPONSES, key, { ...QUESTION, stream: true });
     expect(whole.text).to.include('response.completed');
@@ -269,7 +269,7 @@ describe('responses in the background, of a scripted upstream', () => {
     expect((await entries())[0]).to.include({ estimated: true, outputTokens: 1_024 });
   });
 
-  it('stay open and estimated while they run, whatever usage is reported meanwhile', async () => {
+  it('stay open and estimated while they run, regardless of reported usage', async () => {
     let status = 'in_progress';
     let looks = 0;
     look = (id) => {

@@ -84,7 +84,7 @@ describe('the commands of models', () => {
     expect(JSON.parse(await read()).plugins[2].options.models.at(-1)).to.deep.equal({ id: 'org/second.1' });
   });
 
-  it('refuse what would not work, and leave the file alone', async () => {
+  it('refuse models that would not work, and leave the file unchanged', async () => {
     const before = await read();
     const url = upstream.baseUrl;
     const cases: readonly (readonly [id: string, AddModelOptions, RegExp])[] = [

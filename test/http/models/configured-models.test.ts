@@ -118,7 +118,7 @@ describe('models by configuration', () => {
     expect(await get('/v1/models/qwen3:32b', anthropic)).to.include({ max_input_tokens: 40_960, max_tokens: null });
   });
 
-  it('pass on how the upstream named the request, in a header and in the log', async () => {
+  it("return the upstream's request id in a header, and log it", async () => {
     const named = async (path: string, body: object, headers: Record<string, string> = {}) => {
       fast.behave(() => ({ does: 'answer', headers }));
       const answer = await post(app, path, key, { model: 'gpt-5.5', ...body });

@@ -53,7 +53,7 @@ describe('form of vectors', () => {
     upstream.behave(() => ({ does: 'bytes', bytes: JSON.stringify(body), contentType: 'application/json' }));
   const askedForms = () => upstream.requests.map(({ members }) => members.encoding_format);
 
-  it('is the requested one, whatever the upstream sends', async () => {
+  it('is the requested one in every form of the upstream', async () => {
     const vectors = [vectorOf('a'), vectorOf('b')];
     for (const has of FORMS) {
       always(answerIn(has, vectors, { note: 'kept', big: 12345678901234 }));
@@ -80,7 +80,7 @@ describe('form of vectors', () => {
     }
   });
 
-  it("is requested in the upstream's form if it refuses the other, and remembered", async () => {
+  it('is left to an upstream that refuses the requested form, which is remembered', async () => {
     upstream.behave(({ members }) =>
       members.encoding_format === undefined
         ? { does: 'answer' }

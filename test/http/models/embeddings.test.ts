@@ -118,7 +118,7 @@ describe('embeddings and moderations', () => {
     expect(entry).to.include({ inputTokens: 900, outputTokens: 0, estimated: true });
   });
 
-  it('pass the body on byte by byte, but for the name of the model', async () => {
+  it('forward the body byte by byte, except for the name of the model', async () => {
     const body = `{ "x_new":{"model":"${model}"}, "input":"Hi",\n"stream":"no", "n":12345678901234567890,"model":"${model}" }`;
     expect((await post(app, EMBEDDINGS, key, body)).status).to.equal(200);
     const [request] = upstream.requests;
@@ -178,7 +178,7 @@ describe('embeddings and moderations', () => {
     expect([absent.status, absent.json.error.code]).to.deep.equal([400, 'model_not_supported']);
   });
 
-  it('have their routes in the list of models, and none of chats', async () => {
+  it('have their own routes in the list of models, and none of chats', async () => {
     const { json } = await app.request('/v1/models', { headers: { authorization: `Bearer ${key}` } });
     const routes = Object.fromEntries(
       json.data.map((each: { id: string; routes: string[] }) => [each.id, each.routes]),

@@ -183,7 +183,7 @@ describe('answers that fail before anything reached the client', () => {
     expect(bad.requests).to.have.length(1);
   });
 
-  it('keeps an upstream that has begun, however slow its next word is', async () => {
+  it('keeps an upstream that has begun, although its next word is slow', async () => {
     const role = dataEvents(chatChunk({ role: 'assistant', content: '' }));
     const rest = dataEvents(chatChunk({ content: 'Slow but sure.' }), chatChunk({}, 'stop'), '[DONE]');
     bad.answer({ pieces: [role, SILENCE_SECONDS * 2_000, rest] });

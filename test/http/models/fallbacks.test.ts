@@ -114,7 +114,7 @@ describe('fallbacks of a model', () => {
     }
   }
 
-  it('answer where an upstream fails after status 200, or is silent', async () => {
+  it('answer if an upstream fails after status 200, or is silent', async () => {
     for (const script of [
       { pieces: [dataEvents({ error: { message: 'Boom' } })] },
       { pieces: [], ends: 'silent' as const },

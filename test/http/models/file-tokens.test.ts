@@ -162,7 +162,7 @@ describe('token budgets of files in model requests', () => {
       expect(five - one).to.equal(4 * 3_000);
     });
 
-    it(`${name}: what cannot be read is refused by name, and passes without a budget`, async () => {
+    it(`${name}: unreadable files are refused by name, and pass without a budget`, async () => {
       const encrypted = pdfOf([PAGE], '/Encrypt << /Filter /Standard /V 1 >> ');
       const unread: [Buffer, string][] = [
         [encrypted, 'is an encrypted PDF'],
@@ -201,7 +201,7 @@ describe('token budgets of files in model requests', () => {
 
   const chatPdf = (file: Buffer) => (FORMATS[0] as (typeof FORMATS)[number]).part(file);
 
-  it('text counts however a PDF shows it, and as often', async () => {
+  it('text counts in every form of a PDF, each time it is shown', async () => {
     const shown = LONG.slice(0, 1_800).map((line) => `(${line}) Tj T*`);
     const text = `BT /F1 11 Tf 13 TL 50 740 Td ${shown.join('\n')} ET`;
     const words = shown.length * WORDS_PER_LINE;
@@ -286,7 +286,7 @@ describe('token budgets of files in model requests', () => {
     }
   });
 
-  it('text is text wherever it is', async () => {
+  it('text counts in every place', async () => {
     const text = LONG.join(' ');
     const data = (type: string) => ({ type, media_type: 'text/plain', data: text });
     const requests: { path: string; body: object }[] = [
@@ -314,7 +314,7 @@ describe('token budgets of files in model requests', () => {
     }
   });
 
-  it('a file is one however its address and its base64 are written', async () => {
+  it('a file counts once for every notation of its address and base64', async () => {
     const pdf = base64(pdfOf([LONG]));
     const file = (data: string) => ({
       path: '/v1/chat/completions',
@@ -328,14 +328,14 @@ describe('token budgets of files in model requests', () => {
     expect((await refusal(file(`data:application/pdf;base64,dHVnIA==${pdf}`))).message).to.contain('is no base64');
   });
 
-  it('thoughts that only their vendor reads are no file', async () => {
+  it('encrypted thoughts do not count as files', async () => {
     const body = message([{ type: 'text', text: 'Go on.' }], {
       messages: [{ role: 'assistant', content: [{ type: 'redacted_thinking', data: 'EmwKAhgB'.repeat(100) }] }],
     });
     expect(await reservedFor({ path: '/v1/messages', body })).to.be.within(300, 450);
   });
 
-  it('counts audio by its length', async () => {
+  it('audio counts by its length', async () => {
     const sound = (file: Buffer) => ({
       path: '/v1/chat/completions',
       body: chat([{ type: 'input_audio', input_audio: { data: base64(file), format: 'wav' } }]),
@@ -357,7 +357,7 @@ describe('token budgets of files in model requests', () => {
     expect(large - small).to.be.within(LONG_WORDS - 3_000, 1.5 * LONG_WORDS);
   });
 
-  it('an answer without a reported usage is charged the files as well, if a budget had them counted', async () => {
+  it('an answer without reported usage is charged the files if a budget counted them', async () => {
     const request = chatPdf(pdfOf([LONG]));
     const streamed = { ...request, body: { ...request.body, stream: true } };
     await useKey('1M tokens/month');

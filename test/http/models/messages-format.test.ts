@@ -496,7 +496,7 @@ describe('messages in the formats of the models', () => {
   });
 
   describe('answers', () => {
-    it('the same wherever the bytes of a stream are cut', async () => {
+    it('are the same for every cut of a stream', async () => {
       for (const route of ROUTES) {
         const { bytes, usage } = vendorStream(route);
         const thinking = { type: 'adaptive' };
@@ -520,7 +520,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('end with an error when a stream breaks off, and record the usage', async () => {
+    it('end with an error if a stream breaks off, with recorded usage', async () => {
       for (const route of ROUTES) {
         const { bytes, boundaries } = vendorStream(route);
         // Behind the last event but one of a chat is nothing that matters to anybody.
@@ -672,7 +672,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('up to a stop sequence, wherever it is cut', async () => {
+    it('end at a stop sequence, for every cut of it', async () => {
       for (const route of ROUTES) {
         const { bytes } = vendorStream(route);
         for (const pieces of [[bytes], inPieces(bytes, 1), inPieces(bytes, 50)]) {
@@ -687,7 +687,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('have the requested form, whatever form the upstream sends', async () => {
+    it('have the requested form for every form of the upstream', async () => {
       const { bytes } = vendorStream('responses');
       script = () => ({ pieces: [bytes] });
       const whole = (await (await send(bodyOn('responses'))).json()) as Anthropic.Message;
@@ -786,7 +786,7 @@ describe('messages in the formats of the models', () => {
       }
     });
 
-    it('send an error before its tokens are counted', async () => {
+    it('send an error before the tokens are counted', async () => {
       for (const route of ROUTES) {
         script = () => ({ pieces: [vendorStream(route).bytes.subarray(0, 900), 'stall'] });
         const sent = await sendUnread(route);
@@ -821,7 +821,7 @@ describe('messages in the formats of the models', () => {
       expect(await blocks({ thinking: { type: 'adaptive', display: 'omitted' } })).to.deep.equal(['text']);
     });
 
-    it('carry refusals as such', async () => {
+    it('carry refusals', async () => {
       script = ({ route }) =>
         wholly(
           route === 'responses'
@@ -953,7 +953,7 @@ describe('messages in the formats of the models', () => {
       expect(message.content).to.deep.equal([{ type: 'text', text: 'abc', citations: null }]);
     });
 
-    it('end whatever the events contain', async () => {
+    it('end for every content of the events', async () => {
       const done = { type: 'response.completed', response: responseOf([]) };
       const text = (index: unknown, part: unknown) => ({
         type: 'response.output_text.delta',
@@ -1002,7 +1002,7 @@ describe('messages in the formats of the models', () => {
       expect(message.stop_reason).to.equal('max_tokens');
     });
 
-    it('are 502 if the model never ends, which is aborted', async () => {
+    it('answer 502 if the model never ends, and abort it', async () => {
       const event = {
         type: 'response.output_text.delta',
         output_index: 0,
@@ -1026,7 +1026,7 @@ describe('messages in the formats of the models', () => {
       expect(told).to.be.below(50);
     });
 
-    it("carry the model's reason for a failure in the words of the format", async () => {
+    it("carry the model's reason for a failure in the terms of the format", async () => {
       for (const [code, type, status] of [
         ['rate_limit_exceeded', 'rate_limit_error', 429],
         ['server_is_overloaded', 'overloaded_error', 529],

@@ -82,7 +82,7 @@ describe('messages of a model with their format', () => {
   }
   const whole = (text: string): Script => ({ contentType: 'application/json', pieces: [Buffer.from(text)] });
 
-  it('reach it byte by byte as they came, with the version and betas of the client', async () => {
+  it('reach it byte by byte, with the version and betas of the client', async () => {
     script = () => whole(`{"type":"message","content":[],${USAGE}}`);
     const headers = {
       'anthropic-version': '2023-06-01',
@@ -152,7 +152,7 @@ describe('messages of a model with their format', () => {
     expect(total.outputTokens).to.be.within(5, 12);
   });
 
-  it('pass the error of a stream on', async () => {
+  it('forward the error of a stream', async () => {
     const error = event('error', ',"error":{"type":"overloaded_error","message":"Full."}');
     script = () => events(START, error);
     const { events: read } = await readEvents(await send(STREAMED));
@@ -166,7 +166,7 @@ describe('messages of a model with their format', () => {
     expect(read.at(-1)?.event).to.equal('message_stop');
   });
 
-  it('are limited to the rest of a budget, but not below their thinking', async () => {
+  it('are limited to the rest of a budget, but not below their thinking budget', async () => {
     const parsed = JSON.parse(WHOLE);
     const demand = demandOf(parsed, 'messages', MODEL, { input: 50, namesFiles: false });
     expect(demand).to.include({ output: 900, minOutput: 601, choices: 1 });
@@ -183,7 +183,7 @@ describe('messages of a model with their format', () => {
     expect(tokens).to.be.within(5, 60);
   });
 
-  it("are refused to keys of a plan if they use paid extras, or the vendor's own features", async () => {
+  it("are refused to keys of a plan if they use paid extras or the vendor's own features", async () => {
     const plan = await app.makeKey({ grants: ['text'] }, { planId: 'token_30m', accountId: 'acct_plan' });
     const refusal = async (body: string) => {
       const answer = await send(body, { by: plan });

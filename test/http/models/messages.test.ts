@@ -51,7 +51,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     });
   }
 
-  it('are answered whole, with all members of the format', async () => {
+  it('return every field of the format', async () => {
     const { data, request_id, response } = await clientOf().messages.create(ASKED).withResponse();
     const { usage } = upstream.requests[0] ?? {};
     expect(data.id).to.match(/^msg_[\w-]{24}$/);
@@ -76,7 +76,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect([entry?.inputTokens, entry?.outputTokens]).to.deep.equal([usage?.input, usage?.output]);
   });
 
-  it('streamed, gathered by the client, and counted once', async () => {
+  it('are streamed, combined by the client, and counted once', async () => {
     upstream.behave([{ does: 'answer', chunks: 9, thinks: 5, odd: ['comments', 'crlf', 'keepalive'] }]);
     const stream = clientOf().messages.stream({ ...ASKED, thinking: { type: 'adaptive' } });
     const [texts, thoughts]: string[][] = [[], []];
@@ -142,7 +142,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     });
   });
 
-  it('end at a stop sequence: the upstream is aborted, and both report the same usage', async () => {
+  it('end at a stop sequence, abort the upstream, and have the same usage whole and streamed', async () => {
     upstream.behave([{ does: 'answer', text: 'one two three four', stall: { events: 9 } }]);
     const seen = upstream.next();
     const message = await clientOf()
@@ -178,7 +178,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     }
   });
 
-  it('leave the upstream alone when the client hangs up, and are counted', async () => {
+  it('abort the upstream when the client disconnects, and are counted', async () => {
     for (const [place, status] of [
       [{ events: 6 }, 200],
       ['before_headers', 499],
@@ -263,7 +263,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(upstream.requests).to.have.length(1);
   });
 
-  it('pass failures of the upstream on', async () => {
+  it('forward failures of the upstream', async () => {
     const ask = () => rejection(clientOf().messages.create(ASKED));
     for (const end of ['failed', 'error', 'nested_error'] as const) {
       upstream.behave([{ does: 'answer', end }]);
@@ -292,7 +292,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(both).to.be.instanceOf(Anthropic.AuthenticationError);
   });
 
-  it('list what was left out', async () => {
+  it('list omitted fields', async () => {
     // Clients of older versions still send the first.
     const older: object = { top_k: 5 };
     const body = { ...ASKED, ...older, speed: 'fast', cache_control: { type: 'ephemeral' } } as const;
@@ -300,7 +300,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(response.headers.get('x-ignored-params')).to.equal('top_k, speed');
   });
 
-  it('count tokens by the upstream, free of tokens', async () => {
+  it('count tokens by the upstream, free of charge', async () => {
     const counted = await clientOf().messages.countTokens({ model: 'm-5.5', messages: HI, system: 'Be brief.' });
     const [asked] = upstream.requests;
     expect(asked?.path).to.equal('/v1/responses/input_tokens');

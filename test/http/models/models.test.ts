@@ -25,7 +25,7 @@ describe('the list of models', () => {
   });
   after(() => app.close());
 
-  it('has exactly the members that clients expect, in the order of the service document', async () => {
+  it('has exactly the fields that clients expect, in the order of the service document', async () => {
     const { status, json } = await get('/v1/models', await bearer({ grants: ['text'] }));
     expect(status).to.equal(200);
     expect(Object.keys(json)).to.deep.equal(['object', 'data']);
@@ -63,14 +63,14 @@ describe('the list of models', () => {
     expect((await get('/v1/models/m-5.4', headers)).json.error.code).to.equal('model_not_allowed');
   });
 
-  it('refuses keys for images alone, and keys in another header', async () => {
+  it('refuses keys that are only for images, and keys in another header', async () => {
     const refused = await get('/v1/models', await bearer({ grants: ['images'] }));
     expect([refused.status, refused.json.error.code]).to.deep.equal([403, 'route_not_allowed']);
     const unsent = await get('/v1/models', { 'x-api-key': await app.makeKey({ grants: ['text'] }) });
     expect([unsent.status, unsent.json.error.code]).to.deep.equal([401, 'missing_api_key']);
   });
 
-  it('has disabled routes beside it, which clients recognize as such', async () => {
+  it('marks disabled routes so that clients recognize them', async () => {
     for (const path of MESSAGES) {
       for (const headers of [await bearer(), { 'x-api-key': await app.makeKey({ grants: ['images'] }) }]) {
         const answer = await app.request(path, { method: 'POST', headers, body: '{"model":"m-5.5"}' });
@@ -158,7 +158,7 @@ describe('the list of models', () => {
       }
     });
 
-    it('refuses as they understand it, and others as before', async () => {
+    it('refuses in the format of those clients, and in the usual one for others', async () => {
       const narrow = await enabled.makeKey({ grants: ['text'] }, { models: ['m-5.4'] });
       expect((await clientOf(narrow).models.list()).data.map(({ id }) => id)).to.deep.equal(['m-5.4']);
       const pictures = await enabled.makeKey({ grants: ['images'] });

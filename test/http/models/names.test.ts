@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { readPricesOf } from '../../../server/open-gateway.js';
 import { readSettings } from '../../../server/settings/index.js';
 import { startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';
@@ -103,7 +103,7 @@ describe('names of models', () => {
     expect((await post(app, CHATS, key, { model: 'm-5.4', messages: MESSAGES })).json.model).to.equal('m-5.4');
   });
 
-  it('that the server lacks are listed only after they answer', async () => {
+  it('that the server lacks are listed only after an answer', async () => {
     app = await start({ TEXT_UPSTREAM_URL: upstream.baseUrl });
     const key = await app.makeKey({ grants: ['text'] });
     expect(await listOf(app, key)).to.have.length(24);
@@ -118,7 +118,7 @@ describe('names of models', () => {
     expect(await listOf(app, key)).to.include('m-5.5');
   });
 
-  it('are those of mocks without a connection, and aliases can be left out of the list', async () => {
+  it('are those of mocks without a connection, with or without aliases in the list', async () => {
     app = await start({});
     expect((await listOf(app, await app.makeKey({ grants: ['text'] })))[0]).to.equal('m-5.5');
     await app.close();

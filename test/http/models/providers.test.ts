@@ -131,7 +131,7 @@ describe('providers of models by environment', () => {
     expect(new Set(gateway.models().map(({ kind }) => kind))).to.deep.equal(new Set(['audio']));
   });
 
-  it('name the variables that connect a better one, the nearest first', async () => {
+  it('name the variables that connect a better one, the closest first', async () => {
     await using gateway = await open({});
     const switchOff = new Map(
       gateway

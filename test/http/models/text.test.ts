@@ -37,7 +37,7 @@ async function totalOf(app: ListeningApp) {
   return total;
 }
 
-describeOnStacks('text over HTTP', (stack) => {
+describeOnStacks('text routes', (stack) => {
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -53,7 +53,7 @@ describeOnStacks('text over HTTP', (stack) => {
   afterEach(() => app.close());
   after(() => upstream.close());
 
-  it("passes a body through unchanged but for the model's name", async () => {
+  it("pass a body through unchanged except for the model's name", async () => {
     const body = `{ "x_new":{"model":"m-5.5"}, "seed":12345678901234567890,\n"model":"m-5.5","messages":[{"role":"user","content":"Hi"}] }`;
     const { status, headers, json: answer } = await post(app, CHATS, key, body);
     expect(status).to.equal(200);
@@ -68,7 +68,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(headers.get('x-request-id')).to.match(/^req_/);
   });
 
-  it('answers 30 of 100 chats of ten keys of a site account with 30 a minute', async () => {
+  it('answer 30 of 100 chats of ten keys of a site account with 30 a minute', async () => {
     const wanted = { ...TEXT, rpm: 30, accountId: `acct_${'0'.repeat(32)}` };
     const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey(wanted)));
     const answers = await Promise.all(
@@ -78,7 +78,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect([count(200), count(429)]).to.deep.equal([30, 70]);
   });
 
-  it('streams with header fields that keep proxies from gathering or changing it', async () => {
+  it('stream with header fields that keep proxies from buffering or changing it', async () => {
     for (const [path, body] of [
       [CHATS, CHAT],
       [RESPONSES, QUESTION],
@@ -93,7 +93,7 @@ describeOnStacks('text over HTTP', (stack) => {
     }
   });
 
-  it('records each request once, with the reported usage', async () => {
+  it('record each request once, with the reported usage', async () => {
     await post(app, CHATS, key, CHAT);
     await post(app, CHATS, key, { ...CHAT, stream: true });
     await post(app, RESPONSES, key, { ...QUESTION, stream: true });
@@ -108,14 +108,14 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(entries.map(({ route }) => route)).to.have.members([CHATS, CHATS, RESPONSES]);
   });
 
-  it('counts requests that bear the same id of the client each on their own', async () => {
+  it('count each of several requests with the same client id', async () => {
     for (let count = 0; count < 3; count += 1) await post(app, CHATS, key, CHAT, { 'x-request-id': 'mine' });
     const entries = await ledgerOf(app, 3);
     expect(entries).to.have.length(3);
     for (const { requestId } of entries) expect(requestId).to.match(/^mine\/req_/);
   });
 
-  it('aborts the upstream when the client disconnects, and records the usage', async () => {
+  it('abort the upstream when the client disconnects, and record the usage', async () => {
     for (const [place, most] of [
       [{ events: 4 }, 200],
       ['before_headers', 499],
@@ -148,7 +148,7 @@ describeOnStacks('text over HTTP', (stack) => {
     }
   });
 
-  it('answers 502 where a whole answer breaks off, and counts it', async () => {
+  it('answer 502 if a whole answer breaks off, and count it', async () => {
     upstream.behave([{ does: 'answer', cut: { bytes: 300 } }]);
     const { status, headers, json: answer } = await post(app, CHATS, key, CHAT);
     expect(status).to.equal(502);
@@ -160,7 +160,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(entry?.outputTokens).to.be.greaterThan(3);
   });
 
-  it('refuses invalid requests before anything is counted or sent', async () => {
+  it('refuse invalid requests before anything is counted or sent', async () => {
     const cases: [path: string, body: unknown, status: number, code: string, param: string | null][] = [
       [CHATS, '{', 400, 'invalid_json', null],
       [CHATS, {}, 400, 'missing_required_parameter', 'model'],
@@ -196,7 +196,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal('1');
   });
 
-  it('sends every effort on, and refuses those that a model does not list', async () => {
+  it('forward every effort, and refuse those that a model does not list', async () => {
     const narrow = await startUpstreamApp(upstream, {
       messages: true,
       gateway: {
@@ -233,7 +233,7 @@ describeOnStacks('text over HTTP', (stack) => {
     }
   });
 
-  it("takes a slot of the key's minute, and sends the state of the window", async () => {
+  it("take a slot of the key's minute, and send the state of the window", async () => {
     const limited = await app.makeKey({ ...TEXT, rpm: 2 });
     const statuses = [];
     for (let count = 0; count < 3; count += 1) statuses.push((await post(app, CHATS, limited, CHAT)).status);
@@ -248,7 +248,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(upstream.requests).to.have.length(2);
   });
 
-  it('lets no more in than the budget holds, however many ask at once', async () => {
+  it('admit no more parallel requests than the budget holds', async () => {
     const sent = JSON.stringify({ ...CHAT, max_completion_tokens: 950 });
     const tokenLimit = 60 * (Math.ceil(sent.length / 4) + 950);
     const budget = { id: 'budget', accountId: 'local', planId: 'free', tokenLimit, dailyTokenLimit: null };
@@ -271,7 +271,7 @@ describeOnStacks('text over HTTP', (stack) => {
     gone.abort();
   });
 
-  it('keeps keys to the models and the routes that they are for', async () => {
+  it('limit keys to their models and routes', async () => {
     const narrow = await app.makeKey({ ...TEXT }, { models: ['m-5.4'] });
     const { status, json: answer } = await post(app, CHATS, narrow, CHAT);
     expect([status, answer.error.code, answer.error.param]).to.deep.equal([403, 'model_not_allowed', 'model']);
@@ -282,7 +282,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(upstream.requests).to.have.length(0);
   });
 
-  it("refuses a plan's keys the vendor's ids and what costs more than tokens, and names the field", async () => {
+  it("refuse a plan's keys the vendor's ids and paid extras, and name the field", async () => {
     const plan = { planId: 'token_30m', accountId: 'acct_1' };
     const refused = [
       [
@@ -354,7 +354,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect((await post(app, RESPONSES, plain, harmless)).status).to.equal(200);
   });
 
-  it('lets a plan key name output items of responses that its account made', async () => {
+  it("let a plan key name output items of its account's responses", async () => {
     const plan = (accountId: string) => app.makeKey({ ...TEXT }, { planId: 'token_30m', accountId });
     const [maker, sameAccount, other] = [await plan('acct_2'), await plan('acct_2'), await plan('acct_3')];
     const follow = async (by: string, id: string) => {
@@ -378,7 +378,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(await follow(maker, unstored.json.output[0].id)).to.deep.equal(refused);
   });
 
-  it('passes failures of the upstream on in the classes that clients know', async () => {
+  it('forward failures of the upstream in the error classes of clients', async () => {
     for (const [behaviour, status, code, type] of [
       [{ status: 401, message: 'Wrong key.' }, 502, 'upstream_auth_error', 'server_error'],
       [
@@ -396,7 +396,7 @@ describeOnStacks('text over HTTP', (stack) => {
     for (const entry of entries) expect(entry.inputTokens).to.equal(null);
   });
 
-  it('finds a response at its upstream, for its own account alone', async () => {
+  it('find a response at its upstream, only for its own account', async () => {
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     const headers = { authorization: `Bearer ${key}` };
     const { status, json: found } = await app.request(`${RESPONSES}/${made.id}`, { headers });
@@ -425,7 +425,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect((await app.request(`${RESPONSES}/${made.id}`, { headers })).status).to.equal(404);
   });
 
-  it('makes responses in the background, which are counted as estimated and can be cancelled', async () => {
+  it('make responses in the background, which are counted as estimated and can be cancelled', async () => {
     const { json: made } = await post(app, RESPONSES, key, { ...QUESTION, background: true, max_output_tokens: 321 });
     expect(made.status).to.equal('queued');
     const [entry] = await ledgerOf(app, 1);
@@ -435,7 +435,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(cancelled.json).to.include({ id: made.id, status: 'cancelled', model: 'm-5.5' });
   });
 
-  it('names the response id when a resumed stream breaks off', async () => {
+  it('name the response id when a resumed stream breaks off', async () => {
     const { id } = (await post(app, RESPONSES, key, QUESTION)).json;
     upstream.behave([{ does: 'answer', cut: { events: 1 } }]);
     const headers = { authorization: `Bearer ${key}` };
@@ -444,7 +444,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(text).to.contain(`"response":{"id":"${id}"`);
   });
 
-  it('makes a conversation shorter, and counts what that uses; counts tokens, which uses none', async () => {
+  it('compact a conversation for its usage, and count tokens free of charge', async () => {
     const short = await post(app, `${RESPONSES}/compact`, key, QUESTION);
     expect(short.json).to.include({ object: 'response.compaction' });
     const used = upstream.requests[0]?.usage;
@@ -471,7 +471,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect([unknown.status, unknown.json.error.code]).to.deep.equal([400, 'previous_response_not_found']);
   });
 
-  it('counts one that is made in the background by the most it may be, where its client leaves the stream', async () => {
+  it('count a background response by its maximum if its client leaves the stream', async () => {
     let counted: (number | null)[] = [];
     for (const background of [true, false]) {
       upstream.reset();
@@ -492,7 +492,7 @@ describeOnStacks('text over HTTP', (stack) => {
     expect(Math.min(...counted.map(Number))).to.be.below(321);
   });
 
-  it('reads bodies up to 32 MiB', async () => {
+  it('read bodies up to 32 MiB', async () => {
     const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(16 * 1024 * 1024) }] };
     upstream.behave([{ does: 'answer', text: 'Long.' }]);
     expect((await post(app, CHATS, key, long)).status).to.equal(200);
@@ -505,11 +505,11 @@ describeOnStacks('text over HTTP', (stack) => {
   });
 });
 
-describe('text over HTTP, of a scripted model', () => {
+describe('text routes with a scripted model', () => {
   let app: Awaited<ReturnType<typeof startScriptedApp>>;
   afterEach(() => app.close());
 
-  it('answers 502 if the model sends no JSON, or only an error', async () => {
+  it('answer 502 if the model sends no JSON, or only an error', async () => {
     const errors = ['{"error":{"message":"Sorry."}}', '{"error":"vendor/secret-name is out."}'];
     const bodies = ['<html></html>', '{"id":', '{"id":"1"} {"id":"2"}', '[]', '', ...errors];
     let at = 0;
@@ -524,7 +524,7 @@ describe('text over HTTP, of a scripted model', () => {
     }
   });
 
-  it('sends Retry-After if a retry helps, and advises against it otherwise', async () => {
+  it('send Retry-After if a retry helps, and advise against it otherwise', async () => {
     const failures = [
       [new GatewayError('upstream_rate_limited', 'Slow down.'), 429, '5', null],
       [new GatewayError('upstream_rate_limited', 'Slow down.', { retryAfterSeconds: 8.2 }), 429, '9', null],
@@ -553,7 +553,7 @@ describe('text over HTTP, of a scripted model', () => {
     }
   });
 
-  it('sends events for a stream if the upstream sends none', async () => {
+  it('send events for a stream if the upstream sends none', async () => {
     app = await startScriptedApp(() => json({ id: '1', model: 'vendor/x', choices: [{ message: { content: 'Hi' } }] }));
     const answer = await post(app, CHATS, await app.makeKey({ ...TEXT }), { ...CHAT, stream: true });
     expect(answer.text).to.include('"model":"m-5.5"').and.to.include('"content":"Hi"').and.to.include('[DONE]');
@@ -561,13 +561,13 @@ describe('text over HTTP, of a scripted model', () => {
     expect(entry).to.include({ estimated: true });
   });
 
-  it('names the plugin that stands in for a model', async () => {
+  it('name the plugin that replaces a model', async () => {
     app = await startScriptedApp(() => json({ id: '1', choices: [] }), { standIn: true });
     const { headers } = await post(app, CHATS, await app.makeKey({ ...TEXT }), CHAT);
     expect(headers.get('x-mediagate-stand-in')).to.equal('scripted_text');
   });
 
-  it('removes hop-by-hop fields, and passes others on', async () => {
+  it('remove hop-by-hop fields, and forward others', async () => {
     const headers = {
       'set-cookie': 'session=of-the-vendor',
       'x-request-id': 'of-the-vendor',
@@ -590,7 +590,7 @@ describe('text over HTTP, of a scripted model', () => {
     }
   });
 
-  it('takes a client that hangs up for no fault of the upstream', async () => {
+  it('count a client that disconnects as no fault of the upstream', async () => {
     for (const cut of [false, true]) {
       const last: Piece = cut ? new GatewayError('upstream_error', 'The connection broke off.') : 'stall';
       const pieces: Piece[] = [Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'), last];
@@ -617,7 +617,7 @@ describe('text over HTTP, of a scripted model', () => {
     }
   });
 
-  it('refuses a model on a route that is not its own', async () => {
+  it('refuse a model on a route of other models', async () => {
     app = await startScriptedApp(() => json({}));
     const { status, json: answer } = await post(app, RESPONSES, await app.makeKey({ ...TEXT }), {
       ...QUESTION,
@@ -626,7 +626,7 @@ describe('text over HTTP, of a scripted model', () => {
     expect([status, answer.error.code, answer.error.param]).to.deep.equal([400, 'model_not_supported', 'model']);
   });
 
-  it('reports a broken stream to the client, and its reason to the log', async () => {
+  it('report a broken stream to the client, and its reason to the log', async () => {
     const pieces: Piece[] = [
       Buffer.from('data: {"choices":[{"delta":{"content":"He"}}]}\n\ndata: {"cho'),
       new GatewayError('upstream_error', 'The connection broke off.'),
@@ -645,7 +645,7 @@ describe('text over HTTP, of a scripted model', () => {
     expect(await totalOf(app)).to.include({ requests: 1, failed: 1, outputTokens: 1 });
   });
 
-  it('counts a stream as failed that the upstream ends with an error, in each format', async () => {
+  it('count a stream as failed if the upstream ends it with an error, in each format', async () => {
     const end = 'data: {"error":{"message":"It broke.","type":"server_error"}}\n\n';
     app = await startScriptedApp(() => ({ pieces: [Buffer.from(end)] }), {}, { messages: true });
     const key = await app.makeKey({ ...TEXT });
@@ -658,7 +658,7 @@ describe('text over HTTP, of a scripted model', () => {
     expect(totals.map(({ failed }) => failed)).to.deep.equal([1, 1, 1]);
   });
 
-  it('asks a model for more only as fast as the client takes it', async () => {
+  it('read from a model only as fast as the client reads', async () => {
     const piece = Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: 'x'.repeat(60_000) } }] })}\n\n`);
     let taken = 0;
     function* endless() {
@@ -685,7 +685,7 @@ describe('text over HTTP, of a scripted model', () => {
     expect(app.model.calls[0]?.signal.aborted).to.equal(true);
   });
 
-  it('lets streams come to their end while the gateway is about to end', async () => {
+  it('finish streams while the gateway drains', async () => {
     const event = (content: string) => Buffer.from(`data: {"choices":[{"delta":{"content":"${content}"}}]}\n\n`);
     const asked = Promise.withResolvers<void>();
     const ending = Promise.withResolvers<void>();
@@ -703,7 +703,7 @@ describe('text over HTTP, of a scripted model', () => {
     expect(await drained).to.equal(true);
   });
 
-  it('ends what does not come to its end in time as its route has it, and counts it as estimated', async () => {
+  it('end late streams in the format of their route, and count them as estimated', async () => {
     const started = 'data: {"choices":[{"delta":{"content":"one two three"}}]}\n\n';
     app = await startScriptedApp(({ stream }) => ({
       pieces: stream ? [Buffer.from(started), 'stall'] : ['stall'],

@@ -15,7 +15,7 @@ const RESPONSES = '/v1/responses';
 const ONLY_CHATS = 'The upstream of this model only has the chat format, which';
 const today = () => new Date().toISOString().slice(0, 10);
 
-describe('responses of an upstream that is configured for chats only', () => {
+describe('an upstream that is configured only for chats', () => {
   let server: LocalServer;
   let vendor: TextUpstream;
   let app: ListeningApp;
@@ -44,7 +44,7 @@ describe('responses of an upstream that is configured for chats only', () => {
 
   const ask = (body: object) => post(app, RESPONSES, key, { model: 'local', input: 'Hi', ...body });
 
-  it('never sees the responses route, and its usage is counted', async () => {
+  it('gets only chat requests, and its usage is counted', async () => {
     expect((await ask({ max_output_tokens: 50 })).json.output[1].content[0].text).to.equal(PIECES.join(''));
     expect(server.requests.map(({ path }) => path)).to.deep.equal(['/v1/chat/completions']);
     expect(server.requests[0]?.members.max_completion_tokens).to.equal(50);
@@ -91,7 +91,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     ['an item that is none', { input: ['x'] }, 'input[0]', 'must be an object'],
     ['no input', { input: null }, 'input', '"input" is required'],
   ] as const) {
-    it(`refuses ${what} in words`, async () => {
+    it(`explains why it refuses ${what}`, async () => {
       const { status, json } = await ask(body);
       expect([status, json.error.param]).to.deep.equal([400, param]);
       expect(json.error.message).to.include(message);
@@ -99,7 +99,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     });
   }
 
-  it("name the client's field if the upstream names one of the chat", async () => {
+  it("names the client's field if the upstream names one of the chat", async () => {
     for (const [refused, param] of [
       ['messages[0].content', 'input'],
       ['max_completion_tokens', 'max_output_tokens'],
@@ -112,7 +112,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     }
   });
 
-  it('aborts the upstream when the client leaves a stream', async () => {
+  it('is aborted when the client leaves a stream', async () => {
     server.stallAfter = 3;
     const leaving = new AbortController();
     const response = await fetch(`${app.url}${RESPONSES}`, {
@@ -208,7 +208,7 @@ describe('responses of an upstream that is configured for chats only', () => {
     });
   });
 
-  it('is not asked if another upstream of the model has responses', async () => {
+  it('is not used if another upstream of the model has responses', async () => {
     const { status } = await ask({ model: 'mixed', tools: [{ type: 'web_search' }] });
     expect([status, vendor.requests.length, server.requests.length]).to.deep.equal([200, 1, 0]);
     const plain = await ask({ model: 'plain' });

@@ -132,7 +132,7 @@ describe('messages of a model vendor', () => {
     expect(log).not.to.include(KEY);
   });
 
-  it('stay out of faults of the upstream and of the account there', async () => {
+  it("are hidden for faults of the upstream and of the operator's account", async () => {
     for (const refusal of [{ status: 401 }, { status: 500, headers: { 'x-should-retry': 'false' } }]) {
       const { json } = await ask({ code: 'of_the_vendor', message: 'Words.', ...refusal }, ...ROUTES[0]);
       expect(json.error).not.to.have.property('gateway_code');

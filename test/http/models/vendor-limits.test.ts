@@ -99,7 +99,7 @@ describe('limits of a model vendor', () => {
     }
   });
 
-  it("leave the names of the key's own limit alone, and are hidden from keys of a plan", async () => {
+  it("keep the header fields of the key's own limit, and are hidden from keys of a plan", async () => {
     const limited = await app.makeKey({ grants: ['text'], rpm: 60 });
     const planned = await app.makeKey({
       grants: ['text'],

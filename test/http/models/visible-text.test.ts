@@ -4,13 +4,13 @@ import { expect } from 'chai';
 import { isVisible, sanitizeForTerminal } from '../../../server/format/index.js';
 
 describe('visible text', () => {
-  it('may have what joins the parts of emoji, and letters of scripts that join theirs', () => {
+  it('may contain joiners of emoji and of scripts', () => {
     for (const text of ['👩‍👩‍👧‍👦 family', '🏴󠁧󠁢󠁳󠁣󠁴󠁿', '❤️‍🔥', '🇧🇪', 'می‌خواهم', 'क्‍ष', 'Crème brûlée №1', 'a']) {
       expect([isVisible(text), sanitizeForTerminal(text)], text).to.deep.equal([true, text]);
     }
   });
 
-  it('has no invisible characters, direction changes or line breaks', () => {
+  it('contains no invisible characters, direction changes or line breaks', () => {
     for (const [text, seen] of [
       ['a\u200db', 'a?b'],
       ['a\u200cb', 'a?b'],

@@ -119,7 +119,7 @@ describe('health', () => {
       });
   });
 
-  it('is degraded without a wanted browser or ffmpeg, and only then', async () => {
+  it('is degraded without a wanted browser or ffmpeg', async () => {
     const reportOf = async (wants: ('browser' | 'ffmpeg')[], has: 'browser' | 'ffmpeg') => {
       const gateway = { ...idle, meets: (need: string) => need === has };
       const health = new Health({ gateway, wants, clock: systemClock, checks: {} });
@@ -148,7 +148,7 @@ describe('health', () => {
     health.close();
   });
 
-  it('does not wait for a check that never answers', async () => {
+  it('does not wait for a hanging check', async () => {
     const clock = { ...systemClock, sleep: async () => {} };
     const health = new Health({
       gateway: idle,

@@ -87,7 +87,7 @@ describe('metrics of work', () => {
     }
   });
 
-  it('report the node: checks, disk space, age of keys, and nothing that it lacks', async () => {
+  it('report the node: checks, disk space, age of keys, and only existing parts', async () => {
     app = await startApp({ publicMetrics: true });
     const figures = await readFigures(app);
     expect(figures.get('mediagate_check_up{check="database"}')).to.equal(1);
@@ -116,7 +116,7 @@ describe('metrics of work', () => {
     expect(later).to.be.greaterThan(age);
   });
 
-  it('add nothing up where two ask at the same time', async () => {
+  it('add nothing twice for two simultaneous scrapes', async () => {
     app = await startApp({ publicMetrics: true });
     const running = app;
     const all = await Promise.all(Array.from({ length: 5 }, () => readFigures(running)));

@@ -54,7 +54,7 @@ describeOnStacks('metrics', (stack) => {
     }
   });
 
-  it('count requests by route template, method and status, and how long they took', async () => {
+  it('count requests by route template, method and status, with durations', async () => {
     const key = await app.makeKey();
     for (let index = 0; index < 3; index += 1) await app.extract(key, { url: LINK });
     await app.poll(key, `exjob_${'0'.repeat(32)}`);
@@ -67,7 +67,7 @@ describeOnStacks('metrics', (stack) => {
     expect(figures.get(`mediagate_http_requests_total{${looked}}`)).to.equal(1);
   });
 
-  it('use no label that a caller invents', async () => {
+  it('use no label from a request', async () => {
     await app.request('/v1/made-up-by-a-caller');
     await app.raw('PROPFIND /v1/extract HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     const { text } = await app.request('/metrics');
@@ -77,7 +77,7 @@ describeOnStacks('metrics', (stack) => {
     expect(figures.get('mediagate_http_requests_total{route="(none)",method="other",status="405"}')).to.equal(1);
   });
 
-  it('count errors by code, and those of them that a full window is the reason of', async () => {
+  it('count errors by code, and rate-limited requests among them', async () => {
     const key = await app.makeKey({ rpm: 1 });
     for (let index = 0; index < 3; index += 1) await app.extract(key, { url: LINK });
     await app.extract('mg_not-a-key', { url: LINK });

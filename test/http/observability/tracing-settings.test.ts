@@ -7,7 +7,7 @@ import { secretsOf } from '../../../server/settings/secrets.js';
 const SECRET = 'a-token-that-nobody-may-see';
 
 describe('settings of traces', () => {
-  it('are none without a variable', () => {
+  it('are empty without a variable', () => {
     const settings = readSettings({});
     expect([settings.otlpEndpoint, settings.otlpHeaders, settings.sampler]).to.deep.equal([
       undefined,

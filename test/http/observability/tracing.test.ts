@@ -105,7 +105,7 @@ describe('traces', () => {
     expect(line?.fields).to.include({ traceId, spanId, route: '/v1/models' });
   });
 
-  it("continue a caller's trace as it requests, and start one if it cannot be read", async () => {
+  it("continue a caller's trace, and start a new one if it is invalid", async () => {
     const { tracer, spans, named } = recordingTracer();
     app = await startApp({ tracer });
     const ask = (traceparent: string) => app?.request('/v1/models', { headers: { traceparent } });

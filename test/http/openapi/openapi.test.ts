@@ -194,7 +194,7 @@ describe('the API reference', () => {
     for (const path of ['/health', '/health/live', '/health/ready', '/openapi.json']) await ask('GET', path, 200);
   });
 
-  it('describes how they refuse: with codes that it names for that status', async () => {
+  it('describes errors with the codes of each status', async () => {
     await ask('POST', '/v1/extract', 400, { url: 'https://nowhere.example/' });
     await ask('POST', '/v1/extract', 400, {});
     await ask('POST', '/v1/images/jobs', 400, { model: MODEL });

@@ -14,7 +14,7 @@ import { DONG_ACCOUNT, EURO_ACCOUNT, genericNotice, type PaymentApp, PRICE, PRIC
 
 const CODE = /^MG[0-9A-HJKMNP-TV-Z]{8}$/;
 
-describeOnStacks('orders', (stack) => {
+describeOnStacks('payment orders', (stack) => {
   let app: PaymentApp;
 
   before(async () => {
@@ -67,7 +67,7 @@ describeOnStacks('orders', (stack) => {
     expect((await fetch(qr.svgUrl)).status).to.equal(401);
   });
 
-  it('refuse amounts, other members and unknown plans', async () => {
+  it('refuse amounts, other fields and unknown plans', async () => {
     const bob = await app.customer('bob@example.com');
     for (const [body, code, param] of [
       [{ planId: 'token_30m', amount: 1 }, 'unsupported_parameter', 'amount'],
@@ -145,7 +145,7 @@ describeOnStacks('orders', (stack) => {
     expect((await fay.get(`/api/agent/payment/${code}`)).json.payment.status).to.equal('pending');
   });
 
-  it('need a session of the site: no key, no other page', async () => {
+  it('need a session of the site, not a key or another page', async () => {
     const hal = await app.customer('hal@example.com');
     const code = await hal.order();
     const key = await app.makeKey();
@@ -165,7 +165,7 @@ describeOnStacks('orders', (stack) => {
   });
 });
 
-describeOnStacks('a plan that is bought while another one runs', (stack) => {
+describeOnStacks('a plan bought while another one runs', (stack) => {
   let app: PaymentApp;
 
   const days = (id: string, name: string) => ({ ...PRICED.plans[0]!, id, name, durationDays: 30 });
@@ -181,7 +181,7 @@ describeOnStacks('a plan that is bought while another one runs', (stack) => {
   });
   after(() => app.close());
 
-  it('shows when it ends before it is paid, and ends then', async () => {
+  it('shows its end before it is paid, and ends then', async () => {
     const ann = await app.customer('ann@example.com');
     const order = async (planId: string) => (await ann.post('/api/agent/payment', { planId })).json.payment;
     const pay = async ({ code, amount }: { code: string; amount: number }) => {
@@ -361,7 +361,7 @@ describe('the page of an order', () => {
     }
   };
 
-  it('calls the account what banking apps of the country call it', async () => {
+  it('names the account as banking apps of the country do', async () => {
     const prices = [{ planId: 'token_30m', amount: 1900, currency: 'EUR' }];
     const { receiver: paymentReceiver } = readReceiver(EURO_ACCOUNT);
     expect(await labelOfAccount({ catalogue: { ...PRICED, prices }, paymentReceiver })).to.equal('IBAN');

@@ -32,7 +32,7 @@ describe('VietQR payloads', () => {
     expect(encodeVietQr(TRANSFER)).to.equal(KNOWN);
   });
 
-  it('agree with the printed one up to the bill number, with valid checksums', () => {
+  it('equal the printed one up to the bill number, with valid checksums', () => {
     const printed = { bankBin: '970403', accountNumber: '0011012345678', amount: 180_000, purpose: 'x' };
     const upToBill = encodeVietQr(printed).split('62050801x')[0] ?? '';
     expect(upToBill).to.equal(WITH_BILL.slice(0, WITH_BILL.indexOf('62340107')));
@@ -84,7 +84,7 @@ describe('EPC payloads', () => {
     expect(payloadOf(receiver, { code: 'MG7K3M9QXD', amount: 7 })).to.contain('\nEUR0.07\n');
   });
 
-  it('check references and IBANs as ISO 7064 has it', () => {
+  it('check references and IBANs by ISO 7064', () => {
     expect(creditorReference('GW7K3M9QXD')).to.equal('RF07GW7K3M9QXD');
     expect(isChecked('RF18539007547034')).to.equal(true);
     expect(isChecked('RF19539007547034')).to.equal(false);

@@ -58,7 +58,7 @@ describeOnStacks('bank webhooks', (stack) => {
   };
 
   for (const [provider, notice] of Object.entries(FORMATS)) {
-    it(`pays an order and gives its plan, in the format of ${provider}`, async () => {
+    it(`pay an order and grant its plan, in the format of ${provider}`, async () => {
       const code = await customer.order();
       const text = `Thanh toan ${code.toLowerCase().slice(0, 4)} ${code.slice(4)}-FT26166`;
       const answer = await tell(provider, notice({ id: newId(), text }));
@@ -90,7 +90,7 @@ describeOnStacks('bank webhooks', (stack) => {
       expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
     });
 
-    it(`counts once, however often it comes, in the format of ${provider}`, async () => {
+    it(`count once when they are repeated, in the format of ${provider}`, async () => {
       const code = await customer.order();
       const told = notice({ id: newId(), text: code });
       const answers = await Promise.all(Array.from({ length: 8 }, () => tell(provider, told)));
@@ -130,7 +130,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
-  it('accept the API key of SePay, which signs nothing', async () => {
+  it('accept the API key of SePay, which does not sign', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     expect((await app.webhook('sepay', body, { authorization: `Apikey ${SECRETS.sepay}` })).status).to.equal(200);
@@ -164,7 +164,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await app.state.orders.transactions({ code }, 10)).to.deep.equal([]);
   });
 
-  it('store the time of the bank, Vietnamese without a time zone', async () => {
+  it('store the time of the bank, which is Vietnamese without a time zone', async () => {
     const code = await customer.order();
     const text = `of ${code}`;
     for (const [provider, notice] of [
@@ -186,7 +186,7 @@ describeOnStacks('bank webhooks', (stack) => {
     ]);
   });
 
-  it('gives a plan that the next request of a key has', async () => {
+  it('grant a plan that applies to the next request of a key', async () => {
     // Keys are read anew every 2 s in any case; hardly so between the two requests, three times.
     for (const attempt of [1, 2, 3]) {
       const ann = await app.customer(`at-once-${attempt}-${number}@example.com`);
@@ -231,7 +231,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect((await app.webhook('generic', '[]')).json.error.code).to.equal('invalid_json');
   });
 
-  it('are refused, and so repeated, if their amount is invalid', async () => {
+  it('are refused if their amount is invalid, so that the bank repeats them', async () => {
     const code = await customer.order();
     for (const amount of [0, -PRICE, 1.5, 2 ** 53, 1e300]) {
       const { status, json } = await tell('generic', genericNotice({ id: newId(), text: code, amount }));
@@ -242,7 +242,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
-  it('leaves an order open until all of its money has come', async () => {
+  it('leave an order open until all its money has arrived', async () => {
     const code = await customer.order();
     await tell('sepay', sepayNotice({ id: newId(), text: code, amount: PRICE - 9_000 }));
     expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: PRICE - 9_000, paidAt: null });
@@ -299,7 +299,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: 1_000 });
   });
 
-  it('grants once where two transfers and an operator confirm at the same moment', async () => {
+  it('grant once if two transfers and an operator confirm at the same moment', async () => {
     const code = await customer.order();
     await Promise.all([
       tell('sepay', sepayNotice({ id: newId(), text: code })),
@@ -310,14 +310,14 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await grants(code)).to.equal(1);
   });
 
-  it('ends a wait for the order', async () => {
+  it('end a wait for the order', async () => {
     const code = await customer.order();
     const waiting = app.status(code, '&wait=30');
     await tell('sepay', sepayNotice({ id: newId(), text: code }));
     expect((await waiting).json.payment.status).to.equal('paid');
   });
 
-  it('reaches no log with a secret, a signature or the words of the transfer', async () => {
+  it('leave no secret, signature or transfer text in the log', async () => {
     const code = await customer.order();
     await tell('generic', genericNotice({ id: newId(), text: `${code} rent of Ann` }));
     const log = JSON.stringify(app.log);
@@ -329,7 +329,7 @@ describeOnStacks('bank webhooks', (stack) => {
 });
 
 describe('a signature over a time', () => {
-  it('holds for five minutes before and after, and no second longer', async () => {
+  it('is valid for five minutes before and after, and no second longer', async () => {
     const clock = createManualClock(Math.floor(Date.now() / 1_000) * 1_000);
     const app = await startPaymentApp({ clock });
     try {

@@ -48,7 +48,7 @@ describe('the catalogue of plans', () => {
     expect(freeTier).to.deep.equal({ id: 'free', name: 'Free', requestLimit: 50, rpm: 30, modelAccess: ['m-5.5'] });
   });
 
-  it('opens further grants to the free tier, beside those of the file', async () => {
+  it('adds grants to the free tier, beside those of the file', async () => {
     const file = await write({ freeTier: { grants: ['images'], modelAccess: ['m-5.4'] } });
     const ofFile = await readCatalogue(file, ['extract', 'audio']);
     const terms = planTerms('free', { catalogue: ofFile, freeTierPeriod: 'lifetime' });
@@ -61,7 +61,7 @@ describe('the catalogue of plans', () => {
     });
   });
 
-  it("takes an operator's changes and further plans", async () => {
+  it("accepts an operator's changes and further plans", async () => {
     const file = await write({
       plans: [
         { id: 'token_30m', includedRpm: 60, maxRpm: 90, price: { amount: 299_000, currency: 'VND' } },
@@ -128,7 +128,7 @@ describe('the catalogue of plans', () => {
     expect(missing).to.have.property('message').that.contains('PLANS_FILE');
   });
 
-  it('makes keys with the grants, the limits and the time of their plan', async () => {
+  it('makes keys with the grants, the limits and the end of their plan', async () => {
     const plain = (await readCatalogue(undefined)).plans[0] as Plan;
     const catalogue = await readCatalogue(undefined);
     const plans: Plan[] = [

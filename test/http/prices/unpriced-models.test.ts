@@ -72,7 +72,7 @@ describe('unpriced models', () => {
       body: JSON.stringify(body),
     });
 
-  it('answers the tokens of a transcription as the vendor reports them, at their prices', async () => {
+  it('charge the tokens of a transcription as the vendor reports them', async () => {
     const key = await rich();
     for (const format of ['json', 'verbose_json']) {
       const { status, json, headers } = await hear(key, HEARING, format);
@@ -89,7 +89,7 @@ describe('unpriced models', () => {
     }
   });
 
-  it('charge seconds if that is the price, although the vendor reports tokens', async () => {
+  it('charge seconds if the price is per second, although the vendor reports tokens', async () => {
     const { status, headers } = await hear(await rich(), HEARING_FAST);
     expect([status, headers.get('x-mediagate-cost')]).to.deep.equal([200, '0.001200 USD']);
   });
@@ -111,7 +111,7 @@ describe('unpriced models', () => {
       .and.contain('The operator sets `characters` in PRICES_FILE');
   });
 
-  it('are listed if no price fits, and only then', () => {
+  it('are listed only if no price matches', () => {
     // The one that hears here says that it only stands in for another.
     expect(describeUnpriced(PRICES, app.gateway).join('\n')).not.to.contain(SPEAKING);
     const gateway = { models: () => app.gateway.models(), plugins: () => [] };

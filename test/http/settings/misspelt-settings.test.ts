@@ -53,7 +53,7 @@ describe('misspelt settings', () => {
     ]);
   });
 
-  it('are reported with all settings of the same beginning if none is near', () => {
+  it('are reported with all settings of the same prefix if none is close', () => {
     expect(find({ EXTRACT_THREADS: '8' })).to.deep.equal([
       'EXTRACT_THREADS is not a setting. Settings that begin with EXTRACT_: EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE.',
     ]);

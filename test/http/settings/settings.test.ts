@@ -48,7 +48,7 @@ describe('settings', () => {
     expect(settings.keyPeppers).to.deep.equal([pepper, `${pepper}2`]);
   });
 
-  it('name an identity provider as its tokens do, over TLS, with the known client', () => {
+  it('name an identity provider as its tokens do, over TLS, with the registered client', () => {
     const issuer = 'https://login.example/realms/one/';
     const read = readSettings({ OIDC_ISSUER: issuer, OIDC_CLIENT_ID: 'gateway', SITE: 'off' });
     expect(read).to.include({ oidcIssuer: issuer, oidcClientId: 'gateway', site: false });
@@ -65,7 +65,7 @@ describe('settings', () => {
     }
   });
 
-  it('names everything that is wrong at once, and repeats no value', () => {
+  it('report all errors at once, and repeat no value', () => {
     const wrong = {
       HOST: 'two words',
       PORT: '70000',
@@ -149,7 +149,7 @@ describe('settings', () => {
     expect([...read].filter((name) => !own.has(name))).to.have.members(names);
   });
 
-  it('takes no password that cannot be decoded', () => {
+  it('refuse a password that cannot be decoded', () => {
     for (const name of ['DATABASE_URL', 'FILES_URL', 'CACHE_URL', 'EGRESS_PROXY_URL']) {
       const scheme = { DATABASE_URL: 'postgres', FILES_URL: 's3', CACHE_URL: 'redis' }[name] ?? 'http';
       const read = () => readSettings({ [name]: `${scheme}://user:can%ary@host/x` });

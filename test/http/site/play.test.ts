@@ -2,8 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
 import { createPepper } from '../../../server/keys/index.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createKeyRecord } from '../../../server/keys/keys.js';
 import type { BrowserSession, PageAnswer, PageRequest } from '../../support/accounts/browser-session.js';
 import { inventedModel, MODEL } from '../../support/images/invented-image.js';
@@ -45,7 +45,7 @@ describe('routes that pages reach by a session', () => {
     return { browser, add };
   }
 
-  it('do what a key of the account may do, without a visible key', async () => {
+  it('work like a key of the account, without a visible key', async () => {
     const { browser } = await person('ann@example.com');
     const read = await play(browser, '/v1/extract', { json: { url: LINK } });
     expect([read.status, JSON.parse(read.text).data.common.title]).to.deep.equal([200, 'Item 7']);
@@ -82,7 +82,7 @@ describe('routes that pages reach by a session', () => {
     expect([answer.status, JSON.parse(answer.text).loginUrl]).to.deep.equal([401, `${app.url}/signin`]);
   });
 
-  it('refuse a bearer token or an API key and name its place, whatever the cookie', async () => {
+  it('refuse a bearer token or an API key with any cookie, and name its place', async () => {
     const { browser } = await person('dan@example.com');
     const program = await app.makeKey();
     const forms: Record<string, string>[] = [
@@ -105,7 +105,7 @@ describe('routes that pages reach by a session', () => {
     expect(answer.headers.get('x-should-retry')).to.equal('false');
   });
 
-  it("hold to the key's grants and window: the newest's", async () => {
+  it('apply the grants and the window of the newest key', async () => {
     const { browser, add } = await person('flo@example.com', { createdAt: Date.now() - 1_000 });
     await add({ grants: ['extract'], rpm: 1 });
     expect(codeOf(await play(browser, '/v1/images/jobs', { json: PROMPT }))).to.equal('route_not_allowed');

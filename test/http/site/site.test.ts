@@ -33,7 +33,7 @@ describe('templates of pages', () => {
     expect(() => html`<p class='${'a'}'></p>`).to.throw('double quotes');
   });
 
-  it('write money in the units of its currency, and time as it runs out', () => {
+  it('write money in the units of its currency, and the remaining time', () => {
     expect([money(1_900, 'EUR'), money(299_000, 'VND'), money(5, 'USD')]).to.deep.equal([
       '€19.00',
       '₫299,000',
@@ -111,7 +111,7 @@ describe('pages of the site', () => {
     expect((await app.request(`/assets/${assets.version}/nothing.js`)).json.error.code).to.equal('file_not_found');
   });
 
-  it('send who is not signed in to the sign-in, and from there back', async () => {
+  it('send visitors to the sign-in, and from there back', async () => {
     const stranger = createBrowserSession();
     const { status, location } = await visit(stranger, '/dashboard');
     expect([status, location]).to.deep.equal([303, `${app.url}/login?return_to=%2Fdashboard`]);
@@ -129,7 +129,7 @@ describe('pages of the site', () => {
     }
   });
 
-  it('report missing pages to people in words, and to programs in JSON', async () => {
+  it('report missing pages to browsers as a page, and to programs in JSON', async () => {
     const page = await visit(ann, '/nowhere');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([404, 'text/html; charset=utf-8']);
     expect(page.text).to.contain('Page not found').and.to.contain('route_not_found');
@@ -170,7 +170,7 @@ describe('pages of the site', () => {
       .and.not.to.contain('DE8937');
   });
 
-  it('explain bank transfers only where a plan can be ordered', async () => {
+  it('explain bank transfers only if a plan can be ordered', async () => {
     expect((await visit(ann, '/plans')).text).to.contain('By bank transfer');
     const unpriced = await startSignInApp();
     try {

@@ -197,7 +197,7 @@ describeOnStacks('requests that end early', (stack) => {
         expect(hidden?.outputTokens).to.be.within(0.6 * SPEED, 2.5 * SPEED);
       });
 
-      it('cost nothing where a stream never began', async () => {
+      it('cost nothing if a stream never began', async () => {
         vendor.answer({ pieces: [], ends: 'silent' });
         const entry = await spend(CHATS, 'budget', chat({ stream: true }), later(300));
         expect(entry).to.include({ inputTokens: null, outputTokens: null });

@@ -191,7 +191,7 @@ describe('the usage that upstreams report', () => {
     }
   });
 
-  it('counts searches of a response, and not opened pages', async () => {
+  it('includes searches of a response, but not opened pages', async () => {
     const search = (id: string, type: string) => ({
       id,
       type: 'web_search_call',

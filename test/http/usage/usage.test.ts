@@ -37,7 +37,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
     });
   }
 
-  it("returns the key's usage by day and model, and what is left of its budget and window", async () => {
+  it("returns the key's usage by day and model, and the rest of its budget and window", async () => {
     const today = dayOf(Date.now());
     const budget: Budget = {
       id: 'budget_usage',
@@ -120,7 +120,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
     );
   });
 
-  it('answers any good key, one without a plan, without a limit or without a slot left too', async () => {
+  it('answers any valid key, also without a plan, a limit or a free slot', async () => {
     const unlimited = await look(await app.makeKey({ grants: ['extract'] }));
     expect(unlimited.json).to.deep.include({ window: null, budget: null, days: [] });
     expect(unlimited.json.key).to.include({ plan: null, models: null });

@@ -41,7 +41,7 @@ for (const engine of engines) {
     const encoded = async (secrets: ReturnType<typeof createWebhookSecrets>, accountId = 'one') =>
       (await secrets.signing(accountId)).map((secret) => `whsec_${Buffer.from(secret).toString('base64')}`);
 
-    it('sign with the one before the newest for 24 hours and not a moment longer', async () => {
+    it('sign with the previous secret for exactly 24 hours', async () => {
       const secrets = createWebhookSecrets([NEW], state.webhooks);
       const first = await secrets.newest('one');
       expect(await encoded(secrets)).to.deep.equal([first]);
@@ -57,7 +57,7 @@ for (const engine of engines) {
       expect(await secrets.newest('one')).to.equal(second);
     });
 
-    it('are two at most, with an overlap from each rotation, of that account alone', async () => {
+    it('are two at most, with an overlap after each rotation, of only that account', async () => {
       const secrets = createWebhookSecrets([NEW], state.webhooks);
       const stranger = await secrets.newest('two');
       const first = await secrets.newest('one');
@@ -73,7 +73,7 @@ for (const engine of engines) {
       expect(await encoded(secrets, 'two')).to.deep.equal([stranger]);
     });
 
-    it("sign with each of the gateway's own while several are set, and show that of the newest", async () => {
+    it("sign with each of the gateway's own secrets while several are set, and show the newest's", async () => {
       const before = createWebhookSecrets([OLD], state.webhooks);
       const during = createWebhookSecrets([NEW, OLD], state.webhooks);
       const after = createWebhookSecrets([NEW], state.webhooks);
@@ -239,7 +239,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     new Webhook(await secrets.newest('local')).verify(event!.body, event!.headers);
   });
 
-  it('send the same event again where a delivery could not be recorded', async () => {
+  it('send the same event again if a delivery was not recorded', async () => {
     const { webhooks } = app.state;
     await endJob('settled');
     deliver({ webhooks: { ...webhooks, settle: onceUnavailable((one) => webhooks.settle(one)) } });

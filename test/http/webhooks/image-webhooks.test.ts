@@ -156,7 +156,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect([other.status, other.json.error.code]).to.deep.equal([422, 'idempotency_key_reused']);
   });
 
-  it('reach public https addresses alone, also if a name resolves elsewhere later', async () => {
+  it('reach only public https addresses, also if a name resolves elsewhere later', async () => {
     const refused = [
       7,
       '',
@@ -270,7 +270,7 @@ print([is_signed(*one, secret) for one in ((body, headers), (body + b" ", header
     expect(() => new Webhook(foreign.json.secret).verify(event!.body, event!.headers)).to.throw();
   });
 
-  it('are signed with the newest secret alone after that day', async () => {
+  it('are signed only with the newest secret after that day', async () => {
     let movedMs = 0;
     const { sleep, monotonic } = systemClock;
     const clock: Clock = { now: () => systemClock.now() + movedMs, monotonic, sleep };
@@ -310,7 +310,7 @@ function signed({ headers }: ReceivedWebhook): Record<string, string> {
 }
 
 describe('disabled webhooks', () => {
-  it('are ignored like any unknown member, and have no secret', async () => {
+  it('are ignored like any unknown field, and have no secret', async () => {
     const app = await startImageApp();
     try {
       const key = await app.makeKey({ grants: ['images'] });

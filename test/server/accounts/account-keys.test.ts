@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import type { AccountPlan } from '../../../server/accounts/account-plans.js';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { DAY_MS, FREE, HOUR_MS, IMAGES, newKey, signUp, TOKENS } from '../../support/accounts/people.js';
@@ -51,7 +51,7 @@ for (const engine of engines) {
       expect(await codeOf(unknown)).to.equal('account_not_found');
     });
 
-    it('makes no more keys than may be good at once, however many ask', async () => {
+    it('limits valid keys among simultaneous requests', async () => {
       const codes = await Promise.all(Array.from({ length: 6 }, () => codeOf(issue(2))));
       expect(codes.sort()).to.deep.equal(['ok', 'ok', ...Array.from({ length: 4 }, () => 'too_many_keys')]);
       const [first] = await state.keys.listOf(accountId);
@@ -61,7 +61,7 @@ for (const engine of engines) {
       expect(await codeOf(issue(2))).to.equal('ok');
     });
 
-    it('rotates a key: both are good for the overlap, on one budget', async () => {
+    it('rotates a key: both are valid for the overlap, on one budget', async () => {
       const old = await issue();
       clock.advance(1_000);
       const since = clock.now();
@@ -97,14 +97,14 @@ for (const engine of engines) {
       expect(await codeOf(rotate(old.id))).to.equal('key_replaced');
     });
 
-    it('rotates a key once where several ask at the same moment', async () => {
+    it('rotates a key once for simultaneous requests', async () => {
       const old = await issue();
       const codes = await Promise.all(Array.from({ length: 4 }, () => codeOf(rotate(old.id))));
       expect(codes.sort()).to.deep.equal(['key_replaced', 'key_replaced', 'key_replaced', 'ok']);
       expect(await state.keys.listOf(accountId)).to.have.length(2);
     });
 
-    it('keeps the twenty latest of the keys that are no longer good, and those the ledger still goes by', async () => {
+    it('keeps the twenty latest ended keys, and those in the usage log', async () => {
       const made: ApiKeyRecord[] = [];
       for (let count = 0; count < 24; count += 1) {
         const key = await issue();
@@ -124,7 +124,7 @@ for (const engine of engines) {
       expect(await keptWith(second.id)).to.deep.equal([...unused.slice(-20), first.id, false]);
     });
 
-    it('keeps one that has just ended until every node knows, however old it is', async () => {
+    it('keeps a just ended key until every node has read that', async () => {
       const old = await issue(30);
       clock.advance(1);
       for (let count = 0; count < 21; count += 1) await state.keys.revoke((await issue(30)).id, clock.now());
@@ -159,7 +159,7 @@ for (const engine of engines) {
       expect(entry).to.include({ action: 'plan.granted', actor: 'operator:bob', to: planId, number: 2 });
     });
 
-    it('adds a further purchase to the rest, and starts anew if other things are limited', async () => {
+    it('adds a further purchase to the rest, and starts anew if the limits differ', async () => {
       const key = await issue();
       const { budgetId } = await grant(TOKENS);
       const { reservation } = await state.admissions.admit({
@@ -223,7 +223,7 @@ for (const engine of engines) {
       expect(await grant(short)).to.include({ expiresAt: clock.now() + 5 * DAY_MS });
     });
 
-    it('neither adds to the free plan nor takes its end, and resumes it unchanged', async () => {
+    it('does not extend the free plan, and resumes it unchanged', async () => {
       const key = await issue();
       const { budgetId } = key;
       const { reservation } = await state.admissions.admit({
@@ -241,7 +241,7 @@ for (const engine of engines) {
       expect(await budgetOf({ budgetId })).to.include({ planId: 'free', requestLimit: 50, requestsUsed: 1 });
     });
 
-    it('knows no plan of an account that is not there', async () => {
+    it('finds no plan of a missing account', async () => {
       const granted = state.accounts.grant({ accountId: 'acct_none', terms: FREE, actor: 'operator:bob' });
       expect(await codeOf(granted)).to.equal('account_not_found');
       expect(await state.accounts.find('acct_none')).to.equal(undefined);

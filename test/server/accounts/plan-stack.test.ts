@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { keyAt } from '../../../server/keys/keys.js';
+import { keyAt } from '../../../server/keys/key-rows.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from '../../support/accounts/people.js';
@@ -112,7 +112,7 @@ for (const engine of engines) {
     const daysFrom = (at: number, expiresAt: number | null | undefined) => expiresAt && (expiresAt - at) / DAY_MS;
     const preview = async (terms: PlanTerms) => (await state.accounts.preview(accountId, [terms]))[0];
 
-    it('do not lend their days: twelve cheap ones are worth 36 days of one that costs ten times as much', async () => {
+    it('are credited by price: twelve cheap ones are worth 36 days of one that costs ten times as much', async () => {
       const begun = clock.now();
       for (let count = 0; count < 12; count += 1) await grant(PLANS.cheap);
       expect(daysFrom(begun, (await planNow())?.expiresAt)).to.equal(360);
@@ -215,7 +215,7 @@ for (const engine of engines) {
       });
     });
 
-    it('restore what they replaced when they are refunded', async () => {
+    it('restore the plan below when they are refunded', async () => {
       const begun = clock.now();
       const make = async (terms: PlanTerms) =>
         (await order(state, accountId, { terms, amount: terms.price?.amount ?? 1, currency: 'EUR' })).code;
@@ -233,7 +233,7 @@ for (const engine of engines) {
       expect(await state.orders.preview('MG00000000')).to.equal(undefined);
     });
 
-    it("use the order's real price, whatever its terms state", async () => {
+    it("use the order's real price, not the one in its terms", async () => {
       const terms = { ...PLANS.cheap, price: { amount: 30_000, currency: 'EUR' } };
       const { code } = await order(state, accountId, { terms, amount: 300, currency: 'EUR' });
       await state.orders.confirm({ code, ...OPERATOR });
@@ -256,7 +256,7 @@ for (const engine of engines) {
       expect(await grant(plan('penny', 36_500, 1))).to.include({ expiresAt });
     });
 
-    it('follow a model for every purchase, refund and wait, and match what was shown before', () =>
+    it('follow a model for every purchase, refund and wait, and match the preview', () =>
       fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
           ({ accountId } = await signUp(state));

@@ -10,7 +10,7 @@ import { engines, ManualClock, type Place } from '../../support/databases/engine
 const MINUTE_MS = 60_000;
 
 for (const engine of engines) {
-  describe(`being signed in on ${engine.name}`, () => {
+  describe(`sessions on ${engine.name}`, () => {
     let place: Place;
     let clock: ManualClock;
     let state: State;
@@ -30,7 +30,7 @@ for (const engine of engines) {
       return { hash: `hash ${count}`, userId, kind: 'browser', ...times, ...change };
     }
 
-    it('gives a session with its user until it is ended', async () => {
+    it('return a session with its user until it is ended', async () => {
       const user = await signUp(state);
       const wanted = session(user.id, { kind: 'device' });
       const made = await state.sessions.create(wanted);
@@ -46,7 +46,7 @@ for (const engine of engines) {
       expect(await codeOf(state.sessions.create(session('user_nobody')))).to.equal('user_not_found');
     });
 
-    it('ends a session that was idle, and any at the end of its life', async () => {
+    it('end when they are idle, and at the end of their lifetime', async () => {
       const user = await signUp(state);
       const [idle, busy] = [session(user.id), session(user.id)];
       for (const each of [idle, busy]) await state.sessions.create(each);
@@ -63,7 +63,7 @@ for (const engine of engines) {
       expect(await state.sessions.find(busy.hash)).to.equal(undefined);
     });
 
-    it('writes down a sign of life once a minute at most', async () => {
+    it('store a use at most once a minute', async () => {
       const user = await signUp(state);
       const wanted = session(user.id);
       await state.sessions.create(wanted);
@@ -77,7 +77,7 @@ for (const engine of engines) {
       expect(await endsAt()).to.equal(begun + MINUTE_MS + wanted.idleMs);
     });
 
-    it('keeps fifty sessions of a user, those seen last, and leaves those of others alone', async () => {
+    it('keep the fifty latest sessions of a user, and those of others', async () => {
       const [user, other] = [await signUp(state), await signUp(state)];
       const foreign = session(other.id);
       await state.sessions.create(foreign);
@@ -106,7 +106,7 @@ for (const engine of engines) {
         return { stateHash: `state ${count}`, browserHash: `browser ${count}`, ...secrets, returnTo: '/dashboard' };
       }
 
-      it('gives an attempt out once, to the browser that began it', async () => {
+      it('return an attempt once, to the browser that began it', async () => {
         const begun = attempt();
         await state.signIns.begin(begun);
         expect(await state.signIns.take(begun.stateHash, 'browser of a stranger')).to.equal(undefined);
@@ -116,7 +116,7 @@ for (const engine of engines) {
         expect(taken.filter(Boolean)).to.deep.equal([begun]);
       });
 
-      it('forgets it after ten minutes', async () => {
+      it('expire an attempt after ten minutes', async () => {
         const [late, intime] = [attempt(), attempt()];
         for (const each of [late, intime]) await state.signIns.begin(each);
         clock.advance(10 * MINUTE_MS - 1);
@@ -133,7 +133,7 @@ for (const engine of engines) {
         return { deviceHash, ...(await state.deviceGrants.create({ deviceHash, clientName: 'agent\u0000one' })) };
       }
 
-      it('waits for an answer, asks to slow down, and is let in once', async () => {
+      it('wait for an answer, ask to slow down, and authorize once', async () => {
         const user = await signUp(state);
         const { deviceHash, userCode, interval, clientName } = await begin();
         expect(userCode).to.match(/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/);
@@ -158,7 +158,7 @@ for (const engine of engines) {
         expect(polls.filter(({ status }) => status === 'invalid_grant')).to.have.length(4);
       });
 
-      it('reports a refusal, an expiry, and an invalid code', async () => {
+      it('report a refusal, an expiry, and an invalid code', async () => {
         const user = await signUp(state);
         const [denied, late] = [await begin(), await begin()];
         expect(await state.deviceGrants.deny(denied.userCode)).to.equal(true);

@@ -52,7 +52,7 @@ for (const engine of engines) {
       expect(await state.users.findByAccount(first.accountId)).to.deep.equal(again);
     });
 
-    it('are another person under another issuer, or another case of the subject, with any email', async () => {
+    it('are different persons under another issuer or another case of the subject, with any email', async () => {
       const ids = await Promise.all([
         state.users.signIn(ann),
         state.users.signIn({ ...ann, issuer: 'https://other.example' }),

@@ -26,7 +26,7 @@ interface Column {
 const ROWS = 600;
 const TEXT = 'Grüße, "quoted" \\ {"a":[1]} – 漢字 🙂';
 
-describe('bringing a state out of SQLite into PostgreSQL', () => {
+describe('transfer of a state from SQLite to PostgreSQL', () => {
   let place: Place;
   let folder: string;
   let client: pg.Client;
@@ -77,7 +77,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     return tables;
   }
 
-  it('brings every row of every table as it was', async () => {
+  it('copies every row of every table unchanged', async () => {
     const sqlite = openSource();
     const tables = fill(sqlite);
     expect([...MOVED_TABLES, 'cache_entries', 'instances']).to.have.members(tables);
@@ -104,7 +104,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect((again as Error).message).to.contain(`accounts (${ROWS})`);
   });
 
-  it('leaves each window its slots, to the millisecond', async () => {
+  it('keeps the slots of each window, to the millisecond', async () => {
     const clock = new ManualClock();
     const settings = { clock: systemClock, rateLimitClock: clock, logger: new ListLogger() };
     const wish = { keyId: 'key_1', family: 'image', count: 1, limit: 30 } as const;
@@ -163,7 +163,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect((await readdir(place.dataDir)).filter((name) => name.startsWith('.'))).to.deep.equal([]);
   });
 
-  it('lets one of two simultaneous transfers run, and refuses the other', async () => {
+  it('runs one of two simultaneous transfers, and refuses the other', async () => {
     const sqlite = openSource();
     fill(sqlite, 30);
     sqlite.close();
@@ -190,7 +190,7 @@ describe('bringing a state out of SQLite into PostgreSQL', () => {
     expect(before.equals(await readFile(path.join(folder, 'state.sqlite')))).to.equal(true);
   });
 
-  it('refuses sources that are in use, foreign, damaged or nowhere', async () => {
+  it('refuses sources that are in use, foreign, damaged or missing', async () => {
     await migrateState({ dataDir: place.dataDir, databaseUrl: place.databaseUrl });
     const used = openSource();
     used.prepare('select * from jobs').all();

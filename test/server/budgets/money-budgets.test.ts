@@ -80,7 +80,7 @@ for (const engine of engines) {
       expect(totals.reduce((sum, { cost }) => sum + cost, 0)).to.equal(costUsed);
     });
 
-    it('limit the output to the rest, are settled to the real cost, and start again', async () => {
+    it('limit the output to the rest, are settled by the real cost, and start again', async () => {
       const id = await create(WHOLE + 1_000);
       const first = await ask(id);
       expect(first.reserved).to.deep.equal({ input: 1_000, output: 2_000 });
@@ -152,7 +152,7 @@ for (const engine of engines) {
       expect(spent).to.be.at.most(limit);
     });
 
-    it('count links in money alone, and refuse those without a price in words', async () => {
+    it('count links only in money, and explain why they refuse unpriced ones', async () => {
       const id = await create(6_000, { requestLimit: 0, tokenLimit: 0 });
       const { reservation = '' } = await extract(id);
       expect(await state.budgets.find(id)).to.include({ costReserved: 3_000, requestsUsed: 0 });
@@ -168,7 +168,7 @@ for (const engine of engines) {
       expect(await extract('budget_gone')).to.deep.equal({});
     });
 
-    it('hold the cost of links of a killed process', async () => {
+    it('charge the cost of links of a killed process', async () => {
       const dying = await create(3_000);
       const silent = await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 1_000_000 });
       await extract(dying, silent);

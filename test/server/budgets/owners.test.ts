@@ -101,7 +101,7 @@ for (const engine of engines) {
       return budgets.map(({ scope, tokensUsed, requestsUsed }) => [scope, tokensUsed, requestsUsed]);
     };
 
-    it('are all counted, and the smallest refuses and states when it starts again', async () => {
+    it('all count, and the smallest refuses and states when it starts again', async () => {
       await state.budgets.createGroup('research');
       await state.budgets.change({ scope: 'group', subject: 'research', budgets: amounts('100 tokens/month'), ...by });
       const [ann, ben] = [await makeKey({ groupName: 'research' }), await makeKey({ groupName: 'research' })];

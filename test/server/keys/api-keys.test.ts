@@ -2,8 +2,8 @@
 
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
-import { openKeyTable } from '../../../server/keys/authentication.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { KeyTable } from '../../../server/keys/key-table.js';
 import { createKeyRecord, createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
@@ -49,7 +49,7 @@ for (const engine of engines) {
       return record;
     }
 
-    it('gives a record back as it was put in', async () => {
+    it('returns a record unchanged', async () => {
       const limited = await insert({ expiresAt: clock.now() + 86_400_000 });
       const unlimited = await insert({ rpm: null, grants: [] });
       const refusing = await insert({ rpm: 0, lastUsedAt: 1 });
@@ -85,7 +85,7 @@ for (const engine of engines) {
       expect(await state.keys.changedSince(since + 1)).to.deep.equal([]);
     });
 
-    it('notes last uses, several at once, never back in time, and not as a change', async () => {
+    it('stores last uses, several at once, never back in time, and not as a change', async () => {
       const [first, second] = [await insert(), await insert({ lastUsedAt: 900 })];
       clock.advance(1_000);
       await state.keys.touch(
@@ -101,7 +101,7 @@ for (const engine of engines) {
       expect(await state.keys.changedSince(clock.now())).to.deep.equal([]);
     });
 
-    it("records changes by one clock, whatever the node's", async function () {
+    it("records changes by the clock of the database, not the node's", async function () {
       // The clock of the database is far ahead of the one that the other tests move.
       const own = await engine.place(this);
       const others = await own.open({
@@ -126,7 +126,7 @@ for (const engine of engines) {
           const expiresAt = (await node.keys.now()) + 1_500;
           const { key, record } = createKeyRecord({ name: 'short', grants: ['text'], rpm: 1, expiresAt }, pepper, 0);
           await node.keys.insert(record);
-          const table = await openKeyTable({ keys: node.keys, peppers: [pepper], clock, logger: new ListLogger() });
+          const table = await KeyTable.open({ keys: node.keys, peppers: [pepper], clock, logger: new ListLogger() });
           const codeOf = async () => {
             try {
               await table.verify(key);

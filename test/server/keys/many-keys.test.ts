@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
+import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-log.js';
 import { createUsageSweeper, ENTRIES_RETENTION_MS } from '../../../server/usage/usage-sweep.js';
@@ -48,7 +48,7 @@ for (const engine of engines) {
       expect(listed.map(({ createdAt }) => createdAt)).to.deep.equal(Array.from({ length: MANY }, (_, index) => index));
     });
 
-    it('writes down the latest use of each, several at once', async () => {
+    it('stores the latest use of each, several at once', async () => {
       await insertKeys(SWEPT);
       const { keys } = await place.open();
       const ids = Array.from({ length: 700 }, (_, index) => idOf(index));

@@ -33,7 +33,7 @@ for (const engine of engines) {
       return from.rateLimits.consume({ keyId, family, count, limit });
     }
 
-    it('accepts exactly the limit of many that ask at once', async () => {
+    it('accepts exactly the limit of many simultaneous requests', async () => {
       const answers = await Promise.all(Array.from({ length: 200 }, () => take(15)));
       expect(answers.filter(({ accepted }) => accepted)).to.have.length(15);
       expect(answers.filter(({ accepted }) => accepted).map(({ remaining }) => remaining)).to.have.members(
@@ -50,7 +50,7 @@ for (const engine of engines) {
       expect(answers.filter(({ accepted }) => accepted)).to.have.length(15);
     });
 
-    it('gives each slot back 60 s after it was taken, to the millisecond', async () => {
+    it('frees each slot 60 s after it was taken, to the millisecond', async () => {
       for (let index = 0; index < 3; index += 1) {
         expect(await take(3)).to.include({ accepted: true, remaining: 2 - index });
         clock.advance(1_000);
@@ -98,7 +98,7 @@ for (const engine of engines) {
       expect(await take(5, 2)).to.include({ accepted: true, remaining: 1 });
     });
 
-    it('only reads on peek', async () => {
+    it('takes no slot on peek', async () => {
       const peek = () => state.rateLimits.peek({ keyId, family, count: 1, limit: 2 });
       expect(await peek()).to.deep.equal({ accepted: true, limit: 2, remaining: 2, retryAfterMs: 0, resetMs: 0 });
       await take(2);
@@ -109,7 +109,7 @@ for (const engine of engines) {
       expect(await peek()).to.include({ accepted: false, remaining: 0, retryAfterMs: 59_900 });
     });
 
-    it('holds keys and families apart', async () => {
+    it('separates keys and families', async () => {
       await take(1);
       expect(await take(1)).to.include({ accepted: false });
       expect(await state.rateLimits.consume({ keyId, family: 'link_data', count: 1, limit: 1 })).to.include({
@@ -130,7 +130,7 @@ for (const engine of engines) {
       expect(await take(7)).to.include({ accepted: true, remaining: 0 });
     });
 
-    it('remembers over a restart', async () => {
+    it('keeps slots over a restart', async () => {
       const first = await place.open({ rateLimitClock: clock });
       await take(2, 2, first);
       await first.close();
@@ -153,7 +153,7 @@ for (const engine of engines) {
       expect(await take(1)).to.include({ accepted: true });
     });
 
-    it('neither gives slots away nor blocks for long after a restart with the clock set back', async () => {
+    it('neither frees slots early nor blocks for long after a restart with the clock set back', async () => {
       await take(1);
       clock.advance(30_000);
       const later = new ManualClock(clock.wall - 3_600_000);
@@ -223,7 +223,7 @@ for (const engine of engines) {
       );
     });
 
-    it('keeps the times of few slots that have passed, however long a key is used', async () => {
+    it('keeps few expired slots of a key in long use', async () => {
       const database = await openDatabase(place);
       try {
         const rowsNow = () =>

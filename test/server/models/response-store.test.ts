@@ -18,7 +18,7 @@ for (const engine of engines) {
 
     afterEach(() => place?.remove());
 
-    it('are found at once, by their own account, and after a restart', async () => {
+    it('are found at once, only by their own account, also after a restart', async () => {
       const made = { ...response, id: 'resp_1', createdAt: Date.now() };
       state.storedResponses.remember(made);
       expect(await state.storedResponses.find('resp_1', 'one')).to.deep.equal(made);
@@ -30,7 +30,7 @@ for (const engine of engines) {
       expect(await again.storedResponses.find('resp_1', 'two')).to.equal(undefined);
     });
 
-    it('stay the same where an upstream gives an id twice', async () => {
+    it('stay unchanged if an upstream returns an id twice', async () => {
       const first = { ...response, id: 'resp_1', createdAt: Date.now() };
       state.storedResponses.remember(first);
       state.storedResponses.remember({ ...first, owner: 'two', upstream: 'https://b.example' });

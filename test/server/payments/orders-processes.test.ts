@@ -19,7 +19,7 @@ const MOST_STATEMENTS = 60;
 const AT_ONCE = 3;
 
 for (const engine of engines) {
-  describe(`a payment that is killed on ${engine.name}`, () => {
+  describe(`a payment of a killed process on ${engine.name}`, () => {
     let place: Place;
     let state: State;
 

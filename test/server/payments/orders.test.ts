@@ -20,7 +20,7 @@ import { engines, ManualClock, type Place } from '../../support/databases/engine
 
 const OPERATOR = { actor: 'operator:bob', note: 'seen on the statement' };
 
-describe('codes of orders in what banks make of a text', () => {
+describe('order codes in bank texts', () => {
   it('are found in any case, with blanks and marks, between words and inside one', () => {
     for (const text of [
       'MG7K3M9QXD',
@@ -117,7 +117,7 @@ for (const engine of engines) {
       expect(await codeOf(order(state, accountId))).to.equal('ok');
     });
 
-    it('are limited to five also if part of the money has arrived, until one is over', async () => {
+    it('are limited to five also if part of the money has arrived, until one ends', async () => {
       const made: OrderRecord[] = [];
       for (let count = 0; count < 5; count += 1) made.push(await order(state, accountId));
       for (const { code } of made) await state.orders.record(transfer(code, { amount: 1 }));
@@ -156,7 +156,7 @@ for (const engine of engines) {
       expect(entry).to.deep.equal({ ...what, ...states });
     });
 
-    it('count a transfer once, however often and by whichever source it is reported', async () => {
+    it('count a transfer once for any number and source of reports', async () => {
       const made = await order(state, accountId);
       const other = await place.open({ clock, rateLimitClock: clock });
       const money = transfer(made.code, { amount: 400 });
@@ -190,7 +190,7 @@ for (const engine of engines) {
       }
     });
 
-    it('wait for a review of excess, foreign, cancelled and unassigned money', async () => {
+    it('send excess, foreign, cancelled and unassigned money to review', async () => {
       const [over, foreign, cancelled] = [
         await order(state, accountId),
         await order(state, accountId),
@@ -225,7 +225,7 @@ for (const engine of engines) {
       for (const index of [0, 1, 3]) expect(left).not.to.include(reviewed[index]?.id);
     });
 
-    it('keep their plan if they are paid twice, and the second transfer waits for a review', async () => {
+    it('keep their plan if they are paid twice, and send the second transfer to review', async () => {
       const made = await order(state, accountId);
       await state.orders.record(transfer(made.code));
       const { transaction, order: after } = await state.orders.record(transfer(made.code));
@@ -249,7 +249,7 @@ for (const engine of engines) {
       }
     });
 
-    it('expire by time, whether or not that was written down, and late money still counts', async () => {
+    it('expire by time, stored or not, and late money still counts', async () => {
       const [late, part, gone] = [
         await order(state, accountId),
         await order(state, accountId),
@@ -277,7 +277,7 @@ for (const engine of engines) {
       expect([await stateOf(late), await stateOf(part)]).to.deep.equal(['paid', 'underpaid']);
     });
 
-    it('change only as their states allow, and not by the hand of another account', async () => {
+    it('change only as their states allow, and not by another account', async () => {
       const made = await order(state, accountId);
       const { code } = made;
       const change = { code, ...OPERATOR };
@@ -290,7 +290,7 @@ for (const engine of engines) {
       expect(await auditOf(made)).to.deep.equal(['order.created pending', 'order.cancelled cancelled']);
     });
 
-    it('take their tokens back when they are refunded, and their plan if no other order carries it', async () => {
+    it('lose their tokens when they are refunded, and their plan if no other order pays for it', async () => {
       const key = await state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 3 });
       const big = { ...TOKENS, planId: 'token_100m', rpm: 60, budget: { ...TOKENS.budget, tokenLimit: 100_000_000 } };
       const [first, second] = [
@@ -315,7 +315,7 @@ for (const engine of engines) {
       expect(actions.filter((action) => action === 'plan.taken-back')).to.have.length(2);
     });
 
-    it('take their time back when they are refunded', async () => {
+    it('lose their time when they are refunded', async () => {
       const [first, second] = [
         await order(state, accountId, { terms: IMAGES }),
         await order(state, accountId, { terms: IMAGES }),

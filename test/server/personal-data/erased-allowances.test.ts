@@ -77,7 +77,7 @@ for (const engine of engines) {
       }
     }
 
-    it('is not renewed by signing in again, and is that of the identity alone', async () => {
+    it('is not renewed by signing in again, and belongs only to the identity', async () => {
       const first = await join('never');
       for (let time = 0; time < 3; time += 1) await use(first);
       await erase(first.user);
@@ -92,7 +92,7 @@ for (const engine of engines) {
       expect(await leftOf(await join('never', { ...ann, issuer: 'https://other.example' }))).to.equal(LIMIT);
     });
 
-    it('counts what still runs, and lets nothing more begin', async () => {
+    it('counts running requests, and admits no more', async () => {
       const first = await join('never');
       const { id: keyId, accountId, budgetId } = first.key;
       await state.admissions.admit({ ...CHAT, keyId, accountId, reserve: { budgetId, tokens: 1 } });

@@ -197,7 +197,7 @@ for (const engine of engines) {
       }
     }
 
-    it('leaves nothing of the person in any table or file, and the bookkeeping as it was', async () => {
+    it('leaves nothing of the person in any table or file, and the bookkeeping unchanged', async () => {
       await fill();
       const before = await sums();
       const text = JSON.stringify([...(await tables())]);
@@ -223,7 +223,7 @@ for (const engine of engines) {
       expect(audit.map(({ note }) => note)).to.include('friend of [erased], see ticket 7');
     });
 
-    it('cuts the text of a transfer that comes later to the code of its order', async () => {
+    it('reduces the text of a later transfer to the code of its order', async () => {
       await erase();
       const open = used.orders.at(-1)?.code ?? '';
       const { transaction, order } = await state.orders.record(transfer(`${open} from ${PERSON.name}`));
@@ -251,7 +251,7 @@ for (const engine of engines) {
       expect(await state.keys.listOf(returned.accountId)).to.deep.equal([]);
     });
 
-    it('is continued by the next sweep after an interruption, until nothing arrives any more', async () => {
+    it('is continued by the next sweep after an interruption', async () => {
       await fill();
       const { accountId } = await state.erasures.begin({ userId: user.id, actor: 'operator:ann' });
       let left = 2;
@@ -280,7 +280,7 @@ for (const engine of engines) {
       expect(await state.erasures.sweep(work)).to.equal(0);
     });
 
-    it('keeps a response that its upstream cannot delete now, and tries again', async () => {
+    it('retries a response that its upstream cannot delete', async () => {
       const response = { id: 'resp_zq', owner: user.accountId, model: 'm-5.5', upstream: 'https://a.example' };
       state.storedResponses.remember({ ...response, createdAt: Date.now() });
       await state.storedResponses.flushInTime();

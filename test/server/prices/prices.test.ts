@@ -43,7 +43,7 @@ const PRICES = createPrices({
 const failure = (work: Promise<unknown>) => rejection(work) as Promise<Error>;
 
 describe('prices', () => {
-  it('adds up tokens at their prices', () => {
+  it('add up tokens at their prices', () => {
     const cost = (use: Partial<PricedUse>) => PRICES.costOf({ ...NOTHING, model: 'chat', ...use });
     expect(cost({ inputTokens: 1_000_000, outputTokens: 0 })).to.equal(1_250_000);
     expect(cost({ inputTokens: 1_000, cachedTokens: 600, cacheWriteTokens: 100, outputTokens: 50 })).to.equal(
@@ -54,7 +54,7 @@ describe('prices', () => {
     expect(cost({ outputTokens: 7 })).to.equal(70);
   });
 
-  it('rounds the sum of a request half up, once', () => {
+  it('round the sum of a request half up, once', () => {
     const cost = (inputTokens: number, outputTokens: number) =>
       PRICES.costOf({ ...NOTHING, model: 'chat', inputTokens, outputTokens });
     expect([1, 2, 3, 4].map((count) => cost(count, 0))).to.deep.equal([1, 3, 4, 5]);
@@ -67,7 +67,7 @@ describe('prices', () => {
     expect(fractions.costOf({ ...NOTHING, model: 'sum', seconds: 0.001 })).to.equal(1_005);
   });
 
-  it('has prices of seconds, characters, images and links', () => {
+  it('apply to seconds, characters, images and links', () => {
     expect(PRICES.costOf({ ...NOTHING, model: 'ear', seconds: 12.345 })).to.equal(1_235);
     expect(PRICES.costOf({ ...NOTHING, model: 'voice', characters: 40 })).to.equal(600);
     const image = (size: string, quality?: string) =>
@@ -92,14 +92,14 @@ describe('prices', () => {
     expect([PRICES, table([])].map(({ hasLinkPrices }) => hasLinkPrices)).to.deep.equal([true, false]);
   });
 
-  it('has a price of the tokens of input images', () => {
+  it('apply to the tokens of input images', () => {
     const drawn = { ...NOTHING, model: 'drawn', inputTokens: 344, cachedTokens: 0, outputTokens: 1_056 };
     expect(PRICES.costOf({ ...drawn, inputImageTokens: 323 })).to.equal(21 * 5 + 323 * 10 + 1_056 * 40);
     expect(PRICES.costOf(drawn)).to.equal(344 * 5 + 1_056 * 40);
     expect(PRICES.highestCostOf({ model: 'drawn', inputTokens: 10 })).to.equal(100);
   });
 
-  it('bills a whole request at the prices of its length', () => {
+  it('bill a whole request at the prices of its length', () => {
     const tiers = [
       { above: 200_000, input: 2, output: 15 },
       { above: 500_000, input: 4, cachedInput: 1 },
@@ -120,7 +120,7 @@ describe('prices', () => {
     expect(within(400_002 + 1_500)).to.equal(100);
   });
 
-  it('bills an answer at the prices of its service tier', () => {
+  it('bill an answer at the prices of its service tier', () => {
     const serviceTiers = { flex: { input: 0.5, output: 5 }, priority: { input: 2, tiers: [{ above: 10, input: 3 }] } };
     const models = { tiered: { input: 1, output: 10, tiers: [{ above: 100, output: 20 }], serviceTiers } };
     const tiered = createPrices({ currency: 'USD', models });
@@ -136,7 +136,7 @@ describe('prices', () => {
     expect([highest('priority'), highest('flex')]).to.deep.equal([60 + 100, 20 + 100]);
   });
 
-  it('has prices of what vendors bill separately', () => {
+  it('apply to extras that vendors bill separately', () => {
     const models = {
       claude: { input: 1, cacheWrite: 1.25, cacheWrite1h: 2, output: 5, webSearch: 0.01 },
       picture: { input: 5, inputImage: 8, output: 40, outputText: 10 },
@@ -155,7 +155,7 @@ describe('prices', () => {
     expect(apart.highestCostOf({ model: 'claude', inputTokens: 10, outputTokens: 1, webSearches: 2 })).to.equal(20_025);
   });
 
-  it('distinguishes an unknown cost from none', () => {
+  it('distinguish an unknown cost from none', () => {
     expect(PRICES.costOf({ ...NOTHING, model: 'unknown', inputTokens: 5 })).to.equal(null);
     expect(PRICES.costOf({ model: 'unknown', nothing: true })).to.equal(null);
     expect(PRICES.costOf({ model: 'chat', nothing: true })).to.equal(0);
@@ -165,7 +165,7 @@ describe('prices', () => {
     expect(PRICES.costOf({ ...NOTHING, model: 'drawn', image: { size: '1024x1024' } })).to.equal(null);
   });
 
-  it('has the highest cost of a request before it runs', () => {
+  it('give the highest cost of a request before it runs', () => {
     expect(PRICES.highestCostOf({ model: 'chat', inputTokens: 3, outputTokens: 2 })).to.equal(5 + 20);
     expect(PRICES.highestCostOf({ model: 'chat', inputTokens: 1 })).to.equal(2);
     expect(PRICES.highestCostOf({ model: 'picture', image: { size: '1024x1024' } })).to.equal(167_000);
@@ -177,7 +177,7 @@ describe('prices', () => {
     expect(PRICES.highestCostOf({ model: 'ear', inputTokens: 1 })).to.equal(null);
   });
 
-  it('finds the most output tokens within a cost', () => {
+  it('give the most output tokens within a cost', () => {
     const within = (cost: number, inputTokens = 100) => PRICES.outputTokensWithin(cost, { model: 'chat', inputTokens });
     expect(within(150 + 99)).to.equal(9);
     expect(within(150 + 100)).to.equal(10);
@@ -194,7 +194,7 @@ describe('prices', () => {
     }
   });
 
-  it('writes costs as decimals', () => {
+  it('are written as decimals', () => {
     expect([0, 1, 1_234_567, -5].map(decimalOf)).to.deep.equal(['0.000000', '0.000001', '1.234567', '-0.000005']);
   });
 
@@ -211,7 +211,7 @@ describe('prices', () => {
       return readPrices({ file, ...sources });
     }
 
-    it('is read, beside prices of the plugins file', async () => {
+    it('are read, beside prices of the plugins file', async () => {
       const text = JSON.stringify({ currency: 'EUR', models: { one: { input: 1 } }, links: [{ price: 0.5 }] });
       const prices = await readText(text, { models: { other: { second: 1 } } });
       expect(prices?.currency).to.equal('EUR');
@@ -220,7 +220,7 @@ describe('prices', () => {
       expect(prices?.linkCostOf('any', 'any')).to.equal(500_000);
     });
 
-    it("equals the documentation's example", async () => {
+    it("equal the documentation's example", async () => {
       const page = await readFile(path.join(packageRoot, 'docs/operate/costs.md'), 'utf8');
       const [, text = ''] = /^```json\n([\s\S]*?)^```$/m.exec(page) ?? [];
       const prices = await readText(text);
@@ -229,13 +229,13 @@ describe('prices', () => {
       expect(prices?.linkCostOf('photo', 'page')).to.equal(500);
     });
 
-    it('is optional', async () => {
+    it('are optional', async () => {
       expect(await readPrices({})).to.equal(undefined);
       expect((await readPrices({ models: { one: { input: 1 } } }))?.currency).to.equal('USD');
       expect((await readPrices({ models: { one: { input: 1 } }, currency: 'EUR' }))?.currency).to.equal('EUR');
     });
 
-    it('is refused if it is wrong, with the name of the field', async () => {
+    it('are refused with the name of the wrong field', async () => {
       const wrong: [string, string][] = [
         ['{', 'is not JSON'],
         ['{}', 'currency must'],

@@ -21,7 +21,7 @@ async function requestsIn(state: State): Promise<number> {
 describe('admissions on a PostgreSQL that becomes unavailable', () => {
   const postgres = ownPostgres();
 
-  it('refuses in time during the outage, then continues, and loses and doubles nothing', async () => {
+  it('refuse in time during the outage, then continue, and lose or duplicate nothing', async () => {
     const logger = new ListLogger();
     const nodes: State[] = [];
     for (let count = 0; count < 2; count += 1) nodes.push(await postgres.place.open({ logger, processLeaseMs: 3_000 }));
@@ -78,7 +78,7 @@ describe('admissions on a SQLite that another process holds', () => {
 
   afterEach(() => place.remove());
 
-  it('keep what was settled, and add up the oldest if there is too much', async () => {
+  it('keep settlements, and add up the oldest if there are too many', async () => {
     const logger = new ListLogger();
     const state = await place.open({ logger });
     const made = budget({ tokenLimit: 1_000 });
@@ -115,7 +115,7 @@ describe('admissions on a SQLite that another process holds', () => {
     ]);
   });
 
-  it('reports how many it could not write before its end, without waiting for ever', async () => {
+  it('report how many could not be written at the end, without waiting forever', async () => {
     const logger = new ListLogger();
     const state = await place.open({ logger });
     const other = new Sqlite(path.join(place.dataDir, 'state.sqlite'));

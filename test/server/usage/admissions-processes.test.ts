@@ -47,7 +47,7 @@ for (const engine of engines) {
     const countOf = ({ said }: Admitter, line: string) => said.filter((each) => each === line).length;
     const done = (admitter: Admitter) => until(() => admitter.said.includes('done'), 20);
 
-    it('admits exactly sixty of a hundred requests over two processes', async () => {
+    it('admit exactly sixty of a hundred requests over two processes', async () => {
       const state = await place.open();
       const made = budget({ tokenLimit: 60 * 50 });
       await state.budgets.create(made);
@@ -59,7 +59,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(made.id)).to.include({ tokensReserved: 3_000, requestsUsed: 60 });
     });
 
-    it('settles what a killed process reserved, once, as used to the last token', async () => {
+    it('settle the reservations of a killed process once, as completely used', async () => {
       const before = await place.open();
       const made = budget({ tokenLimit: 1_000_000 });
       await before.budgets.create(made);
@@ -87,7 +87,7 @@ for (const engine of engines) {
       expect(await after.budgets.find(made.id)).to.include({ tokensReserved: 0, tokensUsed: 1_445 });
     });
 
-    it('settles by its lease what a process reserves that does not answer, which then changes nothing', async () => {
+    it('settle the reservations of a silent process after its lease, and ignore its later changes', async () => {
       const silent = await place.open({ processLeaseMs: 1_000_000 });
       const made = budget({ tokenLimit: 1_000 });
       await silent.budgets.create(made);

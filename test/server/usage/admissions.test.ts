@@ -48,11 +48,11 @@ for (const engine of engines) {
       return outcomes.filter(({ status }) => status === 'fulfilled').length;
     }
 
-    it('lets a request without window and budget in', async () => {
+    it('admit a request without window and budget', async () => {
       expect(await state.admissions.admit(CHAT)).to.deep.equal({});
     });
 
-    it('takes a slot of the same window as others do', async () => {
+    it('take a slot of the common window', async () => {
       const { rateLimit: answer, reservation } = await state.admissions.admit({ ...CHAT, rateLimit: slot(2) });
       expect(answer).to.include({ accepted: true, remaining: 1 });
       expect(reservation).to.equal(undefined);
@@ -61,7 +61,7 @@ for (const engine of engines) {
       expect(refused.rateLimit).to.include({ accepted: false, retryAfterMs: 60_000 });
     });
 
-    it('admits exactly as many of many simultaneous requests as the budget has, over two nodes', async () => {
+    it('admit exactly as many simultaneous requests as the budget has, over two nodes', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       const id = await createBudget({ requestLimit: 60 });
       const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 0, index % 2 === 0 ? state : other));
@@ -69,7 +69,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(id)).to.include({ requestsUsed: 60, tokensReserved: 0 });
     });
 
-    it('admits exactly as many as there are tokens to reserve', async () => {
+    it('admit exactly as many requests as there are tokens to reserve', async () => {
       const other = await place.open({ clock, rateLimitClock: clock });
       const id = await createBudget({ tokenLimit: 60 * 7 + 6 });
       const asked = Array.from({ length: 100 }, (_, index) => () => ask(id, 7, index % 2 === 0 ? state : other));
@@ -77,7 +77,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(id)).to.include({ tokensReserved: 420, tokensUsed: 0 });
     });
 
-    it('takes no slot for a request that the budget refuses, and no tokens for one that the window refuses', async () => {
+    it('take no slot for a request that the budget refuses, and no tokens for one that the window refuses', async () => {
       const id = await createBudget({ tokenLimit: 10 });
       const wish = { ...CHAT, rateLimit: slot(1) };
       const refusal = await rejection(state.admissions.admit({ ...wish, reserve: { budgetId: id, tokens: 11 } }));
@@ -92,7 +92,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(id)).to.include({ tokensReserved: 4, requestsUsed: 1 });
     });
 
-    it('replaces the reservation by the usage', async () => {
+    it('replace the reservation by the usage', async () => {
       const id = await createBudget({ tokenLimit: 1_000 });
       const { reservation } = await ask(id, 600);
       expect(await rejection(ask(id, 500))).to.include({ code: 'insufficient_quota' });
@@ -104,7 +104,7 @@ for (const engine of engines) {
       expect(await rejection(ask(id, 1))).to.include({ code: 'insufficient_quota' });
     });
 
-    it('grants the requested output, or the rest, and counts tokens only for a budget that limits them', async () => {
+    it('grant the requested output, or the rest, and count tokens only for a budget that limits them', async () => {
       let counts = 0;
       const demand = async () => {
         counts += 1;
@@ -126,7 +126,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(small)).to.include({ tokensReserved: 0, requestsUsed: 0 });
     });
 
-    it('changes nothing by a second settlement', async () => {
+    it('ignore a second settlement', async () => {
       const id = await createBudget({ tokenLimit: 1_000 });
       const { reservation } = await ask(id, 600);
       const held = settlement({ reservation });
@@ -144,7 +144,7 @@ for (const engine of engines) {
       expect(await state.usage.entries({ from: '2026-01-01', to: '2026-01-01' }, 10)).to.have.length(2);
     });
 
-    it('gives a request back that failed and used nothing, unless its client hung up', async () => {
+    it('refund a request that failed and used nothing, unless its client disconnected', async () => {
       const id = await createBudget({ requestLimit: 10, tokenLimit: 1_000 });
       for (const status of [502, 400, 499]) {
         const { reservation } = await ask(id, 100);
@@ -159,7 +159,7 @@ for (const engine of engines) {
       expect(total).to.include({ requests: 4, failed: 4, estimated: 1, outputTokens: 3 });
     });
 
-    it('forgets the usage of a day and a month when they are over', async () => {
+    it('delete the usage of a day and a month when they are over', async () => {
       const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
       const monthly = await createBudget({ tokenLimit: 100, requestLimit: 5, resets: 'month', createdAt: clock.now() });
       for (const id of [daily, monthly]) await use(id, 90);
@@ -185,7 +185,7 @@ for (const engine of engines) {
       expect(await state.budgets.find(monthly)).to.include({ tokensUsed: 90, requestsUsed: 1 });
     });
 
-    it('holds tokens of requests under way against the limit of a day, and gives out exactly the rest', async () => {
+    it('count tokens of running requests against the limit of a day, and grant exactly the rest', async () => {
       const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
       const first = await ask(daily, 60);
       expect(await rejection(ask(daily, 41))).to.include({ code: 'insufficient_quota' });
@@ -204,13 +204,13 @@ for (const engine of engines) {
       await ask(daily, 0);
     });
 
-    it('lets many at once have no more than a day gives', async () => {
+    it('grant simultaneous requests no more than the limit of a day', async () => {
       const daily = await createBudget({ dailyTokenLimit: 100, createdAt: clock.now() });
       expect(await admittedOf(Array.from({ length: 30 }, () => () => ask(daily, 10)))).to.equal(10);
       expect(await state.budgets.find(daily)).to.include({ tokensReserved: 100, tokensUsedToday: 0 });
     });
 
-    it('gives out exactly the rest of all tokens and requests, and is over at the very instant of its end', async () => {
+    it('grant exactly the rest of all tokens and requests, and end at the exact instant', async () => {
       const total = await createBudget({ tokenLimit: 100, requestLimit: 3 });
       await use(total, 99);
       expect(await rejection(ask(total, 2))).to.include({ code: 'insufficient_quota' });
@@ -228,7 +228,7 @@ for (const engine of engines) {
         .that.includes('ended');
     });
 
-    it('ends with the plan, and is refused without one', async () => {
+    it('end with the plan, and are refused without one', async () => {
       const ending = await createBudget({ tokenLimit: 100, requestLimit: 1, expiresAt: clock.now() + 1_000 });
       await use(ending, 60);
       expect(await rejection(ask(ending, 1)))
@@ -242,7 +242,7 @@ for (const engine of engines) {
       expect(await state.budgets.find('nobody')).to.equal(undefined);
     });
 
-    it('gives a budget back as it was put in', async () => {
+    it('return a budget unchanged', async () => {
       const made = budget({
         tokenLimit: 300_000_000,
         dailyTokenLimit: 5,

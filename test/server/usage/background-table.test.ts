@@ -82,7 +82,7 @@ for (const engine of engines) {
       expect(await costs()).to.deep.equal([50_015, 1, 50_015]);
     });
 
-    it('return what they did not use, to the day and the period of the reservation alone', async () => {
+    it('refund unused tokens only to the day and the period of the reservation', async () => {
       const small: Usage = { inputTokens: 10, outputTokens: 4, totalTokens: 14 };
       const same = await begin('resp_1', { resets: 'day' });
       await correct(state, 'resp_1', small);
@@ -127,7 +127,7 @@ for (const engine of engines) {
       expect(await total()).to.include({ requests: 2, estimated: 0, outputTokens: 10_000 });
     });
 
-    it('cost no line where an upstream names them as no database can keep it', async () => {
+    it('are counted if their id from the upstream cannot be stored', async () => {
       for (const responseId of ['resp_\u0000', `resp_${'x'.repeat(10_000)}`, 'resp_\ud800', '']) {
         const background = { responseId, upstream: 'https://a.example', budgetId: null };
         state.admissions.settle(settlement({ usage: ESTIMATE, background, at: clock.now() }));

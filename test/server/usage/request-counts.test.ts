@@ -20,7 +20,7 @@ for (const engine of engines) {
     });
     after(() => place?.remove());
 
-    it('are written once, whether or not a commit was confirmed, and at the end', async () => {
+    it('are written once, with or without a confirmed commit, and at the end', async () => {
       const logger = new ListLogger();
       const database = await openDatabase({ ...place, logger });
       let lost = 0;

@@ -12,7 +12,7 @@ const DAY_MS = 24 * 3_600_000;
 const ALL = { from: '2025-01-01', to: '2027-01-01' };
 
 for (const engine of engines) {
-  describe(`the usage ledger on ${engine.name}`, () => {
+  describe(`the usage log on ${engine.name}`, () => {
     let place: Place;
     let clock: ManualClock;
     let state: State;
@@ -30,7 +30,7 @@ for (const engine of engines) {
       await state.admissions.flush();
     }
 
-    it('stores what was reported of a request, with unknown apart from zero', async () => {
+    it('stores the reported usage of a request, with unknown apart from zero', async () => {
       const at = clock.now();
       const usage = {
         inputTokens: 7,
@@ -180,7 +180,7 @@ for (const engine of engines) {
       );
     });
 
-    it('forgets entries after 90 days and stored responses after 30, never totals', async () => {
+    it('deletes entries after 90 days and stored responses after 30, never totals', async () => {
       const record = { name: 'a', hash: '', pepperVersion: 1, grants: [], rpm: null, planId: null, budgetId: null };
       const times = { createdAt: 1, expiresAt: null, revokedAt: null, suspendedAt: null, lastUsedAt: null };
       const none = { models: null, imageDailyLimit: null, replacedBy: null };

@@ -14,8 +14,8 @@ function createWorker(): Asked & { sent: SupervisorMessage[] } {
 const sum = (_topic: string, before: unknown, last: unknown) =>
   ((before as number | undefined) ?? 0) + (last as number);
 
-describe('questions of workers', () => {
-  it('brings the answers of all others to the one that asked', () => {
+describe('requests between workers', () => {
+  it('return the answers of all others', () => {
     const [asker, one, two] = [createWorker(), createWorker(), createWorker()];
     const questions = new Questions(sum);
     questions.ask(asker, { question: 7, topic: 'count', own: 1 }, [one, two]);
@@ -28,7 +28,7 @@ describe('questions of workers', () => {
     ]);
   });
 
-  it('does not wait for a worker that ends, and adds up the last answers of those that have ended', () => {
+  it('do not wait for a worker that ends, and include the last answers of ended ones', () => {
     const [asker, one, two] = [createWorker(), createWorker(), createWorker()];
     const questions = new Questions(sum);
     questions.ask(asker, { question: 1, topic: 'count', own: 1 }, [one, two]);
@@ -45,7 +45,7 @@ describe('questions of workers', () => {
 });
 
 describe('samples of ended workers', () => {
-  it('adds counters and histograms by series, and leaves out gauges', () => {
+  it('add up counters and histograms by series, without gauges', () => {
     const counter = (value: number, labels: Record<string, string> = { route: '/v1' }) => ({
       name: 'requests',
       type: 'counter',

@@ -56,13 +56,13 @@ describe('an absolute URL', () => {
       expect(absoluteUrl(url)).to.equal(url);
   });
 
-  it('gets what it lacks', () => {
+  it('gets missing parts from the page', () => {
     expect(absoluteUrl('//a.example/x')).to.equal('https://a.example/x');
     expect(absoluteUrl('/x?y', 'https://a.example/z')).to.equal('https://a.example/x?y');
     expect(absoluteUrl(' https://b.example/a b ', 'https://a.example/')).to.equal('https://b.example/a%20b');
   });
 
-  it('is nothing else', () => {
+  it('is absent for other text', () => {
     for (const value of [
       '',
       '/x',

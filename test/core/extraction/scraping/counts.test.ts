@@ -97,7 +97,7 @@ const NOTHING = [
 
 describe('parseCount', () => {
   for (const [text, value] of Object.entries(EXACT)) {
-    it('takes no unit out of a word with an apostrophe', () => {
+    it('reads no unit in a word with an apostrophe', () => {
       expect(parseCount('1\u202f234 J’aime')).to.deep.equal({ value: 1234, exact: true });
       expect(parseCount("12 j'aime")).to.deep.equal({ value: 12, exact: true });
       expect(parseCount('1,2 k d’abonnés')).to.deep.equal({ value: 1200, exact: false });
@@ -127,7 +127,7 @@ describe('parseCount', () => {
     );
   });
 
-  it('reads what locales abbreviate', () => {
+  it('reads the abbreviations of every locale', () => {
     // Without those whose letters mean something else in most languages; texts above show how words tell them.
     const locales =
       'af am ar be bg bn bs ca cs de el en es et eu fa fi fil fr gl gu he hi hr hy is it ja ka km kn ko ky lo lt lv mk ml ' +

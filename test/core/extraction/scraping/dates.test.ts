@@ -43,7 +43,7 @@ describe('toIsoTime', () => {
     it(`reads nothing in ${JSON.stringify(value)}`, () => expect(toIsoTime(value)).to.equal(undefined));
   }
 
-  it('gives back the instant it was given, and a form that reads as itself', () => {
+  it('keeps the instant, and reads its own output unchanged', () => {
     fc.assert(
       fc.property(
         fc.date({ min: new Date('2000-01-01'), max: new Date('2100-12-31'), noInvalidDate: true }),

@@ -36,7 +36,7 @@ describe('metaTags', () => {
     });
   });
 
-  it('assigns members of a described item by their position', () => {
+  it('assigns fields of a described item by their position', () => {
     const spans = `<span>a<span itemprop="author" itemscope><span>b</span><meta itemprop="name" content="Tom"></span></span>
       <meta itemprop="name" content="Film"><link rel="stylesheet" href="/a.css"><link property="og:url" href="/1">`;
     expect(Object.fromEntries(metaTags(spans))).to.deep.equal({ 'author.name': 'Tom', name: 'Film', 'og:url': '/1' });

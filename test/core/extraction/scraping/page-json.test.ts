@@ -23,7 +23,7 @@ describe('parseJson', () => {
     expect(parseJson(text)).to.deep.equal(JSON.parse(text));
   });
 
-  it('leaves the numbers alone that are in the JSON of a string', () => {
+  it('leaves numbers in the JSON of a string alone', () => {
     const inner = '{"id":1234567890123456, "ids":[1234567890123456,-1234567890123456 ],"path":"\\\\"}';
     const outer = `{"a":${JSON.stringify(inner)},"b\\\\":1234567890123457,"c":${JSON.stringify(`${inner}\\`)},"d":1234567890123458}`;
     expect(parseJson(outer)).to.deep.equal({
@@ -47,7 +47,7 @@ describe('parseJson', () => {
     }
   });
 
-  it('agrees with JSON.parse wherever no integer is big', () => {
+  it('agrees with JSON.parse if no integer is big', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         fc.pre(!BIG.test(text));
@@ -56,7 +56,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('loses no digit of a big integer, wherever it stands', () => {
+  it('keeps every digit of a big integer anywhere', () => {
     const digits = fc.bigInt({ min: 10n ** 15n, max: 10n ** 40n });
     fc.assert(
       fc.property(fc.array(fc.oneof(digits, fc.string(), fc.integer()), { minLength: 1 }), (values) => {
@@ -109,7 +109,7 @@ describe('findJsonAfter', () => {
     expect(findJsonAfter(html, 'x', third?.end)).to.equal(undefined);
   });
 
-  it('takes a regular expression and leaves its state alone', () => {
+  it('accepts a regular expression and leaves its state alone', () => {
     const marker = /(?:var|let)\s+data\b/g;
     marker.lastIndex = 5;
     expect(findJsonAfter('let  data = {"a":1}', marker)?.value).to.deep.equal({ a: 1 });
@@ -142,7 +142,7 @@ describe('findJsonAfter', () => {
     expect((user + system) / 1_000).to.be.below(5_000);
   });
 
-  it('finds in any page what JSON.parse reads', () => {
+  it('finds everything that JSON.parse reads in any page', () => {
     const json = fc
       .oneof(fc.array(fc.jsonValue()), fc.dictionary(fc.string(), fc.jsonValue()))
       .map((value) => JSON.stringify(value));
@@ -167,7 +167,7 @@ describe('findJsonAfter', () => {
     );
   });
 
-  it('never throws on a page that is cut or spoiled anywhere', () => {
+  it('never throws on a page that is cut or damaged anywhere', () => {
     const page = String.raw`<script>MARK = {"a":[1,{"b":"\"x"}],"c":"\u00e9"};</script><script>MARK=JSON.parse('\x7b\x7d')</script>`;
     fc.assert(
       fc.property(fc.nat(page.length), fc.nat(page.length), fc.string(), (from, to, noise) => {

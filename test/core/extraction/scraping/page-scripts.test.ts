@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { indexOfTag, splitScripts } from '../../../../core/extraction/scraping/page-json.js';
 
 describe('splitScripts', () => {
-  it('takes a page apart', () => {
+  it('separates scripts from markup', () => {
     const page = `<p>one</p><script type="application/json" data-x>{"a":"<b>"}</script><p>two</p><script>if (1<2) run()</script >three`;
     expect(splitScripts(page)).to.deep.equal({
       scripts: [
@@ -16,7 +16,7 @@ describe('splitScripts', () => {
     });
   });
 
-  it('returns what a cut page has', () => {
+  it('returns the scripts of a cut page', () => {
     expect(splitScripts('one<script>{"a":')).to.deep.equal({
       scripts: [{ tag: 'script', text: '{"a":' }],
       markup: ['one', ''],
@@ -25,7 +25,7 @@ describe('splitScripts', () => {
     expect(splitScripts('')).to.deep.equal({ scripts: [], markup: [''] });
   });
 
-  it('leaves every character in its place', () => {
+  it('keeps every character at its position', () => {
     const piece = fc.constantFrom('<script', '<script>', '</script', '</script>', '<', '>', 'x', '</');
     fc.assert(
       fc.property(fc.array(piece), (pieces) => {
@@ -48,7 +48,7 @@ describe('splitScripts', () => {
 });
 
 describe('indexOfTag', () => {
-  it('finds what indexOf finds', () => {
+  it('finds the same positions as indexOf', () => {
     const piece = fc.constantFrom('<a', '</a', '<', 'a', '/', '<a>');
     fc.assert(
       fc.property(fc.array(piece), fc.nat(20), (pieces, from) => {

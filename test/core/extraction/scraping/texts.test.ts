@@ -14,12 +14,12 @@ describe('hashtags', () => {
     ['#first-class', 'first'],
   ];
   for (const [text, ...tags] of readings) {
-    it(`of "${text}" are ${tags.join(', ')}`, () => {
+    it(`in "${text}" are ${tags.join(', ')}`, () => {
       expect(hashtagsIn(text)).to.deep.equal(tags);
     });
   }
 
-  it('are none in numbers, references, addresses and words', () => {
+  it('are not read from numbers, references, addresses and words', () => {
     for (const text of ['', 'no tags', '#', '# a', 'No. #1', '&#39;', 'https://a.example/#x', 'C#sharp', 'a_#b'])
       expect(hashtagsIn(text), text).to.equal(undefined);
     expect(hashtagsIn(undefined)).to.equal(undefined);
@@ -38,7 +38,7 @@ describe('hashtags', () => {
     expect(hashtagsIn(undefined, { listed: ['2024'] })).to.deep.equal(['2024']);
   });
 
-  it('are a hundred at most, also of a megabyte', () => {
+  it('are a hundred at most, also in a megabyte', () => {
     for (const piece of ['#a№ ', '#', '#a#', '&#', '#aaaa']) {
       const text = Array.from({ length: 2 ** 18 }, (_, index) => piece.replace('№', String(index))).join('');
       const started = process.cpuUsage();
@@ -64,18 +64,18 @@ describe('digits', () => {
 });
 
 describe('values of unknown shape', () => {
-  it('are ids', () => {
+  it('can be ids', () => {
     expect([7, '7', '1234567890123456789'].map(asId)).to.deep.equal(['7', '7', '1234567890123456789']);
     for (const value of [0, '0', '07', -1, 1.5, 2 ** 60, '', 'x', ' 7', '7'.repeat(26), null, [7]])
       expect(asId(value), String(value)).to.equal(undefined);
   });
 
-  it('are records', () => {
+  it('can be records', () => {
     expect(asRecords([{ a: 1 }, 7, null, ['x'], { b: 2 }])).to.deep.equal([{ a: 1 }, { b: 2 }]);
     expect(asRecords({ a: 1 })).to.deep.equal([]);
   });
 
-  it('are raw statistics', () => {
+  it('can be raw statistics', () => {
     expect(rawStats({ a: 'x', b: '', c: 0, d: false, e: null, f: undefined, g: [1], h: {} })).to.deep.equal({
       a: 'x',
       c: 0,
