@@ -7,16 +7,16 @@
  * without showing its value.
  */
 
-import type {
-  AudioSource,
-  ExtractCall,
-  Extraction,
-  ExtractionData,
-  Extractor,
-  MediaEntry,
-  PluginContext,
+import {
+  type AudioSource,
+  type ExtractCall,
+  type Extraction,
+  type ExtractionData,
+  type Extractor,
+  type MediaEntry,
+  type PluginContext,
+  Type,
 } from '../contracts/index.js';
-import { Type } from '../contracts/typebox.js';
 import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, FallbackChain, type Part } from './fallback-chain.js';
 import { type Method, type Outcome } from './method-run.js';
