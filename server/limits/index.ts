@@ -6,13 +6,19 @@
 import './errors.js';
 
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
-export { consumeRateLimit, consumeRequest, createRateLimits, type RateLimits, sendRateLimit } from './rate-limit.js';
+export {
+  consumeRateLimit,
+  consumeRequest,
+  forgetRateLimits,
+  RateLimits,
+  sendRateLimit,
+} from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
 export {
   type ConsumeRequest,
-  createRateLimitTable,
+  type OpenWindows,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,
-  type RateLimitTable,
+  RateLimitTable,
 } from './windows.js';
