@@ -4,7 +4,7 @@
  */
 
 import type { PersonalRecords } from '../personal-records/index.js';
-import { answerFileOf } from './idempotent-responses.js';
+import { answerFileOf } from './answer-table.js';
 
 const ROWS = 50;
 
