@@ -80,8 +80,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     };
     const times = createDatabaseClock(sharedClock);
     const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });
-    const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
-    const jobs = createJobs({ ...options, logger, tracer, meter });
+    const notified = { database, dispatcher, instances, pollMs, logger };
+    const jobs = createJobs({ ...notified, admission, clock: sharedClock, tracer, meter });
     const admissions = createAdmissions({
       database,
       instances,
@@ -94,14 +94,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     });
     const requestCounts = new RequestCounts({ database, logger });
     const storedResponses = createStoredResponses(database, logger);
-    const idempotentResponses = createIdempotentResponses({
-      database,
-      dispatcher,
-      instances,
-      clock: times,
-      pollMs,
-      logger,
-    });
+    const idempotentResponses = createIdempotentResponses({ ...notified, clock: times });
     const keyUpdates = createKeyUpdates(database, times);
     const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
     const closing = [...writers, instances, dispatcher, cache, database];
