@@ -35,7 +35,7 @@ import { createErasures, createPersonalExport } from './personal-data/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import { createAdmissions, createJobAdmission, createJobCosts, createUsageLog, RequestCounts } from './usage/index.js';
-import { createWebhooks } from './webhooks/index.js';
+import { Webhooks } from './webhooks/index.js';
 
 /** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
@@ -120,7 +120,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
-      webhooks: createWebhooks(database, times),
+      webhooks: new Webhooks(database, times),
       erasures: createErasures({ database, times, jobs, identitySecrets }),
       personalExport: createPersonalExport({ database, times }),
       cache,
