@@ -18,7 +18,7 @@ import type { AppDependencies } from './app.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
 import { createIdempotencyService } from './idempotency/index.js';
-import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
+import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
@@ -229,7 +229,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const clock = systemClock;
   const peppers = await loadPeppers(settings);
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
-  const keys = await openKeyTable({ keys: state.keys, peppers, clock, logger });
+  const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger });
   opened.add(() => keys.close());
   const { rateLimits, budgets, admissions, usage: usageLog, idempotentResponses, files } = state;
   const usage = new UsageService({
