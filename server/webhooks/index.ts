@@ -10,7 +10,7 @@ export {
   type WebhookOutcome,
 } from './delivery.js';
 export { webhookPersonalRecords } from './personal-records.js';
-export { createWebhooks, type Webhooks, webhookMigrations } from './webhook-events.js';
+export { Webhooks, webhookMigrations } from './webhook-events.js';
 export {
   createWebhookSecrets,
   createWebhookTargets,
