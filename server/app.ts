@@ -14,15 +14,15 @@ import {
   createAccountView,
   createPlay,
   createSessionGuard,
-  createSessionService,
   deviceApiRoutes,
   type Identity,
+  SessionService,
   signInRoutes,
   signOutRoutes,
   userRoutes,
 } from './accounts/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
-import type { BudgetOwners, Budgets } from './budgets/index.js';
+import type { Budgets } from './budgets/index.js';
 import {
   App,
   addField,
@@ -98,7 +98,7 @@ export interface AppDependencies {
   rateLimits: RateLimits;
   usage: UsageService;
   answers: IdempotencyService;
-  budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
+  budgets: Budgets;
   usageLog: UsageLog;
   responses: Pick<ClosableStoredResponses, 'unknownItems'>;
   health: Health;
@@ -377,7 +377,7 @@ export function createAccountContext(server: AppServices) {
     jobs,
     accountKeys: keys,
     clock,
-    sessions: createSessionService(sessions, account.site),
+    sessions: new SessionService(sessions, account.site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
     publicBodies: new BodyBudget(PUBLIC_BODIES),
   };

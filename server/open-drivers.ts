@@ -15,16 +15,16 @@ import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
 import {
-  createAccounts,
-  createDeviceGrants,
+  Accounts,
   createKeyOwners,
-  createSessions,
-  createSignIns,
-  createUsers,
+  DeviceGrants,
+  Sessions,
+  SignIns,
+  Users,
   type UsersOptions,
 } from './accounts/index.js';
-import { createAudit } from './audit/index.js';
-import { createAlertTable, createBudgetAlerts, createBudgetOwners, createBudgets } from './budgets/index.js';
+import { Audit } from './audit/index.js';
+import { BudgetAlerts, Budgets, createAlertTable } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
 import { ApiKeys } from './keys/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
@@ -118,8 +118,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       }),
       rateLimits: new RateLimits({ database, rateLimitTable }),
       admissions,
-      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
-      budgetAlerts: createBudgetAlerts(database, times),
+      budgets: new Budgets(database, times),
+      budgetAlerts: new BudgetAlerts(database, times),
       usage: {
         ...createUsageLog(database),
         count: (requests) => requestCounts.count(requests),
@@ -150,12 +150,12 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
 export function createAccountState(options: UsersOptions): AccountState {
   const { database, times } = options;
   return {
-    users: createUsers(options),
-    accounts: createAccounts(options),
-    sessions: createSessions(database, times),
-    signIns: createSignIns(database, times),
-    deviceGrants: createDeviceGrants(database, times),
+    users: new Users(options),
+    accounts: new Accounts(options),
+    sessions: new Sessions(database, times),
+    signIns: new SignIns(database, times),
+    deviceGrants: new DeviceGrants(database, times),
     orders: createOrders(options),
-    audit: createAudit(database),
+    audit: new Audit(database),
   };
 }

@@ -21,7 +21,7 @@ import { IdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
-import { createPaymentService, startPaymentSweep } from './payments/index.js';
+import { PaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
@@ -282,7 +282,7 @@ function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['accoun
   if (!identity) return undefined;
   const { orders, erasures, files } = state;
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
-  const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });
+  const payments = new PaymentService({ orders, catalogue, freeTierPeriod, receiver });
   if (isBackground) {
     const sweep = startPaymentSweep({ orders, clock: systemClock, logger });
     opened.add(() => sweep.close());

@@ -10,7 +10,7 @@ import type { Instances } from '../core/database/index.js';
 import { type Siblings, systemClock } from '../core/runtime/index.js';
 import type { Accounts, DeviceGrants, IdentitySecrets, Sessions, SignIns, Users } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
-import type { BudgetAlerts, BudgetOwners, Budgets } from './budgets/index.js';
+import type { BudgetAlerts, Budgets } from './budgets/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
 import type { ApiKeys } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
@@ -89,7 +89,7 @@ export interface State extends AccountState {
   readonly keys: ApiKeys<PlanTerms>;
   readonly rateLimits: RateLimits;
   readonly admissions: Admissions;
-  readonly budgets: Budgets & BudgetOwners;
+  readonly budgets: Budgets;
   readonly budgetAlerts: BudgetAlerts;
   readonly usage: UsageLog;
   readonly storedResponses: ClosableStoredResponses;

@@ -29,7 +29,7 @@ import { createSiteAddress, type Route } from '../server/http/index.js';
 import { IdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, KeyTable, type Pepper } from '../server/keys/index.js';
 import { createMetrics, Health } from '../server/observability/index.js';
-import { createPaymentService } from '../server/payments/index.js';
+import { PaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
@@ -134,7 +134,7 @@ describe('the tables of the pages equal the code', () => {
     const site = createSiteAddress(links.baseUrl);
     const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
     const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
-    const payments = createPaymentService({ orders: state.orders, ...plans });
+    const payments = new PaymentService({ orders: state.orders, ...plans });
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
     const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account };
     const { idempotentResponses, files } = state;

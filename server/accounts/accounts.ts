@@ -29,9 +29,38 @@ export interface PlanGrant {
   note?: string;
 }
 
+export interface AccountsOptions {
+  database: Database;
+  times: DatabaseClock;
+}
+
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface Accounts {
-  find(id: string): Promise<AccountRecord | undefined>;
+export class Accounts {
+  readonly #database: AccountsOptions['database'];
+  readonly #times: AccountsOptions['times'];
+
+  constructor({ database, times }: AccountsOptions) {
+    this.#database = database;
+    this.#times = times;
+  }
+
+  async find(id: string): Promise<AccountRecord | undefined> {
+    if (!isStorable(id)) return undefined;
+    return this.#database.run(async (queries) => {
+      const row = await findAccount(queries, id);
+      if (!row) return undefined;
+      return toAccountRecord(row.followingPlans === null ? row : accountAt(row, await this.#times.read(queries)));
+    });
+  }
+
+  /** Computes the account's plan for each of these plans. Changes nothing. */
+  async preview(accountId: string, terms: readonly PlanTerms[]): Promise<readonly PlanPreview[]> {
+    if (!isStorable(accountId)) return [];
+    return this.#database.run(async (queries) => {
+      return previewPlans(queries, { accountId, terms, at: await this.#times.read(queries) });
+    });
+  }
+
   /**
    * Grants the account a plan without an order. All its keys follow in the same transaction, with plan, grants, RPM,
    * models, budget and end. An existing grant of the same plan is extended. Another plan starts at once: the rest of
@@ -41,45 +70,15 @@ export interface Accounts {
    * `plan.granted` (subject: the account).
    * @throws GatewayError `account_not_found`.
    */
-  grant(grant: PlanGrant): Promise<AccountPlan>;
-  /** Computes the account's plan for each of these plans. Changes nothing. */
-  preview(accountId: string, terms: readonly PlanTerms[]): Promise<readonly PlanPreview[]>;
-}
-
-export interface AccountsOptions {
-  database: Database;
-  times: DatabaseClock;
-}
-
-/** Accounts in SQL. */
-export function createAccounts({ database, times }: AccountsOptions): Accounts {
-  const { engine } = database;
-  return {
-    async find(id) {
-      if (!isStorable(id)) return undefined;
-      return database.run(async (queries) => {
-        const row = await findAccount(queries, id);
-        if (!row) return undefined;
-        return toAccountRecord(row.followingPlans === null ? row : accountAt(row, await times.read(queries)));
-      });
-    },
-
-    async preview(accountId, terms) {
-      if (!isStorable(accountId)) return [];
-      return database.run(async (queries) => {
-        return previewPlans(queries, { accountId, terms, at: await times.read(queries) });
-      });
-    },
-
-    grant: ({ accountId, terms, actor, note }) =>
-      database.transaction(async (transaction) => {
-        const account = await lockAccount(transaction, engine, accountId);
-        const at = await times.read(transaction);
-        const change = { transaction, engine, account, at };
-        const granted = await grantPlan({ ...change, id: `grant_${randomUUID()}`, terms });
-        const line = { subject: accountId, at, actor, action: 'plan.granted', to: terms.planId, note } as const;
-        await writeAudit(transaction, line);
-        return toAccountPlan(granted) as AccountPlan;
-      }),
-  };
+  grant({ accountId, terms, actor, note }: PlanGrant): Promise<AccountPlan> {
+    return this.#database.transaction(async (transaction) => {
+      const account = await lockAccount(transaction, this.#database.engine, accountId);
+      const at = await this.#times.read(transaction);
+      const change = { transaction, engine: this.#database.engine, account, at };
+      const granted = await grantPlan({ ...change, id: `grant_${randomUUID()}`, terms });
+      const line = { subject: accountId, at, actor, action: 'plan.granted', to: terms.planId, note } as const;
+      await writeAudit(transaction, line);
+      return toAccountPlan(granted) as AccountPlan;
+    });
+  }
 }

@@ -22,11 +22,11 @@ import {
   type BodyBudget,
   type BodyReaderOptions,
   createAddressLimit,
-  defineRoute,
   isForm,
   networkOwner,
   type RequestContext,
   type Route,
+  type RouteDeclaration,
   readForm,
   readJsonBody,
   Text,
@@ -56,6 +56,63 @@ const REFUSALS: Readonly<Record<Exclude<DevicePoll['status'], 'granted'>, string
 interface DeviceServices extends AccountServices {
   deviceGrants: DeviceGrants;
 }
+
+const types = ['application/json', 'application/x-www-form-urlencoded'] as const;
+const COMMON = {
+  method: 'POST',
+  grant: 'none',
+  format: 'oauth',
+  tag: 'Account',
+  errors: ['rate_limit_exceeded'],
+} as const;
+
+const BEGIN: RouteDeclaration = {
+  ...COMMON,
+  path: '/api/agent/device',
+  endpoint: 'deviceAuthorization',
+  summary: 'Start the device flow',
+  description: 'Starts the device flow (RFC 8628): returns the codes for a program, and where the user enters them.',
+  body: {
+    type: types,
+    schema: Type.Object({
+      client_id: field(Text, 'Name of the program, which the user sees: 1 to 100 characters.'),
+    }),
+    example: { client_id: 'Shipyard CLI' },
+  },
+  answers: asItStands(
+    Type.Object({
+      device_code: field(Text, 'Secret code of the program, for polling.'),
+      user_code: field(Text, 'Code that the user enters.', 'BCDF-GHJK'),
+      verification_uri: field(Text, 'Address where the user enters the code.'),
+      verification_uri_complete: field(Text, 'The same address with the code in it.'),
+      expires_in: field(Type.Integer(), 'Seconds until the codes expire.', 600),
+      interval: field(Type.Integer(), 'Seconds to wait between two polls.', 5),
+    }),
+  ),
+};
+
+const TOKEN: RouteDeclaration = {
+  ...COMMON,
+  path: '/api/agent/device/token',
+  endpoint: 'deviceToken',
+  summary: 'Poll the device flow',
+  description: 'Returns a bearer token for 12 hours when the user has given access. Poll it until then.',
+  body: {
+    type: types,
+    schema: Type.Object({
+      grant_type: optional(Text, 'Kind of the grant. Only this value is accepted.', DEVICE_GRANT_TYPE),
+      client_id: optional(Text, 'Name of the program. Not checked.'),
+      device_code: field(Text, 'The secret code of the program.'),
+    }),
+  },
+  answers: asItStands(
+    Type.Object({
+      access_token: field(Text, 'Token of the session, for the `Authorization` header.'),
+      token_type: field(Text, 'Kind of the token.', 'Bearer'),
+      expires_in: field(Type.Integer(), 'Seconds until the session ends.', 43_200),
+    }),
+  ),
+};
 
 /**
  * The device flow for programs (RFC 8628): request a code, display it, poll until a user approves the program. Accepts
@@ -107,64 +164,9 @@ export function deviceApiRoutes(services: DeviceServices): Route[] {
     context.body = { access_token: token, token_type: 'Bearer', expires_in: expiresIn };
   }
 
-  const types = ['application/json', 'application/x-www-form-urlencoded'] as const;
-  const common = {
-    method: 'POST',
-    grant: 'none',
-    format: 'oauth',
-    tag: 'Account',
-    errors: ['rate_limit_exceeded'],
-  } as const;
   return [
-    defineRoute({
-      ...common,
-      path: '/api/agent/device',
-      endpoint: 'deviceAuthorization',
-      summary: 'Start the device flow',
-      description:
-        'Starts the device flow (RFC 8628): returns the codes for a program, and where the user enters them.',
-      body: {
-        type: types,
-        schema: Type.Object({
-          client_id: field(Text, 'Name of the program, which the user sees: 1 to 100 characters.'),
-        }),
-        example: { client_id: 'Shipyard CLI' },
-      },
-      answers: asItStands(
-        Type.Object({
-          device_code: field(Text, 'Secret code of the program, for polling.'),
-          user_code: field(Text, 'Code that the user enters.', 'BCDF-GHJK'),
-          verification_uri: field(Text, 'Address where the user enters the code.'),
-          verification_uri_complete: field(Text, 'The same address with the code in it.'),
-          expires_in: field(Type.Integer(), 'Seconds until the codes expire.', 600),
-          interval: field(Type.Integer(), 'Seconds to wait between two polls.', 5),
-        }),
-      ),
-      handler: begin,
-    }),
-    defineRoute({
-      ...common,
-      path: '/api/agent/device/token',
-      endpoint: 'deviceToken',
-      summary: 'Poll the device flow',
-      description: 'Returns a bearer token for 12 hours when the user has given access. Poll it until then.',
-      body: {
-        type: types,
-        schema: Type.Object({
-          grant_type: optional(Text, 'Kind of the grant. Only this value is accepted.', DEVICE_GRANT_TYPE),
-          client_id: optional(Text, 'Name of the program. Not checked.'),
-          device_code: field(Text, 'The secret code of the program.'),
-        }),
-      },
-      answers: asItStands(
-        Type.Object({
-          access_token: field(Text, 'Token of the session, for the `Authorization` header.'),
-          token_type: field(Text, 'Kind of the token.', 'Bearer'),
-          expires_in: field(Type.Integer(), 'Seconds until the session ends.', 43_200),
-        }),
-      ),
-      handler: sendToken,
-    }),
+    { ...BEGIN, handler: begin },
+    { ...TOKEN, handler: sendToken },
   ];
 }
 
@@ -227,19 +229,6 @@ export type DevicePoll =
     }
   | { status: 'access_denied' | 'expired_token' | 'invalid_grant' };
 
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface DeviceGrants {
-  /** Valid for 10 minutes. The latest 20,000 are kept. */
-  create(grant: NewDeviceGrant): Promise<DeviceGrant & { interval: number }>;
-  /** A pending grant by its user code as a person types it: case and separators are ignored. */
-  find(userCode: string): Promise<DeviceGrant | undefined>;
-  /** Approves the program for this user. False if no grant is pending under the code. */
-  approve(userCode: string, userId: string): Promise<boolean>;
-  deny(userCode: string): Promise<boolean>;
-  /** `granted` is returned once. A program that polls before its interval is over must wait 5 s longer from then on. */
-  poll(deviceHash: string): Promise<DevicePoll>;
-}
-
 const GOOD_MS = 10 * 60_000;
 /** How long an expired one is reported as expired. */
 const RETENTION_MS = 10 * 60_000;
@@ -252,90 +241,106 @@ const FIRST_INTERVAL_SECONDS = 5;
 const SLOWER_SECONDS = 5;
 const LAST_INTERVAL_SECONDS = 60;
 
-/** Device grants in SQL. */
-export function createDeviceGrants(database: Database, times: DatabaseClock): DeviceGrants {
-  const { engine } = database;
-  const table: ExpiringTable = { engine, table: 'device_grants', key: 'deviceHash' };
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
+export class DeviceGrants {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
+  readonly #table: ExpiringTable;
 
-  async function answer(userCode: string, change: Pick<DeviceGrantsTable, 'state' | 'userId'>): Promise<boolean> {
-    const { numUpdatedRows } = await database.run((queries) =>
+  constructor(database: Database, times: DatabaseClock) {
+    this.#database = database;
+    this.#times = times;
+    this.#table = { engine: this.#database.engine, table: 'device_grants', key: 'deviceHash' };
+  }
+
+  /** Valid for 10 minutes. The latest 20,000 are kept. */
+  create({ deviceHash, clientName }: NewDeviceGrant): Promise<DeviceGrant & { interval: number }> {
+    return this.#database.run(async (queries) => {
+      const at = await this.#times.read(queries);
+      await deleteExpired(queries, this.#table, at - RETENTION_MS);
+      await deleteBeyond(queries, this.#table, MAX);
+      for (;;) {
+        const row = await queries
+          .insertInto('device_grants')
+          .values({
+            deviceHash,
+            userCode: newUserCode(),
+            clientName: storable(clientName, MAX_CLIENT_NAME),
+            state: 'pending',
+            userId: null,
+            intervalSeconds: FIRST_INTERVAL_SECONDS,
+            polledAt: null,
+            createdAt: at,
+            expiresAt: at + GOOD_MS,
+          })
+          .onConflict((conflict) => conflict.column('userCode').doNothing())
+          .returningAll()
+          .executeTakeFirst();
+        if (row) return { ...toDeviceGrant(row), interval: row.intervalSeconds };
+      }
+    });
+  }
+
+  /** A pending grant by its user code as a person types it: case and separators are ignored. */
+  async find(userCode: string): Promise<DeviceGrant | undefined> {
+    const row = await this.#database.run((queries) =>
+      queries
+        .selectFrom('device_grants')
+        .selectAll()
+        .where('userCode', '=', lettersOf(userCode))
+        .where('state', '=', 'pending')
+        .where('expiresAt', '>', this.#times.now)
+        .executeTakeFirst(),
+    );
+    return row && toDeviceGrant(row);
+  }
+
+  /** Approves the program for this user. False if no grant is pending under the code. */
+  approve(userCode: string, userId: string): Promise<boolean> {
+    return this.#answer(userCode, { state: 'approved', userId });
+  }
+
+  deny(userCode: string): Promise<boolean> {
+    return this.#answer(userCode, { state: 'denied', userId: null });
+  }
+
+  /** `granted` is returned once. A program that polls before its interval is over must wait 5 s longer from then on. */
+  poll(deviceHash: string): Promise<DevicePoll> {
+    return this.#database.transaction(async (transaction): Promise<DevicePoll> => {
+      const rows = transaction.selectFrom('device_grants').selectAll().where('deviceHash', '=', deviceHash);
+      const row = await locked(this.#database.engine, rows).executeTakeFirst();
+      if (!row) return { status: 'invalid_grant' };
+      const at = await this.#times.read(transaction);
+      if (row.expiresAt <= at) return { status: 'expired_token' };
+      if (row.state === 'denied') return { status: 'access_denied' };
+      if (row.state === 'approved' && row.userId !== null) {
+        await transaction.deleteFrom('device_grants').where('deviceHash', '=', deviceHash).execute();
+        return { status: 'granted', userId: row.userId };
+      }
+      const tooSoon = row.polledAt !== null && at - row.polledAt < row.intervalSeconds * 1_000;
+      const slower = Math.min(row.intervalSeconds + SLOWER_SECONDS, LAST_INTERVAL_SECONDS);
+      const interval = tooSoon ? slower : row.intervalSeconds;
+      await transaction
+        .updateTable('device_grants')
+        .set({ polledAt: at, intervalSeconds: interval })
+        .where('deviceHash', '=', deviceHash)
+        .execute();
+      return { status: tooSoon ? 'slow_down' : 'authorization_pending', interval };
+    });
+  }
+
+  async #answer(userCode: string, change: Pick<DeviceGrantsTable, 'state' | 'userId'>): Promise<boolean> {
+    const { numUpdatedRows } = await this.#database.run((queries) =>
       queries
         .updateTable('device_grants')
         .set(change)
         .where('userCode', '=', lettersOf(userCode))
         .where('state', '=', 'pending')
-        .where('expiresAt', '>', times.now)
+        .where('expiresAt', '>', this.#times.now)
         .executeTakeFirstOrThrow(),
     );
     return numUpdatedRows > 0n;
   }
-
-  return {
-    create: ({ deviceHash, clientName }) =>
-      database.run(async (queries) => {
-        const at = await times.read(queries);
-        await deleteExpired(queries, table, at - RETENTION_MS);
-        await deleteBeyond(queries, table, MAX);
-        for (;;) {
-          const row = await queries
-            .insertInto('device_grants')
-            .values({
-              deviceHash,
-              userCode: newUserCode(),
-              clientName: storable(clientName, MAX_CLIENT_NAME),
-              state: 'pending',
-              userId: null,
-              intervalSeconds: FIRST_INTERVAL_SECONDS,
-              polledAt: null,
-              createdAt: at,
-              expiresAt: at + GOOD_MS,
-            })
-            .onConflict((conflict) => conflict.column('userCode').doNothing())
-            .returningAll()
-            .executeTakeFirst();
-          if (row) return { ...toDeviceGrant(row), interval: row.intervalSeconds };
-        }
-      }),
-
-    async find(userCode) {
-      const row = await database.run((queries) =>
-        queries
-          .selectFrom('device_grants')
-          .selectAll()
-          .where('userCode', '=', lettersOf(userCode))
-          .where('state', '=', 'pending')
-          .where('expiresAt', '>', times.now)
-          .executeTakeFirst(),
-      );
-      return row && toDeviceGrant(row);
-    },
-
-    approve: (userCode, userId) => answer(userCode, { state: 'approved', userId }),
-    deny: (userCode) => answer(userCode, { state: 'denied', userId: null }),
-
-    poll: (deviceHash) =>
-      database.transaction(async (transaction): Promise<DevicePoll> => {
-        const rows = transaction.selectFrom('device_grants').selectAll().where('deviceHash', '=', deviceHash);
-        const row = await locked(engine, rows).executeTakeFirst();
-        if (!row) return { status: 'invalid_grant' };
-        const at = await times.read(transaction);
-        if (row.expiresAt <= at) return { status: 'expired_token' };
-        if (row.state === 'denied') return { status: 'access_denied' };
-        if (row.state === 'approved' && row.userId !== null) {
-          await transaction.deleteFrom('device_grants').where('deviceHash', '=', deviceHash).execute();
-          return { status: 'granted', userId: row.userId };
-        }
-        const tooSoon = row.polledAt !== null && at - row.polledAt < row.intervalSeconds * 1_000;
-        const slower = Math.min(row.intervalSeconds + SLOWER_SECONDS, LAST_INTERVAL_SECONDS);
-        const interval = tooSoon ? slower : row.intervalSeconds;
-        await transaction
-          .updateTable('device_grants')
-          .set({ polledAt: at, intervalSeconds: interval })
-          .where('deviceHash', '=', deviceHash)
-          .execute();
-        return { status: tooSoon ? 'slow_down' : 'authorization_pending', interval };
-      }),
-  };
 }
 
 function newUserCode(): string {

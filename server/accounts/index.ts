@@ -24,8 +24,8 @@ export {
   createAccountView,
   type OverviewKey,
 } from './account-view.js';
-export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
-export { createDeviceGrants, type DeviceGrant, type DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
+export { Accounts, type AccountsOptions } from './accounts.js';
+export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } from './erased-allowances.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
@@ -35,14 +35,12 @@ export {
   type AccountServices,
   createPlay,
   createSessionGuard,
-  createSessionService,
-  createSessions,
-  type SessionService,
-  type Sessions,
+  SessionService,
+  Sessions,
   type SignedIn,
 } from './sessions.js';
 export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
-export { createSignIns, type SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
+export { SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export { accountMigrations, type UserRecord } from './tables.js';
 export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
-export { createUsers, lockUser, type Users, type UsersOptions } from './users.js';
+export { lockUser, Users, type UsersOptions } from './users.js';

@@ -12,11 +12,11 @@ import { MAX_REFERENCES } from '../../core/images/index.js';
 import { isoTime } from '../format/index.js';
 import {
   AnyObject,
-  defineRoute,
   Nullable,
   OneOf,
   type RequestContext,
   type Route,
+  type RouteDeclaration,
   SIGN_IN_INSTRUCTION,
   sendJson,
   sendTagged,
@@ -342,6 +342,50 @@ interface AgentServices extends AccountServices {
   view: AccountView;
 }
 
+const COMMON = { method: 'GET', grant: 'none', tag: 'Account' } as const;
+
+const MANIFEST: RouteDeclaration = {
+  ...COMMON,
+  path: '/api/agent/manifest',
+  endpoint: 'manifest',
+  summary: 'Service manifest',
+  description: 'Describes the service for programs: addresses, plans, models, client setup, rules.',
+  answers: asItStands(ManifestSchema),
+};
+
+const PLANS: RouteDeclaration = {
+  ...COMMON,
+  path: '/api/agent/plans',
+  endpoint: 'plans',
+  summary: 'List plans',
+  description: 'Returns the plans, the free tier, and where to ask for terms.',
+  answers: asItStands(
+    Type.Object({
+      version: field(Text, 'Version of the API, as a date.', API_VERSION),
+      ...CatalogueSchema,
+    }),
+  ),
+};
+
+const SESSION: RouteDeclaration = {
+  ...COMMON,
+  path: '/api/agent/session',
+  endpoint: 'session',
+  summary: 'Get the session',
+  description: 'Returns the signed-in user, the plan and the number of keys; or how to sign in.',
+  answers: asItStands(SessionSchema),
+};
+
+const SETUP: RouteDeclaration = {
+  ...COMMON,
+  path: '/api/agent/setup',
+  endpoint: 'setup',
+  summary: 'Client setup',
+  description: 'Returns how clients are set up, as JSON or Markdown. `?client=` selects one of them.',
+  query: { client: { schema: OneOf(...SETUP_CLIENTS), description: 'Only this client. Default: all.' } },
+  answers: asItStands(SetupSchema),
+};
+
 /** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
 export function agentRoutes(services: AgentServices): Route[] {
   const { routes, identity, catalogue, site, gateway, sessions, view, clock, baseUrl } = services;
@@ -388,49 +432,10 @@ export function agentRoutes(services: AgentServices): Route[] {
     };
   }
 
-  const common = { method: 'GET', grant: 'none', tag: 'Account' } as const;
   return [
-    defineRoute({
-      ...common,
-      path: '/api/agent/manifest',
-      endpoint: 'manifest',
-      summary: 'Service manifest',
-      description: 'Describes the service for programs: addresses, plans, models, client setup, rules.',
-      answers: asItStands(ManifestSchema),
-      handler: sendManifest,
-    }),
-    defineRoute({
-      ...common,
-      path: '/api/agent/plans',
-      endpoint: 'plans',
-      summary: 'List plans',
-      description: 'Returns the plans, the free tier, and where to ask for terms.',
-      answers: asItStands(
-        Type.Object({
-          version: field(Text, 'Version of the API, as a date.', API_VERSION),
-          ...CatalogueSchema,
-        }),
-      ),
-      handler: (context) => sendJson(context, encodePlans(catalogue), 'public'),
-    }),
-    defineRoute({
-      ...common,
-      path: '/api/agent/session',
-      endpoint: 'session',
-      summary: 'Get the session',
-      description: 'Returns the signed-in user, the plan and the number of keys; or how to sign in.',
-      answers: asItStands(SessionSchema),
-      handler: sendSession,
-    }),
-    defineRoute({
-      ...common,
-      path: '/api/agent/setup',
-      endpoint: 'setup',
-      summary: 'Client setup',
-      description: 'Returns how clients are set up, as JSON or Markdown. `?client=` selects one of them.',
-      query: { client: { schema: OneOf(...SETUP_CLIENTS), description: 'Only this client. Default: all.' } },
-      answers: asItStands(SetupSchema),
-      handler: sendSetup,
-    }),
+    { ...MANIFEST, handler: sendManifest },
+    { ...PLANS, handler: (context) => sendJson(context, encodePlans(catalogue), 'public') },
+    { ...SESSION, handler: sendSession },
+    { ...SETUP, handler: sendSetup },
   ];
 }

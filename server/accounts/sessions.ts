@@ -69,67 +69,69 @@ export interface AccountServices extends ServerContext {
 }
 
 /** The session of a request: of a browser by its cookie, of a program by a bearer token of the device flow. */
-export interface SessionService {
-  /** Undefined without a session. If a request has a bearer token, only that counts. */
-  find(context: RequestContext): Promise<SignedIn | undefined>;
-  /** @throws GatewayError `not_signed_in`; its body contains the sign-in address. */
-  require(context: RequestContext): Promise<SignedIn>;
-  /** Signs a browser in with a new session; its previous one ends. */
-  startBrowser(context: RequestContext, userId: string): Promise<void>;
-  startDevice(userId: string): Promise<NewDeviceSession>;
-  /** Ends the session of the request, and deletes the cookie. No error without a session. */
-  end(context: RequestContext): Promise<void>;
-  /** Ends all sessions of the user, on all devices. */
-  endAll(context: RequestContext): Promise<void>;
-}
+export class SessionService {
+  readonly #sessions: Sessions;
+  readonly #site: () => SiteAddress;
 
-export function createSessionService(sessions: Sessions, site: () => SiteAddress): SessionService {
-  async function find(context: RequestContext): Promise<SignedIn | undefined> {
-    const token = tokenOf(context, site());
-    const found = token && (await sessions.find(hashToken(token.token)));
+  constructor(sessions: Sessions, site: () => SiteAddress) {
+    this.#sessions = sessions;
+    this.#site = site;
+  }
+
+  /** Undefined without a session. If a request has a bearer token, only that counts. */
+  async find(context: RequestContext): Promise<SignedIn | undefined> {
+    context.state.signedIn ??= this.#find(context);
+    return context.state.signedIn;
+  }
+
+  /** @throws GatewayError `not_signed_in`; its body contains the sign-in address. */
+  async require(context: RequestContext): Promise<SignedIn> {
+    const found = await this.find(context);
+    if (found) return found;
+    context.state.loginUrl = `${this.#site().url}/signin`;
+    const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key cannot sign in a user. ' : '';
+    throw new GatewayError('not_signed_in', `${instead}Sign in first: ${context.state.loginUrl}.`);
+  }
+
+  /** Signs a browser in with a new session; its previous one ends. */
+  async startBrowser(context: RequestContext, userId: string): Promise<void> {
+    const before = readCookie(context, this.#site().cookies.session);
+    const token = newToken();
+    await this.#sessions.create({ ...BROWSER, hash: hashToken(token), userId });
+    if (before !== undefined && isBrowserToken(before)) await this.#sessions.end(hashToken(before));
+    const maxAgeSeconds = BROWSER.lifetimeMs / 1_000;
+    setCookie(context, this.#site(), { name: this.#site().cookies.session, value: token, maxAgeSeconds });
+  }
+
+  async startDevice(userId: string): Promise<NewDeviceSession> {
+    const token = newDeviceToken();
+    await this.#sessions.create({ ...DEVICE, hash: hashToken(token), userId });
+    return { token, expiresIn: DEVICE.lifetimeMs / 1_000 };
+  }
+
+  /** Ends the session of the request, and deletes the cookie. No error without a session. */
+  async end(context: RequestContext): Promise<void> {
+    const token = tokenOf(context, this.#site());
+    if (token) await this.#sessions.end(hashToken(token.token));
+    this.#takeCookieBack(context);
+  }
+
+  /** Ends all sessions of the user, on all devices. */
+  async endAll(context: RequestContext): Promise<void> {
+    const userId = (await this.find(context))?.user.id;
+    if (userId !== undefined) await this.#sessions.endAllOf({ userId, actor: `user:${userId}` });
+    this.#takeCookieBack(context);
+  }
+
+  async #find(context: RequestContext): Promise<SignedIn | undefined> {
+    const token = tokenOf(context, this.#site());
+    const found = token && (await this.#sessions.find(hashToken(token.token)));
     return found && found.session.kind === token.kind ? found : undefined;
   }
 
-  function takeCookieBack(context: RequestContext): void {
-    if (bearerOf(context) === undefined) removeCookie(context, site(), site().cookies.session);
+  #takeCookieBack(context: RequestContext): void {
+    if (bearerOf(context) === undefined) removeCookie(context, this.#site(), this.#site().cookies.session);
   }
-
-  return {
-    async find(context) {
-      context.state.signedIn ??= find(context);
-      return context.state.signedIn;
-    },
-    async require(context) {
-      const found = await this.find(context);
-      if (found) return found;
-      context.state.loginUrl = `${site().url}/signin`;
-      const instead = bearerOf(context)?.startsWith('sk-') ? 'An API key cannot sign in a user. ' : '';
-      throw new GatewayError('not_signed_in', `${instead}Sign in first: ${context.state.loginUrl}.`);
-    },
-    async startBrowser(context, userId) {
-      const before = readCookie(context, site().cookies.session);
-      const token = newToken();
-      await sessions.create({ ...BROWSER, hash: hashToken(token), userId });
-      if (before !== undefined && isBrowserToken(before)) await sessions.end(hashToken(before));
-      const maxAgeSeconds = BROWSER.lifetimeMs / 1_000;
-      setCookie(context, site(), { name: site().cookies.session, value: token, maxAgeSeconds });
-    },
-    async startDevice(userId) {
-      const token = newDeviceToken();
-      await sessions.create({ ...DEVICE, hash: hashToken(token), userId });
-      return { token, expiresIn: DEVICE.lifetimeMs / 1_000 };
-    },
-    async end(context) {
-      const token = tokenOf(context, site());
-      if (token) await sessions.end(hashToken(token.token));
-      takeCookieBack(context);
-    },
-    async endAll(context) {
-      const userId = (await this.find(context))?.user.id;
-      if (userId !== undefined) await sessions.endAllOf({ userId, actor: `user:${userId}` });
-      takeCookieBack(context);
-    },
-  };
 }
 
 /**
@@ -250,97 +252,95 @@ export interface SignedIn {
   user: UserRecord;
 }
 
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface Sessions {
-  /**
-   * A user has at most 50 sessions: a new one ends the least recently used.
-   * @throws GatewayError `account_suspended`, `user_not_found`.
-   */
-  create(session: NewSession): Promise<SessionRecord>;
-  /**
-   * The session and its user. Undefined if there is none, or it has ended. Extends the idle time, which is written at
-   * most once a minute.
-   */
-  find(hash: string): Promise<SignedIn | undefined>;
-  /** False if there was none. */
-  end(hash: string): Promise<boolean>;
-  /**
-   * Ends the sessions and pending device grants of a user; API keys stay valid. Returns the number of sessions; if
-   * there were any, it writes the audit row `user.signed-out`.
-   * @throws GatewayError `user_not_found`.
-   */
-  endAllOf(end: UserChange): Promise<number>;
-}
-
 type SessionRow = Selectable<SessionsTable>;
 
 const MAX_OF_USER = 50;
 const TOUCH_MS = 60_000;
 
-/** Sessions in SQL. */
-export function createSessions(database: Database, times: DatabaseClock): Sessions {
-  const { engine } = database;
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
+export class Sessions {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
 
-  return {
-    create: ({ hash, userId, kind, idleMs, lifetimeMs }) =>
-      database.transaction(async (transaction) => {
-        const user = await selectUsers(transaction).where('users.id', '=', userId).executeTakeFirst();
-        if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
-        refuseSuspended(await lockAccount(transaction, engine, user.accountId));
-        const at = await times.read(transaction);
-        await deleteExpired(transaction, { engine, table: 'sessions', key: 'hash' }, at);
-        await endLongestUnseen(transaction, userId);
-        const row: SessionRow = {
-          hash,
-          userId,
-          kind,
-          createdAt: at,
-          lastSeenAt: at,
-          idleMs,
-          endsAt: at + lifetimeMs,
-          expiresAt: at + Math.min(idleMs, lifetimeMs),
-        };
-        await transaction.insertInto('sessions').values(row).execute();
-        return toSession(row);
-      }),
+  constructor(database: Database, times: DatabaseClock) {
+    this.#database = database;
+    this.#times = times;
+  }
 
-    async find(hash) {
-      return database.run(async (queries) => {
-        const row = await queries
-          .selectFrom('sessions')
-          .selectAll()
-          .select(times.now.as('now'))
-          .where('hash', '=', hash)
-          .executeTakeFirst();
-        if (!row || row.expiresAt <= row.now) return undefined;
-        const user = await selectUsers(queries).where('users.id', '=', row.userId).executeTakeFirst();
-        if (!user || user.suspendedAt !== null) return undefined;
-        if (row.now - row.lastSeenAt < TOUCH_MS) return { session: toSession(row), user };
-        const seen = { lastSeenAt: row.now, expiresAt: Math.min(row.endsAt, row.now + row.idleMs) };
-        await queries.updateTable('sessions').set(seen).where('hash', '=', hash).execute();
-        return { session: toSession({ ...row, ...seen }), user };
-      });
-    },
+  /**
+   * A user has at most 50 sessions: a new one ends the least recently used.
+   * @throws GatewayError `account_suspended`, `user_not_found`.
+   */
+  create({ hash, userId, kind, idleMs, lifetimeMs }: NewSession): Promise<SessionRecord> {
+    return this.#database.transaction(async (transaction) => {
+      const user = await selectUsers(transaction).where('users.id', '=', userId).executeTakeFirst();
+      if (!user) throw new GatewayError('user_not_found', 'There is no such user.');
+      refuseSuspended(await lockAccount(transaction, this.#database.engine, user.accountId));
+      const at = await this.#times.read(transaction);
+      await deleteExpired(transaction, { engine: this.#database.engine, table: 'sessions', key: 'hash' }, at);
+      await endLongestUnseen(transaction, userId);
+      const row: SessionRow = {
+        hash,
+        userId,
+        kind,
+        createdAt: at,
+        lastSeenAt: at,
+        idleMs,
+        endsAt: at + lifetimeMs,
+        expiresAt: at + Math.min(idleMs, lifetimeMs),
+      };
+      await transaction.insertInto('sessions').values(row).execute();
+      return toSession(row);
+    });
+  }
 
-    async end(hash) {
-      const { numDeletedRows } = await database.run((queries) =>
-        queries.deleteFrom('sessions').where('hash', '=', hash).executeTakeFirstOrThrow(),
-      );
-      return numDeletedRows > 0n;
-    },
+  /**
+   * The session and its user. Undefined if there is none, or it has ended. Extends the idle time, which is written at
+   * most once a minute.
+   */
+  async find(hash: string): Promise<SignedIn | undefined> {
+    return this.#database.run(async (queries) => {
+      const row = await queries
+        .selectFrom('sessions')
+        .selectAll()
+        .select(this.#times.now.as('now'))
+        .where('hash', '=', hash)
+        .executeTakeFirst();
+      if (!row || row.expiresAt <= row.now) return undefined;
+      const user = await selectUsers(queries).where('users.id', '=', row.userId).executeTakeFirst();
+      if (!user || user.suspendedAt !== null) return undefined;
+      if (row.now - row.lastSeenAt < TOUCH_MS) return { session: toSession(row), user };
+      const seen = { lastSeenAt: row.now, expiresAt: Math.min(row.endsAt, row.now + row.idleMs) };
+      await queries.updateTable('sessions').set(seen).where('hash', '=', hash).execute();
+      return { session: toSession({ ...row, ...seen }), user };
+    });
+  }
 
-    endAllOf: ({ userId, actor, note }) =>
-      database.transaction(async (transaction) => {
-        await lockAccountOf(transaction, engine, userId);
-        await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
-        const ended = transaction.deleteFrom('sessions').where('userId', '=', userId);
-        const count = Number((await ended.executeTakeFirstOrThrow()).numDeletedRows);
-        if (count === 0) return 0;
-        const at = await times.read(transaction);
-        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.signed-out', note });
-        return count;
-      }),
-  };
+  /** False if there was none. */
+  async end(hash: string): Promise<boolean> {
+    const { numDeletedRows } = await this.#database.run((queries) =>
+      queries.deleteFrom('sessions').where('hash', '=', hash).executeTakeFirstOrThrow(),
+    );
+    return numDeletedRows > 0n;
+  }
+
+  /**
+   * Ends the sessions and pending device grants of a user; API keys stay valid. Returns the number of sessions; if
+   * there were any, it writes the audit row `user.signed-out`.
+   * @throws GatewayError `user_not_found`.
+   */
+  endAllOf({ userId, actor, note }: UserChange): Promise<number> {
+    return this.#database.transaction(async (transaction) => {
+      await lockAccountOf(transaction, this.#database.engine, userId);
+      await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
+      const ended = transaction.deleteFrom('sessions').where('userId', '=', userId);
+      const count = Number((await ended.executeTakeFirstOrThrow()).numDeletedRows);
+      if (count === 0) return 0;
+      const at = await this.#times.read(transaction);
+      await writeAudit(transaction, { subject: userId, at, actor, action: 'user.signed-out', note });
+      return count;
+    });
+  }
 }
 
 /** Makes room for a new session. */

@@ -229,51 +229,51 @@ export interface SignInAttempt {
   returnTo: string;
 }
 
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface SignIns {
-  /** Valid for 10 minutes. The latest 20,000 are kept. */
-  begin(attempt: SignInAttempt): Promise<void>;
-  /** Returns an attempt once, and only to the browser that began it; undefined otherwise, and if it has expired. */
-  take(stateHash: string, browserHash: string): Promise<SignInAttempt | undefined>;
-}
-
 const GOOD_MS = 10 * 60_000;
 const MAX = 20_000;
 
-/** Pending sign-ins in SQL. */
-export function createSignIns(database: Database, times: DatabaseClock): SignIns {
-  const table: ExpiringTable = { engine: database.engine, table: 'sign_ins', key: 'stateHash' };
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
+export class SignIns {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
+  readonly #table: ExpiringTable;
 
-  return {
-    async begin({ stateHash, browserHash, nonce, codeVerifier, returnTo }) {
-      await database.run(async (queries) => {
-        const at = await times.read(queries);
-        await deleteExpired(queries, table, at);
-        await deleteBeyond(queries, table, MAX);
-        await queries
-          .insertInto('sign_ins')
-          .values({
-            stateHash,
-            browserHash,
-            nonce,
-            codeVerifier,
-            returnTo,
-            expiresAt: at + GOOD_MS,
-          })
-          .execute();
-      });
-    },
+  constructor(database: Database, times: DatabaseClock) {
+    this.#database = database;
+    this.#times = times;
+    this.#table = { engine: this.#database.engine, table: 'sign_ins', key: 'stateHash' };
+  }
 
-    async take(stateHash, browserHash) {
-      return database.run((queries) =>
-        queries
-          .deleteFrom('sign_ins')
-          .where('stateHash', '=', stateHash)
-          .where('browserHash', '=', browserHash)
-          .where('expiresAt', '>', times.now)
-          .returning(['stateHash', 'browserHash', 'nonce', 'codeVerifier', 'returnTo'])
-          .executeTakeFirst(),
-      );
-    },
-  };
+  /** Valid for 10 minutes. The latest 20,000 are kept. */
+  async begin({ stateHash, browserHash, nonce, codeVerifier, returnTo }: SignInAttempt): Promise<void> {
+    await this.#database.run(async (queries) => {
+      const at = await this.#times.read(queries);
+      await deleteExpired(queries, this.#table, at);
+      await deleteBeyond(queries, this.#table, MAX);
+      await queries
+        .insertInto('sign_ins')
+        .values({
+          stateHash,
+          browserHash,
+          nonce,
+          codeVerifier,
+          returnTo,
+          expiresAt: at + GOOD_MS,
+        })
+        .execute();
+    });
+  }
+
+  /** Returns an attempt once, and only to the browser that began it; undefined otherwise, and if it has expired. */
+  async take(stateHash: string, browserHash: string): Promise<SignInAttempt | undefined> {
+    return this.#database.run((queries) =>
+      queries
+        .deleteFrom('sign_ins')
+        .where('stateHash', '=', stateHash)
+        .where('browserHash', '=', browserHash)
+        .where('expiresAt', '>', this.#times.now)
+        .returning(['stateHash', 'browserHash', 'nonce', 'codeVerifier', 'returnTo'])
+        .executeTakeFirst(),
+    );
+  }
 }

@@ -11,12 +11,13 @@ import { isVisible } from '../format/index.js';
 import {
   Count,
   createAddressLimit,
-  defineRoute,
   Nullable,
   OneOf,
+  type ParamsContext,
   paramOf,
   type RequestContext,
   type Route,
+  type RouteDeclaration,
   readJsonBody,
   type SiteAddress,
   sendJson,
@@ -153,6 +154,112 @@ interface UserServices extends AccountServices, PlanTermsOptions {
   view: AccountView;
 }
 
+const HOUR_MS = 3_600_000;
+const MAX_NAME = 100;
+const DEFAULT_NAME = 'default';
+const DEFAULT_OVERLAP_HOURS = 24;
+/** Of a rotated key: a week. */
+export const MAX_OVERLAP_HOURS = 168;
+
+export const MAX_KEY_BODY_BYTES = 4_096;
+
+const strict = { additionalProperties: false } as const;
+
+/** Body of `POST /api/user` and `POST /api/user/keys`. */
+export const KeyBodySchema = Type.Object(
+  { name: optional(Type.String({ maxLength: MAX_NAME }), `Name of the key. Default "${DEFAULT_NAME}".`) },
+  strict,
+);
+
+/** Body of `POST /api/user/rotate`. */
+export const RotationBodySchema = Type.Object(
+  {
+    keyId: optional(
+      Type.String({ pattern: '^[0-9A-Za-z]{8}$' }),
+      'Id of the key to replace. Default: the newest valid one.',
+    ),
+    overlapHours: optional(
+      Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS }),
+      `Hours for which the old key keeps working, at most ${MAX_OVERLAP_HOURS}. Default ${DEFAULT_OVERLAP_HOURS}.`,
+    ),
+  },
+  strict,
+);
+
+const RevocationBodySchema = Type.Object(
+  {
+    jobs: optional(
+      OneOf('cancel', 'keep'),
+      'Whether queued and running jobs of the key are cancelled, or kept for the account. Default `cancel`.',
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const COMMON = { grant: 'session', tag: 'Account' } as const;
+
+const GET: RouteDeclaration = {
+  ...COMMON,
+  method: 'GET',
+  path: '/api/user',
+  endpoint: 'user',
+  summary: 'Get the account',
+  description:
+    'Returns the profile, the plan and what is left of it, the keys (masked) and the usage. `?from=&to=` select the days.',
+  query: {
+    from: { schema: Text, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },
+    to: { schema: Text, description: 'Last day by UTC. Default: today.' },
+  },
+  answers: asItStands(OverviewSchema),
+};
+
+const MAKE_FIRST: RouteDeclaration = {
+  ...COMMON,
+  ...MAKES_KEY,
+  path: '/api/user',
+  endpoint: 'user',
+  summary: 'Create the first API key',
+  description: 'Creates the first API key and shows it, only once. 409 if the account has a valid key.',
+  body: { schema: KeyBodySchema, example: { name: 'laptop' } },
+  errors: [...KEY_ERRORS, 'key_exists'],
+};
+
+const MAKE_FURTHER: RouteDeclaration = {
+  ...COMMON,
+  ...MAKES_KEY,
+  path: '/api/user/keys',
+  endpoint: 'userKeys',
+  summary: 'Create an API key',
+  description: 'Creates another API key and shows it, only once. An account has at most ten valid keys.',
+  body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
+  errors: [...KEY_ERRORS, 'too_many_keys'],
+};
+
+const ROTATE: RouteDeclaration = {
+  ...COMMON,
+  ...MAKES_KEY,
+  path: '/api/user/rotate',
+  endpoint: 'userKeyRotate',
+  summary: 'Rotate an API key',
+  description: 'Replaces an API key. The old one keeps working for `overlapHours` (24).',
+  body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
+  errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
+};
+
+const REVOKE: RouteDeclaration = {
+  ...COMMON,
+  method: 'POST',
+  path: '/api/user/keys/:id/revoke',
+  endpoint: 'userKeyRevoke',
+  parameter: 'key_id',
+  params: { id: 'Id of the key: 8 characters.' },
+  summary: 'Revoke an API key',
+  description: 'Revokes an API key and cancels its queued and running jobs; `jobs: "keep"` keeps them for the account.',
+  body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },
+  answers: asItStands(Type.Object({ key: field(KeySchema, 'The revoked key.') })),
+  errors: ['key_not_found'],
+};
+
 /** The account of the signed-in user, and its API keys. */
 export function userRoutes(services: UserServices): Route[] {
   const { accountKeys, keys: table, catalogue, freeTierPeriod, pepper, site } = services;
@@ -189,92 +296,43 @@ export function userRoutes(services: UserServices): Route[] {
 
   const encodeMade = (record: ApiKeyRecord) => encodeKey(record, clock.now());
 
-  const common = { grant: 'session', tag: 'Account' } as const;
+  async function get(context: RequestContext): Promise<void> {
+    const { user } = await sessions.require(context);
+    polls.admit(user.id);
+    const now = clock.now();
+    const overview = await view.overview(user, readRangeQuery(context.query, now));
+    sendJson(context, encodeOverview(overview, { catalogue, now }), 'private');
+  }
+
+  async function makeFirst(context: RequestContext): Promise<void> {
+    const { body, ...input } = await beginKey(context);
+    sendMade(context, await keyService.makeFirst({ ...input, name: decodeKeyBody(body) }));
+  }
+
+  async function makeFurther(context: RequestContext): Promise<void> {
+    const { body, ...input } = await beginKey(context);
+    sendMade(context, await keyService.makeFurther({ ...input, name: decodeKeyBody(body) }));
+  }
+
+  async function rotate(context: RequestContext): Promise<void> {
+    const { body, ...input } = await beginKey(context);
+    const made = await keyService.rotate({ ...input, ...decodeRotationBody(body) });
+    sendMade(context, made, { replaced: encodeKey(made.replaced, clock.now()) });
+  }
+
+  async function revoke(context: ParamsContext): Promise<void> {
+    const { accountId, actor, body } = await begin(context);
+    const keepsJobs = decodeRevocationBody(body);
+    const record = await keyService.revoke({ accountId, actor, id: paramOf(context, 'id'), keepsJobs });
+    context.body = { key: encodeKey(record, clock.now()) };
+  }
+
   return [
-    defineRoute({
-      ...common,
-      method: 'GET',
-      path: '/api/user',
-      endpoint: 'user',
-      summary: 'Get the account',
-      description:
-        'Returns the profile, the plan and what is left of it, the keys (masked) and the usage. `?from=&to=` select the days.',
-      query: {
-        from: { schema: Text, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },
-        to: { schema: Text, description: 'Last day by UTC. Default: today.' },
-      },
-      answers: asItStands(OverviewSchema),
-      async handler(context) {
-        const { user } = await sessions.require(context);
-        polls.admit(user.id);
-        const now = clock.now();
-        const overview = await view.overview(user, readRangeQuery(context.query, now));
-        sendJson(context, encodeOverview(overview, { catalogue, now }), 'private');
-      },
-    }),
-    defineRoute({
-      ...common,
-      ...MAKES_KEY,
-      path: '/api/user',
-      endpoint: 'user',
-      summary: 'Create the first API key',
-      description: 'Creates the first API key and shows it, only once. 409 if the account has a valid key.',
-      body: { schema: KeyBodySchema, example: { name: 'laptop' } },
-      errors: [...KEY_ERRORS, 'key_exists'],
-      async handler(context) {
-        const { body, ...input } = await beginKey(context);
-        sendMade(context, await keyService.makeFirst({ ...input, name: decodeKeyBody(body) }));
-      },
-    }),
-    defineRoute({
-      ...common,
-      ...MAKES_KEY,
-      path: '/api/user/keys',
-      endpoint: 'userKeys',
-      summary: 'Create an API key',
-      description: 'Creates another API key and shows it, only once. An account has at most ten valid keys.',
-      body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
-      errors: [...KEY_ERRORS, 'too_many_keys'],
-      async handler(context) {
-        const { body, ...input } = await beginKey(context);
-        sendMade(context, await keyService.makeFurther({ ...input, name: decodeKeyBody(body) }));
-      },
-    }),
-    defineRoute({
-      ...common,
-      ...MAKES_KEY,
-      path: '/api/user/rotate',
-      endpoint: 'userKeyRotate',
-      summary: 'Rotate an API key',
-      description: 'Replaces an API key. The old one keeps working for `overlapHours` (24).',
-      body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
-      errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
-      async handler(context) {
-        const { body, ...input } = await beginKey(context);
-        const made = await keyService.rotate({ ...input, ...decodeRotationBody(body) });
-        sendMade(context, made, { replaced: encodeKey(made.replaced, clock.now()) });
-      },
-    }),
-    defineRoute({
-      ...common,
-      method: 'POST',
-      path: '/api/user/keys/:id/revoke',
-      endpoint: 'userKeyRevoke',
-      parameter: 'key_id',
-      params: { id: 'Id of the key: 8 characters.' },
-      summary: 'Revoke an API key',
-      description:
-        'Revokes an API key and cancels its queued and running jobs; `jobs: "keep"` keeps them for the account.',
-      body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },
-      answers: asItStands(Type.Object({ key: field(KeySchema, 'The revoked key.') })),
-      errors: ['key_not_found'],
-      async handler(context) {
-        const { accountId, actor, body } = await begin(context);
-        const keepsJobs = decodeRevocationBody(body);
-        const record = await keyService.revoke({ accountId, actor, id: paramOf(context, 'id'), keepsJobs });
-        context.body = { key: encodeKey(record, clock.now()) };
-      },
-    }),
+    { ...GET, handler: get },
+    { ...MAKE_FIRST, handler: makeFirst },
+    { ...MAKE_FURTHER, handler: makeFurther },
+    { ...ROTATE, handler: rotate },
+    { ...REVOKE, handler: revoke },
   ];
 }
 
@@ -284,16 +342,6 @@ function repeatOf(context: RequestContext, site: SiteAddress): Repeat | undefine
   const token = tokenOf(context, site);
   return key !== undefined && token ? { secret: token.token, key } : undefined;
 }
-
-const RevocationBodySchema = Type.Object(
-  {
-    jobs: optional(
-      OneOf('cancel', 'keep'),
-      'Whether queued and running jobs of the key are cancelled, or kept for the account. Default `cancel`.',
-    ),
-  },
-  { additionalProperties: false },
-);
 
 /** Whether the jobs of the key are kept. */
 function decodeRevocationBody({ jobs = 'cancel', ...rest }: Readonly<Record<string, unknown>>): boolean {
@@ -309,38 +357,6 @@ function refuseFields(body: Readonly<Record<string, unknown>>): void {
     param: field.slice(0, 100),
   });
 }
-
-const HOUR_MS = 3_600_000;
-const MAX_NAME = 100;
-const DEFAULT_NAME = 'default';
-const DEFAULT_OVERLAP_HOURS = 24;
-/** Of a rotated key: a week. */
-export const MAX_OVERLAP_HOURS = 168;
-
-export const MAX_KEY_BODY_BYTES = 4_096;
-
-const strict = { additionalProperties: false } as const;
-
-/** Body of `POST /api/user` and `POST /api/user/keys`. */
-export const KeyBodySchema = Type.Object(
-  { name: optional(Type.String({ maxLength: MAX_NAME }), `Name of the key. Default "${DEFAULT_NAME}".`) },
-  strict,
-);
-
-/** Body of `POST /api/user/rotate`. */
-export const RotationBodySchema = Type.Object(
-  {
-    keyId: optional(
-      Type.String({ pattern: '^[0-9A-Za-z]{8}$' }),
-      'Id of the key to replace. Default: the newest valid one.',
-    ),
-    overlapHours: optional(
-      Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS }),
-      `Hours for which the old key keeps working, at most ${MAX_OVERLAP_HOURS}. Default ${DEFAULT_OVERLAP_HOURS}.`,
-    ),
-  },
-  strict,
-);
 
 const keyBody = createValidator(KeyBodySchema);
 const rotationBody = createValidator(RotationBodySchema);

@@ -63,31 +63,6 @@ export interface UserChange {
   note?: string;
 }
 
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface Users {
-  /**
-   * The user of this issuer and subject, with the provider's current email and name; created with an account at the
-   * first sign-in.
-   * @throws GatewayError `account_suspended`, `invalid_value` if issuer or subject cannot be stored.
-   */
-  signIn(identity: Identity, options?: SignInOptions): Promise<SignedIn>;
-  find(id: string): Promise<UserRecord | undefined>;
-  findByAccount(accountId: string): Promise<UserRecord | undefined>;
-  /** Users with this email address, ignoring case; newest first. */
-  findByEmail(email: string): Promise<readonly UserRecord[]>;
-  /** Newest first. */
-  list(page: UserPage): Promise<readonly UserRecord[]>;
-  /**
-   * Ends their sessions and pending device grants, and cancels the queued and running jobs of their account; their keys
-   * answer `account_suspended` once nodes have read the change. False if they were already suspended. Writes the audit
-   * row `user.suspended`.
-   * @throws GatewayError `user_not_found`.
-   */
-  suspend(suspension: UserChange): Promise<boolean>;
-  /** Their keys work again; they must sign in again. False if they were not suspended. Audit row `user.resumed`. */
-  resume(suspension: UserChange): Promise<boolean>;
-}
-
 const MAX_ISSUER = 2_048;
 /** As in OpenID Connect. */
 const MAX_SUBJECT = 255;
@@ -99,78 +74,137 @@ export interface UsersOptions extends AccountsOptions {
   jobs: Pick<JobAdministration, 'cancelAll'>;
 }
 
-/** Users in SQL. */
-export function createUsers({ database, times, jobs, identitySecrets }: UsersOptions): Users {
-  const { engine } = database;
+/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
+export class Users {
+  readonly #database: UsersOptions['database'];
+  readonly #times: UsersOptions['times'];
+  readonly #jobs: UsersOptions['jobs'];
+  readonly #identitySecrets: UsersOptions['identitySecrets'];
 
-  return {
-    async signIn(identity, { firstIsOperator = false } = {}) {
-      checkIdentity(identity);
-      const profile = { email: storableText(identity.email, MAX_EMAIL), name: storableText(identity.name, MAX_NAME) };
-      const hashes = hashIdentity(identity, await identitySecrets());
-      return database.transaction(async (transaction) => {
-        const at = await times.read(transaction);
-        const becomesOperator = firstIsOperator && (await isFirst(transaction));
-        const known =
-          (await findByIdentity(transaction, identity)) ?? (await make(transaction, { identity, hashes, at }));
-        refuseSuspended(known);
-        const change = { ...profile, lastSignInAt: at };
-        await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
-        if (becomesOperator) await makeOperator(transaction, known, at);
-        return { ...known, ...change, ...(becomesOperator && { becameOperator: true as const }) };
-      });
-    },
+  constructor({ database, times, jobs, identitySecrets }: UsersOptions) {
+    this.#database = database;
+    this.#times = times;
+    this.#jobs = jobs;
+    this.#identitySecrets = identitySecrets;
+  }
 
-    async find(id) {
-      if (!isStorable(id)) return undefined;
-      const row = await database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
-      return row;
-    },
+  /**
+   * The user of this issuer and subject, with the provider's current email and name; created with an account at the
+   * first sign-in.
+   * @throws GatewayError `account_suspended`, `invalid_value` if issuer or subject cannot be stored.
+   */
+  async signIn(identity: Identity, { firstIsOperator = false }: SignInOptions = {}): Promise<SignedIn> {
+    checkIdentity(identity);
+    const profile = { email: storableText(identity.email, MAX_EMAIL), name: storableText(identity.name, MAX_NAME) };
+    const hashes = hashIdentity(identity, await this.#identitySecrets());
+    return this.#database.transaction(async (transaction) => {
+      const at = await this.#times.read(transaction);
+      const becomesOperator = firstIsOperator && (await this.#isFirst(transaction));
+      const known =
+        (await this.#findByIdentity(transaction, identity)) ??
+        (await this.#make(transaction, { identity, hashes, at }));
+      refuseSuspended(known);
+      const change = { ...profile, lastSignInAt: at };
+      await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
+      if (becomesOperator) await this.#makeOperator(transaction, known, at);
+      return { ...known, ...change, ...(becomesOperator && { becameOperator: true as const }) };
+    });
+  }
 
-    async findByAccount(accountId) {
-      const row = await database.run((queries) =>
-        selectUsers(queries).where('users.accountId', '=', accountId).executeTakeFirst(),
-      );
-      return row;
-    },
+  async find(id: string): Promise<UserRecord | undefined> {
+    if (!isStorable(id)) return undefined;
+    const row = await this.#database.run((queries) =>
+      selectUsers(queries).where('users.id', '=', id).executeTakeFirst(),
+    );
+    return row;
+  }
 
-    async findByEmail(email) {
-      if (!isStorable(email)) return [];
-      const rows = await database.run((queries) =>
-        selectUsers(queries)
-          .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
-          .orderBy('users.createdAt', 'desc')
-          .orderBy('users.id', 'desc')
-          .execute(),
-      );
-      return rows;
-    },
+  async findByAccount(accountId: string): Promise<UserRecord | undefined> {
+    const row = await this.#database.run((queries) =>
+      selectUsers(queries).where('users.accountId', '=', accountId).executeTakeFirst(),
+    );
+    return row;
+  }
 
-    async list({ limit, before }) {
-      if (before !== undefined && !isStorable(before)) return [];
-      const rows = await database.run((queries) => {
-        const users = selectUsers(queries).orderBy('users.createdAt', 'desc').orderBy('users.id', 'desc').limit(limit);
-        if (before === undefined) return users.execute();
-        return users
-          .where(({ eb, refTuple, selectFrom }) =>
-            eb(
-              refTuple('users.createdAt', 'users.id'),
-              '<',
-              selectFrom('users as mark')
-                .select(['mark.createdAt', 'mark.id'])
-                .where('mark.id', '=', before)
-                .$asTuple('createdAt', 'id'),
-            ),
-          )
-          .execute();
-      });
-      return rows;
-    },
+  /** Users with this email address, ignoring case; newest first. */
+  async findByEmail(email: string): Promise<readonly UserRecord[]> {
+    if (!isStorable(email)) return [];
+    const rows = await this.#database.run((queries) =>
+      selectUsers(queries)
+        .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
+        .orderBy('users.createdAt', 'desc')
+        .orderBy('users.id', 'desc')
+        .execute(),
+    );
+    return rows;
+  }
 
-    ...createSuspensions({ database, times, jobs }),
-  };
+  /** Newest first. */
+  async list({ limit, before }: UserPage): Promise<readonly UserRecord[]> {
+    if (before !== undefined && !isStorable(before)) return [];
+    const rows = await this.#database.run((queries) => {
+      const users = selectUsers(queries).orderBy('users.createdAt', 'desc').orderBy('users.id', 'desc').limit(limit);
+      if (before === undefined) return users.execute();
+      return users
+        .where(({ eb, refTuple, selectFrom }) =>
+          eb(
+            refTuple('users.createdAt', 'users.id'),
+            '<',
+            selectFrom('users as mark')
+              .select(['mark.createdAt', 'mark.id'])
+              .where('mark.id', '=', before)
+              .$asTuple('createdAt', 'id'),
+          ),
+        )
+        .execute();
+    });
+    return rows;
+  }
 
-  async function make(
+  /**
+   * Ends their sessions and pending device grants, and cancels the queued and running jobs of their account; their keys
+   * answer `account_suspended` once nodes have read the change. False if they were already suspended. Writes the audit
+   * row `user.suspended`.
+   * @throws GatewayError `user_not_found`.
+   */
+  async suspend({ userId, actor, note }: UserChange): Promise<boolean> {
+    const wake = await this.#database.transaction(async (transaction) => {
+      const account = await lockAccountOf(transaction, this.#database.engine, userId);
+      if (account.suspendedAt !== null) return undefined;
+      const at = await this.#times.read(transaction);
+      await this.#setSuspended(transaction, account.id, at);
+      await transaction.deleteFrom('sessions').where('userId', '=', userId).execute();
+      await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
+      await writeAudit(transaction, { subject: userId, at, actor, action: 'user.suspended', note });
+      return this.#jobs.cancelAll(transaction, { owner: account.id });
+    });
+    wake?.();
+    return wake !== undefined;
+  }
+
+  /** Their keys work again; they must sign in again. False if they were not suspended. Audit row `user.resumed`. */
+  resume({ userId, actor, note }: UserChange): Promise<boolean> {
+    return this.#database.transaction(async (transaction) => {
+      const account = await lockAccountOf(transaction, this.#database.engine, userId);
+      if (account.suspendedAt === null) return false;
+      const at = await this.#times.read(transaction);
+      await this.#setSuspended(transaction, account.id, null);
+      await writeAudit(transaction, { subject: userId, at, actor, action: 'user.resumed', note });
+      return true;
+    });
+  }
+
+  async #setSuspended(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
+    const { engine } = this.#database;
+    const change = { suspendedAt };
+    await transaction.updateTable('accounts').set(change).where('id', '=', accountId).execute();
+    const keys = await lockKeys(transaction, engine, accountId);
+    if (keys.length === 0) return;
+    const keyChange = { ...change, changedAt: this.#times.now };
+    await transaction.updateTable('api_keys').set(keyChange).where('id', 'in', keys).execute();
+  }
+
+  async #make(
     transaction: Transaction<Tables>,
     { identity, hashes, at }: { identity: Identity; hashes: readonly string[]; at: number },
   ): Promise<UserRecord> {
@@ -185,35 +219,42 @@ export function createUsers({ database, times, jobs, identitySecrets }: UsersOpt
       .returning('id')
       .executeTakeFirst();
     if (made) {
-      await restoreAllowance({ transaction, engine, accountId: account.id, hashes, at });
+      await restoreAllowance({ transaction, engine: this.#database.engine, accountId: account.id, hashes, at });
       return { ...user, email: null, name: null, suspendedAt: null };
     }
     // Another node created the user at the same moment.
     await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
-    return (await findByIdentity(transaction, identity)) as UserRecord;
+    return (await this.#findByIdentity(transaction, identity)) as UserRecord;
   }
 
   /** Two first sign-ins at the same moment wait for each other. */
-  async function isFirst(transaction: Transaction<Tables>): Promise<boolean> {
-    if (engine === 'postgres') await transaction.executeQuery(lockNamed('first user'));
+  async #isFirst(transaction: Transaction<Tables>): Promise<boolean> {
+    if (this.#database.engine === 'postgres') await transaction.executeQuery(lockNamed('first user'));
     const anyUser = await transaction.selectFrom('users').select('id').limit(1).executeTakeFirst();
     return anyUser === undefined;
   }
 
-  async function makeOperator(transaction: Transaction<Tables>, { accountId }: UserRecord, at: number): Promise<void> {
-    const account = await lockAccount(transaction, engine, accountId);
-    await grantPlan({ transaction, engine, account, at, id: `operator_${accountId}`, terms: OPERATOR_TERMS });
+  async #makeOperator(transaction: Transaction<Tables>, { accountId }: UserRecord, at: number): Promise<void> {
+    const account = await lockAccount(transaction, this.#database.engine, accountId);
+    await grantPlan({
+      transaction,
+      engine: this.#database.engine,
+      account,
+      at,
+      id: `operator_${accountId}`,
+      terms: OPERATOR_TERMS,
+    });
     const to = OPERATOR_TERMS.planId;
     await writeAudit(transaction, { subject: accountId, at, actor: 'gateway', action: 'plan.granted', to });
   }
 
   /** A concurrent suspension waits for this sign-in, and then ends it. */
-  async function findByIdentity(
+  async #findByIdentity(
     transaction: Transaction<Tables>,
     { issuer, subject }: Identity,
   ): Promise<UserRecord | undefined> {
     const users = selectUsers(transaction).where('users.issuer', '=', issuer).where('users.subject', '=', subject);
-    return engine === 'postgres' ? users.forUpdate().executeTakeFirst() : users.executeTakeFirst();
+    return this.#database.engine === 'postgres' ? users.forUpdate().executeTakeFirst() : users.executeTakeFirst();
   }
 }
 
@@ -245,51 +286,6 @@ export function selectUsers(queries: Kysely<Tables>) {
     .innerJoin('accounts', 'accounts.id', 'users.accountId')
     .selectAll('users')
     .select('accounts.suspendedAt');
-}
-
-/** Deletes the sessions of users, disables their keys and cancels their jobs. */
-export function createSuspensions({
-  database,
-  times,
-  jobs,
-}: Omit<UsersOptions, 'identitySecrets'>): Pick<Users, 'suspend' | 'resume'> {
-  const { engine } = database;
-
-  async function set(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
-    const change = { suspendedAt };
-    await transaction.updateTable('accounts').set(change).where('id', '=', accountId).execute();
-    const keys = await lockKeys(transaction, engine, accountId);
-    if (keys.length === 0) return;
-    const keyChange = { ...change, changedAt: times.now };
-    await transaction.updateTable('api_keys').set(keyChange).where('id', 'in', keys).execute();
-  }
-
-  return {
-    async suspend({ userId, actor, note }: UserChange) {
-      const wake = await database.transaction(async (transaction) => {
-        const account = await lockAccountOf(transaction, engine, userId);
-        if (account.suspendedAt !== null) return undefined;
-        const at = await times.read(transaction);
-        await set(transaction, account.id, at);
-        await transaction.deleteFrom('sessions').where('userId', '=', userId).execute();
-        await transaction.deleteFrom('device_grants').where('userId', '=', userId).execute();
-        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.suspended', note });
-        return jobs.cancelAll(transaction, { owner: account.id });
-      });
-      wake?.();
-      return wake !== undefined;
-    },
-
-    resume: ({ userId, actor, note }: UserChange) =>
-      database.transaction(async (transaction) => {
-        const account = await lockAccountOf(transaction, engine, userId);
-        if (account.suspendedAt === null) return false;
-        const at = await times.read(transaction);
-        await set(transaction, account.id, null);
-        await writeAudit(transaction, { subject: userId, at, actor, action: 'user.resumed', note });
-        return true;
-      }),
-  };
 }
 
 /**

@@ -65,14 +65,6 @@ export interface AuditPage {
   limit: number;
 }
 
-export interface Audit {
-  /**
-   * Latest first.
-   * @throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer.
-   */
-  list(page: AuditPage): Promise<readonly AuditEntry[]>;
-}
-
 const MAX_NOTE = 500;
 const MAX_ACTOR = 200;
 
@@ -109,18 +101,26 @@ export function compileAudit(queries: Kysely<Tables>, line: AuditLine): Compiled
 }
 
 /** The audit in SQL. */
-export function createAudit(database: Database): Audit {
-  return {
-    async list({ subject, limit }) {
-      if (subject !== undefined && !isStorable(subject)) return [];
-      return database.run((queries) => {
-        const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
-        return subject === undefined
-          ? all.orderBy('at', 'desc').orderBy('subject').orderBy('number', 'desc').execute()
-          : all.where('subject', '=', subject).orderBy('number', 'desc').execute();
-      });
-    },
-  };
+export class Audit {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Latest first.
+   * @throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer.
+   */
+  async list({ subject, limit }: AuditPage): Promise<readonly AuditEntry[]> {
+    if (subject !== undefined && !isStorable(subject)) return [];
+    return this.#database.run((queries) => {
+      const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
+      return subject === undefined
+        ? all.orderBy('at', 'desc').orderBy('subject').orderBy('number', 'desc').execute()
+        : all.where('subject', '=', subject).orderBy('number', 'desc').execute();
+    });
+  }
 }
 
 declare module '../../core/database/tables.js' {

@@ -3,12 +3,11 @@
  */
 
 export {
-  type Audit,
+  Audit,
   type AuditEntry,
   type AuditLine,
   auditMigrations,
   compileAudit,
-  createAudit,
   writeAudit,
 } from './audit.js';
 export { auditPersonalRecords, clearNotes } from './personal-records.js';

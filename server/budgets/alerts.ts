@@ -90,22 +90,46 @@ function alertsOf(row: BudgetRow, at: number): BudgetAlertsTable[] {
 export type AlertTry = Selectable<BudgetAlertsTable>;
 
 /** Every method throws GatewayError `upstream_unavailable` if the database does not answer. */
-export interface BudgetAlerts {
-  takeDue(options: { max: number; leaseMs: number }): Promise<readonly AlertTry[]>;
+export class BudgetAlerts {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
+  readonly #due: ReturnType<typeof dueRows>;
+
+  constructor(database: Database, times: DatabaseClock) {
+    this.#database = database;
+    this.#times = times;
+    this.#due = dueRows(this.#database.engine, {
+      table: 'budget_alerts',
+      key: ['budgetId', 'period', 'percent', 'limit'],
+      dueAt: 'dueAt',
+    });
+  }
+
+  takeDue({ max, leaseMs }: { max: number; leaseMs: number }): Promise<readonly AlertTry[]> {
+    return this.#database.run(async (queries) => {
+      const now = await this.#times.read(queries);
+      if (!(await this.#due.isAny(queries, now))) return [];
+      const alerts = await queries
+        .updateTable('budget_alerts')
+        .set(({ eb }) => ({ dueAt: now + leaseMs, tries: eb('tries', '+', 1) }))
+        .where(this.#due.first({ now, max }))
+        .returningAll()
+        .execute();
+      return nameKeys(queries, alerts);
+    });
+  }
+
   /** There is no further attempt. No effect if another one has begun. */
-  settle(alert: AlertTry): Promise<void>;
-  postpone(alert: AlertTry, waitMs: number): Promise<void>;
-}
+  async settle(alert: AlertTry): Promise<void> {
+    await this.#database.run((queries) => this.#set(queries, alert, null));
+  }
 
-export function createBudgetAlerts(database: Database, times: DatabaseClock): BudgetAlerts {
-  const due = dueRows(database.engine, {
-    table: 'budget_alerts',
-    key: ['budgetId', 'period', 'percent', 'limit'],
-    dueAt: 'dueAt',
-  });
+  async postpone(alert: AlertTry, waitMs: number): Promise<void> {
+    await this.#database.run(async (queries) => this.#set(queries, alert, (await this.#times.read(queries)) + waitMs));
+  }
 
-  const set = (queries: Kysely<Tables>, alert: AlertTry, dueAt: number | null) =>
-    queries
+  #set(queries: Kysely<Tables>, alert: AlertTry, dueAt: number | null) {
+    return queries
       .updateTable('budget_alerts')
       .set({ dueAt })
       .where('budgetId', '=', alert.budgetId)
@@ -114,27 +138,7 @@ export function createBudgetAlerts(database: Database, times: DatabaseClock): Bu
       .where('limit', '=', alert.limit)
       .where('tries', '=', alert.tries)
       .execute();
-
-  return {
-    takeDue: ({ max, leaseMs }) =>
-      database.run(async (queries) => {
-        const now = await times.read(queries);
-        if (!(await due.isAny(queries, now))) return [];
-        const alerts = await queries
-          .updateTable('budget_alerts')
-          .set(({ eb }) => ({ dueAt: now + leaseMs, tries: eb('tries', '+', 1) }))
-          .where(due.first({ now, max }))
-          .returningAll()
-          .execute();
-        return nameKeys(queries, alerts);
-      }),
-    async settle(alert) {
-      await database.run((queries) => set(queries, alert, null));
-    },
-    async postpone(alert, waitMs) {
-      await database.run(async (queries) => set(queries, alert, (await times.read(queries)) + waitMs));
-    },
-  };
+  }
 }
 
 /** An operator knows a key by its name, and the alert was written with its id. */

@@ -11,8 +11,6 @@ import {
   createListScript,
   createStatement,
   DATABASE_NOW,
-  type Database,
-  type DatabaseClock,
   type Engine,
   type Kysely,
   type Script,
@@ -26,28 +24,6 @@ import type { HighestUse, Prices } from '../prices/index.js';
 import type { AlertTable } from './alerts.js';
 import { type BudgetAmount, type BudgetPeriod, renderMoney } from './amounts.js';
 import type { Budget, BudgetRow, BudgetScope, BudgetState } from './tables.js';
-
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface Budgets {
-  create(budget: Budget): Promise<void>;
-  find(id: string): Promise<BudgetState | undefined>;
-}
-
-/** Budgets in SQL. Admissions write the consumption. */
-export function createBudgets(database: Database, clock: DatabaseClock): Budgets {
-  return {
-    async create(budget) {
-      await database.run((queries) => queries.insertInto('budgets').values(toBudgetRow(budget)).execute());
-    },
-
-    async find(id) {
-      return database.run(async (queries) => {
-        const row = await queries.selectFrom('budgets').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toBudgetState(atTime(row, await clock.read(queries)));
-      });
-    },
-  };
-}
 
 /** UTC month or day; empty if the period never ends. */
 function periodOf(resets: BudgetPeriod, at: number): string {

@@ -6,7 +6,7 @@
 // Declares its error codes.
 import './errors.js';
 
-export { type AlertTable, type AlertTry, type BudgetAlerts, createAlertTable, createBudgetAlerts } from './alerts.js';
+export { type AlertTable, type AlertTry, BudgetAlerts, createAlertTable } from './alerts.js';
 export {
   BUDGET_FORM,
   type BudgetAmount,
@@ -19,13 +19,11 @@ export {
 export {
   amountOf,
   atTime,
-  type Budgets,
   type BudgetTable,
   type BudgetWants,
   type Correction,
   type CountedWants,
   correct,
-  createBudgets,
   createBudgetTable,
   type GrantOptions,
   grantOf,
@@ -36,7 +34,7 @@ export {
   reserve,
   toBudgetRow,
 } from './budgets.js';
-export { type BudgetOwner, type BudgetOwners, budgetIdsOf, createBudgetOwners, holdBudgetOwners } from './owners.js';
+export { type BudgetOwner, Budgets, budgetIdsOf, holdBudgetOwners } from './owners.js';
 export { budgetPersonalRecords } from './personal-records.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

@@ -85,64 +85,175 @@ export interface KeyCreation {
 }
 
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface BudgetOwners {
+export class Budgets {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
+
+  constructor(database: Database, times: DatabaseClock) {
+    this.#database = database;
+    this.#times = times;
+  }
+
+  async create(budget: Budget): Promise<void> {
+    await this.#database.run((queries) => queries.insertInto('budgets').values(toBudgetRow(budget)).execute());
+  }
+
+  async find(id: string): Promise<BudgetState | undefined> {
+    const [found] = await this.#read((queries) =>
+      queries.selectFrom('budgets').selectAll().where('id', '=', id).execute(),
+    );
+    return found;
+  }
+
   /** Budgets of a key, account or group, oldest first. */
-  of(owner: BudgetOwner): Promise<readonly BudgetState[]>;
+  of(owner: BudgetOwner): Promise<readonly BudgetState[]> {
+    return this.#read((queries) => budgetsOf(queries, owner).execute());
+  }
+
   /** What a key is counted for beside its plan: its own budgets, and those of its account and group. */
-  ofKey(key: Pick<ApiKeyRecord, 'furtherBudgets'>): Promise<readonly BudgetState[]>;
+  ofKey({ furtherBudgets = [] }: Pick<ApiKeyRecord, 'furtherBudgets'>): Promise<readonly BudgetState[]> {
+    return furtherBudgets.length === 0
+      ? Promise.resolve([])
+      : this.#read((queries) => inOrder(queries).where('id', 'in', furtherBudgets).execute());
+  }
+
   /** All budgets of keys, accounts and groups. */
-  all(): Promise<readonly BudgetState[]>;
+  all(): Promise<readonly BudgetState[]> {
+    return this.#read((queries) => inOrder(queries).where('scope', '!=', 'plan').execute());
+  }
+
   /**
    * Makes a key with its budgets, and with those of its account and group, in one transaction.
    * @throws GatewayError `invalid_value` if there is no such group.
    */
-  createKey(creation: KeyCreation): Promise<ApiKeyRecord>;
+  createKey({ record, planBudget, planExpiresAt, budgets, actor }: KeyCreation): Promise<ApiKeyRecord> {
+    return this.#database.transaction(async (transaction) => {
+      await holdBudgetOwners(transaction, this.#database.engine);
+      const { id, accountId, groupName, createdAt } = record;
+      const owners: BudgetOwner[] = [{ scope: 'account', subject: accountId }];
+      if (groupName !== undefined) {
+        const groups = transaction.selectFrom('key_groups').select('name').where('name', '=', groupName);
+        if (!(await groups.executeTakeFirst())) throw noGroup(groupName);
+        owners.push(groupOwner(groupName));
+      }
+      const own = budgets.map((amount) => newBudget({ scope: 'key', subject: id }, amount, { accountId, createdAt }));
+      const made = planBudget ? [toBudgetRow(planBudget), ...own] : own;
+      if (made.length > 0) await transaction.insertInto('budgets').values(made).execute();
+      const ids = [...own.map((budget) => budget.id), ...(await budgetIdsOf(transaction, owners))];
+      const whole = ids.length === 0 ? record : { ...record, furtherBudgets: ids };
+      await insertKey(transaction, { record: whole, planExpiresAt, changedAt: this.#times.now });
+      const at = await this.#times.read(transaction);
+      await writeAudit(transaction, { subject: id, at, actor, action: 'key.created' });
+      return whole;
+    });
+  }
+
   /**
    * Replaces the budgets of an owner, and writes an audit row.
    * @throws GatewayError `key_not_found`, `invalid_value` if there is no such group or the key was revoked.
    */
-  change(change: BudgetChange): Promise<readonly BudgetState[]>;
+  change(change: BudgetChange): Promise<readonly BudgetState[]> {
+    return this.#changing((transaction) => this.#changeBudgets(transaction, change));
+  }
+
   /** Changes a key in one transaction: all of it, or nothing. @throws GatewayError as `change` and `ApiKeys.update`. */
-  changeKey(change: WholeKeyChange): Promise<ApiKeyRecord>;
+  changeKey({ id, properties, groupName, budgets, ...by }: WholeKeyChange): Promise<ApiKeyRecord> {
+    return this.#changing(async (transaction) => {
+      if (properties)
+        await updateKey(
+          transaction,
+          { engine: this.#database.engine, times: this.#times },
+          { id, change: properties, ...by },
+        );
+      if (groupName !== undefined) await this.#moveKey(transaction, { id, groupName, ...by });
+      if (budgets) await this.#changeBudgets(transaction, { scope: 'key', subject: id, budgets, ...by });
+      const [row, at] = [await this.#lockValid(transaction, id), await this.#times.read(transaction)];
+      return keyAt(toKeyRecord(row), at);
+    });
+  }
+
   /** Makes a group with its budgets. Default: none. @throws GatewayError `invalid_value` if the group exists. */
-  createGroup(name: string, first?: Omit<BudgetChange, keyof BudgetOwner>): Promise<readonly BudgetState[]>;
+  createGroup(name: string, first?: Omit<BudgetChange, keyof BudgetOwner>): Promise<readonly BudgetState[]> {
+    return this.#changing(async (transaction) => {
+      const group = { name, createdAt: await this.#times.read(transaction) };
+      const insert = transaction
+        .insertInto('key_groups')
+        .values(group)
+        .onConflict((conflict) => conflict.doNothing());
+      if ((await insert.returning('name').execute()).length === 0)
+        throw new GatewayError('invalid_value', `There is a group ${name} already.`, { param: 'name' });
+      return first ? this.#changeBudgets(transaction, { ...first, ...groupOwner(name) }) : [];
+    });
+  }
+
   /**
    * Deletes a group and its budgets, and writes an audit row. Its keys leave it, and keep their other budgets.
    * @param options.releaseKeys Whether it may have keys that are not revoked.
    * @throws GatewayError `invalid_value` if there is no such group, or it has keys.
    */
-  deleteGroup(options: { name: string; releaseKeys: boolean; actor: string; note?: string }): Promise<void>;
-  /** By name. */
-  groups(): Promise<readonly KeyGroupsTable[]>;
-}
+  deleteGroup({
+    name,
+    releaseKeys,
+    actor,
+    note,
+  }: {
+    name: string;
+    releaseKeys: boolean;
+    actor: string;
+    note?: string;
+  }): Promise<void> {
+    return this.#changing(async (transaction) => {
+      const keys = await this.#lockOwner(transaction, groupOwner(name));
+      const used = keys.filter(({ revokedAt }) => revokedAt === null).length;
+      if (used > 0 && !releaseKeys) {
+        const message = `The group ${name} has ${used === 1 ? '1 key' : `${used} keys`}.`;
+        throw new GatewayError('invalid_value', message, { param: 'name' });
+      }
+      const at = await this.#times.read(transaction);
+      const removed = await budgetIdsOf(transaction, [groupOwner(name)]);
+      for (const key of keys) {
+        const ids = listedBudgets(key).filter((id) => !removed.includes(id));
+        await writeBudgets(transaction, key, { ids, at, groupName: null });
+      }
+      if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
+      await transaction.deleteFrom('key_groups').where('name', '=', name).execute();
+      const states = { from: describeGroup(name), to: describeGroup(null) };
+      const subject = auditSubject(groupOwner(name));
+      await writeAudit(transaction, { subject, at, actor, action: 'group.deleted', ...states, note });
+    });
+  }
 
-export function createBudgetOwners(database: Database, times: DatabaseClock): BudgetOwners {
-  const { engine } = database;
-  const read = (find: (queries: Kysely<Tables>) => Promise<Selectable<BudgetRow>[]>) =>
-    database.run(async (queries) => {
-      const [rows, at] = [await find(queries), await times.read(queries)];
+  /** By name. */
+  groups(): Promise<readonly KeyGroupsTable[]> {
+    return this.#database.run((queries) => queries.selectFrom('key_groups').selectAll().orderBy('name').execute());
+  }
+
+  #read(find: (queries: Kysely<Tables>) => Promise<Selectable<BudgetRow>[]>) {
+    return this.#database.run(async (queries) => {
+      const [rows, at] = [await find(queries), await this.#times.read(queries)];
       return rows.map((row) => toBudgetState(atTime(row, at)));
     });
+  }
 
   /** Runs a transaction during which no keys are made and no other budgets of owners change. */
-  function changing<Result>(work: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
-    return database.transaction(async (transaction) => {
-      if (engine === 'postgres') await transaction.executeQuery(lockNamed(OWNERS_LOCK));
+  #changing<Result>(work: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#database.transaction(async (transaction) => {
+      if (this.#database.engine === 'postgres') await transaction.executeQuery(lockNamed(OWNERS_LOCK));
       return work(transaction);
     });
   }
 
   /** Locks the owner until the end of the transaction, and finds the keys that it has, in the order of their ids. */
-  async function lockOwner(transaction: Transaction<Tables>, owner: BudgetOwner): Promise<ApiKeyRow[]> {
+  async #lockOwner(transaction: Transaction<Tables>, owner: BudgetOwner): Promise<ApiKeyRow[]> {
     const { scope, subject } = owner;
-    const postgres = engine === 'postgres';
-    if (scope === 'group') await lockGroup(transaction, subject);
+    const postgres = this.#database.engine === 'postgres';
+    if (scope === 'group') await this.#lockGroup(transaction, subject);
     if (scope === 'account') {
       // Accounts that only name operators' keys have no row.
       const accounts = transaction.selectFrom('accounts').select('id').where('id', '=', subject);
       await (postgres ? accounts.forUpdate() : accounts).execute();
     }
-    const key = scope === 'key' ? await lockValid(transaction, subject) : undefined;
+    const key = scope === 'key' ? await this.#lockValid(transaction, subject) : undefined;
     const all = transaction.selectFrom('api_keys').selectAll().orderBy('id');
     const keys = all.where((eb) => {
       if (scope === 'group') return eb('groupName', '=', subject);
@@ -153,27 +264,27 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
     return (postgres ? keys.forUpdate() : keys).execute();
   }
 
-  async function lockValid(transaction: Transaction<Tables>, id: string): Promise<ApiKeyRow> {
-    const key = await lockKey(transaction, engine, id);
+  async #lockValid(transaction: Transaction<Tables>, id: string): Promise<ApiKeyRow> {
+    const key = await lockKey(transaction, this.#database.engine, id);
     if (!key) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
     if (key.revokedAt === null) return key;
     throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
   }
 
-  async function lockGroup(transaction: Transaction<Tables>, name: string): Promise<void> {
+  async #lockGroup(transaction: Transaction<Tables>, name: string): Promise<void> {
     const groups = transaction.selectFrom('key_groups').select('name').where('name', '=', name);
-    const group = await (engine === 'postgres' ? groups.forUpdate() : groups).executeTakeFirst();
+    const group = await (this.#database.engine === 'postgres' ? groups.forUpdate() : groups).executeTakeFirst();
     if (!group) throw noGroup(name);
   }
 
   /** @returns the budgets of the owner, as they are from now on. */
-  async function changeBudgets(
+  async #changeBudgets(
     transaction: Transaction<Tables>,
     { budgets: wanted, actor, note, ...owner }: BudgetChange,
   ): Promise<readonly BudgetState[]> {
-    const keys = await lockOwner(transaction, owner);
-    const at = await times.read(transaction);
-    const known = await knownBudgets(transaction, engine, owner, keys);
+    const keys = await this.#lockOwner(transaction, owner);
+    const at = await this.#times.read(transaction);
+    const known = await knownBudgets(transaction, this.#database.engine, owner, keys);
     if (owner.scope === 'account' && keys.length === 0 && known.length === 0) {
       await requireAccount(transaction, owner.subject);
     }
@@ -208,13 +319,13 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
   }
 
   /** Moves a key into a group, or out of its group. */
-  async function moveKey(
+  async #moveKey(
     transaction: Transaction<Tables>,
     { id, groupName, actor, note }: { id: string; groupName: string | null; actor: string; note?: string },
   ): Promise<void> {
-    if (groupName !== null) await lockGroup(transaction, groupName);
-    const key = await lockValid(transaction, id);
-    const at = await times.read(transaction);
+    if (groupName !== null) await this.#lockGroup(transaction, groupName);
+    const key = await this.#lockValid(transaction, id);
+    const at = await this.#times.read(transaction);
     const left = key.groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(key.groupName)]);
     const entered = groupName === null ? [] : await budgetIdsOf(transaction, [groupOwner(groupName)]);
     const ids = [...listedBudgets(key).filter((each) => !left.includes(each)), ...entered];
@@ -222,82 +333,6 @@ export function createBudgetOwners(database: Database, times: DatabaseClock): Bu
     const states = { from: describeGroup(key.groupName), to: describeGroup(groupName) };
     await writeAudit(transaction, { subject: id, at, actor, action: 'key.updated', ...states, note });
   }
-
-  return {
-    of: (owner) => read((queries) => budgetsOf(queries, owner).execute()),
-    ofKey: ({ furtherBudgets = [] }) =>
-      furtherBudgets.length === 0
-        ? Promise.resolve([])
-        : read((queries) => inOrder(queries).where('id', 'in', furtherBudgets).execute()),
-    all: () => read((queries) => inOrder(queries).where('scope', '!=', 'plan').execute()),
-
-    createKey: ({ record, planBudget, planExpiresAt, budgets, actor }) =>
-      database.transaction(async (transaction) => {
-        await holdBudgetOwners(transaction, engine);
-        const { id, accountId, groupName, createdAt } = record;
-        const owners: BudgetOwner[] = [{ scope: 'account', subject: accountId }];
-        if (groupName !== undefined) {
-          const groups = transaction.selectFrom('key_groups').select('name').where('name', '=', groupName);
-          if (!(await groups.executeTakeFirst())) throw noGroup(groupName);
-          owners.push(groupOwner(groupName));
-        }
-        const own = budgets.map((amount) => newBudget({ scope: 'key', subject: id }, amount, { accountId, createdAt }));
-        const made = planBudget ? [toBudgetRow(planBudget), ...own] : own;
-        if (made.length > 0) await transaction.insertInto('budgets').values(made).execute();
-        const ids = [...own.map((budget) => budget.id), ...(await budgetIdsOf(transaction, owners))];
-        const whole = ids.length === 0 ? record : { ...record, furtherBudgets: ids };
-        await insertKey(transaction, { record: whole, planExpiresAt, changedAt: times.now });
-        const at = await times.read(transaction);
-        await writeAudit(transaction, { subject: id, at, actor, action: 'key.created' });
-        return whole;
-      }),
-
-    change: (change) => changing((transaction) => changeBudgets(transaction, change)),
-
-    changeKey: ({ id, properties, groupName, budgets, ...by }) =>
-      changing(async (transaction) => {
-        if (properties) await updateKey(transaction, { engine, times }, { id, change: properties, ...by });
-        if (groupName !== undefined) await moveKey(transaction, { id, groupName, ...by });
-        if (budgets) await changeBudgets(transaction, { scope: 'key', subject: id, budgets, ...by });
-        const [row, at] = [await lockValid(transaction, id), await times.read(transaction)];
-        return keyAt(toKeyRecord(row), at);
-      }),
-
-    createGroup: (name, first) =>
-      changing(async (transaction) => {
-        const group = { name, createdAt: await times.read(transaction) };
-        const insert = transaction
-          .insertInto('key_groups')
-          .values(group)
-          .onConflict((conflict) => conflict.doNothing());
-        if ((await insert.returning('name').execute()).length === 0)
-          throw new GatewayError('invalid_value', `There is a group ${name} already.`, { param: 'name' });
-        return first ? changeBudgets(transaction, { ...first, ...groupOwner(name) }) : [];
-      }),
-
-    deleteGroup: ({ name, releaseKeys, actor, note }) =>
-      changing(async (transaction) => {
-        const keys = await lockOwner(transaction, groupOwner(name));
-        const used = keys.filter(({ revokedAt }) => revokedAt === null).length;
-        if (used > 0 && !releaseKeys) {
-          const message = `The group ${name} has ${used === 1 ? '1 key' : `${used} keys`}.`;
-          throw new GatewayError('invalid_value', message, { param: 'name' });
-        }
-        const at = await times.read(transaction);
-        const removed = await budgetIdsOf(transaction, [groupOwner(name)]);
-        for (const key of keys) {
-          const ids = listedBudgets(key).filter((id) => !removed.includes(id));
-          await writeBudgets(transaction, key, { ids, at, groupName: null });
-        }
-        if (removed.length > 0) await transaction.deleteFrom('budgets').where('id', 'in', removed).execute();
-        await transaction.deleteFrom('key_groups').where('name', '=', name).execute();
-        const states = { from: describeGroup(name), to: describeGroup(null) };
-        const subject = auditSubject(groupOwner(name));
-        await writeAudit(transaction, { subject, at, actor, action: 'group.deleted', ...states, note });
-      }),
-
-    groups: () => database.run((queries) => queries.selectFrom('key_groups').selectAll().orderBy('name').execute()),
-  };
 }
 
 function newBudget(

@@ -12,7 +12,7 @@ import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { addUp, type UsageCounts } from '../usage/index.js';
-import { ALERT_SIGNER, createWebhookSecrets } from '../webhooks/index.js';
+import { ALERT_SIGNER, WebhookSecrets } from '../webhooks/index.js';
 import type { createGroup, deleteGroup } from './access-commands.js';
 import { byOperator, withNewState, withState } from './command.js';
 import type { OptionsOf } from './define-command.js';
@@ -187,7 +187,7 @@ export async function listBudgetsCommand(settings: Settings): Promise<Outcome> {
 /** The secret that alerts of budgets are signed with. */
 export async function budgetSecretCommand(settings: Settings): Promise<Outcome> {
   const own = await loadWebhookSecrets(settings);
-  const text = await withNewState(settings, ({ webhooks }) => createWebhookSecrets(own, webhooks).newest(ALERT_SIGNER));
+  const text = await withNewState(settings, ({ webhooks }) => new WebhookSecrets(own, webhooks).newest(ALERT_SIGNER));
   return { text };
 }
 

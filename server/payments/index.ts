@@ -11,10 +11,9 @@ export { createOrders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
 export {
-  createPaymentService,
   isOpen,
   type PaymentSecrets,
-  type PaymentService,
+  PaymentService,
   type PaymentTransfer,
   readPaymentSecrets,
   startPaymentSweep,

@@ -7,6 +7,7 @@
  */
 
 import {
+  type Engine,
   isStorable,
   type Kysely,
   type Selectable,
@@ -36,7 +37,7 @@ export function createOrderTransactions({
         const row = await insertTransaction(transaction, reported, at);
         if (!row) return findRecorded(transaction, reported, at);
         const match = await matchOrder(transaction, row.text);
-        const counted = match && (await count(transaction, row, match, at));
+        const counted = match && (await countFor(match, row, { transaction, engine, at }));
         return counted ?? { transaction: row, replayed: false };
       });
     },
@@ -83,43 +84,42 @@ export function createOrderTransactions({
         return true;
       }),
   };
-
-  /** Undefined if the order was deleted at this moment. */
-  async function count(
-    transaction: Transaction<Tables>,
-    row: TransactionRow,
-    { code, accountId }: Pick<OrderRow, 'code' | 'accountId'>,
-    at: number,
-  ): Promise<Recording | undefined> {
-    const account = await lockAccount(transaction, engine, accountId);
-    const order = await lockOrder(transaction, engine, code);
-    if (!order) return undefined;
-    const { state: to, paidAmount, review } = afterMoney(toOrder(order, at), row);
-    const erased = await transaction
-      .selectFrom('erasures')
-      .select('accountId')
-      .where('accountId', '=', account.id)
-      .executeTakeFirst();
-    // The texts of transfers name people, so for an erased account only the code is stored.
-    const counted = { orderCode: code, review, ...(erased && { text: code }) };
-    const { provider, id, amount, currency } = row;
-    await transaction
-      .updateTable('bank_transactions')
-      .set(counted)
-      .where('provider', '=', provider)
-      .where('id', '=', id)
-      .execute();
-    const note = `${provider} ${id}: ${amount} ${currency}`;
-    const line = { actor: `bank:${provider}`, action: 'order.money', note } as const;
-    const change = { transaction, engine, account, at };
-    const moved = await moveOrder({ ...change, order, to, paidAmount, line });
-    return { transaction: { ...row, ...counted }, order: toOrder(moved, at), replayed: false };
-  }
 }
 
 const MAX_TEXT = 500;
 
 export type TransactionRow = Selectable<RecordedTransaction>;
+
+/** Counts a transfer for an order. Undefined if the order was deleted at this moment. */
+async function countFor(
+  { code, accountId }: Pick<OrderRow, 'code' | 'accountId'>,
+  row: TransactionRow,
+  { transaction, engine, at }: { transaction: Transaction<Tables>; engine: Engine; at: number },
+): Promise<Recording | undefined> {
+  const account = await lockAccount(transaction, engine, accountId);
+  const order = await lockOrder(transaction, engine, code);
+  if (!order) return undefined;
+  const { state: to, paidAmount, review } = afterMoney(toOrder(order, at), row);
+  const erased = await transaction
+    .selectFrom('erasures')
+    .select('accountId')
+    .where('accountId', '=', account.id)
+    .executeTakeFirst();
+  // The texts of transfers name people, so for an erased account only the code is stored.
+  const counted = { orderCode: code, review, ...(erased && { text: code }) };
+  const { provider, id, amount, currency } = row;
+  await transaction
+    .updateTable('bank_transactions')
+    .set(counted)
+    .where('provider', '=', provider)
+    .where('id', '=', id)
+    .execute();
+  const note = `${provider} ${id}: ${amount} ${currency}`;
+  const line = { actor: `bank:${provider}`, action: 'order.money', note } as const;
+  const change = { transaction, engine, account, at };
+  const moved = await moveOrder({ ...change, order, to, paidAmount, line });
+  return { transaction: { ...row, ...counted }, order: toOrder(moved, at), replayed: false };
+}
 
 /**
  * Inserts a transfer that is not matched to an order yet. Undefined if it was recorded before; a concurrent insert of

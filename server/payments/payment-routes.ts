@@ -23,6 +23,7 @@ import {
   paramOf,
   type RequestContext,
   type Route,
+  type RouteDeclaration,
   readJsonBody,
   readWait,
   sendJson,
@@ -123,6 +124,83 @@ interface PaymentServices extends AccountServices {
   payments: PaymentService;
 }
 
+const COMMON = { grant: 'session', tag: 'Payments' } as const;
+const picture = (type: string) =>
+  ({
+    answers: { 200: { description: 'The picture.', type } },
+    errors: ['order_not_found', 'order_state_conflict'],
+  }) as const;
+
+const ORDER: RouteDeclaration = {
+  ...COMMON,
+  method: 'POST',
+  path: '/api/agent/payment',
+  endpoint: 'payment',
+  summary: 'Order a plan',
+  description: 'Orders a plan. The answer has the details of the bank transfer, as text and as a QR code.',
+  headers: IDEMPOTENCY_HEADER,
+  body: { schema: PaymentBodySchema, example: { planId: 'token_30m' } },
+  answers: { 201: { description: 'What to transfer, and where to.', schema: OneOwn } },
+  errors: ['price_not_configured', 'too_many_open_orders', 'idempotency_key_reused', 'rate_limit_exceeded'],
+};
+
+const LIST: RouteDeclaration = {
+  ...COMMON,
+  method: 'GET',
+  path: '/api/agent/payment',
+  endpoint: 'payment',
+  summary: 'List orders',
+  description: 'Returns the orders of the account, newest first.',
+  answers: asItStands(Type.Object({ payments: field(Type.Array(OwnPayment), 'The orders, newest first.') })),
+};
+
+const GET: RouteDeclaration = {
+  ...COMMON,
+  method: 'GET',
+  path: '/api/agent/payment/:code',
+  params: CODE,
+  endpoint: 'paymentOrder',
+  summary: 'Get an order',
+  description: 'Returns an order of the account.',
+  answers: asItStands(OneOwn),
+  errors: ['order_not_found'],
+};
+
+const CANCEL: RouteDeclaration = {
+  ...COMMON,
+  method: 'POST',
+  path: '/api/agent/payment/:code/cancel',
+  params: CODE,
+  endpoint: 'paymentCancel',
+  summary: 'Cancel an order',
+  description: 'Cancels an order for which no money has arrived. The body is a JSON object.',
+  body: { schema: Type.Object({}) },
+  answers: asItStands(OneOwn),
+  errors: ['order_not_found', 'order_state_conflict'],
+};
+
+const QR_SVG: RouteDeclaration = {
+  ...COMMON,
+  ...picture('image/svg+xml'),
+  method: 'GET',
+  path: '/api/agent/payment/:code/qr.svg',
+  params: CODE,
+  endpoint: 'paymentQrSvg',
+  summary: 'QR code as SVG',
+  description: 'The QR code of an order that waits for payment, as SVG.',
+};
+
+const QR_PNG: RouteDeclaration = {
+  ...COMMON,
+  ...picture('image/png'),
+  method: 'GET',
+  path: '/api/agent/payment/:code/qr.png',
+  params: CODE,
+  endpoint: 'paymentQrPng',
+  summary: 'QR code as PNG',
+  description: 'The QR code of an order that waits for payment, as PNG.',
+};
+
 /** Orders of the signed-in user. */
 export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }: PaymentServices): Route[] {
   const { support } = payments;
@@ -169,102 +247,42 @@ export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }
     return encodePayment({ order, transfer, svg, preview, siteUrl: site().url, support });
   }
 
-  const common = { grant: 'session', tag: 'Payments' } as const;
-  const picture = (type: string) =>
-    ({
-      answers: { 200: { description: 'The picture.', type } },
-      errors: ['order_not_found', 'order_state_conflict'],
-    }) as const;
+  async function list(context: RequestContext): Promise<void> {
+    const user = await begin(context);
+    sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
+  }
+
+  async function get(context: ParamsContext): Promise<void> {
+    sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
+  }
+
+  async function cancel(context: ParamsContext): Promise<void> {
+    const user = await begin(context);
+    // A form of another site cannot have this content type, with any origin that the browser sends.
+    const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
+    await readJsonBody(context.req, context.res, limits);
+    context.body = { payment: await encode(await payments.cancel(user, paramOf(context, 'code'))) };
+  }
+
+  async function sendSvg(context: ParamsContext): Promise<void> {
+    const payload = await payloadOf(context);
+    setPicture(context, 'image/svg+xml');
+    context.body = await drawSvg(payload);
+  }
+
+  async function sendPng(context: ParamsContext): Promise<void> {
+    const payload = await payloadOf(context);
+    setPicture(context, 'image/png');
+    context.body = Buffer.from(await drawPng(payload));
+  }
+
   return [
-    defineRoute({
-      ...common,
-      method: 'POST',
-      path: '/api/agent/payment',
-      endpoint: 'payment',
-      summary: 'Order a plan',
-      description: 'Orders a plan. The answer has the details of the bank transfer, as text and as a QR code.',
-      headers: IDEMPOTENCY_HEADER,
-      body: { schema: PaymentBodySchema, example: { planId: 'token_30m' } },
-      answers: { 201: { description: 'What to transfer, and where to.', schema: OneOwn } },
-      errors: ['price_not_configured', 'too_many_open_orders', 'idempotency_key_reused', 'rate_limit_exceeded'],
-      handler: order,
-    }),
-    defineRoute({
-      ...common,
-      method: 'GET',
-      path: '/api/agent/payment',
-      endpoint: 'payment',
-      summary: 'List orders',
-      description: 'Returns the orders of the account, newest first.',
-      answers: asItStands(Type.Object({ payments: field(Type.Array(OwnPayment), 'The orders, newest first.') })),
-      async handler(context) {
-        const user = await begin(context);
-        sendJson(context, { payments: await Promise.all((await payments.list(user)).map(encode)) }, 'private');
-      },
-    }),
-    defineRoute({
-      ...common,
-      method: 'GET',
-      path: '/api/agent/payment/:code',
-      params: CODE,
-      endpoint: 'paymentOrder',
-      summary: 'Get an order',
-      description: 'Returns an order of the account.',
-      answers: asItStands(OneOwn),
-      errors: ['order_not_found'],
-      async handler(context) {
-        sendJson(context, { payment: await encode(await findOwn(context)) }, 'private');
-      },
-    }),
-    defineRoute({
-      ...common,
-      method: 'POST',
-      path: '/api/agent/payment/:code/cancel',
-      params: CODE,
-      endpoint: 'paymentCancel',
-      summary: 'Cancel an order',
-      description: 'Cancels an order for which no money has arrived. The body is a JSON object.',
-      body: { schema: Type.Object({}) },
-      answers: asItStands(OneOwn),
-      errors: ['order_not_found', 'order_state_conflict'],
-      async handler(context) {
-        const user = await begin(context);
-        // A form of another site cannot have this content type, with any origin that the browser sends.
-        const limits = { maxBytes: MAX_PAYMENT_BODY_BYTES, budget: bodies, owner: user.accountId };
-        await readJsonBody(context.req, context.res, limits);
-        context.body = { payment: await encode(await payments.cancel(user, paramOf(context, 'code'))) };
-      },
-    }),
-    defineRoute({
-      ...common,
-      ...picture('image/svg+xml'),
-      method: 'GET',
-      path: '/api/agent/payment/:code/qr.svg',
-      params: CODE,
-      endpoint: 'paymentQrSvg',
-      summary: 'QR code as SVG',
-      description: 'The QR code of an order that waits for payment, as SVG.',
-      async handler(context) {
-        const payload = await payloadOf(context);
-        setPicture(context, 'image/svg+xml');
-        context.body = await drawSvg(payload);
-      },
-    }),
-    defineRoute({
-      ...common,
-      ...picture('image/png'),
-      method: 'GET',
-      path: '/api/agent/payment/:code/qr.png',
-      params: CODE,
-      endpoint: 'paymentQrPng',
-      summary: 'QR code as PNG',
-      description: 'The QR code of an order that waits for payment, as PNG.',
-      async handler(context) {
-        const payload = await payloadOf(context);
-        setPicture(context, 'image/png');
-        context.body = Buffer.from(await drawPng(payload));
-      },
-    }),
+    { ...ORDER, handler: order },
+    { ...LIST, handler: list },
+    { ...GET, handler: get },
+    { ...CANCEL, handler: cancel },
+    { ...QR_SVG, handler: sendSvg },
+    { ...QR_PNG, handler: sendPng },
   ];
 }
 

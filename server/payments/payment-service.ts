@@ -35,83 +35,92 @@ export interface CreateOrderInput {
   idempotency?: NewOrder['idempotency'];
 }
 
-/** Orders of plans, paid by bank transfer. */
-export interface PaymentService {
-  readonly support: Support;
-  /**
-   * At the current price of the catalogue.
-   * @throws GatewayError `invalid_value` if there is no such plan, `price_not_configured`, `too_many_open_orders`,
-   *   `idempotency_key_reused`, `account_suspended`.
-   */
-  create(input: CreateOrderInput): Promise<{ order: OrderRecord; replayed: boolean }>;
-  /** Newest first, 100 at most. */
-  list(user: UserRecord): Promise<readonly OrderRecord[]>;
-  /** @throws GatewayError `order_not_found`, also for orders of other accounts. */
-  find(user: UserRecord, code: string): Promise<OrderRecord>;
-  /** An order of any account, for clients with its code. @throws GatewayError `order_not_found`. */
-  check(code: string): Promise<OrderRecord>;
-  /** @throws GatewayError `order_not_found`, `order_state_conflict` if money has arrived, or it has ended. */
-  cancel(user: UserRecord, code: string): Promise<OrderRecord>;
-  /** Undefined if nothing is to be paid, or no receiving account is configured any more. */
-  transferOf(order: OrderRecord): PaymentTransfer | undefined;
-  /** The account's plan if the open order is paid now. Undefined if no payment is awaited. */
-  preview(order: OrderRecord): Promise<PlanPreview | undefined>;
-}
-
 export interface PaymentServiceOptions extends PlanTermsOptions {
   orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
   /** Default: payments are disabled. */
   receiver?: PaymentReceiver;
 }
 
-/** @throws PlansFileError for a price that the receiver's format cannot express. */
-export function createPaymentService(options: PaymentServiceOptions): PaymentService {
-  const { orders, receiver, catalogue } = options;
-  if (receiver) checkPrices(options, receiver.format);
+/** Orders of plans, paid by bank transfer. */
+export class PaymentService {
+  /** Address of the support, from the catalogue. */
+  readonly support: Support;
+  readonly #options: PaymentServiceOptions;
+  readonly #orders: PaymentServiceOptions['orders'];
+  readonly #receiver: PaymentReceiver | undefined;
+  readonly #catalogue: PaymentServiceOptions['catalogue'];
 
-  function priceOf(planId: string): { terms: CatalogueTerms; amount: number; currency: string } {
-    const terms = planId === catalogue.freeTier.id ? undefined : planTerms(planId, options);
-    if (!terms) {
-      const ids = catalogue.plans.map(({ id }) => id).join(', ');
-      throw new GatewayError('invalid_value', `planId must be one of ${ids}.`, { param: 'planId' });
-    }
-    const price = catalogue.prices.find((one) => one.planId === planId);
-    if (price && receiver) return { terms, amount: price.amount, currency: price.currency };
-    const why = price ? 'Payments are not configured.' : 'This plan has no price.';
-    throw new GatewayError('price_not_configured', `${why} ${describeSupport(catalogue.support)}`);
+  constructor(options: PaymentServiceOptions) {
+    this.support = options.catalogue.support;
+    this.#options = options;
+    this.#orders = options.orders;
+    this.#receiver = options.receiver;
+    this.#catalogue = options.catalogue;
+    if (options.receiver) checkPrices(options, options.receiver.format);
   }
 
-  async function find(user: UserRecord, code: string): Promise<OrderRecord> {
-    const order = await orders.find(code);
+  /**
+   * At the current price of the catalogue.
+   * @throws GatewayError `invalid_value` if there is no such plan, `price_not_configured`, `too_many_open_orders`,
+   *   `idempotency_key_reused`, `account_suspended`.
+   */
+  async create({ user, planId, idempotency }: CreateOrderInput): Promise<{ order: OrderRecord; replayed: boolean }> {
+    const price = this.#priceOf(planId);
+    const who = { accountId: user.accountId, actor: `user:${user.id}` };
+    return this.#orders.create({ ...price, ...who, lifetimeMs: LIFETIME_MS, ...(idempotency && { idempotency }) });
+  }
+
+  /** Newest first, 100 at most. */
+  list({ accountId }: UserRecord): Promise<readonly OrderRecord[]> {
+    return this.#orders.list({ accountId, limit: LISTED });
+  }
+
+  /** @throws GatewayError `order_not_found`, also for orders of other accounts. */
+  async find(user: UserRecord, code: string): Promise<OrderRecord> {
+    const order = await this.#orders.find(code);
     if (order?.accountId !== user.accountId) throw notFound();
     return order;
   }
 
-  return {
-    support: catalogue.support,
-    async create({ user, planId, idempotency }) {
-      const price = priceOf(planId);
-      const who = { accountId: user.accountId, actor: `user:${user.id}` };
-      return orders.create({ ...price, ...who, lifetimeMs: LIFETIME_MS, ...(idempotency && { idempotency }) });
-    },
-    list: ({ accountId }) => orders.list({ accountId, limit: LISTED }),
-    find,
-    async check(code) {
-      const order = await orders.find(code);
-      if (!order) throw notFound();
-      return order;
-    },
-    cancel: ({ id, accountId }, code) => orders.cancel({ code, accountId, actor: `user:${id}` }),
-    preview: async (order) => (isOpen(order) ? orders.preview(order.code) : undefined),
-    transferOf(order) {
-      if (!receiver || !isOpen(order) || order.currency !== PAYABLE[receiver.format].currency) return undefined;
-      const { code } = order;
-      const amount = order.amount - order.paidAmount;
-      const { format, ...account } = receiver;
-      const qr = { format, payload: payloadOf(receiver, { code, amount }) };
-      return { ...account, content: contentOf(receiver, code), amount, qr };
-    },
-  };
+  /** An order of any account, for clients with its code. @throws GatewayError `order_not_found`. */
+  async check(code: string): Promise<OrderRecord> {
+    const order = await this.#orders.find(code);
+    if (!order) throw notFound();
+    return order;
+  }
+
+  /** @throws GatewayError `order_not_found`, `order_state_conflict` if money has arrived, or it has ended. */
+  cancel({ id, accountId }: UserRecord, code: string): Promise<OrderRecord> {
+    return this.#orders.cancel({ code, accountId, actor: `user:${id}` });
+  }
+
+  /** The account's plan if the open order is paid now. Undefined if no payment is awaited. */
+  async preview(order: OrderRecord): Promise<PlanPreview | undefined> {
+    return isOpen(order) ? this.#orders.preview(order.code) : undefined;
+  }
+
+  /** Undefined if nothing is to be paid, or no receiving account is configured any more. */
+  transferOf(order: OrderRecord): PaymentTransfer | undefined {
+    if (!this.#receiver || !isOpen(order) || order.currency !== PAYABLE[this.#receiver.format].currency)
+      return undefined;
+    const { code } = order;
+    const amount = order.amount - order.paidAmount;
+    const { format, ...account } = this.#receiver;
+    const qr = { format, payload: payloadOf(this.#receiver, { code, amount }) };
+    return { ...account, content: contentOf(this.#receiver, code), amount, qr };
+  }
+
+  #priceOf(planId: string): { terms: CatalogueTerms; amount: number; currency: string } {
+    const terms = planId === this.#catalogue.freeTier.id ? undefined : planTerms(planId, this.#options);
+    if (!terms) {
+      const ids = this.#catalogue.plans.map(({ id }) => id).join(', ');
+      throw new GatewayError('invalid_value', `planId must be one of ${ids}.`, { param: 'planId' });
+    }
+    const price = this.#catalogue.prices.find((one) => one.planId === planId);
+    if (price && this.#receiver) return { terms, amount: price.amount, currency: price.currency };
+    const why = price ? 'Payments are not configured.' : 'This plan has no price.';
+    throw new GatewayError('price_not_configured', `${why} ${describeSupport(this.#catalogue.support)}`);
+  }
 }
 
 /** Whether a payment is still awaited. */

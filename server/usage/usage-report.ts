@@ -8,7 +8,6 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
-  type BudgetOwners,
   type BudgetState,
   type Budgets,
   encodeSharedBudget,
@@ -333,7 +332,7 @@ const Usage = Type.Object(
 
 interface UsageRouteServices extends Pick<ServerContext, 'polls' | 'clock'> {
   rateLimits: RateLimits;
-  budgets: Budgets & Pick<BudgetOwners, 'ofKey'>;
+  budgets: Pick<Budgets, 'find' | 'ofKey'>;
   usageLog: UsageLog;
   /** Default: none. */
   prices?: Prices;

@@ -13,7 +13,7 @@ import { isoTime } from '../format/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { PAUSES_MS, signatureFields, TRY_MS } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
-import { createWebhookSecrets, type WebhookSecrets } from './webhooks.js';
+import { WebhookSecrets } from './webhooks.js';
 
 /** Signs alerts of budgets: no account has this name. */
 export const ALERT_SIGNER = 'operator:budgets';
@@ -102,7 +102,7 @@ export interface OpenAlertsOptions extends Pick<AlertDeliveryOptions, 'alerts' |
 export async function openBudgetAlerts({ settings, webhooks, opened, ...rest }: OpenAlertsOptions): Promise<void> {
   const { budgetWebhookUrl: url, egressProxyUrl } = settings;
   if (url === undefined) return;
-  const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
+  const secrets = new WebhookSecrets(await loadWebhookSecrets(settings), webhooks);
   // The operator chose the address, so it may be a private one.
   const trustedOrigins = [new URL(url).origin];
   const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });

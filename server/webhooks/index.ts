@@ -12,10 +12,10 @@ export {
 export { webhookPersonalRecords } from './personal-records.js';
 export { Webhooks, webhookMigrations } from './webhook-events.js';
 export {
-  createWebhookSecrets,
   createWebhookTargets,
   IMAGE_WEBHOOK,
   openWebhooks,
+  WebhookSecrets,
   type WebhookService,
   webhookRoutes,
 } from './webhooks.js';

@@ -147,7 +147,7 @@ export async function openWebhooks(options: OpenWebhooksOptions): Promise<Webhoo
   const { settings, webhooks, gateway, opened, delivers, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;
-  const secrets = createWebhookSecrets(await loadWebhookSecrets(settings), webhooks);
+  const secrets = new WebhookSecrets(await loadWebhookSecrets(settings), webhooks);
   if (delivers) {
     // Its own HTTP client: clients must not reach the private origins of plugins.
     const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
@@ -167,34 +167,40 @@ const PREFIX = 'whsec_';
  * The signing secrets of events, one per account, 32 bytes. They are derived on demand from the gateway's own secrets
  * and a number in the database: the database alone reveals none.
  */
-export interface WebhookSecrets {
+export class WebhookSecrets {
+  readonly #own: readonly [Uint8Array, ...Uint8Array[]];
+  readonly #versions: Pick<Webhooks, 'secretVersion' | 'rotateSecret'>;
+
+  constructor(own: readonly [Uint8Array, ...Uint8Array[]], versions: Pick<Webhooks, 'secretVersion' | 'rotateSecret'>) {
+    this.#own = own;
+    this.#versions = versions;
+  }
+
   /** The current secret of an account, as displayed to its owner: `whsec_…`. */
-  newest(accountId: string): Promise<string>;
+  async newest(accountId: string): Promise<string> {
+    return this.#show(accountId, (await this.#versions.secretVersion(accountId)).version);
+  }
+
   /** Rotates the secret; the previous one also signs for 24 hours. */
-  rotate(accountId: string): Promise<string>;
+  async rotate(accountId: string): Promise<string> {
+    return this.#show(accountId, (await this.#versions.rotateSecret(accountId)).version);
+  }
+
   /** The active secrets, the newest first. */
-  signing(accountId: string): Promise<readonly Uint8Array[]>;
-}
+  async signing(accountId: string): Promise<readonly Uint8Array[]> {
+    const { version, changedMsAgo } = await this.#versions.secretVersion(accountId);
+    const overlaps = changedMsAgo !== undefined && changedMsAgo < OVERLAP_MS;
+    const signing = overlaps ? [version, version - 1] : [version];
+    return signing.flatMap((one) => this.#own.map((from) => this.#derive(from, accountId, one)));
+  }
 
-/** @param own The gateway's secrets, newest first, at least 32 bytes each. */
-export function createWebhookSecrets(
-  own: readonly [Uint8Array, ...Uint8Array[]],
-  versions: Pick<Webhooks, 'secretVersion' | 'rotateSecret'>,
-): WebhookSecrets {
-  const derive = (from: Uint8Array, accountId: string, version: number) =>
-    createHmac('sha256', from).update(`mediagate webhooks\n${version}\n${accountId}`).digest();
-  const show = (accountId: string, version: number) => PREFIX + derive(own[0], accountId, version).toString('base64');
+  #derive(from: Uint8Array, accountId: string, version: number) {
+    return createHmac('sha256', from).update(`mediagate webhooks\n${version}\n${accountId}`).digest();
+  }
 
-  return {
-    newest: async (accountId) => show(accountId, (await versions.secretVersion(accountId)).version),
-    rotate: async (accountId) => show(accountId, (await versions.rotateSecret(accountId)).version),
-    async signing(accountId) {
-      const { version, changedMsAgo } = await versions.secretVersion(accountId);
-      const overlaps = changedMsAgo !== undefined && changedMsAgo < OVERLAP_MS;
-      const signing = overlaps ? [version, version - 1] : [version];
-      return signing.flatMap((one) => own.map((from) => derive(from, accountId, one)));
-    },
-  };
+  #show(accountId: string, version: number) {
+    return PREFIX + this.#derive(this.#own[0], accountId, version).toString('base64');
+  }
 }
 
 const PARAM = 'webhook_url';

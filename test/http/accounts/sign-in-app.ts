@@ -5,7 +5,7 @@ import devIdentity from 'mediagate/plugins/dev_identity';
 import { createIdentity, type Identity } from '../../../server/accounts/index.js';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createSiteAddress } from '../../../server/http/index.js';
-import { createPaymentService, type PaymentReceiver } from '../../../server/payments/index.js';
+import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
 import type { ScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
@@ -77,7 +77,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = createIdentity({ gateway, settings, site });
       const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
-      const payments = createPaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const payments = new PaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
       const { paymentSecrets = {} } = options;
       return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
     },

@@ -31,11 +31,11 @@ import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { UsageService } from '../../../server/usage/index.js';
 import {
-  createWebhookSecrets,
   createWebhookTargets,
   startWebhookDelivery,
   type WebhookDeliveryOptions,
   type WebhookOutcome,
+  WebhookSecrets,
 } from '../../../server/webhooks/index.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
 import { untilConnected } from '../../support/databases/connected-cache.js';
@@ -235,7 +235,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   async function openWebhooks({ origin, ...times }: NonNullable<ListeningAppOptions['webhooks']>) {
     const trustedOrigins = [origin];
     const http = await openHttpClient({ timeoutMs: 15_000, trustedOrigins });
-    const secrets = createWebhookSecrets([randomBytes(32)], state.webhooks);
+    const secrets = new WebhookSecrets([randomBytes(32)], state.webhooks);
     const parts = { webhooks: state.webhooks, images: gateway.images, secrets, client: http.client, clock, logger };
     const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
     const start = () =>

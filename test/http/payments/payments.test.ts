@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { PlansFileError } from 'mediagate/server';
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 import { parse } from 'promptparse';
-import { createPaymentService, readReceiver } from '../../../server/payments/index.js';
+import { PaymentService, readReceiver } from '../../../server/payments/index.js';
 import { startPaymentSweep } from '../../../server/payments/payment-service.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { until } from '../../support/until.js';
@@ -343,7 +343,7 @@ describe('prices', () => {
     const orders = { create: never, find: never, list: never, cancel: never, preview: never };
     const plans = { orders, catalogue: PRICED, freeTierPeriod: 'lifetime' } as const;
     const desk = (settings: typeof DONG_ACCOUNT) => () =>
-      createPaymentService({ ...plans, receiver: readReceiver(settings).receiver });
+      new PaymentService({ ...plans, receiver: readReceiver(settings).receiver });
     expect(desk(DONG_ACCOUNT)).not.to.throw();
     expect(desk(EURO_ACCOUNT)).to.throw(PlansFileError, /PLANS_FILE: the price of token_30m must be .* EUR/);
   });

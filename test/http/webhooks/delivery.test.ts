@@ -6,12 +6,12 @@ import { createRecordingLogger } from 'mediagate/testing';
 import { Webhook } from 'standardwebhooks';
 import type { State } from '../../../server/state.js';
 import {
-  createWebhookSecrets,
   createWebhookTargets,
   startWebhookDelivery,
   type WebhookDelivery,
   type WebhookDeliveryOptions,
   type WebhookOutcome,
+  WebhookSecrets,
 } from '../../../server/webhooks/index.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';
@@ -38,11 +38,11 @@ for (const engine of engines) {
     });
     afterEach(() => place?.remove());
 
-    const encoded = async (secrets: ReturnType<typeof createWebhookSecrets>, accountId = 'one') =>
+    const encoded = async (secrets: WebhookSecrets, accountId = 'one') =>
       (await secrets.signing(accountId)).map((secret) => `whsec_${Buffer.from(secret).toString('base64')}`);
 
     it('sign with the previous secret for exactly 24 hours', async () => {
-      const secrets = createWebhookSecrets([NEW], state.webhooks);
+      const secrets = new WebhookSecrets([NEW], state.webhooks);
       const first = await secrets.newest('one');
       expect(await encoded(secrets)).to.deep.equal([first]);
       const second = await secrets.rotate('one');
@@ -58,7 +58,7 @@ for (const engine of engines) {
     });
 
     it('are two at most, with an overlap after each rotation, of only that account', async () => {
-      const secrets = createWebhookSecrets([NEW], state.webhooks);
+      const secrets = new WebhookSecrets([NEW], state.webhooks);
       const stranger = await secrets.newest('two');
       const first = await secrets.newest('one');
       const second = await secrets.rotate('one');
@@ -74,9 +74,9 @@ for (const engine of engines) {
     });
 
     it("sign with each of the gateway's own secrets while several are set, and show the newest's", async () => {
-      const before = createWebhookSecrets([OLD], state.webhooks);
-      const during = createWebhookSecrets([NEW, OLD], state.webhooks);
-      const after = createWebhookSecrets([NEW], state.webhooks);
+      const before = new WebhookSecrets([OLD], state.webhooks);
+      const during = new WebhookSecrets([NEW, OLD], state.webhooks);
+      const after = new WebhookSecrets([NEW], state.webhooks);
       const [old, young] = [await before.newest('one'), await after.newest('one')];
       expect(old).not.to.equal(young);
       expect(await during.newest('one')).to.equal(young);
@@ -170,7 +170,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
   /** Delivers with one try alone where that fails; a try whose end is unknown is repeated after its lease. */
   function deliver(parts: Partial<WebhookDeliveryOptions>): void {
     const { webhooks } = app.state;
-    const secrets = createWebhookSecrets([Buffer.from('s'.repeat(32))], webhooks);
+    const secrets = new WebhookSecrets([Buffer.from('s'.repeat(32))], webhooks);
     delivery = startWebhookDelivery({
       ...{ webhooks, images: app.gateway.images, secrets, client: http.client, clock: systemClock, logger },
       baseUrl: () => app.url,
@@ -229,9 +229,9 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
   });
 
   it('do not count if the secret could not be read', async () => {
-    const secrets = createWebhookSecrets([Buffer.from('s'.repeat(32))], app.state.webhooks);
+    const secrets = new WebhookSecrets([Buffer.from('s'.repeat(32))], app.state.webhooks);
     await endJob('secret');
-    deliver({ secrets: { signing: onceUnavailable(secrets.signing) } });
+    deliver({ secrets: { signing: onceUnavailable((accountId) => secrets.signing(accountId)) } });
     const [event] = await receiver.heard('secret');
     await settled();
     await until(() => outcomes.length > 0);

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { openHttpClient, systemClock } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
-import { createWebhookSecrets, startWebhookDelivery, type WebhookDelivery } from '../../../server/webhooks/index.js';
+import { startWebhookDelivery, type WebhookDelivery, WebhookSecrets } from '../../../server/webhooks/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { until } from '../../support/until.js';
@@ -50,7 +50,7 @@ describeOnStacks('webhooks of accounts with hanging receivers', (stack) => {
       for (let count = 0; count < EVENTS; count += 1) await endJob(name);
     }
     const { webhooks } = app.state;
-    const secrets = createWebhookSecrets([Buffer.from('s'.repeat(32))], webhooks);
+    const secrets = new WebhookSecrets([Buffer.from('s'.repeat(32))], webhooks);
     const logger = createRecordingLogger();
     const parts = { webhooks, images: app.gateway.images, secrets, client: http.client, clock: systemClock, logger };
     delivery = startWebhookDelivery({ ...parts, baseUrl: () => app.url });

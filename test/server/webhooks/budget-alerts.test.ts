@@ -7,7 +7,7 @@ import { createRecordingLogger } from 'mediagate/testing';
 import { systemClock } from '../../../core/runtime/time.js';
 import { createKeyRecord, NO_PLAN } from '../../../server/keys/index.js';
 import type { State } from '../../../server/state.js';
-import { ALERT_SIGNER, createWebhookSecrets, startAlertDelivery } from '../../../server/webhooks/index.js';
+import { ALERT_SIGNER, startAlertDelivery, WebhookSecrets } from '../../../server/webhooks/index.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
@@ -36,7 +36,7 @@ for (const engine of engines) {
 
     async function deliverFrom(node: State): Promise<void> {
       const { client, close } = await openHttpClient({ timeoutMs: 5_000, trustedOrigins: [new URL(url).origin] });
-      const secrets = createWebhookSecrets([Buffer.alloc(32, 7)], node.webhooks);
+      const secrets = new WebhookSecrets([Buffer.alloc(32, 7)], node.webhooks);
       const alerts = node.budgetAlerts;
       const logger = createRecordingLogger();
       const options = { alerts, url, secrets, client, clock: systemClock, logger, pausesMs: [20, 20], pollMs: 20 };
@@ -85,7 +85,7 @@ for (const engine of engines) {
           period: month,
         },
       });
-      const secrets = createWebhookSecrets([Buffer.alloc(32, 7)], state.webhooks);
+      const secrets = new WebhookSecrets([Buffer.alloc(32, 7)], state.webhooks);
       const [, key = ''] = (await secrets.newest(ALERT_SIGNER)).split('_');
       const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = sent?.headers ?? {};
       const text = `${id}.${at}.${sent?.body}`;
