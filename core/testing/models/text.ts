@@ -38,7 +38,7 @@ import {
   type Wanted,
   wantedOf,
 } from './text-run.js';
-import { commonFaults, type ModelFamily, refusal, upstreamRules } from './upstream-rules.js';
+import { commonFaults, hasUpstream, type ModelFamily, refusal, upstreamRules } from './upstream-rules.js';
 
 const EVENTS = { 'content-type': 'text/event-stream' };
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses', 'messages'];
@@ -78,8 +78,6 @@ const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
     reply: ({ upstream }) => upstream?.tooLong ?? {},
   },
 };
-
-const hasUpstream = ({ upstream }: TextProviderDefinition) => upstream !== undefined;
 
 const TEXT_RULES: Table<TextProviderDefinition> = [
   { name: 'names its models', run: namesModels },

@@ -74,7 +74,7 @@ export function refusal(status: number, headers: Readonly<Record<string, string>
   return { status, headers, body };
 }
 
-export function page(status: number): FakeReply {
+function page(status: number): FakeReply {
   return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
 }
 
