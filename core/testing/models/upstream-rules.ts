@@ -1,7 +1,7 @@
 /*
  * The rules of providers whose upstream fails, for images, audio and text alike: each failure has one of its codes, is
  * tried at most three times, leaves no connection open, and shows neither the upstream's words nor secrets. A refusal
- * of the caller's input is told once. Texts that are made to take long are read in linear time. Each contract lists
+ * of the caller's input is reported once. Texts that are made to take long are read in linear time. Each contract lists
  * its failures as a family.
  */
 
