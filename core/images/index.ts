@@ -8,10 +8,10 @@ import './errors.js';
 import './image-jobs.js';
 
 export { type ImageCharge, isImageCharge } from './image-jobs.js';
+export type { ImageRequest } from './image-requests.js';
 export {
   absentImages,
   type ImageJob,
-  type ImageRequest,
   ImageService,
   type ImageSubmission,
   type Images,
