@@ -2,8 +2,7 @@
  * Sign-in with OpenID Connect: the code flow with PKCE. The issuer comes from the settings, or from a plugin for
  * development, which works only on loopback. The client library is loaded at the first sign-in, and metadata is fetched
  * at most once an hour. All requests go through the gateway's guarded HTTP client with a timeout of 5 s and at most 1
- * MiB. A token with an unknown key id causes one new fetch of the signing keys, limited by id and in total. Errors
- * quote nothing of the provider, since its messages may contain codes and tokens.
+ * MiB. Errors quote nothing of the provider, since its messages may contain codes and tokens.
  */
 
 import type { Gateway } from 'mediagate';
@@ -11,7 +10,8 @@ import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'ope
 import type { HttpClient, OpenIdentityProvider } from '../../core/contracts/index.js';
 import { isLoopbackHost } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { createFixedWindowLimiter, type SiteAddress } from '../http/index.js';
+import type { SiteAddress } from '../http/index.js';
+import { createIssuerKeys } from './oidc-keys.js';
 import type { Identity as Person } from './users.js';
 
 /** Tolerated clock difference. */
@@ -355,107 +355,5 @@ export function createIdentity({ gateway, settings, site }: IdentityOptions): Id
     if (!found) return 'No identity provider is configured. Set OIDC_ISSUER.';
     if (!found.standIn || (loopback && isLoopbackHost(settings.host))) return undefined;
     return `${found.entry} lets anyone sign in as anyone, so it works only while HOST and SITE_URL are loopback addresses. Set OIDC_ISSUER to use another provider.`;
-  }
-}
-
-/** How long fetched keys are used for tokens that name them. */
-const FRESH_MS = 300_000;
-/** Fetches for unknown key ids, besides those by time. */
-const FETCHES_PER_MINUTE = 10;
-
-type Answer = Awaited<ReturnType<CustomFetch>>;
-
-interface FetchedKeys {
-  body: string;
-  type: string;
-  ids: ReadonlySet<string>;
-  at: number;
-}
-
-/**
- * The signing keys of an identity provider. The client library fetches them again after a minute at the soonest, so
- * that sign-ins fail that long after the provider has changed its keys. Here a token with an unknown key id causes one
- * fresh fetch, once a minute per id, and 10 times a minute in total.
- */
-export interface IssuerKeys {
-  /** The HTTP function of one sign-in: it remembers the key id of the token it received. */
-  fetch(): CustomFetch;
-}
-
-export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Clock; url: string }): IssuerKeys {
-  const asked = createFixedWindowLimiter(clock, 1);
-  const fetches = createFixedWindowLimiter(clock, FETCHES_PER_MINUTE);
-  let known: FetchedKeys | undefined;
-  let pending: Promise<Answer> | undefined;
-
-  /** Whether the fetched keys are sufficient: they contain the key, or none was named. */
-  const isKnown = ({ ids }: FetchedKeys, id: string | undefined) => id === undefined || ids.has(id);
-
-  async function read(...request: Parameters<CustomFetch>): Promise<Answer> {
-    const answer = await plain(...request);
-    if (answer.status !== 200) return answer;
-    const body = await answer.text();
-    const type = answer.headers.get('content-type') ?? '';
-    known = { body, type, ids: idsOf(body), at: clock.monotonic() };
-    return answerOf(known);
-  }
-
-  async function keysFor(id: string | undefined, ...request: Parameters<CustomFetch>): Promise<Answer> {
-    const fresh = known && clock.monotonic() - known.at < FRESH_MS ? known : undefined;
-    if (fresh && isKnown(fresh, id)) return answerOf(fresh);
-    // Concurrent requests share one fetch, also for different keys.
-    if (!pending) {
-      if (fresh && id !== undefined) {
-        if (asked.blockedFor(id) !== undefined || fetches.blockedFor('') !== undefined) return answerOf(fresh);
-        asked.add(id);
-        fetches.add('');
-      }
-      pending = read(...request).finally(() => {
-        pending = undefined;
-      });
-    }
-    return (await pending).clone();
-  }
-
-  return {
-    fetch() {
-      let keyId: string | undefined;
-      return async (target, options) => {
-        if (target === url) return keysFor(keyId, target, options);
-        const answer = await plain(target, options);
-        if (options.method !== 'POST') return answer;
-        const body = await answer.text();
-        keyId = keyIdOf(body);
-        return new Response(body, { status: answer.status, headers: answer.headers });
-      };
-    },
-  };
-}
-
-function answerOf({ body, type }: FetchedKeys): Answer {
-  return new Response(body, { headers: { 'content-type': type } });
-}
-
-function idsOf(body: string): Set<string> {
-  const { keys } = (parse(body) ?? {}) as { keys?: unknown };
-  const ids = Array.isArray(keys) ? keys.map((key: { kid?: unknown } | null) => key?.kid) : [];
-  return new Set(ids.filter((id) => typeof id === 'string'));
-}
-
-/** The key id stated in the token; the library verifies the signature. */
-function keyIdOf(body: string): string | undefined {
-  const { id_token: token } = (parse(body) ?? {}) as { id_token?: unknown };
-  if (typeof token !== 'string') return undefined;
-  const header = parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString());
-  const { kid } = (header ?? {}) as { kid?: unknown };
-  return typeof kid === 'string' ? kid.slice(0, 1_000) : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The library refuses invalid JSON.
-    return undefined;
   }
 }

@@ -6,10 +6,11 @@
 import './errors.js';
 
 export { BankStatementError, readBankStatement } from './bank-statement.js';
+export { paymentWebhookRoutes } from './bank-webhook-routes.js';
 export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './order-records.js';
 export { createOrders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';
-export { paymentRoutes, paymentStatusRoutes, paymentWebhookRoutes } from './payment-routes.js';
+export { paymentRoutes, paymentStatusRoutes } from './payment-routes.js';
 export {
   isOpen,
   type PaymentSecrets,

@@ -1,23 +1,19 @@
 /*
- * The routes of payments: orders of the signed-in user with transfer details and QR code, the public status of an order
- * for clients that have its code, and the webhooks of banks. A user may make 20 orders a minute. A status request may
- * wait for a change: it reads the order every second, and at most 500 requests wait. A webhook that answers 2xx has
- * stored the transfer; any other status asks the sender to send it again. Wrong signatures are limited by address, and
- * never block a sender with the right secret.
+ * The routes of payments: orders of the signed-in user with transfer details and QR code, and the public status of an
+ * order for clients that have its code. A user may make 20 orders a minute. A status request may wait for a change: it
+ * reads the order every second, and at most 500 requests wait.
  */
 
 import { field, Type } from '../../core/contracts/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { type AccountServices, asItStands } from '../accounts/index.js';
 import {
   clientSignal,
   createAddressLimit,
-  createFixedWindowLimiter,
   createSemaphore,
   defineRoute,
   MAX_WAIT_SECONDS,
   Nullable,
-  networkOwner,
   OneOf,
   type ParamsContext,
   paramOf,
@@ -29,21 +25,11 @@ import {
   sendJson,
   Text,
   Time,
-  takeJsonBody,
   Url,
   useJsonBody,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import type { KeyTable } from '../keys/index.js';
-import {
-  type NoticedTransfer,
-  type NoticeReader,
-  type PaymentNotice,
-  readGenericNotice,
-  readPayosNotice,
-  readSepayNotice,
-} from './bank-webhooks.js';
-import type { OrderRecord, Orders } from './order-records.js';
+import type { OrderRecord } from './order-records.js';
 import {
   decodePaymentBody,
   encodePayment,
@@ -52,7 +38,7 @@ import {
   MAX_PAYMENT_BODY_BYTES,
   PaymentBodySchema,
 } from './payment.js';
-import { isOpen, type PaymentProvider, type PaymentSecrets, type PaymentService } from './payment-service.js';
+import { isOpen, type PaymentService } from './payment-service.js';
 import { drawPng, drawSvg } from './transfer-qr.js';
 
 /** Limit per user: orders are kept for months, also cancelled ones. */
@@ -360,92 +346,6 @@ export function paymentStatusRoutes({ payments, clock, addressOf, drain }: Payme
       answers: asItStands(One),
       errors: ['order_not_found', 'rate_limit_exceeded'],
       handler: sendStatus,
-    }),
-  ];
-}
-
-const MAX_BODY_BYTES = 65_536;
-/**
- * Failed signatures per address and minute. A bank with the right secret is not affected, although others may send from
- * its address: through the same proxy, or as customers of the same payment service.
- */
-const WRONG_SIGNATURES = 60;
-
-const READERS: Readonly<Record<PaymentProvider, NoticeReader>> = {
-  generic: readGenericNotice,
-  payos: readPayosNotice,
-  sepay: readSepayNotice,
-};
-
-interface BankWebhookServices extends AccountServices {
-  orders: Pick<Orders, 'record'>;
-  keys: Pick<KeyTable, 'refresh'>;
-  /** Names of the configured webhook senders. */
-  paymentSecrets: PaymentSecrets;
-}
-
-/**
- * Webhooks of banks and payment services. A 2xx means that the transfer is stored, for any purpose: one without a
- * matching order waits for an operator. Any other status means that it must be sent again.
- */
-export function paymentWebhookRoutes(services: BankWebhookServices): Route[] {
-  const { orders, paymentSecrets: secrets, keys, publicBodies, clock, logger, addressOf } = services;
-  const failures = createFixedWindowLimiter(clock, WRONG_SIGNATURES);
-
-  async function takeNotice(context: ParamsContext): Promise<void> {
-    const { req: request, res: response, params } = context;
-    const provider = (Object.keys(READERS) as PaymentProvider[]).find((name) => name === params.provider);
-    const secret = provider && secrets[provider];
-    if (!secret) throw new GatewayError('route_not_found', 'No secret is configured for this payment provider.');
-    const address = addressOf(request);
-    const limits = { maxBytes: MAX_BODY_BYTES, budget: publicBodies, owner: networkOwner(address) };
-    const { bytes, value: body, release } = await takeJsonBody(request, response, limits);
-    release();
-    const notice = { headers: request.headers, bytes, body, secret, now: clock.now() };
-    const transfer = read(provider, notice, address);
-    if (transfer) await record(provider, transfer);
-    context.body = { success: true };
-  }
-
-  function read(provider: PaymentProvider, notice: PaymentNotice, address: string): NoticedTransfer | undefined {
-    try {
-      return READERS[provider](notice);
-    } catch (error) {
-      if (!isGatewayError(error)) throw error;
-      const isForged = error.code === 'invalid_signature';
-      const retryAfterSeconds = isForged ? failures.blockedFor(address) : undefined;
-      if (retryAfterSeconds !== undefined) {
-        const message = 'Too many wrong signatures from this address.';
-        throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds, cause: error });
-      }
-      if (isForged) failures.add(address);
-      logger.warn('a bank-transfer webhook was refused', { id: provider, code: error.code, member: error.param });
-      throw error;
-    }
-  }
-
-  async function record(provider: PaymentProvider, transfer: NoticedTransfer): Promise<void> {
-    const { transaction, order, replayed } = await orders.record({ ...transfer, provider });
-    const { id, review } = transaction;
-    // The purchase is effective on this node from this answer on; other nodes follow within seconds.
-    if (order?.state === 'paid') await keys.refresh();
-    if (replayed) logger.info('a transfer was reported again', { id: `${provider}:${id}` });
-    else if (review) logger.warn('a transfer waits for an operator', { id: `${provider}:${id}`, code: review });
-    else logger.info('a transfer was counted', { id: order?.code });
-  }
-
-  return [
-    defineRoute({
-      method: 'POST',
-      path: '/api/payment/webhook/:provider',
-      params: { provider: 'Format of the webhook: `generic`, `payos` or `sepay`.' },
-      grant: 'signature',
-      tag: 'Payments',
-      summary: 'Bank-transfer webhook',
-      description: 'Receives the bank transfers that a bank or payment service reports.',
-      body: { schema: Type.Object({}) },
-      answers: asItStands(Type.Object({ success: field(Type.Literal(true), 'The transfer is stored.') })),
-      handler: takeNotice,
     }),
   ];
 }
