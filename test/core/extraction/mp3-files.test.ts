@@ -32,6 +32,13 @@ describe('audio links', () => {
     expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
   });
 
+  it('starts with the address that the server has when it is made', () => {
+    const options = { baseUrl: '', secrets: [secret(1)] };
+    const early = new AudioLinks(options);
+    options.baseUrl = 'https://late.example';
+    expect(early.sign({ url: 'https://invented.example/item/7' }, 0).url).to.match(/^https:\/\/late\.example\/v1\//);
+  });
+
   it('cannot be altered anywhere, nor forged with another secret', () => {
     const name = nameOf(links.sign({ url: ITEM }, NOW).url);
     for (let index = 0; index < name.length; index += 1) {
