@@ -17,7 +17,7 @@ import { openCache, openFiles } from '../core/storage/index.js';
 import {
   createAccounts,
   createDeviceGrants,
-  createKeyIssue,
+  createKeyOwners,
   createSessions,
   createSignIns,
   createUsers,
@@ -26,7 +26,7 @@ import {
 import { createAudit } from './audit/index.js';
 import { createAlertTable, createBudgetAlerts, createBudgetOwners, createBudgets } from './budgets/index.js';
 import { createIdempotentResponses } from './idempotency/index.js';
-import { createApiKeys, createKeyUpdates } from './keys/index.js';
+import { ApiKeys } from './keys/index.js';
 import { createRateLimits, createRateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
@@ -34,7 +34,14 @@ import { createOrders } from './payments/index.js';
 import { createErasures, createPersonalExport } from './personal-data/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
-import { createAdmissions, createJobAdmission, createJobCosts, createUsageLog, RequestCounts } from './usage/index.js';
+import {
+  createAdmissions,
+  createJobAdmission,
+  createJobCosts,
+  createUsageLog,
+  ENTRIES_RETENTION_MS,
+  RequestCounts,
+} from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
 /** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
@@ -102,19 +109,22 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       pollMs,
       logger,
     });
-    const keyUpdates = createKeyUpdates(database, times);
+    const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
+    const closing = [...writers, instances, dispatcher, cache, database];
     instances.watch();
     return {
       engine,
       ...createAccountState({ database, times, jobs, identitySecrets }),
-      keys: {
-        ...createApiKeys(database, times, jobs),
-        ...keyUpdates,
-        ...createKeyIssue(database, times),
-      },
+      keys: new ApiKeys({
+        database,
+        times,
+        jobs,
+        owners: createKeyOwners(engine),
+        entriesRetentionMs: ENTRIES_RETENTION_MS,
+      }),
       rateLimits: createRateLimits({ database, rateLimitTable }),
       admissions,
-      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times, keyUpdates) },
+      budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
       budgetAlerts: createBudgetAlerts(database, times),
       usage: {
         ...createUsageLog(database),
@@ -133,15 +143,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       ping: () => database.ping(),
       pingCache: () => cache.ping(),
       async close() {
-        await jobs.close();
-        await admissions.close();
-        await requestCounts.close();
-        await storedResponses.close();
-        await idempotentResponses.close();
-        await instances.close();
-        await dispatcher.close();
-        await cache.close();
-        await database.close();
+        for (const part of closing) await part.close();
       },
     };
   } catch (error) {

@@ -18,7 +18,7 @@ import type { AppDependencies } from './app.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
 import { createIdempotencyService } from './idempotency/index.js';
-import { createKeyRecord, GRANTS, openKeyTable, type Pepper } from './keys/index.js';
+import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
 import { createPaymentService, startPaymentSweep } from './payments/index.js';
@@ -89,7 +89,7 @@ export function openServer(options: OpenServerOptions): Promise<OpenServer> {
 }
 
 async function open(options: OpenServerOptions, opened: CloseList): Promise<OpenServer> {
-  const { environment, firstRun = false, role = 'all', connections, place, siblings = noSiblings } = options;
+  const { firstRun = false, role = 'all', connections, siblings = noSiblings } = options;
   const settings = settingsOfRole(options.settings, role);
   const logger = options.services?.logger ?? openLogger(settings, opened);
   // Koa takes longest to load, so it loads while the database opens.
@@ -97,82 +97,21 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const tracing = await openTracing(settings, logger);
   opened.add(() => tracing?.close());
   const isWorker = role === 'worker';
-  const { metricsPort, metricsPublic } = settings;
+  const { metricsPort, metricsPublic, dataDir } = settings;
   const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics(siblings) : undefined;
-  const tracer = tracing?.tracer;
-  const meter = metrics?.meter;
-  const prices = await readPricesOf(settings, environment, options.plugins);
-  const state = await openStateOf(settings, logger, { tracer, meter, prices, siblings });
-  opened.add(() => state.close());
-  if (prices) await checkCurrency(state, prices);
-  const mended = await mendSecrets(settings.dataDir);
-  if (mended.length > 0) {
-    logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
-  }
-  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
-  await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
-
-  const { plugins } = options;
-  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter };
-  const { baseUrl: configured } = settings;
-  const baseUrl = configured === undefined ? options.address : () => configured;
-  const { jobs } = state;
-  const gateway = await openGateway({
-    settings,
-    environment,
-    logger,
-    services,
-    plugins,
-    jobs,
-    responses: state,
-    baseUrl,
-  });
-  opened.add(() => gateway.close());
-  if (prices && !isWorker) for (const line of describeUnpriced(prices, gateway)) logger.warn(line);
-  const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
-  const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
-  opened.add(() => identity?.close());
+  const parts = await openParts(options, { settings, logger, tracer: tracing?.tracer, metrics, opened });
+  const { state, gateway, identity } = parts;
 
   const [{ createApp, createWorkerApp, createMetricsApp }, { Health }] = await modules;
-  // With an external database, a full folder affects only MP3 files.
-  const { dataDir, databaseUrl } = settings;
-  const isDatabaseHere = databaseUrl === undefined;
-  const checks = {
-    // A write: a read-only database accepts no job.
-    database: () => state.instances.beat(),
-    data_folder: () => (isDatabaseHere ? checkRoom(dataDir) : stat(dataDir)),
-  };
-  const softChecks = {
-    files: () => state.pingFiles(),
-    cache: () => state.pingCache(),
-    settings_agree: () => agree(state),
-    ...(options.siblings && { workers: () => allWork(options.siblings) }),
-  };
-  const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
   const signIn = identity && (() => identity.status());
-  const health = new Health({ gateway, wants, clock: systemClock, checks, softChecks, signIn });
+  const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
+  const health = new Health({ gateway, wants, clock: systemClock, ...checksOf(parts, options.siblings), signIn });
   opened.add(() => health.close());
+  const product = isWorker ? undefined : await openProduct(parts, health, firstRun);
   const metricsSources = { health, logger, clock: systemClock };
-  const parts = {
-    settings,
-    state,
-    gateway,
-    logger,
-    tracer,
-    metrics,
-    health,
-    catalogue,
-    prices,
-    identity,
-    site,
-    baseUrl,
-    opened,
-    isBackground: place?.background ?? true,
-  };
-  const product = isWorker ? undefined : await openProduct(parts, firstRun);
   const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...metricsSources });
   metrics?.watch({
-    jobs,
+    jobs: state.jobs,
     gateway,
     dataDir,
     checks: () => health.checks(),
@@ -197,31 +136,84 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   };
 }
 
-function openLogger(settings: Settings, opened: CloseList): Logger {
-  const format = settings.logFormat ?? (process.stderr.isTTY ? 'text' : 'json');
-  const logger = createLogger({ level: settings.logLevel, format, secrets: secretsOf(settings) });
-  opened.add(() => logger.close());
-  return logger;
-}
-
-/** What is opened before the app is created. */
-interface OpenParts {
+/** What is opened first. */
+interface FirstParts {
   settings: Settings;
-  state: State;
-  gateway: Gateway;
   logger: Logger;
   tracer?: Tracer;
   metrics?: Metrics;
-  health: Health;
+  opened: CloseList;
+}
+
+/** What is opened before the app is created. */
+interface OpenParts extends FirstParts {
+  state: State;
+  gateway: Gateway;
   catalogue: Catalogue;
   prices?: Prices;
   /** Undefined without accounts. */
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
   baseUrl(): string;
-  opened: CloseList;
   /** Whether this process does what no request waits for: of several workers, one does. */
   isBackground: boolean;
+}
+
+/** Opens the state, the gateway and the sign-in. */
+async function openParts(options: OpenServerOptions, first: FirstParts): Promise<OpenParts> {
+  const { settings, logger, tracer, metrics, opened } = first;
+  const { environment, plugins, place, siblings = noSiblings } = options;
+  const isWorker = options.role === 'worker';
+  const meter = metrics?.meter;
+  const prices = await readPricesOf(settings, environment, plugins);
+  const state = await openStateOf(settings, logger, { tracer, meter, prices, siblings });
+  opened.add(() => state.close());
+  if (prices) await checkCurrency(state, prices);
+  const mended = await mendSecrets(settings.dataDir);
+  if (mended.length > 0) {
+    logger.warn(`other users could read ${mended.join(', ')} in DATA_DIR/secrets; only this user can now (0600)`);
+  }
+  const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
+  await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
+
+  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter };
+  const { baseUrl: configured } = settings;
+  const baseUrl = configured === undefined ? options.address : () => configured;
+  const { jobs } = state;
+  const about = { settings, environment, logger, services, plugins };
+  const gateway = await openGateway({ ...about, jobs, responses: state, baseUrl });
+  opened.add(() => gateway.close());
+  if (prices && !isWorker) for (const line of describeUnpriced(prices, gateway)) logger.warn(line);
+  const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
+  const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
+  opened.add(() => identity?.close());
+  const isBackground = place?.background ?? true;
+  return { ...first, state, gateway, catalogue, prices, identity, site, baseUrl, isBackground };
+}
+
+/** What the health of the process depends on. */
+function checksOf({ settings: { dataDir, databaseUrl }, state }: OpenParts, siblings?: WorkerSiblings) {
+  return {
+    checks: {
+      // A write: a read-only database accepts no job.
+      database: () => state.instances.beat(),
+      // With an external database, a full folder affects only MP3 files.
+      data_folder: () => (databaseUrl === undefined ? checkRoom(dataDir) : stat(dataDir)),
+    },
+    softChecks: {
+      files: () => state.pingFiles(),
+      cache: () => state.pingCache(),
+      settings_agree: () => agree(state),
+      ...(siblings && { workers: () => allWork(siblings) }),
+    },
+  };
+}
+
+function openLogger(settings: Settings, opened: CloseList): Logger {
+  const format = settings.logFormat ?? (process.stderr.isTTY ? 'text' : 'json');
+  const logger = createLogger({ level: settings.logLevel, format, secrets: secretsOf(settings) });
+  opened.add(() => logger.close());
+  return logger;
 }
 
 /** What a node that serves clients has in addition. */
@@ -232,25 +224,14 @@ interface Product {
 }
 
 /** Opens keys, usage, payments and webhooks. @param firstRun Whether a key is made if there is none. */
-async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product> {
-  const { settings, state, gateway, logger, tracer, metrics, health, catalogue, identity, site, baseUrl, opened } =
-    parts;
-  const { prices, isBackground } = parts;
+async function openProduct(parts: OpenParts, health: Health, firstRun: boolean): Promise<Product> {
+  const { settings, state, gateway, logger, tracer, metrics, prices, baseUrl, opened } = parts;
   const clock = systemClock;
   const peppers = await loadPeppers(settings);
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
-  const keys = await openKeyTable({ keys: state.keys, peppers, clock, logger });
+  const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger });
   opened.add(() => keys.close());
-  const {
-    rateLimits,
-    budgets,
-    admissions,
-    usage: usageLog,
-    orders,
-    idempotentResponses,
-    files,
-    webhooks: events,
-  } = state;
+  const { rateLimits, budgets, admissions, usage: usageLog, idempotentResponses, files } = state;
   const usage = new UsageService({
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
@@ -259,32 +240,8 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     prices,
   });
   opened.add(() => usage.close());
-  const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
-  const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });
-  const plans = { catalogue, freeTierPeriod, pepper: peppers[0], payments, paymentSecrets };
-  const account = identity && { state, identity, ...plans, site };
-  if (account && isBackground) {
-    const sweep = startPaymentSweep({ orders, clock, logger });
-    opened.add(() => sweep.close());
-    const erasing = startErasureSweep({ erasures: state.erasures, files, gateway, logger });
-    opened.add(() => erasing.close());
-  }
-  const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
-  const delivers = isBackground;
-  const webhooks = await openWebhooks({
-    settings,
-    webhooks: events,
-    gateway,
-    clock,
-    logger,
-    baseUrl,
-    tried,
-    delivers,
-    opened,
-  });
-  if (webhooks) metrics?.watch({ webhooks: events });
-  if (isBackground)
-    await openBudgetAlerts({ settings, webhooks: events, alerts: state.budgetAlerts, clock, logger, opened });
+  const account = openAccounts(parts, peppers[0]);
+  const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = createIdempotencyService({
     answers: idempotentResponses,
@@ -317,6 +274,33 @@ async function openProduct(parts: OpenParts, firstRun: boolean): Promise<Product
     tracer,
   };
   return { dependencies, newKey };
+}
+
+/** Undefined without accounts. Starts what expires orders and finishes erasures. */
+function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['account'] {
+  const { settings, state, gateway, logger, catalogue, identity, site, isBackground, opened } = parts;
+  if (!identity) return undefined;
+  const { orders, erasures, files } = state;
+  const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
+  const payments = createPaymentService({ orders, catalogue, freeTierPeriod, receiver });
+  if (isBackground) {
+    const sweep = startPaymentSweep({ orders, clock: systemClock, logger });
+    opened.add(() => sweep.close());
+    const erasing = startErasureSweep({ erasures, files, gateway, logger });
+    opened.add(() => erasing.close());
+  }
+  return { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets, site };
+}
+
+/** Webhooks of image jobs, undefined if they are disabled, and of budgets. */
+async function openProductWebhooks(parts: OpenParts): Promise<AppDependencies['webhooks']> {
+  const { settings, state, gateway, logger, metrics, baseUrl, isBackground: delivers, opened } = parts;
+  const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
+  const common = { settings, webhooks: state.webhooks, clock: systemClock, logger, opened };
+  const webhooks = await openWebhooks({ ...common, gateway, baseUrl, tried, delivers });
+  if (webhooks) metrics?.watch({ webhooks: state.webhooks });
+  if (delivers) await openBudgetAlerts({ ...common, alerts: state.budgetAlerts });
+  return webhooks;
 }
 
 /** @throws PricesError if the usage log has costs in another currency: their sums would mix the two. */
@@ -370,8 +354,8 @@ async function agree({ instances }: State): Promise<void> {
 }
 
 /** @throws GatewayError `invalid_value` if a worker of this machine is down or not ready yet. */
-async function allWork(siblings?: WorkerSiblings): Promise<void> {
-  const missing = siblings?.states().filter(({ state }) => state === 'down' || state === 'starting') ?? [];
+async function allWork(siblings: WorkerSiblings): Promise<void> {
+  const missing = siblings.states().filter(({ state }) => state === 'down' || state === 'starting');
   if (missing.length === 0) return;
   const list = missing.map(({ index, state }) => `${index} (${state})`).join(', ');
   throw new GatewayError('invalid_value', `These workers do not answer requests: ${list}.`);

@@ -8,22 +8,16 @@
 import type { BackgroundResponses, Cache, Clock, Logger, Meter, Storage, Tracer } from '../core/contracts/index.js';
 import type { Instances } from '../core/database/index.js';
 import { type Siblings, systemClock } from '../core/runtime/index.js';
-import type {
-  AccountKeys,
-  Accounts,
-  DeviceGrants,
-  IdentitySecrets,
-  Sessions,
-  SignIns,
-  Users,
-} from './accounts/index.js';
+import type { Accounts, DeviceGrants, IdentitySecrets, Sessions, SignIns, Users } from './accounts/index.js';
 import type { Audit } from './audit/index.js';
 import type { BudgetAlerts, BudgetOwners, Budgets } from './budgets/index.js';
 import type { IdempotentResponses } from './idempotency/index.js';
+import type { ApiKeys } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
 import type { ClosableStoredResponses } from './models/index.js';
 import type { Orders } from './payments/index.js';
 import type { Erasures, PersonalExport } from './personal-data/index.js';
+import type { PlanTerms } from './plans/index.js';
 import type { Prices } from './prices/index.js';
 import { loadIdentitySecrets, type Settings } from './settings/index.js';
 import type { Admissions, ProductJobs, UsageLog } from './usage/index.js';
@@ -92,7 +86,7 @@ export interface AccountState {
 /** The whole state of the gateway. */
 export interface State extends AccountState {
   readonly engine: 'sqlite' | 'postgres';
-  readonly keys: AccountKeys;
+  readonly keys: ApiKeys<PlanTerms>;
   readonly rateLimits: RateLimits;
   readonly admissions: Admissions;
   readonly budgets: Budgets & BudgetOwners;

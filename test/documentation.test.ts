@@ -27,7 +27,7 @@ import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { createIdempotencyService } from '../server/idempotency/index.js';
-import { createPepper, type KeyTable, openKeyTable, type Pepper } from '../server/keys/index.js';
+import { createPepper, KeyTable, type Pepper } from '../server/keys/index.js';
 import { createMetrics, Health } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
@@ -73,7 +73,7 @@ describe('the tables of the pages equal the code', () => {
     const logger = createLogger({ level: 'silent' });
     state = await openState({ dataDir: folder, clock: systemClock, logger });
     pepper = createPepper(Buffer.alloc(32, 'documentation'));
-    keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
+    keys = await KeyTable.open({ keys: state.keys, peppers: [pepper], clock: systemClock, logger });
     gateway = await createGateway({ plugins: await readPluginConfig(CONFIG, {}), baseFolder: packageRoot });
   });
 

@@ -104,3 +104,4 @@ export {
   withDeadline,
 } from './time.js';
 export { type Checked, closestMatch, createValidator, type Issue, type Validator } from './validation.js';
+export { type QueuedTask, WorkerQueue, type WorkerQueueOptions } from './worker-queue.js';

@@ -16,7 +16,7 @@ import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import { AnswerBytes, readLargeAnswer } from './large-answers.js';
 import { type BodyReader, PullStream } from './pull-stream.js';
-import type { TextAnswer, TextExchange, TextOutcome } from './requests.js';
+import type { BackgroundStart, TextAnswer, TextExchange, TextOutcome } from './requests.js';
 import type { VectorForm } from './vectors.js';
 
 /** Failures after which an upstream may have done its work without answering. */
@@ -115,7 +115,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   listIndex = 0;
   readonly answer: Promise<TextAnswer>;
   readonly ended: Promise<TextOutcome>;
-  readonly background: TextExchange['background'];
+  readonly background?: Promise<BackgroundStart | undefined>;
   failure: GatewayError | undefined;
   isBroken = false;
   readonly #subject: ExchangeSubject;
@@ -145,7 +145,7 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   constructor(subject: ExchangeSubject, services: ExchangeServices) {
     this.#subject = subject;
     this.#services = services;
-    this.background = subject.background;
+    if (subject.background) this.background = subject.background;
     this.#startedAt = services.monotonic();
     this.#receivedAt = this.#startedAt;
     this.#spokeAt = this.#startedAt;

@@ -1,14 +1,10 @@
 /*
  * Work on large texts, such as the translation of an answer of many megabytes. It takes longer than the event loop may be
  * held, so a worker thread does it. Bytes go there and back without a copy, everything else as plain values.
- *
- * The thread works on one text at a time. The others wait here, and a full line refuses. A client that leaves takes its
- * text out of the line, or ends the thread that works on it. A thread that runs out of memory or time ends, and so does only the
- * text that it works on.
+ * A client that leaves takes its text out of the line, or ends the thread that works on it.
  */
 
-import { Worker } from 'node:worker_threads';
-import { type ErrorCode, GatewayError } from '../runtime/index.js';
+import { type ErrorCode, GatewayError, WorkerQueue } from '../runtime/index.js';
 
 /** Smaller texts, which nearly all are, are worked on at once, within a few milliseconds. */
 export const LARGE_TEXT = 256 * 1024;
@@ -47,14 +43,14 @@ export interface DoneWork {
   failure?: { code?: ErrorCode; message: string; param?: string };
 }
 
-interface Waiting extends PromiseWithResolvers<DoneWork> {
-  task: WorkTask;
-}
-
-let line: Waiting[] = [];
-let current: Waiting | undefined;
-let thread: Worker | undefined;
-let timer: NodeJS.Timeout | undefined;
+const thread = new WorkerQueue<WorkTask, DoneWork>({
+  module: new URL('./large-work-thread.js', import.meta.url),
+  heapMb: HEAP_MB,
+  timeoutMs: MAX_WORK_MS,
+  idleMs: IDLE_MS,
+  maxWaiting: MAX_WAITING,
+  full: () => new GatewayError('queue_full', 'Too many large texts wait to be converted.', { retryAfterSeconds: 1 }),
+});
 
 /**
  * Does the work in the thread. The parts are given away.
@@ -67,28 +63,11 @@ export async function workInThread<How, More extends object>(
   how: How,
   signal?: AbortSignal,
 ): Promise<Done<More>> {
-  signal?.throwIfAborted();
-  if (line.length >= MAX_WAITING)
-    throw new GatewayError('queue_full', 'Too many large texts wait to be converted.', {
-      retryAfterSeconds: 1,
-    });
-  const one: Waiting = { ...Promise.withResolvers<DoneWork>(), task: { module, name: run.name, parts, how } };
-  line.push(one);
-  const leave = () => {
-    if (current === one) endThread(signal?.reason);
-    line = line.filter((other) => other !== one);
-    one.reject(signal?.reason);
-  };
-  signal?.addEventListener('abort', leave, { once: true });
-  next();
-  try {
-    const { body, more, failure } = await one.promise;
-    if (failure?.code) throw new GatewayError(failure.code, failure.message, paramOf(failure));
-    if (!body) throw new Error('the thread for large texts failed', { cause: failure?.message });
-    return { ...(more as More), body: bytesOf(body) };
-  } finally {
-    signal?.removeEventListener('abort', leave);
-  }
+  const transfer = parts.map(({ buffer }) => buffer);
+  const { body, more, failure } = await thread.run({ module, name: run.name, parts, how }, { transfer, signal });
+  if (failure?.code) throw new GatewayError(failure.code, failure.message, paramOf(failure));
+  if (!body) throw new Error('the thread for large texts failed', { cause: failure?.message });
+  return { ...(more as More), body: bytesOf(body) };
 }
 
 /** Works on a short text at once, and on a copy of a large one in the thread. */
@@ -110,59 +89,4 @@ function bytesOf(body: string | Uint8Array): Buffer {
 
 function paramOf({ param }: { param?: string }): { param?: string } {
   return param === undefined ? {} : { param };
-}
-
-/** Gives the thread the next text, if it has none. */
-function next(): void {
-  if (current) return;
-  current = line.shift();
-  if (!current) return;
-  clearTimeout(timer);
-  thread ??= start();
-  const started = thread;
-  timer = setTimeout(() => endThread(new Error('a large text took too long')), MAX_WORK_MS).unref();
-  const { task, reject } = current;
-  try {
-    started.postMessage(
-      task,
-      task.parts.map(({ buffer }) => buffer),
-    );
-  } catch (error) {
-    current = undefined;
-    reject(error);
-    next();
-  }
-}
-
-/** Ends the thread, and with it the text that it works on. The next text gets another thread. */
-function endThread(failure: unknown): void {
-  const [ended, one] = [thread, current];
-  thread = undefined;
-  current = undefined;
-  clearTimeout(timer);
-  void ended?.terminate();
-  one?.reject(failure);
-  next();
-}
-
-function start(): Worker {
-  const started = new Worker(new URL('./large-work-thread.js', import.meta.url), {
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-  });
-  started.on('message', (done: DoneWork) => {
-    if (thread !== started) return;
-    current?.resolve(done);
-    current = undefined;
-    clearTimeout(timer);
-    timer = setTimeout(() => endThread(undefined), IDLE_MS).unref();
-    next();
-  });
-  const fail = (cause: unknown) => {
-    if (thread === started) endThread(new Error('the thread for large texts ended', { cause }));
-  };
-  started.on('error', fail).on('exit', fail);
-  // Must follow the listeners, which would undo it: the thread must not keep the process alive.
-  started.unref();
-  return started;
 }

@@ -30,7 +30,7 @@ export {
 export { type Accounts, type AccountsOptions, createAccounts } from './accounts.js';
 export { createDeviceGrants, type DeviceGrant, type DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } from './erased-allowances.js';
-export { type AccountKeys, createKeyIssue } from './key-issue.js';
+export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
 export {

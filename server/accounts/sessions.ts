@@ -30,16 +30,15 @@ import {
 } from '../http/index.js';
 import {
   type ApiKeyRecord,
+  type ApiKeys,
   hashToken,
   isBrowserToken,
   isDeviceToken,
   type KeyTable,
   newDeviceToken,
-  newestKey,
   newToken,
 } from '../keys/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
-import type { AccountKeys } from './key-issue.js';
 import type { SessionKind, SessionsTable, UserRecord } from './tables.js';
 import { selectUsers, type UserChange } from './users.js';
 
@@ -190,7 +189,7 @@ function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAdd
 const PREFIX = '/api/play';
 
 interface PlayServices extends AccountServices {
-  accountKeys: Pick<AccountKeys, 'listOf'>;
+  accountKeys: Pick<ApiKeys, 'newestOf'>;
   keys: KeyTable;
 }
 
@@ -202,7 +201,7 @@ interface PlayServices extends AccountServices {
  */
 export function createPlay({ accountKeys, site, sessions, keys, clock }: PlayServices, route: Middleware): Middleware {
   async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
-    const newest = await newestKey(accountKeys, accountId, clock.now());
+    const newest = await accountKeys.newestOf(accountId, clock.now());
     if (newest) return keys.admit(newest);
     const message = `You need an API key. Create one at ${site().url}/dashboard.`;
     throw new GatewayError('no_active_key', message);

@@ -24,11 +24,18 @@ import {
   Time,
 } from '../http/index.js';
 import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempotency/index.js';
-import type { ApiKeyRecord, KeyTable } from '../keys/index.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeys,
+  KeyService,
+  type KeyTable,
+  type MadeKey,
+  type Pepper,
+  type Repeat,
+} from '../keys/index.js';
+import { type PlanTerms, type PlanTermsOptions, planTerms } from '../plans/index.js';
 import { readRangeQuery } from '../usage/index.js';
 import { type AccountView, encodeAccountKey, encodeOverview } from './account-view.js';
-import type { AccountKeys } from './key-issue.js';
-import { createKeyService, type KeyServiceOptions, type MadeKey, type Repeat } from './key-service.js';
 import { type AccountServices, tokenOf } from './sessions.js';
 import { AccountPlanSchema, asItStands, KeySchema, UserSchema } from './setup.js';
 
@@ -138,9 +145,10 @@ const MAKES_KEY = {
   answers: { 201: { description: 'The new key. It is shown only once.', schema: MadeKeySchema } },
 } as const;
 
-interface UserServices extends AccountServices, Omit<KeyServiceOptions, 'keys' | 'table'> {
-  accountKeys: AccountKeys;
+interface UserServices extends AccountServices, PlanTermsOptions {
+  accountKeys: ApiKeys<PlanTerms>;
   keys: KeyTable;
+  pepper: Pepper;
   view: AccountView;
 }
 
@@ -148,7 +156,12 @@ interface UserServices extends AccountServices, Omit<KeyServiceOptions, 'keys' |
 export function userRoutes(services: UserServices): Route[] {
   const { accountKeys, keys: table, catalogue, freeTierPeriod, pepper, site } = services;
   const { sessions, view, bodies, polls, clock } = services;
-  const keyService = createKeyService({ keys: accountKeys, table, pepper, clock, catalogue, freeTierPeriod });
+  const freeTier = () => {
+    const terms = planTerms(catalogue.freeTier.id, { catalogue, freeTierPeriod });
+    if (!terms) throw new Error('the catalogue has no free tier');
+    return terms;
+  };
+  const keyService = new KeyService({ keys: accountKeys, table, freeTier, pepper, clock });
   const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
 
   async function beginKey(context: RequestContext) {

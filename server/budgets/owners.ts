@@ -27,10 +27,10 @@ import {
   type ApiKeyRow,
   insertKey,
   type KeyChange,
-  type KeyUpdates,
   keyAt,
   lockKey,
   toKeyRecord,
+  updateKey,
 } from '../keys/index.js';
 import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
 import { amountOf, atTime, toBudgetRow, toBudgetState } from './budgets.js';
@@ -102,7 +102,7 @@ export interface BudgetOwners {
    * @throws GatewayError `key_not_found`, `invalid_value` if there is no such group or the key was revoked.
    */
   change(change: BudgetChange): Promise<readonly BudgetState[]>;
-  /** Changes a key in one transaction: all of it, or nothing. @throws GatewayError as `change` and `KeyUpdates.update`. */
+  /** Changes a key in one transaction: all of it, or nothing. @throws GatewayError as `change` and `ApiKeys.update`. */
   changeKey(change: WholeKeyChange): Promise<ApiKeyRecord>;
   /** Makes a group with its budgets. Default: none. @throws GatewayError `invalid_value` if the group exists. */
   createGroup(name: string, first?: Omit<BudgetChange, keyof BudgetOwner>): Promise<readonly BudgetState[]>;
@@ -116,11 +116,7 @@ export interface BudgetOwners {
   groups(): Promise<readonly KeyGroupsTable[]>;
 }
 
-export function createBudgetOwners(
-  database: Database,
-  times: DatabaseClock,
-  updates: Pick<KeyUpdates, 'apply'>,
-): BudgetOwners {
+export function createBudgetOwners(database: Database, times: DatabaseClock): BudgetOwners {
   const { engine } = database;
   const read = (find: (queries: Kysely<Tables>) => Promise<Selectable<BudgetRow>[]>) =>
     database.run(async (queries) => {
@@ -260,7 +256,7 @@ export function createBudgetOwners(
 
     changeKey: ({ id, properties, groupName, budgets, ...by }) =>
       changing(async (transaction) => {
-        if (properties) await updates.apply(transaction, { id, change: properties, ...by });
+        if (properties) await updateKey(transaction, { engine, times }, { id, change: properties, ...by });
         if (groupName !== undefined) await moveKey(transaction, { id, groupName, ...by });
         if (budgets) await changeBudgets(transaction, { scope: 'key', subject: id, budgets, ...by });
         const [row, at] = [await lockValid(transaction, id), await times.read(transaction)];

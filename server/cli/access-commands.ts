@@ -47,7 +47,10 @@ export const createKey = defineCommand({
     },
     '--expires <date>': 'expiry date, e.g. 2030-12-31 (default: never, or the end of the plan)',
   },
-  json: true,
+  examples: [
+    'keys create --name laptop --grant text,images --budget "50 USD/month"',
+    'keys create --plan free --expires 2030-12-31 --json',
+  ],
   run: async (...call): Promise<Outcome> => (await import('./keys.js')).createKeyCommand(...call),
 });
 
@@ -74,7 +77,6 @@ export const updateKey = defineCommand({
     '--expires <date>': 'expiry date, e.g. 2030-12-31, or never',
     ...NOTE,
   },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).updateKeyCommand(...call),
 });
 
@@ -86,7 +88,6 @@ export const rotateKey = defineCommand({
     '--overlap-hours <number>': 'hours for which the old key keeps working, 0 to 168 (default: 24)',
     ...NOTE,
   },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).rotateKeyCommand(...call),
 });
 
@@ -95,7 +96,6 @@ export const revokeKey = defineCommand({
   summary: 'revoke a key by its id',
   arguments: [KEY],
   options: { '--keep-jobs': 'keep its queued jobs; without it they are cancelled' },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./keys.js')).revokeKeyCommand(...call),
 });
 
@@ -104,7 +104,6 @@ const KEY_COMMANDS = [
   defineCommand({
     name: 'keys list',
     summary: 'list all keys, without their secrets',
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./keys.js')).listKeysCommand(...call),
   }),
   updateKey,
@@ -112,7 +111,6 @@ const KEY_COMMANDS = [
     name: 'keys show',
     summary: 'show a key: properties, budget, usage of today and history',
     arguments: [KEY],
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).showKeyCommand(...call),
   }),
   rotateKey,
@@ -124,7 +122,6 @@ export const createGroup = defineCommand({
   summary: 'create a group, whose keys share its budget',
   arguments: [GROUP],
   options: { '--budget <amount>': { text: AMOUNT, many: true }, ...NOTE },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./groups.js')).createGroupCommand(...call),
 });
 
@@ -133,7 +130,6 @@ export const deleteGroup = defineCommand({
   summary: 'delete a group and its budget; running servers follow within 2 seconds',
   arguments: [GROUP],
   options: { '--release-keys': 'take its keys out; without it a group with keys is not deleted', ...NOTE },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./groups.js')).deleteGroupCommand(...call),
 });
 
@@ -143,14 +139,12 @@ const GROUP_COMMANDS = [
     name: 'groups list',
     isDefault: true,
     summary: 'list the groups',
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./groups.js')).listGroupsCommand(...call),
   }),
   defineCommand({
     name: 'groups show',
     summary: 'show a group: budget, keys, and their usage of this month',
     arguments: [GROUP],
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./groups.js')).showGroupCommand(...call),
   }),
   defineCommand({
@@ -161,7 +155,6 @@ const GROUP_COMMANDS = [
       '--budget <amount>': { text: `all budgets of the group, or none: ${AMOUNT}`, many: true },
       ...NOTE,
     },
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./groups.js')).updateGroupCommand(...call),
   }),
   deleteGroup,
@@ -172,7 +165,6 @@ const BUDGET_COMMANDS = [
     name: 'budgets list',
     isDefault: true,
     summary: 'list the budgets of keys, accounts and groups',
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./groups.js')).listBudgetsCommand(...call),
   }),
   defineCommand({
@@ -183,12 +175,12 @@ const BUDGET_COMMANDS = [
       '--budget <amount>': { text: `all budgets of the account, or none: ${AMOUNT}`, many: true },
       ...NOTE,
     },
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./groups.js')).setBudgetCommand(...call),
   }),
   defineCommand({
     name: 'budgets secret',
     summary: 'print the secret that alerts of BUDGET_WEBHOOK_URL are signed with',
+    json: false,
     run: async (...call): Promise<Outcome> => (await import('./groups.js')).budgetSecretCommand(...call),
   }),
 ];
@@ -204,7 +196,7 @@ export const showUsage = defineCommand({
     '--by <group>': { text: 'one row for each', choices: ['key', 'group', 'model', 'day', 'route'] },
     '--csv': { text: 'print CSV', conflicts: 'json' },
   },
-  json: true,
+  examples: ['usage --from 2026-06-01 --to 2026-06-30 --by model --csv'],
   run: async (...call): Promise<Outcome> => (await import('./usage.js')).usageCommand(...call),
 });
 
@@ -212,17 +204,7 @@ export const listUsers = defineCommand({
   name: 'users list',
   summary: 'list users, newest first',
   options: { ...LIMIT, '--before <user>': 'only those created before this id' },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./users.js')).listUsersCommand(...call),
-});
-
-const suspendUser = defineCommand({
-  name: 'users suspend',
-  summary: 'suspend a user: end all sessions and stop the keys',
-  arguments: [USER],
-  options: NOTE,
-  json: true,
-  run: async (...call): Promise<Outcome> => (await import('./users.js')).suspendUserCommand(...call),
 });
 
 export const eraseUser = defineCommand({
@@ -230,7 +212,6 @@ export const eraseUser = defineCommand({
   summary: 'delete a user for good: everything personal; orders and usage stay under a random id',
   arguments: [USER],
   options: { '--yes': 'do not ask' },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).eraseUserCommand(...call),
 });
 
@@ -240,16 +221,21 @@ const USER_COMMANDS = [
     name: 'users show',
     summary: 'show a user: plan, keys, orders and history',
     arguments: [USER],
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./users.js')).showUserCommand(...call),
   }),
-  suspendUser,
+  defineCommand({
+    name: 'users suspend',
+    summary: 'suspend a user: end all sessions and stop the keys',
+    arguments: [USER],
+    options: NOTE,
+    run: async (settings, ...call): Promise<Outcome> =>
+      (await import('./users.js')).changeUserCommand(settings, 'suspend', ...call),
+  }),
   defineCommand({
     name: 'users sign-out',
     summary: 'end all sessions of a user; the keys keep working',
     arguments: [USER],
     options: NOTE,
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./users.js')).signOutUserCommand(...call),
   }),
   defineCommand({
@@ -257,26 +243,18 @@ const USER_COMMANDS = [
     summary: 'end a suspension',
     arguments: [USER],
     options: NOTE,
-    json: true,
-    run: async (...call): Promise<Outcome> => (await import('./users.js')).resumeUserCommand(...call),
+    run: async (settings, ...call): Promise<Outcome> =>
+      (await import('./users.js')).changeUserCommand(settings, 'resume', ...call),
   }),
   defineCommand({
     name: 'users export',
     summary: 'print everything stored about a user as one JSON document',
     arguments: [USER],
+    json: false,
     run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).exportUserCommand(...call),
   }),
   eraseUser,
 ];
-
-const grantPlan = defineCommand({
-  name: 'plans grant',
-  summary: 'assign a plan to a user without an order',
-  arguments: [USER, ['plan', 'a plan id, see "plans list"']],
-  options: NOTE,
-  json: true,
-  run: async (...call): Promise<Outcome> => (await import('./plans.js')).grantPlanCommand(...call),
-});
 
 const PLAN_COMMANDS = [
   defineCommand({
@@ -286,7 +264,13 @@ const PLAN_COMMANDS = [
     json: 'print JSON with all fields',
     run: async (...call): Promise<Outcome> => (await import('./plans.js')).listPlansCommand(...call),
   }),
-  grantPlan,
+  defineCommand({
+    name: 'plans grant',
+    summary: 'assign a plan to a user without an order',
+    arguments: [USER, ['plan', 'a plan id, see "plans list"']],
+    options: NOTE,
+    run: async (...call): Promise<Outcome> => (await import('./plans.js')).grantPlanCommand(...call),
+  }),
 ];
 
 export const listPayments = defineCommand({
@@ -301,7 +285,6 @@ export const listPayments = defineCommand({
     ...LIMIT,
     '--before <order>': 'only those created before this code',
   },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./payments.js')).listPaymentsCommand(...call),
 });
 
@@ -311,7 +294,6 @@ const changeOrder = (verb: 'confirm' | 'cancel' | 'refund', summary: string) =>
     summary,
     arguments: [ORDER],
     options: NOTE,
-    json: true,
     run: async (settings, ...call): Promise<Outcome> =>
       (await import('./payments.js')).changePaymentCommand(settings, verb, ...call),
   });
@@ -321,7 +303,6 @@ export const importPayments = defineCommand({
   summary: 'import the transfers of a bank statement',
   arguments: [['file', 'a .csv or .json file']],
   options: { '--provider <name>': { text: 'provider of the transfer ids, e.g. payos', default: 'statement' } },
-  json: true,
   help: `A CSV file has a line of column names, among them id, amount, currency, text and at, e.g.
   id,amount,currency,text,at
   B-2041,12.34,EUR,"RF07 MG7K 3M9Q XD",2026-06-15
@@ -337,7 +318,6 @@ const PAYMENT_COMMANDS = [
     name: 'payments show',
     summary: 'show an order: transfers and history',
     arguments: [ORDER],
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./payments.js')).showPaymentCommand(...call),
   }),
   changeOrder('confirm', 'mark an order as paid, and assign its plan'),
@@ -348,7 +328,6 @@ const PAYMENT_COMMANDS = [
     summary: 'list transfers under review, or settle one',
     arguments: [['[transfer]', 'transfer that is settled: PROVIDER:ID']],
     options: NOTE,
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./payments.js')).reviewPaymentsCommand(...call),
   }),
   importPayments,

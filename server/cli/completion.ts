@@ -5,7 +5,7 @@
  * completes files.
  */
 
-import { type CommandDeclaration, optionOf } from './define-command.js';
+import { type CommandDeclaration, optionOf, PRINT_JSON } from './define-command.js';
 import type { Outcome } from './output.js';
 
 type Shell = 'bash' | 'zsh' | 'fish';
@@ -71,7 +71,7 @@ function candidatesFor(
     // Its options may follow the noun.
     commands.find(({ name, isDefault }) => isDefault && name.startsWith(`${noun} `) && current.startsWith('-'));
   if (!command) return before.length > 1 ? [] : wordsBelow(commands, noun);
-  const { options = {}, json, arguments: declared = [] } = command;
+  const { options = {}, json = PRINT_JSON, arguments: declared = [] } = command;
   const last = Object.entries(options).find(
     ([flags]) => flags.includes('<') && flagsIn(flags).includes(before.at(-1) ?? ''),
   );
@@ -81,7 +81,7 @@ function candidatesFor(
     ...Object.entries(options).map(
       ([flags, option]): Candidate => [flagsIn(flags).at(-1) ?? '', optionOf(option).text],
     ),
-    ...(json === undefined ? [] : [['--json', json === true ? 'print JSON' : json] as const]),
+    ...(json === false ? [] : [['--json', json] as const]),
     ['--help', 'display help for command'],
   ];
 }

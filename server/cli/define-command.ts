@@ -98,8 +98,8 @@ export interface CommandDeclaration<
   summary: string;
   arguments?: Arguments;
   options?: Options;
-  /** It has the option `--json`; the text in the help if it is not `print JSON`. */
-  json?: true | string;
+  /** The text of the option `--json` in the help; false if it has none. Default: `print JSON`. */
+  json?: false | string;
   /** Paragraphs of the help below the options. */
   help?: string;
   /** Calls without `mediagate`, at the end of the help. */
@@ -116,6 +116,9 @@ export interface CommandDeclaration<
 
 /** The options of a command by their names in camelCase, as its function receives them. */
 export type OptionsOf<Declared extends { options?: OptionTable }> = GivenOptions<NonNullable<Declared['options']>>;
+
+/** The text of `--json` in the help. */
+export const PRINT_JSON = 'print JSON';
 
 /** What an option takes; one that is declared by its text alone takes nothing special. */
 export function optionOf(declared: string | OptionDeclaration): OptionDeclaration {

@@ -19,6 +19,7 @@ export const serve = defineCommand({
   },
   moreHelp: async () => (await import('../settings/index.js')).settingsHelp(),
   exits: true,
+  json: false,
   run: async (settings, { firstRun, role }): Promise<Outcome> => {
     const print = (text: string) => void process.stdout.write(text);
     const { serve } = await import('../serve.js');
@@ -31,7 +32,6 @@ export const testModel = defineCommand({
   summary: 'ask the upstreams of a model, and send it one short request',
   arguments: [['model', MODEL]],
   options: { '--no-request': 'only ask what costs nothing' },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./models.js')).testModelCommand(...call),
 });
 
@@ -52,7 +52,7 @@ export const addModel = defineCommand({
     },
     '--context-length <tokens>': { text: 'tokens of input and output together', number: true },
   },
-  json: true,
+  examples: ['models add qwen3:32b --url http://127.0.0.1:11434/v1'],
   run: async (...call): Promise<Outcome> => (await import('./models.js')).addModelCommand(...call),
 });
 
@@ -62,7 +62,6 @@ export const MODEL_COMMANDS = [
     name: 'models list',
     isDefault: true,
     summary: 'list the models that are served, with upstream, context length and routes',
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./models.js')).listModelsCommand(...call),
   }),
   testModel,
@@ -86,6 +85,7 @@ export const listJobs = defineCommand({
   help: `Jobs that wait or run are listed newest first, those of another state by when they ended, latest first.
 The last column gives the reason of the end, or the heartbeat of the worker. A job whose worker is gone moves to another worker
 when its lease is over, 15 s after its last sign of life.`,
+  examples: ['jobs list --kind image --state failed'],
   run: async (...call): Promise<Outcome> => (await import('./jobs.js')).listJobsCommand(...call),
 });
 
@@ -94,7 +94,6 @@ export const cancelJob = defineCommand({
   summary: 'cancel a queued or running job for all its owners',
   arguments: [JOB],
   options: { '--note <text>': 'reason; stored with your name in the history' },
-  json: true,
   run: async (...call): Promise<Outcome> => (await import('./jobs.js')).cancelJobCommand(...call),
 });
 
@@ -104,7 +103,6 @@ const JOB_COMMANDS = [
     name: 'jobs show',
     summary: 'show a job: owner, state, cost and history',
     arguments: [JOB],
-    json: true,
     help: `What was asked for and what came of it is its owner's own: prompts, input images, links and results are not shown. Of an
 extraction there are the platform and the item's id, as in the log.`,
     run: async (...call): Promise<Outcome> => (await import('./jobs.js')).showJobCommand(...call),
@@ -116,6 +114,7 @@ export const migrate = defineCommand({
   name: 'migrate',
   summary: 'migrate the database to the schema of this release, as serve does at its start',
   options: { '--check': 'only check; exit code 1 if a migration is needed' },
+  json: false,
   run: async (...call): Promise<Outcome> => (await import('./state.js')).migrateCommand(...call),
 });
 
@@ -124,6 +123,7 @@ export const backUp = defineCommand({
   summary: 'copy database and files into a new folder, while a server runs',
   arguments: [['folder', 'target folder; must not exist']],
   options: { '--secrets': 'include the secrets in DATA_DIR' },
+  json: false,
   run: async (...call): Promise<Outcome> => (await import('./state.js')).backupCommand(...call),
 });
 
@@ -133,6 +133,8 @@ const importDatabase = defineCommand({
   options: {
     '--from <place>': { text: 'a data folder that no gateway uses, a backup, or a SQLite file', required: true },
   },
+  json: false,
+  examples: ['import --from /backups/2026-06-15'],
   run: async (...call): Promise<Outcome> => (await import('./state.js')).importCommand(...call),
 });
 
@@ -143,6 +145,7 @@ const STATE_COMMANDS = [
     name: 'restore',
     summary: 'restore a backup into an empty DATA_DIR',
     arguments: [['folder', 'what "backup" made']],
+    json: false,
     run: async (...call): Promise<Outcome> => (await import('./state.js')).restoreCommand(...call),
   }),
   importDatabase,
@@ -160,6 +163,7 @@ export const extract = defineCommand({
     '--async-mode': 'as async_mode of the route; this command still waits',
     '--force-async': 'as force_async of the route; this command still waits',
   },
+  json: false,
   run: async (...call): Promise<Outcome> => (await import('./extract.js')).extractCommand(...call),
 });
 
@@ -174,6 +178,8 @@ export const makeImage = defineCommand({
     '--model <name>': { text: 'image model', default: 'gen-img-2' },
     '-o, --output <file>': 'a folder, or a file: .png, .jpg or .webp chooses the format (default: here)',
   },
+  json: false,
+  examples: ['image "a tug at dawn" --size 1024x1536 --output tug.webp'],
   run: async (...call): Promise<Outcome> => (await import('./image.js')).imageCommand(...call),
 });
 
@@ -184,7 +190,6 @@ export const probe = defineCommand({
     '--platform <key>': 'only this platform, e.g. vidsite',
     '--links <file>': 'JSON file of links to try instead of those of the plugins',
   },
-  json: true,
   help: `A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
 "fills" says which members each method should give; without it a link is held to what its platform's own link fills.
 The exit code is 1 where a method that should answer does not, or gives less.`,
@@ -197,13 +202,11 @@ const OFFLINE_COMMANDS = [
   defineCommand({
     name: 'plugins',
     summary: 'list the plugin instances and their state',
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./plugins.js')).pluginsCommand(...call),
   }),
   defineCommand({
     name: 'doctor',
     summary: 'check what this machine has and what is missing',
-    json: true,
     run: async (...call): Promise<Outcome> => (await import('./plugins.js')).doctorCommand(...call),
   }),
   probe,
@@ -216,6 +219,7 @@ const OFFLINE_COMMANDS = [
     ],
     settings: false,
     help: `To load it: eval "$(mediagate completion bash)", likewise for zsh, or mediagate completion fish | source`,
+    json: false,
     run: async (_settings, shell, words): Promise<Outcome> => {
       const { COMMANDS } = await import('./program.js');
       return (await import('./completion.js')).completionCommand(COMMANDS, shell, words);

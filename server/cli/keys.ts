@@ -39,6 +39,7 @@ import { byOperator, withGateway, withNewState, withState } from './command.js';
 import type { OptionsOf } from './define-command.js';
 import { CommandFailure, CommandMistake, mistakeOf, suggestName } from './mistakes.js';
 import type { Outcome } from './output.js';
+import { planIds } from './plans.js';
 
 const DEFAULT_RPM = 30;
 const MAX_RPM = 1_000_000;
@@ -176,8 +177,7 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
   const { freeTierPeriod } = settings;
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
-  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`--plan ${id} is unknown.${suggestName(id, ids)}`);
+  throw new CommandMistake(`--plan ${id} is unknown.${suggestName(id, planIds(catalogue))}`);
 }
 
 /** Grants of the plan, and additional ones. */

@@ -10,7 +10,7 @@ import type { UserRecord } from '../accounts/index.js';
 import { isoTime, sanitizeForTerminal } from '../format/index.js';
 import type { Erasure } from '../personal-data/index.js';
 import type { Settings } from '../settings/index.js';
-import { openStateOf, type State } from '../state.js';
+import { openStateOf } from '../state.js';
 import type { eraseUser } from './access-commands.js';
 import { byOperator, requireState, using, withLogger, withState } from './command.js';
 import type { OptionsOf } from './define-command.js';
@@ -33,16 +33,13 @@ export async function eraseUserCommand(
     using(await openStateOf(settings, logger), async (state) => {
       const before = await state.erasures.find(named);
       if (!before && !yes) await confirm(await findUser(state, named));
-      const erasure = before ?? (await begin(state, named));
+      const erasure =
+        before ??
+        (await state.erasures.begin({ userId: (await findUser(state, named)).id, actor: byOperator().actor }));
       if (erasure.finishedAt === null) await state.erasures.work(erasure.accountId, { files: state.files });
       return report(erasure, before !== undefined);
     }),
   );
-}
-
-async function begin(state: State, named: string): Promise<Erasure> {
-  const { id: userId } = await findUser(state, named);
-  return state.erasures.begin({ userId, actor: byOperator().actor });
 }
 
 function report({ userId, accountId, startedAt }: Erasure, wasErased: boolean): Outcome {

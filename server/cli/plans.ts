@@ -58,8 +58,11 @@ export async function grantPlanCommand(
 function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
-  const ids = [...catalogue.plans, catalogue.freeTier].map((plan) => plan.id);
-  throw new CommandMistake(`The plan ${planId} is unknown.${suggestName(planId, ids)}`);
+  throw new CommandMistake(`The plan ${planId} is unknown.${suggestName(planId, planIds(catalogue))}`);
+}
+
+export function planIds({ plans, freeTier }: Catalogue): string[] {
+  return [...plans, freeTier].map(({ id }) => id);
 }
 
 function limitOf(limit: number | null): string {

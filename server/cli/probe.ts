@@ -26,7 +26,7 @@ type ProbeOptions = OptionsOf<typeof probe>;
 export function probeCommand(settings: Settings, options: ProbeOptions): Promise<Outcome> {
   const work = async (gateway: Gateway) => {
     const targets = await chooseTargets(gateway, options);
-    const trials = await tryAll(targets, (target, onMethod) => tryMethods(gateway, target, onMethod));
+    const trials = await tryAll(gateway, targets);
     const exitCode = trials.some(({ level }) => level === 'fail') ? 1 : 0;
     return { json: trials, text: render(targets, trials), exitCode };
   };
@@ -34,10 +34,7 @@ export function probeCommand(settings: Settings, options: ProbeOptions): Promise
 }
 
 /** Concurrent platforms; the links of one platform one after the other. */
-async function tryAll(
-  targets: readonly ProbeTarget[],
-  tryOne: (target: ProbeTarget, onMethod: (method: string) => void) => Promise<MethodTrial[]>,
-): Promise<MethodTrial[]> {
+async function tryAll(gateway: Gateway, targets: readonly ProbeTarget[]): Promise<MethodTrial[]> {
   const spinner = startSpinner('asking');
   const busy = new Map<string, string>();
   const ofPlatforms = Object.values(Object.groupBy(targets, ({ platform }) => platform.key)).map(async (list = []) => {
@@ -48,7 +45,7 @@ async function tryAll(
         busy.set(key, `${key}: ${method}`);
         spinner?.update([...busy.values()].join('   '));
       };
-      trials.push(...(await tryOne(target, onMethod)));
+      trials.push(...(await tryMethods(gateway, target, onMethod)));
       busy.delete(key);
     }
     return trials;

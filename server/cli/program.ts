@@ -9,7 +9,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import type { Settings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { ACCESS_COMMANDS } from './access-commands.js';
-import { type CommandDeclaration, type OptionDeclaration, optionOf } from './define-command.js';
+import { type CommandDeclaration, type OptionDeclaration, optionOf, PRINT_JSON } from './define-command.js';
 import { GATEWAY_COMMANDS, MODEL_COMMANDS, serve } from './gateway-commands.js';
 import { printOutcome } from './output.js';
 
@@ -75,7 +75,7 @@ async function withSetting(complaint: string): Promise<string> {
 }
 
 function addCommand(program: Command, declaration: CommandDeclaration, texts: LaterTexts): void {
-  const { name, isDefault = false, summary, options = {}, json, help, examples, moreHelp } = declaration;
+  const { name, isDefault = false, summary, options = {}, json = PRINT_JSON, help, examples, moreHelp } = declaration;
   const [noun = '', verb] = name.split(' ');
   const command = (verb === undefined ? program : findNoun(program, noun))
     .command(verb ?? noun, { isDefault })
@@ -87,7 +87,7 @@ function addCommand(program: Command, declaration: CommandDeclaration, texts: La
     command.addArgument(choices ? parsed.choices(choices) : parsed);
   }
   for (const [flags, option] of Object.entries(options)) command.addOption(parserOf(flags, option));
-  if (json !== undefined) command.option('--json', json === true ? 'print JSON' : json);
+  if (json !== false) command.option('--json', json);
   if (help !== undefined) command.addHelpText('after', `\n${help}`);
   if (examples) command.addHelpText('after', `\nExamples:\n${examples.map((one) => `  mediagate ${one}`).join('\n')}`);
   if (!moreHelp) return;
@@ -143,15 +143,14 @@ function mistakeIn(
   { options = {} }: CommandDeclaration,
   given: Record<string, string | undefined>,
 ): string | undefined {
-  for (const [flags, declared] of Object.entries(options)) {
+  const mistakes = Object.entries(options).flatMap(([flags, declared]) => {
     const { values } = optionOf(declared);
     const option = new Option(flags);
     const value = given[option.attributeName()];
-    if (values && value !== undefined && !values.includes(value)) {
-      return `${option.long} must be one of ${values.join(', ')}.`;
-    }
-  }
-  return undefined;
+    const isMistake = values && value !== undefined && !values.includes(value);
+    return isMistake ? [`${option.long} must be one of ${values.join(', ')}.`] : [];
+  });
+  return mistakes[0];
 }
 
 /** A word that is no command is answered with those that exist, also where a noun alone lists something. */

@@ -111,42 +111,35 @@ export function describeStartFailure(error: unknown, settings?: Settings): Start
   if (error instanceof PluginConfigError || error instanceof PlansFileError || error instanceof PricesError)
     return { message: error.message, exitCode: 2 };
   if (isGatewayError(error)) return { message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  const file = error instanceof Error && 'path' in error ? String(error.path) : settings?.dataDir;
+  const { code, syscall, path: named } = (error instanceof Error ? error : {}) as NodeJS.ErrnoException;
+  const file = named ?? settings?.dataDir;
+  const { host, port, dataDir = path.resolve('data') } = settings ?? {};
+  const advice = 'Set DATA_DIR to the data folder.';
   switch (code) {
     case 'EADDRINUSE':
-      return {
-        message: `Port ${settings?.port} of ${settings?.host} is used by another program. Set PORT to another port.`,
-        exitCode: 1,
-      };
+      return failure(`Port ${port} of ${host} is used by another program. Set PORT to another port.`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return { message: `HOST ${settings?.host} is not an address of this machine.`, exitCode: 2 };
+      return { message: `HOST ${host} is not an address of this machine.`, exitCode: 2 };
     case 'EACCES':
     case 'EPERM':
-      if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
-        return {
-          message: `Port ${settings?.port} needs more rights than this user has. Set PORT to 1024 or above.`,
-          exitCode: 1,
-        };
-      }
-      return { message: `${file} is not writable for this user. Set DATA_DIR to the data folder.`, exitCode: 1 };
+      return syscall === 'listen'
+        ? failure(`Port ${port} needs more rights than this user has. Set PORT to 1024 or above.`)
+        : failure(`${file} is not writable for this user. ${advice}`);
     case 'EROFS':
     case 'ENOTDIR':
     case 'EEXIST':
     case 'ENOENT':
-      return {
-        message: `${file} cannot be used as or in the data folder (${code}). Set DATA_DIR to the data folder.`,
-        exitCode: 1,
-      };
+      return failure(`${file} cannot be used as or in the data folder (${code}). ${advice}`);
     case 'ENOSPC':
-      return {
-        message: `There is no space left on the disk of ${settings?.dataDir ?? path.resolve('data')}.`,
-        exitCode: 1,
-      };
+      return failure(`There is no space left on the disk of ${dataDir}.`);
     default:
       return undefined;
   }
+}
+
+function failure(message: string): StartFailure {
+  return { message, exitCode: 1 };
 }
 
 function indent(text: string): string {

@@ -44,16 +44,6 @@ export async function listUsersCommand(
   };
 }
 
-/** Suspends a user: ends the sessions and disables the keys; servers follow within seconds. */
-export function suspendUserCommand(settings: Settings, id: string, options: NoteOptions): Promise<Outcome> {
-  return change(settings, { id, verb: 'suspend', state: 'suspended', ...options });
-}
-
-/** Resumes a suspended user. */
-export function resumeUserCommand(settings: Settings, id: string, options: NoteOptions): Promise<Outcome> {
-  return change(settings, { id, verb: 'resume', state: 'active', ...options });
-}
-
 /** Ends the sessions of a user on all servers at once; API keys stay valid. */
 export async function signOutUserCommand(settings: Settings, id: string, { note }: NoteOptions): Promise<Outcome> {
   const by = byOperator(note);
@@ -66,18 +56,19 @@ export async function signOutUserCommand(settings: Settings, id: string, { note 
   return { json: { id: userId, ended }, text };
 }
 
-interface Change extends NoteOptions {
-  id: string;
-  verb: 'suspend' | 'resume';
-  state: 'suspended' | 'active';
-}
-
-async function change(settings: Settings, { id, verb, state: wanted, note }: Change): Promise<Outcome> {
+/** Suspends a user, which ends the sessions and disables the keys, or resumes one; servers follow within seconds. */
+export async function changeUserCommand(
+  settings: Settings,
+  verb: 'suspend' | 'resume',
+  id: string,
+  { note }: NoteOptions,
+): Promise<Outcome> {
   const by = byOperator(note);
   const { userId, changed } = await withState(settings, async (state) => {
     const { id: userId } = await findUser(state, id);
     return { userId, changed: await state.users[verb]({ userId, ...by }) };
   });
+  const wanted = verb === 'suspend' ? 'suspended' : 'active';
   const text = changed ? `User ${userId} is ${wanted}.` : `User ${userId} was ${wanted} before.`;
   return { json: { id: userId, state: wanted, changed }, text };
 }

@@ -2,8 +2,7 @@
  * The checks of `mediagate doctor`. They run concurrently; a problem is a finding with a remedy and never an error, and
  * nothing of the state is changed. Checks look at what a start would need: settings, data folder, secrets, database,
  * files, programs, proxy, clock, plugins with their upstreams, prices and sign-in. The object store is tested by
- * writing, reading and deleting a small file, since a key may be allowed only some of that. Findings about the same
- * upstream are merged. Passwords and URLs that contain them are never printed.
+ * writing, reading and deleting a small file, since a key may be allowed only some of that. Passwords and URLs that contain them are never printed.
  */
 
 import { execFile } from 'node:child_process';
@@ -14,7 +13,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { CheckedUpstream, PlatformInfo, PluginStatus, UpstreamCheckResult } from '../../core/contracts/index.js';
+import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
 import { type Logger, systemClock } from '../../core/runtime/index.js';
 import { openFiles, secretsOfOthers } from '../../core/storage/index.js';
 import { createIdentity, createOidcClient } from '../accounts/index.js';
@@ -38,6 +37,7 @@ import {
   type Settings,
 } from '../settings/index.js';
 import { API_VERSION } from '../version.js';
+import { describeUpstreams, type UpstreamFinding } from './upstream-findings.js';
 
 /** One line of `mediagate doctor`. */
 export interface Finding {
@@ -442,57 +442,4 @@ function describeReady({ id, serves, standIn }: PluginStatus, platforms: readonl
     .filter(({ key }) => serves.includes(key))
     .flatMap(({ methods }) => methods.flatMap(({ name, available }) => (available ? [] : [name])));
   return missing.length > 0 ? `${id} (without ${missing.join(', ')})` : id;
-}
-
-/** One upstream in words: what was found, and what to do. */
-export interface UpstreamFinding {
-  /** Whether it can be used. */
-  ok: boolean;
-  /** Models and result: `m-5.5 and 11 more: key refused. It refused the key with status 401.` */
-  detail: string;
-  /** The remedy; undefined if it can be used. */
-  advice?: string;
-}
-
-const RESULTS: Readonly<Record<UpstreamCheckResult, string>> = {
-  reachable: 'reachable',
-  refused_key: 'key refused',
-  unknown_model: 'unknown model',
-  wrong_format: 'not this format',
-  unreachable: 'not reachable',
-};
-const MAX_NAMED = 3;
-
-/** Puts checks into words. Models of several instances with the same result share a finding. */
-export function describeUpstreams(checks: readonly CheckedUpstream[]): UpstreamFinding[] {
-  const groups = new Map<string, { check: CheckedUpstream; models: Set<string> }>();
-  for (const check of checks) {
-    const { result, reason, upstream } = check;
-    const key = JSON.stringify([result, reason, upstream, settingOf(check), check.remedy]);
-    const group = groups.get(key) ?? { check, models: new Set() };
-    for (const model of check.models) group.models.add(model);
-    groups.set(key, group);
-  }
-  return [...groups.values()].map(({ check, models }) => {
-    const { result, reason } = check;
-    const detail = [`${named([...models])}: ${RESULTS[result]}`, ...(reason === undefined ? [] : [reason])].join('. ');
-    return result === 'reachable' ? { ok: true, detail } : { ok: false, detail, advice: adviceForUpstream(check) };
-  });
-}
-
-/** The same option of several instances is one setting only if it is a variable. */
-function settingOf({ result, setting }: CheckedUpstream): string | undefined {
-  return result === 'reachable' ? undefined : setting;
-}
-
-function adviceForUpstream({ result, setting, remedy }: CheckedUpstream): string {
-  const isRunning = result === 'unreachable' ? ' and that the server runs' : '';
-  const check = setting === undefined ? 'Check that the server runs' : `Check ${setting}${isRunning}`;
-  return remedy === undefined ? `${check}.` : `${check}. ${remedy}`;
-}
-
-function named(models: readonly string[]): string {
-  const shown = models.slice(0, MAX_NAMED);
-  const others = models.length - shown.length;
-  return others > 0 ? `${shown.join(', ')} and ${others} more` : shown.join(', ');
 }

@@ -2,4 +2,5 @@
  * Checks of an installation, for `mediagate doctor` and the log of the start.
  */
 
-export { describeUpstreams, type Finding, runChecks, type UpstreamFinding } from './checks.js';
+export { type Finding, runChecks } from './checks.js';
+export { describeUpstreams, type UpstreamFinding } from './upstream-findings.js';

@@ -5,39 +5,31 @@
 // Declares its error codes.
 import './errors.js';
 
+export { ApiKeys } from './api-keys.js';
+export { createAuth, type KeyRateLimits, keyOf, pollingKeyOf, readRateLimits } from './authentication.js';
+export type { KeyOwners } from './key-issue.js';
 export {
   type ApiKeyRecord,
   type ApiKeyRow,
-  type ApiKeys,
   accountAt,
-  createApiKeys,
   type Grant,
   insertKey,
-  isValidRow,
   type KeyGrant,
   type KeyPlan,
+  keyAt,
   keyMigrations,
   keysOf,
-  type NewKeyRecord,
+  lockKey,
   soonerOf,
   toKeyRecord,
-} from './api-keys.js';
-export {
-  createAuth,
-  followKey,
-  type KeyRateLimits,
-  type KeyTable,
-  keyOf,
-  openKeyTable,
-  pollingKeyOf,
-  readRateLimits,
-} from './authentication.js';
-export { createKeyUpdates, describeLimits, type KeyChange, type KeyUpdates, lockKey } from './key-updates.js';
+} from './key-rows.js';
+export { KeyService, type MadeKey, type Repeat } from './key-service.js';
+export { followKey, KeyTable } from './key-table.js';
+export { describeLimits, type KeyChange, updateKey } from './key-updates.js';
 export {
   createKey,
   createKeyRecord,
   createPepper,
-  deriveKey,
   GRANTS,
   hashKey,
   hashToken,
@@ -48,8 +40,6 @@ export {
   isValidState,
   KEY_GRANTS,
   type KeyState,
-  type KeyText,
-  keyAt,
   keyState,
   LOCAL_ACCOUNT,
   maskedKey,
@@ -57,7 +47,6 @@ export {
   NO_PLAN,
   namedKeyId,
   newDeviceToken,
-  newestKey,
   newToken,
   type Pepper,
   queueShareOf,

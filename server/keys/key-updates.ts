@@ -3,20 +3,11 @@
  * values, but not the name. A revoked key cannot change, and a key cannot end later than its plan.
  */
 
-import {
-  type Database,
-  type DatabaseClock,
-  type Engine,
-  isStorable,
-  storable,
-  type Tables,
-  type Transaction,
-} from '../../core/database/index.js';
+import { type DatabaseClock, type Engine, storable, type Tables, type Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { isoTime } from '../format/index.js';
-import { type ApiKeyRecord, type ApiKeyRow, toKeyRecord } from './api-keys.js';
-import { keyAt } from './keys.js';
+import { type ApiKeyRecord, type ApiKeyRow, keyAt, lockKey, toKeyRecord } from './key-rows.js';
 
 /** What an operator changes of a key. Absent fields stay as they are. */
 export type KeyChange = Partial<Pick<ApiKeyRecord, 'name' | 'grants' | 'rpm' | 'models' | 'expiresAt' | 'priority'>>;
@@ -29,55 +20,33 @@ export interface KeyUpdate {
   note?: string;
 }
 
-export interface KeyUpdates {
-  /**
-   * Changes a key and writes the audit row `key.updated`. Every node has it with its next refresh. A key without an end
-   * of its own (`expiresAt: null`) still ends with its plan.
-   * @throws GatewayError `key_not_found`; `invalid_value` if it was revoked, or if its new end is later than that of its
-   *   plan.
-   */
-  update(update: KeyUpdate): Promise<ApiKeyRecord>;
-  /** Does it within a transaction. */
-  apply(transaction: Transaction<Tables>, update: KeyUpdate): Promise<ApiKeyRecord>;
-}
-
-export function createKeyUpdates({ engine, transaction: run }: Database, times: DatabaseClock): KeyUpdates {
-  async function apply(
-    transaction: Transaction<Tables>,
-    { id, change, actor, note }: KeyUpdate,
-  ): Promise<ApiKeyRecord> {
-    const row = await lockKey(transaction, engine, id);
-    if (!row) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
-    if (row.revokedAt !== null)
-      throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
-    checkEnd(row, change);
-    const now = await times.read(transaction);
-    const { grants, models, ...columns } = change;
-    const written = {
-      ...columns,
-      ...(grants && { grants: JSON.stringify(grants) }),
-      ...(models !== undefined && { models: models && JSON.stringify(models) }),
-      changedAt: now,
-    };
-    await transaction.updateTable('api_keys').set(written).where('id', '=', id).execute();
-    const [from, to] = [toKeyRecord(row), toKeyRecord({ ...row, ...written })];
-    const states = { from: describeChange(from, change), to: describeChange(to, change) };
-    await writeAudit(transaction, { subject: id, at: now, actor, action: 'key.updated', ...states, note });
-    return keyAt(to, now);
-  }
-
-  return { apply, update: (update) => run((transaction) => apply(transaction, update)) };
-}
-
-/** Locks a key until the end of the transaction. */
-export async function lockKey(
+/**
+ * Changes a key within a transaction, and writes the audit row `key.updated`.
+ * @throws GatewayError `key_not_found`; `invalid_value` if it was revoked, or would end later than its plan.
+ */
+export async function updateKey(
   transaction: Transaction<Tables>,
-  engine: Engine,
-  id: string,
-): Promise<ApiKeyRow | undefined> {
-  if (!isStorable(id)) return undefined;
-  const rows = transaction.selectFrom('api_keys').selectAll().where('id', '=', id);
-  return (engine === 'postgres' ? rows.forUpdate() : rows).executeTakeFirst();
+  { engine, times }: { engine: Engine; times: DatabaseClock },
+  { id, change, actor, note }: KeyUpdate,
+): Promise<ApiKeyRecord> {
+  const row = await lockKey(transaction, engine, id);
+  if (!row) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
+  if (row.revokedAt !== null)
+    throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
+  checkEnd(row, change);
+  const now = await times.read(transaction);
+  const { grants, models, ...columns } = change;
+  const written = {
+    ...columns,
+    ...(grants && { grants: JSON.stringify(grants) }),
+    ...(models !== undefined && { models: models && JSON.stringify(models) }),
+    changedAt: now,
+  };
+  await transaction.updateTable('api_keys').set(written).where('id', '=', id).execute();
+  const [from, to] = [toKeyRecord(row), toKeyRecord({ ...row, ...written })];
+  const states = { from: describeChange(from, change), to: describeChange(to, change) };
+  await writeAudit(transaction, { subject: id, at: now, actor, action: 'key.updated', ...states, note });
+  return keyAt(to, now);
 }
 
 /** A later plan of the account may follow the current one, so that its end is no limit. */

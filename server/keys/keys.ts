@@ -19,7 +19,7 @@ import {
 import { crc32 } from 'node:zlib';
 import type { QueueShare } from '../../core/contracts/index.js';
 import { isSiteAccount } from '../format/index.js';
-import type { ApiKeyRecord, ApiKeys, Grant, KeyGrant } from './api-keys.js';
+import { type ApiKeyRecord, type Grant, type KeyGrant } from './key-rows.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'sk-mg-';
@@ -185,13 +185,6 @@ function checksum(body: string): string {
   return text;
 }
 
-/** The record of a key with its plan at that time. */
-export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
-  const { expiresAt, followingPlans: [plan, ...rest] = [] } = record;
-  if (!plan || expiresAt === null || expiresAt > at) return record;
-  return keyAt({ ...record, ...plan, followingPlans: rest }, at);
-}
-
 /** `active`, `rotated` (it works until the end of its overlap), or why it is no longer valid. */
 export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
 
@@ -209,16 +202,6 @@ export function isValidKey(record: ApiKeyRecord, now: number): boolean {
 
 export function isValidState(state: KeyState): boolean {
   return state === 'active' || state === 'rotated';
-}
-
-/** The key that an account uses on pages. */
-export async function newestKey(
-  keys: Pick<ApiKeys, 'listOf'>,
-  accountId: string,
-  now: number,
-): Promise<ApiKeyRecord | undefined> {
-  const all = await keys.listOf(accountId);
-  return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
 }
 
 /** 256 random bits, as 43 characters that any URL, cookie or header accepts. */

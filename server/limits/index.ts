@@ -6,7 +6,14 @@
 import './errors.js';
 
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
-export { consumeRateLimit, consumeRequest, createRateLimits, type RateLimits, sendRateLimit } from './rate-limit.js';
+export {
+  consumeRateLimit,
+  consumeRequest,
+  createRateLimits,
+  forgetRateLimits,
+  type RateLimits,
+  sendRateLimit,
+} from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
 export {
   type ConsumeRequest,

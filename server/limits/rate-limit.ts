@@ -7,7 +7,7 @@
  */
 
 import type { ServerResponse } from 'node:http';
-import { type Database, type Script, Shards } from '../../core/database/index.js';
+import { type Database, type Script, Shards, type Tables, type Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { isSiteAccount } from '../format/index.js';
 import { addField } from '../http/index.js';
@@ -132,4 +132,10 @@ function setRateLimitHeaders(response: ServerResponse, answer: RateLimitResult):
   addField(response, 'x-ratelimit-limit-requests', String(limit));
   addField(response, 'x-ratelimit-remaining-requests', String(remaining));
   addField(response, 'x-ratelimit-reset-requests', `${seconds}s`);
+}
+
+/** Deletes what keys have used of their rate limits. Those of a site account are under the account's id. */
+export async function forgetRateLimits(transaction: Transaction<Tables>, keyIds: readonly string[]): Promise<void> {
+  await transaction.deleteFrom('rate_slots').where('keyId', 'in', keyIds).execute();
+  await transaction.deleteFrom('rate_windows').where('keyId', 'in', keyIds).execute();
 }

@@ -11,7 +11,16 @@ import { field, type Storage, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
 import type { AccountServices } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
-import { createAddressLimit, defineRoute, type Route, sendBytes, Text, Time } from '../http/index.js';
+import {
+  createAddressLimit,
+  JSON_TYPE,
+  type RequestContext,
+  type Route,
+  type RouteDeclaration,
+  sendBytes,
+  Text,
+  Time,
+} from '../http/index.js';
 import type { KeyTable } from '../keys/index.js';
 import type { Erasures, ErasureWork } from './erasure.js';
 import type { PersonalExport } from './export.js';
@@ -29,87 +38,98 @@ interface PersonalDataServices extends AccountServices {
   keys: KeyTable;
 }
 
+const EXPORT: RouteDeclaration = {
+  method: 'GET',
+  path: '/api/user/export',
+  grant: 'session',
+  tag: 'Account',
+  endpoint: 'userExport',
+  summary: 'Export the account',
+  description:
+    'Returns everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
+  answers: {
+    200: {
+      description: 'The copy, as an attachment.',
+      schema: Type.Object({ exportedAt: field(Time, 'When the copy was made (RFC 3339).') }),
+    },
+  },
+  errors: ['rate_limit_exceeded'],
+};
+
+const ERASE: RouteDeclaration = {
+  method: 'DELETE',
+  path: '/api/user',
+  grant: 'session',
+  tag: 'Account',
+  endpoint: 'user',
+  summary: 'Delete the account',
+  description: 'Deletes the account permanently, only from a browser session. The accounting records of orders stay.',
+  answers: {
+    200: {
+      description: 'Erased. `complete` is false while jobs and files are still being deleted.',
+      schema: Type.Object({
+        erased: field(
+          Type.Object({
+            id: field(Text, 'Id of the user.'),
+            erasedAt: field(Time, 'When the erasure began (RFC 3339).'),
+          }),
+          'The erased user.',
+        ),
+        complete: field(Type.Boolean(), 'False while jobs and files are still being deleted.'),
+      }),
+    },
+  },
+};
+
 /** Erasure of the signed-in user, and a copy of their data. */
 export function personalDataRoutes(services: PersonalDataServices): Route[] {
-  const { erasures, personalExport, files, sessions, keys, clock, polls, gateway, logger } = services;
+  const { clock } = services;
   const exports = createAddressLimit({ clock, perMinute: EXPORTS_PER_MINUTE, what: 'Too many exports' });
-  const common = { grant: 'session', tag: 'Account' } as const;
-
-  /** False if some is left for the sweep. */
-  async function erase(accountId: string): Promise<boolean> {
-    const work = { ...erasureWork({ gateway, files }), signal: AbortSignal.timeout(ANSWER_MS) };
-    return erasures.work(accountId, work).then(
-      () => true,
-      (error: unknown) => {
-        if (!work.signal.aborted) logger.warn('an erasure is not complete; retried every minute', { error });
-        return false;
-      },
-    );
-  }
-
   return [
-    defineRoute({
-      ...common,
-      method: 'GET',
-      path: '/api/user/export',
-      endpoint: 'userExport',
-      summary: 'Export the account',
-      description:
-        'Returns everything stored about the account as one JSON file: profile, keys without secrets, orders, usage, jobs.',
-      answers: {
-        200: {
-          description: 'The copy, as an attachment.',
-          schema: Type.Object({ exportedAt: field(Time, 'When the copy was made (RFC 3339).') }),
-        },
-      },
-      errors: ['rate_limit_exceeded'],
-      async handler(context) {
-        const { user } = await sessions.require(context);
-        exports.admit(user.id);
-        context.set({
-          'Content-Type': 'application/json; charset=utf-8',
-          'Content-Disposition': `attachment; filename="mediagate-${user.id}.json"`,
-          'Cache-Control': 'no-store',
-        });
-        sendBytes(context, personalExport.read(user));
-      },
-    }),
-    defineRoute({
-      ...common,
-      method: 'DELETE',
-      path: '/api/user',
-      endpoint: 'user',
-      summary: 'Delete the account',
-      description:
-        'Deletes the account permanently, only from a browser session. The accounting records of orders stay.',
-      answers: {
-        200: {
-          description: 'Erased. `complete` is false while jobs and files are still being deleted.',
-          schema: Type.Object({
-            erased: field(
-              Type.Object({
-                id: field(Text, 'Id of the user.'),
-                erasedAt: field(Time, 'When the erasure began (RFC 3339).'),
-              }),
-              'The erased user.',
-            ),
-            complete: field(Type.Boolean(), 'False while jobs and files are still being deleted.'),
-          }),
-        },
-      },
-      async handler(context) {
-        const { user, session } = await sessions.require(context);
-        // A program that a person let in must not delete their account.
-        if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Do this in a browser.');
-        polls.admit(user.id);
-        const { accountId, startedAt } = await erasures.begin({ userId: user.id, actor: `user:${user.id}` });
-        await keys.refresh();
-        const complete = await erase(accountId);
-        await sessions.end(context);
-        context.body = { erased: { id: user.id, erasedAt: isoTime(startedAt) }, complete };
-      },
-    }),
+    { ...EXPORT, handler: (context) => exportAccount(services, context, exports) },
+    { ...ERASE, handler: (context) => eraseAccount(services, context) },
   ];
+}
+
+async function exportAccount(
+  { sessions, personalExport }: PersonalDataServices,
+  context: RequestContext,
+  exports: { admit(id: string): void },
+): Promise<void> {
+  const { user } = await sessions.require(context);
+  exports.admit(user.id);
+  context.set({
+    'Content-Type': JSON_TYPE,
+    'Content-Disposition': `attachment; filename="mediagate-${user.id}.json"`,
+    'Cache-Control': 'no-store',
+  });
+  sendBytes(context, personalExport.read(user));
+}
+
+async function eraseAccount(services: PersonalDataServices, context: RequestContext): Promise<void> {
+  const { erasures, sessions, keys, polls } = services;
+  const { user, session } = await sessions.require(context);
+  // A program that a person let in must not delete their account.
+  if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Do this in a browser.');
+  polls.admit(user.id);
+  const { accountId, startedAt } = await erasures.begin({ userId: user.id, actor: `user:${user.id}` });
+  await keys.refresh();
+  const complete = await eraseNow(services, accountId);
+  await sessions.end(context);
+  context.body = { erased: { id: user.id, erasedAt: isoTime(startedAt) }, complete };
+}
+
+/** False if some is left for the sweep. */
+async function eraseNow(services: PersonalDataServices, accountId: string): Promise<boolean> {
+  const { erasures, logger } = services;
+  const work = { ...erasureWork(services), signal: AbortSignal.timeout(ANSWER_MS) };
+  try {
+    await erasures.work(accountId, work);
+    return true;
+  } catch (error) {
+    if (!work.signal.aborted) logger.warn('an erasure is not complete; retried every minute', { error });
+    return false;
+  }
 }
 
 export interface ErasureParts {

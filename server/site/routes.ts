@@ -80,134 +80,161 @@ interface SiteServices extends AccountServices, Pick<PlaygroundSources, 'account
 
 /** The pages of the site. */
 export function siteRoutes(services: SiteServices): Route[] {
-  const { users, accounts, jobs, orders, identity, catalogue, payments, site } = services;
-  const { sessions, view, gateway, clock, baseUrl } = services;
-  const { support } = catalogue;
+  const pages = new SitePages(services);
+  return [
+    ...assetRoutes(),
+    ...referenceRoutes(pages),
+    {
+      ...PAGE_ROUTE,
+      path: '/',
+      summary: 'Home page',
+      description: 'The first page of the site: what the gateway does, and the plans.',
+      handler: (context) => pages.sendHome(context),
+    },
+    {
+      ...PAGE_ROUTE,
+      path: '/login',
+      summary: 'Sign-in page',
+      description: 'Page that names the identity provider, and what is never asked for.',
+      handler: (context) => pages.sendSignIn(context),
+    },
+    {
+      ...PAGE_ROUTE,
+      path: '/plans',
+      summary: 'Plans page',
+      description: 'Page of the plans, where signed-in users order one.',
+      handler: (context) => pages.sendPlans(context),
+    },
+    {
+      ...PAGE_ROUTE,
+      path: '/setup',
+      summary: 'Setup page',
+      description: 'Page with a working setup for each kind of client, to copy.',
+      handler: (context) => pages.sendSetup(context),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/dashboard',
+      summary: 'Dashboard',
+      description: 'Page of the account: keys, plan, usage, rate limits, jobs, orders.',
+      handler: (context) => pages.sendDashboard(context),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/playground',
+      summary: 'Playground',
+      description: 'Page for trying links, images and models.',
+      handler: (context) => pages.sendPlayground(context),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/pay/:code',
+      params: { code: 'Code of the order.' },
+      summary: 'Payment page',
+      description: 'Page of an order: QR code, bank account, status.',
+      handler: (context) => pages.sendPayment(context),
+    },
+  ];
+}
 
-  const send = (context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined) =>
-    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
+class SitePages {
+  readonly #services: SiteServices;
 
-  async function sendHome(context: RequestContext): Promise<void> {
-    const signedIn = await sessions.find(context);
+  constructor(services: SiteServices) {
+    this.#services = services;
+  }
+
+  async sendHome(context: RequestContext): Promise<void> {
+    const { gateway, catalogue, baseUrl } = this.#services;
+    const signedIn = await this.#services.sessions.find(context);
     const platforms = gateway.platforms().map(({ name }) => name);
     const plans = planViews(catalogue);
     const models = countModels(gateway);
-    send(context, homePage({ baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!signedIn }), signedIn);
+    this.#send(context, homePage({ baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!signedIn }), signedIn);
   }
 
-  async function sendSignIn(context: RequestContext): Promise<void> {
+  async sendSignIn(context: RequestContext): Promise<void> {
+    const { users, identity, site, sessions } = this.#services;
     const signedIn = await sessions.find(context);
     const returnTo =
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
     if (signedIn) return seeOther(context, returnTo);
     const status = identity.status();
     const isFirst = status.standIn && (await users.list({ limit: 1 })).length === 0;
-    send(context, signInPage({ status, returnTo, isFirst }), undefined);
+    this.#send(context, signInPage({ status, returnTo, isFirst }), undefined);
   }
 
-  async function sendPlans(context: RequestContext): Promise<void> {
-    const signedIn = await sessions.find(context);
+  async sendPlans(context: RequestContext): Promise<void> {
+    const { accounts, catalogue, view } = this.#services;
+    const signedIn = await this.#services.sessions.find(context);
     const current = signedIn && (await view.account(signedIn.user));
-    const previews = signedIn ? await accounts.preview(signedIn.user.accountId, orderableTerms(services)) : [];
+    const terms = orderableTerms(this.#services);
+    const previews = signedIn ? await accounts.preview(signedIn.user.accountId, terms) : [];
     const plans = planViews(catalogue).map((plan) => {
       const preview = previews.find(({ planId }) => planId === plan.id);
       return preview ? { ...plan, outcome: describeOutcome(preview, catalogue) } : plan;
     });
-    send(
-      context,
-      plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId }),
-      signedIn,
-    );
+    const { support } = catalogue;
+    const page = plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId });
+    this.#send(context, page, signedIn);
   }
 
-  async function sendSetup(context: RequestContext): Promise<void> {
+  async sendSetup(context: RequestContext): Promise<void> {
+    const { catalogue, view, sessions, baseUrl } = this.#services;
     const signedIn = await sessions.find(context);
     const plan = signedIn && (await view.account(signedIn.user)).plan;
     const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
-    send(context, setupPage({ clients, baseUrl: baseUrl(), isSignedIn: !!signedIn }), signedIn);
+    this.#send(context, setupPage({ clients, baseUrl: baseUrl(), isSignedIn: !!signedIn }), signedIn);
   }
 
-  async function sendDashboard(context: RequestContext): Promise<void> {
-    const signedIn = await sessions.find(context);
-    if (!signedIn) return seeOther(context, signInPath(context));
+  async sendDashboard(context: RequestContext): Promise<void> {
+    const signedIn = await this.#findOrSignIn(context);
+    if (!signedIn) return;
+    const { view, jobs, orders, catalogue, clock } = this.#services;
     const { revoked } = context.query;
     const revokedId = typeof revoked === 'string' ? revoked : undefined;
     const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
-    send(context, dashboardPage(await loadDashboard(sources, signedIn.user)), signedIn);
+    this.#send(context, dashboardPage(await loadDashboard(sources, signedIn.user)), signedIn);
   }
 
-  async function sendPlayground(context: RequestContext): Promise<void> {
-    const signedIn = await sessions.find(context);
-    if (!signedIn) return seeOther(context, signInPath(context));
-    send(context, playgroundPage(await loadPlayground(services, signedIn.user)), signedIn);
+  async sendPlayground(context: RequestContext): Promise<void> {
+    const signedIn = await this.#findOrSignIn(context);
+    if (!signedIn) return;
+    this.#send(context, playgroundPage(await loadPlayground(this.#services, signedIn.user)), signedIn);
   }
 
-  async function sendPayment(context: ParamsContext): Promise<void> {
-    const signedIn = await sessions.find(context);
-    if (!signedIn) return seeOther(context, signInPath(context));
+  async sendPayment(context: ParamsContext): Promise<void> {
+    const signedIn = await this.#findOrSignIn(context);
+    if (!signedIn) return;
+    const { payments, catalogue, clock } = this.#services;
     const order = await payments.find(signedIn.user, paramOf(context, 'code'));
-    const name = planName(catalogue, order.planId);
-    const transfer = payments.transferOf(order);
     const preview = await payments.preview(order);
-    const outcome = preview && describeOutcome(preview, catalogue);
-    send(context, paymentPage({ order, planName: name, transfer, support, outcome, now: clock.now() }), signedIn);
+    const page = paymentPage({
+      order,
+      planName: planName(catalogue, order.planId),
+      transfer: payments.transferOf(order),
+      support: catalogue.support,
+      outcome: preview && describeOutcome(preview, catalogue),
+      now: clock.now(),
+    });
+    this.#send(context, page, signedIn);
   }
 
-  return [
-    ...assetRoutes(),
-    ...referenceRoutes({ find: sessions.find.bind(sessions), send }),
-    defineRoute({
-      ...PAGE_ROUTE,
-      path: '/',
-      summary: 'Home page',
-      description: 'The first page of the site: what the gateway does, and the plans.',
-      handler: sendHome,
-    }),
-    defineRoute({
-      ...PAGE_ROUTE,
-      path: '/login',
-      summary: 'Sign-in page',
-      description: 'Page that names the identity provider, and what is never asked for.',
-      handler: sendSignIn,
-    }),
-    defineRoute({
-      ...PAGE_ROUTE,
-      path: '/plans',
-      summary: 'Plans page',
-      description: 'Page of the plans, where signed-in users order one.',
-      handler: sendPlans,
-    }),
-    defineRoute({
-      ...PAGE_ROUTE,
-      path: '/setup',
-      summary: 'Setup page',
-      description: 'Page with a working setup for each kind of client, to copy.',
-      handler: sendSetup,
-    }),
-    defineRoute({
-      ...OWN_PAGE_ROUTE,
-      path: '/dashboard',
-      summary: 'Dashboard',
-      description: 'Page of the account: keys, plan, usage, rate limits, jobs, orders.',
-      handler: sendDashboard,
-    }),
-    defineRoute({
-      ...OWN_PAGE_ROUTE,
-      path: '/playground',
-      summary: 'Playground',
-      description: 'Page for trying links, images and models.',
-      handler: sendPlayground,
-    }),
-    defineRoute({
-      ...OWN_PAGE_ROUTE,
-      path: '/pay/:code',
-      params: { code: 'Code of the order.' },
-      summary: 'Payment page',
-      description: 'Page of an order: QR code, bank account, status.',
-      handler: sendPayment,
-    }),
-  ];
+  async sendReference(context: RequestContext, version: string): Promise<void> {
+    this.#send(context, referencePage(`/docs/${version}`), await this.#services.sessions.find(context));
+  }
+
+  #send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
+    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
+  }
+
+  /** Sends visitors who are not signed in to the sign-in page and back; undefined then. */
+  async #findOrSignIn(context: RequestContext): Promise<SignedIn | undefined> {
+    const signedIn = await this.#services.sessions.find(context);
+    if (!signedIn) seeOther(context, `/login?return_to=${encodeURIComponent(context.path)}`);
+    return signedIn;
+  }
 }
 
 /** The effects of priced plans. */
@@ -222,19 +249,10 @@ function countModels(gateway: Pick<Gateway, 'models'>) {
   return counts;
 }
 
-function signInPath({ path }: RequestContext): string {
-  return `/login?return_to=${encodeURIComponent(path)}`;
-}
-
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-interface ReferenceRoutes {
-  find(context: RequestContext): Promise<SignedIn | undefined>;
-  send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void;
-}
-
 /** The API reference for people. */
-function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
+function referenceRoutes(pages: SitePages): Route[] {
   const files = createViewerFiles();
 
   async function sendViewerFile(context: ParamsContext): Promise<void> {
@@ -256,9 +274,7 @@ function referenceRoutes({ find, send }: ReferenceRoutes): Route[] {
       path: '/docs',
       summary: 'API reference',
       description: 'The API reference for people.',
-      async handler(context) {
-        send(context, referencePage(`/docs/${files.version}`), await find(context));
-      },
+      handler: (context) => pages.sendReference(context, files.version),
     }),
     defineRoute({
       ...FILE_ROUTE,

@@ -12,15 +12,7 @@ import type { Clock } from '../../core/runtime/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf, minorDigits } from '../format/index.js';
-import {
-  type ApiKeyRecord,
-  type ApiKeys,
-  GRANTS,
-  type Grant,
-  type KeyGrant,
-  keyState,
-  newestKey,
-} from '../keys/index.js';
+import { type ApiKeyRecord, type ApiKeys, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
 import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
 import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
@@ -297,7 +289,7 @@ export interface PlaygroundView {
 
 export interface PlaygroundSources {
   catalogue: Catalogue;
-  accountKeys: Pick<ApiKeys, 'listOf'>;
+  accountKeys: Pick<ApiKeys, 'newestOf'>;
   gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider' | 'resolveModel'>;
   clock: Clock;
   baseUrl(): string;
@@ -306,7 +298,7 @@ export interface PlaygroundSources {
 /** @throws GatewayError `upstream_unavailable`. */
 export async function loadPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
   const { accountKeys, catalogue, gateway, clock, baseUrl } = sources;
-  const key = await newestKey(accountKeys, user.accountId, clock.now());
+  const key = await accountKeys.newestOf(user.accountId, clock.now());
   const audio = (operation: 'speak' | 'transcribe') =>
     idsOf(gateway, 'audio', key).filter((id) => gateway.audioProvider(id, operation));
   return {

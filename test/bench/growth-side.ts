@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import { type Database, type Engine, openDatabase } from '../../core/database/database.js';
-import { createKeyRecord, createPepper, type KeyTable, openKeyTable } from '../../server/keys/index.js';
+import { createKeyRecord, createPepper, KeyTable } from '../../server/keys/index.js';
 import { migrations } from '../../server/migrations.js';
 import { openState, type State } from '../../server/state.js';
 import { PEPPER } from '../chaos/image-site.js';
@@ -71,7 +71,7 @@ export async function openSide({ jobs, keys, databaseUrl }: SideOptions): Promis
       const number = 1 + Math.floor(Math.random() * keys);
       return { keyId: filledKeyId(number), accountId: `acct_${number}` };
     },
-    openKeys: () => openKeyTable({ keys: state.keys, peppers: [pepper], clock: systemClock, logger }),
+    openKeys: () => KeyTable.open({ keys: state.keys, peppers: [pepper], clock: systemClock, logger }),
     async remove() {
       await state.close();
       await database.close();

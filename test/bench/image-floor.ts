@@ -22,7 +22,7 @@ import {
 import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
 import { createIdempotencyService } from '../../server/idempotency/index.js';
-import { createPepper, openKeyTable } from '../../server/keys/index.js';
+import { createPepper, KeyTable } from '../../server/keys/index.js';
 import type { RateLimitResult } from '../../server/limits/windows.js';
 import { Health } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
@@ -53,7 +53,7 @@ function jobsWithoutStorage(): Jobs {
 
 const logger = createLogger({ level: 'error' });
 const state = await openState({ dataDir: folder, clock: systemClock, logger });
-const keys = await openKeyTable({
+const keys = await KeyTable.open({
   keys: state.keys,
   peppers: [createPepper(Buffer.from(PEPPER))],
   clock: systemClock,

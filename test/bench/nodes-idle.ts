@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger, type JobWorkers, systemClock } from 'mediagate';
 import pg from 'pg';
-import { createPepper, type KeyTable, openKeyTable } from '../../server/keys/index.js';
+import { createPepper, KeyTable } from '../../server/keys/index.js';
 import { openState, type State } from '../../server/state.js';
 import { PEPPER } from '../chaos/image-site.js';
 import { startPostgres } from '../support/databases/postgres.js';
@@ -59,7 +59,7 @@ async function openFleet(dataDir: string, databaseUrl: string, size: number): Pr
     const state = await openState({ dataDir, databaseUrl, databaseConnections: 2, clock: systemClock, logger });
     states.push(state);
     const peppers = [createPepper(Buffer.from(PEPPER))] as const;
-    tables.push(await openKeyTable({ keys: state.keys, peppers: [...peppers], clock: systemClock, logger }));
+    tables.push(await KeyTable.open({ keys: state.keys, peppers: [...peppers], clock: systemClock, logger }));
     for (const kind of ['image', 'extraction'] as const)
       workers.push(state.jobs.work({ kind, concurrency: 4, maxPerKey: 4, run: async () => null }));
   }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Database, openDatabase } from '../../core/database/database.js';
 import { systemClock } from '../../core/runtime/time.js';
-import type { Grant } from '../../server/keys/api-keys.js';
+import type { Grant } from '../../server/keys/key-rows.js';
 import { createKeyRecord, createPepper } from '../../server/keys/keys.js';
 import { openState } from '../../server/state.js';
 import { ListLogger } from '../support/databases/engines.js';

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { samplePrompt, TokenCounter } from '../../core/text/index.js';
-import type { ApiKeyRecord } from '../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../server/keys/key-rows.js';
 import { startReplayingProxy } from '../support/links/replaying-proxy.js';
 import { budget } from '../support/models/model-requests.js';
 import type { Environment } from '../support/processes/command-line.js';

@@ -1,7 +1,6 @@
 /*
  * Counts the tokens of the files in the body of a request by what they contain: a compressed file of 3 kB may hold
- * 180,000 words. A thread reads one body after the other, within limits of time, memory and unpacked bytes; it starts
- * when it is needed and ends when it is idle. A file that cannot be read is refused, since its tokens are not known.
+ * 180,000 words. A thread reads one body after the other, within limits of time, memory and unpacked bytes. A file that cannot be read is refused, since its tokens are not known.
  *
  * Of a PDF, vendors give a model the text and an image of each page. Anthropic documents 1,500 to 3,000 tokens of text
  * for a page of usual density, and for its image what any image of that size has
@@ -11,8 +10,7 @@
  * (https://developers.openai.com/api/docs/guides/file-inputs).
  */
 
-import { Worker } from 'node:worker_threads';
-import { GatewayError } from '../../runtime/index.js';
+import { GatewayError, isGatewayError, WorkerQueue } from '../../runtime/index.js';
 import { IMAGE_TOKENS, type TextSample } from './prompts.js';
 
 /** The least of a page, which may also be a picture of a text. */
@@ -48,22 +46,18 @@ export type FileAnswer =
   | { files: ReadFile[] }
   | { unread: { path: string; why: string; accepted: string } };
 
-interface WaitingBody {
-  body: Uint8Array;
-  owner: string;
-  answer: (answer: FileAnswer) => void;
-}
-
-/** Counts the files of one body after the other in a thread. */
+/** Counts the files of bodies in a thread. */
 export class FileCounter {
   readonly #countText: (sample: TextSample) => Promise<number>;
-  #thread: Worker | undefined;
-  #idle: NodeJS.Timeout | undefined;
-  #waiting: WaitingBody[] = [];
-  /** Whose body is read, or was read last. */
-  #served = '';
-  #isBusy = false;
-  #isClosed = false;
+  readonly #thread = new WorkerQueue<FileTask, FileAnswer>({
+    module: new URL('./file-thread.js', import.meta.url),
+    heapMb: HEAP_MB,
+    timeoutMs: TIMEOUT_MS,
+    idleMs: IDLE_MS,
+    maxWaiting: MAX_WAITING,
+    maxWaitingOfOwner: MAX_OF_OWNER,
+    full: tooManyFiles,
+  });
 
   /** @param countText Upper estimate of the tokens of a text; never rejects. */
   constructor(countText: (sample: TextSample) => Promise<number>) {
@@ -75,84 +69,36 @@ export class FileCounter {
    * @throws GatewayError `unsupported_value` naming the field of a file that cannot be read; `queue_full`.
    */
   async count(body: Uint8Array, owner: string): Promise<number> {
-    const answer = await this.#ask(body, owner);
+    const answer = await this.#read(body, owner);
     if ('unread' in answer) throw unreadable(answer.unread);
     let tokens = 0;
     if ('files' in answer) for (const file of answer.files) tokens += await tokensOf(file, this.#countText);
     return tokens;
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await this.#end();
+  close(): Promise<void> {
+    return this.#thread.close();
   }
 
-  #ask(body: Uint8Array, owner: string): Promise<FileAnswer> {
-    const own = this.#waiting.filter((one) => one.owner === owner).length;
-    if (this.#waiting.length >= MAX_WAITING || own >= MAX_OF_OWNER) {
-      throw new GatewayError('queue_full', 'Too many files wait to be read.', { retryAfterSeconds: 1 });
-    }
-    const { promise, resolve } = Promise.withResolvers<FileAnswer>();
-    this.#waiting.push({ body, owner, answer: resolve });
-    void this.#readAll();
-    return promise;
-  }
-
-  async #readAll(): Promise<void> {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    for (;;) {
-      const next = this.#waiting.find(({ owner }) => owner !== this.#served) ?? this.#waiting[0];
-      if (!next) break;
-      this.#waiting = this.#waiting.filter((one) => one !== next);
-      this.#served = next.owner;
-      next.answer(await this.#read(next.body));
-    }
-    this.#isBusy = false;
-  }
-
-  /** Reads one body; the thread is ended if it takes too long. */
-  async #read(body: Uint8Array): Promise<FileAnswer> {
-    clearTimeout(this.#idle);
-    if (this.#isClosed) return { unread: { path: '', why: 'cannot be read now', accepted: '' } };
-    this.#thread ??= start();
-    const reader = this.#thread;
-    const { promise, resolve } = Promise.withResolvers<FileAnswer>();
-    let path = '';
-    const giveUp = () => resolve({ unread: { path, why: 'takes too much time or memory to read', accepted: '' } });
-    const listen = (answer: FileAnswer) => {
-      if ('reading' in answer) path = answer.reading;
-      else resolve(answer);
-    };
-    reader.on('message', listen).on('exit', giveUp);
-    const timer = setTimeout(giveUp, TIMEOUT_MS);
+  async #read(body: Uint8Array, owner: string): Promise<FileAnswer> {
     // A view of a pool would take all of the pool along.
     const copy = new Uint8Array(body);
-    reader.postMessage({ body: copy } satisfies FileTask, [copy.buffer]);
-    const answer = await promise;
-    clearTimeout(timer);
-    reader.off('message', listen).off('exit', giveUp);
-    if ('unread' in answer && answer.unread.accepted === '') await this.#end();
-    else this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
-    return answer;
-  }
-
-  #end(): Promise<unknown> | undefined {
-    clearTimeout(this.#idle);
-    const ending = this.#thread;
-    this.#thread = undefined;
-    return ending?.terminate();
+    let path = '';
+    const isAnswer = (answer: FileAnswer) => {
+      if ('reading' in answer) path = answer.reading;
+      return !('reading' in answer);
+    };
+    try {
+      return await this.#thread.run({ body: copy }, { owner, transfer: [copy.buffer], isAnswer });
+    } catch (error) {
+      if (isGatewayError(error)) throw error;
+      return { unread: { path, why: 'takes too much time or memory to read', accepted: '' } };
+    }
   }
 }
 
-function start(): Worker {
-  const started = new Worker(new URL('./file-thread.js', import.meta.url), {
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-  });
-  // An error is also followed by the exit, which is listened to.
-  started.on('error', () => {}).unref();
-  return started;
+function tooManyFiles(): GatewayError {
+  return new GatewayError('queue_full', 'Too many files wait to be read.', { retryAfterSeconds: 1 });
 }
 
 async function tokensOf(

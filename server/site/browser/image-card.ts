@@ -19,6 +19,7 @@ export interface ImageRequest {
 
 /** Polls are free; this interval is short enough for people, and far below the gateway's limit. */
 const POLL_MS = 1_500;
+const QUIET_BUTTON = 'button button-quiet button-small';
 
 const cards = byId('image-cards', HTMLUListElement);
 const news = byId('image-news', HTMLElement);
@@ -27,74 +28,79 @@ let made = 0;
 /** One image: submitted, polled, displayed. Newest first. */
 export function addImageCard(request: ImageRequest): void {
   made += 1;
-  const name = `Image ${made}`;
-  const frame = element('div', { class: 'image-frame' });
-  const work = element('div', { class: 'work' });
-  const actions = element('div', { class: 'row' });
-  const text = element('p', { class: 'small muted image-prompt' }, request.prompt);
-  const card = element(
-    'li',
-    { class: 'card image-card', 'aria-label': name, tabindex: '-1' },
-    frame,
-    text,
-    work,
-    actions,
-  );
-  // A repeated request returns the same job.
-  const idempotencyKey = newIdempotencyKey();
-  cards.prepend(card);
-  frame.append(element('span', { class: 'muted small' }, name));
-  let done: ReturnType<typeof showWork> | undefined;
-  let shownUrl: string | undefined;
-  void run();
+  void new ImageCard(request, `Image ${made}`).run();
+}
 
-  async function run(): Promise<void> {
+class ImageCard {
+  readonly #request: ImageRequest;
+  readonly #name: string;
+  readonly #frame = element('div', { class: 'image-frame' });
+  readonly #work = element('div', { class: 'work' });
+  readonly #actions = element('div', { class: 'row' });
+  readonly #card: HTMLElement;
+  /** A repeated request returns the same job. */
+  readonly #idempotencyKey = newIdempotencyKey();
+  #done: ReturnType<typeof showWork> | undefined;
+  #shown: string | undefined;
+
+  constructor(request: ImageRequest, name: string) {
+    this.#request = request;
+    this.#name = name;
+    const text = element('p', { class: 'small muted image-prompt' }, request.prompt);
+    const attributes = { class: 'card image-card', 'aria-label': name, tabindex: '-1' };
+    this.#card = element('li', attributes, this.#frame, text, this.#work, this.#actions);
+    cards.prepend(this.#card);
+    this.#frame.append(element('span', { class: 'muted small' }, name));
+  }
+
+  async run(): Promise<void> {
+    const name = this.#name;
     news.textContent = `${name} was submitted.`;
-    show('Queued');
+    this.#show('Queued');
     try {
-      const submitted = await playJson('/v1/images/jobs', { method: 'POST', json: request, idempotencyKey });
-      const job = await follow(submitted);
-      show();
-      if (textAt(job, 'status') === 'completed') showPicture(job);
-      else if (textAt(job, 'status') === 'cancelled') end(`${name} was cancelled.`, ['Cancelled.']);
-      else end(`${name} failed.`, [textAt(job, 'error.message') ?? 'It failed.', ' ', codeOf(job)]);
+      const how = { method: 'POST', json: this.#request, idempotencyKey: this.#idempotencyKey } as const;
+      const job = await this.#follow(await playJson('/v1/images/jobs', how));
+      this.#show();
+      if (textAt(job, 'status') === 'completed') this.#showPicture(job);
+      else if (textAt(job, 'status') === 'cancelled') this.#end(`${name} was cancelled.`, ['Cancelled.']);
+      else this.#end(`${name} failed.`, [textAt(job, 'error.message') ?? 'It failed.', ' ', codeOf(job)]);
     } catch (error) {
-      show();
-      end(`${name} failed.`, problemParts(error));
-      if (error instanceof RequestProblem && error.isPassing) replaceActions(againButton());
+      this.#show();
+      this.#end(`${name} failed.`, problemParts(error));
+      if (error instanceof RequestProblem && error.isPassing) this.#replaceActions(this.#againButton());
     }
   }
 
   /** The current activity; empty if there is none. */
-  function show(words?: string): void {
-    if (words === shownUrl) return;
-    shownUrl = words;
-    done?.();
-    done = words === undefined ? undefined : showWork(work, words);
+  #show(words?: string): void {
+    if (words === this.#shown) return;
+    this.#shown = words;
+    this.#done?.();
+    this.#done = words === undefined ? undefined : showWork(this.#work, words);
   }
 
   /** If the focused element is removed, the image gets the focus. */
-  function replaceActions(...made: readonly HTMLElement[]): void {
-    const wasHere = actions.contains(document.activeElement);
-    actions.replaceChildren(...made);
-    if (wasHere) card.focus();
+  #replaceActions(...made: readonly HTMLElement[]): void {
+    const wasHere = this.#actions.contains(document.activeElement);
+    this.#actions.replaceChildren(...made);
+    if (wasHere) this.#card.focus();
   }
 
-  async function follow(submitted: unknown): Promise<unknown> {
+  async #follow(submitted: unknown): Promise<unknown> {
     const path = textAt(submitted, 'status_url') ?? '';
-    replaceActions(cancelButton(path));
-    const lost = () => show('No connection. Retrying.');
+    this.#replaceActions(this.#cancelButton(path));
+    const lost = () => this.#show('No connection. Retrying.');
     for (let job = submitted; ; job = await loadJob(path, lost)) {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
-      show(status === 'generating' ? 'Generating' : `Queued${positionOf(job)}`);
+      this.#show(status === 'generating' ? 'Generating' : `Queued${positionOf(job)}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 
-  function cancelButton(path: string): HTMLElement {
-    const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, 'Cancel');
-    button.append(element('span', { class: 'visually-hidden' }, ` ${name}`));
+  #cancelButton(path: string): HTMLElement {
+    const button = element('button', { type: 'button', class: QUIET_BUTTON }, 'Cancel');
+    button.append(element('span', { class: 'visually-hidden' }, ` ${this.#name}`));
     button.addEventListener('click', async () => {
       if (button.getAttribute('aria-disabled') === 'true') return;
       button.setAttribute('aria-disabled', 'true');
@@ -105,36 +111,32 @@ export function addImageCard(request: ImageRequest): void {
     return button;
   }
 
-  function againButton(): HTMLElement {
-    const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, 'Try');
-    button.append(element('span', { class: 'visually-hidden' }, ` ${name}`), ' again');
+  #againButton(): HTMLElement {
+    const button = element('button', { type: 'button', class: QUIET_BUTTON }, 'Try');
+    button.append(element('span', { class: 'visually-hidden' }, ` ${this.#name}`), ' again');
     button.addEventListener('click', () => {
-      replaceActions();
-      void run();
+      this.#replaceActions();
+      void this.run();
     });
     return button;
   }
 
-  function showPicture(job: unknown): void {
+  #showPicture(job: unknown): void {
     const [entry] = (job as { data?: readonly unknown[] }).data ?? [];
     const src = ownAddress(textAt(entry, 'url') ?? '');
     const [width, height] = [numberAt(entry, 'width'), numberAt(entry, 'height')];
     const size = { width: String(width ?? ''), height: String(height ?? '') };
-    frame.replaceChildren(element('img', { src, alt: request.prompt, ...size }));
-    const open = element('a', { href: src, target: '_blank', class: 'button button-quiet button-small' }, 'Open');
-    const save = {
-      href: src,
-      download: textAt(entry, 'filename') ?? 'image',
-      class: 'button button-quiet button-small',
-    };
-    replaceActions(open, element('a', save, 'Download'));
-    work.replaceChildren(`${width} × ${height}`);
-    news.textContent = `${name} is ready.`;
+    this.#frame.replaceChildren(element('img', { src, alt: this.#request.prompt, ...size }));
+    const open = element('a', { href: src, target: '_blank', class: QUIET_BUTTON }, 'Open');
+    const save = { href: src, download: textAt(entry, 'filename') ?? 'image', class: QUIET_BUTTON };
+    this.#replaceActions(open, element('a', save, 'Download'));
+    this.#work.replaceChildren(`${width} × ${height}`);
+    news.textContent = `${this.#name} is ready.`;
   }
 
-  function end(message: string, parts: readonly (Node | string)[]): void {
-    replaceActions();
-    work.replaceChildren(element('p', { class: 'problem' }, ...parts));
+  #end(message: string, parts: readonly (Node | string)[]): void {
+    this.#replaceActions();
+    this.#work.replaceChildren(element('p', { class: 'problem' }, ...parts));
     news.textContent = message;
   }
 }

@@ -32,6 +32,10 @@ const SHELLS = {
 
 type Shell = keyof typeof SHELLS;
 
+function wordsFor(shell: Shell, ...words: string[]): string[] {
+  return (completionCommand(COMMANDS, shell, words).text ?? '').split('\n');
+}
+
 describe('the completion of commands', () => {
   let folder: string;
   before(async () => {
@@ -59,16 +63,13 @@ describe('the completion of commands', () => {
     });
   }
 
-  const wordsFor = (shell: Shell, ...words: string[]) =>
-    (completionCommand(COMMANDS, shell, words).text ?? '').split('\n');
-
   it('reaches every command, option and value that is declared', () => {
     for (const { name, options = {}, json } of COMMANDS) {
       const words = name.split(' ');
       const last = words.pop() ?? '';
       expect(wordsFor('bash', ...words, ''), name).to.include(last);
       const flags = wordsFor('bash', ...words, last, '--');
-      expect(flags.includes('--json'), name).to.equal(json !== undefined);
+      expect(flags.includes('--json'), name).to.equal(json !== false);
       for (const [declared, option] of Object.entries(options)) {
         const [flag = ''] = /--[a-z0-9-]+/.exec(declared) ?? [];
         expect(flags, name).to.include(flag);
@@ -96,6 +97,18 @@ describe('the completion of commands', () => {
 
   it('completes the options of a noun that lists something alone', () => {
     expect(wordsFor('bash', 'plans', '--')).to.deep.equal(['--json', '--help']);
+  });
+});
+
+describe('the examples of the help', () => {
+  it('are calls of their command with options that it has', () => {
+    const examples = COMMANDS.flatMap(({ name, examples: calls = [] }) => calls.map((call) => ({ name, call })));
+    expect(examples).to.have.length.above(5);
+    for (const { name, call } of examples) {
+      expect(call).to.match(new RegExp(`^${name} `));
+      const flags = call.match(/--[a-z-]+/g) ?? [];
+      expect(wordsFor('bash', ...name.split(' '), '--'), call).to.include.members(flags);
+    }
   });
 });
 

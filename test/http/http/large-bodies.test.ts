@@ -12,6 +12,7 @@ import { parseInWorker } from '../../../server/http/json-threads.js';
 import { pngChunk } from '../../support/images/images.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { scriptedText } from '../../support/models/scripted-text.js';
+import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
 import { imageClient, PROMPT, startImageApp } from '../images/client.js';
 import { CHAT, post } from '../models/text-app.js';
@@ -257,10 +258,9 @@ describe('the threads that parse large bodies', () => {
   it('refuse more than 24 waiting bodies of one owner, and let others in', async () => {
     // Two are being parsed.
     const parses = Array.from({ length: 26 }, () => refuse('many'));
-    expect(() => refuse('many'))
-      .to.throw()
-      .with.property('code', 'queue_full');
+    const refused = rejection(refuse('many'));
     parses.push(refuse('one'));
+    expect(await refused).to.have.property('code', 'queue_full');
     await Promise.all(parses);
     expect((await refuse('many')).parsed).to.have.property('refusal');
   });

@@ -24,15 +24,8 @@ import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
 import { createIdempotencyService } from '../../../server/idempotency/index.js';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
-import {
-  createKeyRecord,
-  createPepper,
-  type KeyTable,
-  type NewKey,
-  openKeyTable,
-  type Pepper,
-} from '../../../server/keys/index.js';
+import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
@@ -161,7 +154,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   });
   if (place?.settings.cacheUrl !== undefined) await untilConnected(state.cache);
   const pepper = createPepper(randomBytes(32));
-  const keys = await openKeyTable({ keys: state.keys, peppers: [pepper], clock, logger });
+  const keys = await KeyTable.open({ keys: state.keys, peppers: [pepper], clock, logger });
   const gateway = await createGateway({
     plugins: [
       { use: invented(options.extractor) },

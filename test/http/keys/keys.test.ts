@@ -7,8 +7,8 @@ import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import { type Logger, systemClock } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
-import { type KeyTableOptions, openKeyTable } from '../../../server/keys/authentication.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { KeyTable, type KeyTableOptions } from '../../../server/keys/key-table.js';
 import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../../server/keys/keys.js';
 import { LINK, startApp } from '../http/listening-app.js';
 
@@ -105,7 +105,7 @@ describe('the table of keys', () => {
     return { key, record };
   };
   const open = (keys: KeyTableOptions['keys']) =>
-    openKeyTable({ keys, peppers: [pepper], clock: systemClock, logger: silent });
+    KeyTable.open({ keys, peppers: [pepper], clock: systemClock, logger: silent });
 
   it('checks keys while the database is unavailable', async () => {
     const records = new Map<string, ApiKeyRecord>();
@@ -140,7 +140,7 @@ describe('the table of keys', () => {
     const clock = createManualClock(10_000);
     const { keys } = keysIn(records, () => clock.now());
     records.set(record.id, { ...record, expiresAt: 15_000 });
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     const codes: unknown[] = [];
     for (const ms of [0, 4_999, 1, 1]) {
       await clock.advance(ms);
@@ -172,7 +172,7 @@ describe('the table of keys', () => {
         { ...later, planId: 'last', expiresAt: 20_000 },
       ],
     });
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     use.away = true;
     const planIds: unknown[] = [];
     for (const ms of [4_999, 1, 2_999, 1]) {
@@ -194,7 +194,7 @@ describe('the table of keys', () => {
       const clock = { ...systemClock, now: () => time.now() + wrongMs, monotonic: () => time.monotonic() };
       const { keys, use } = keysIn(records, () => time.now());
       records.set(record.id, { ...record, expiresAt: 100_005_000 });
-      const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+      const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
       const codes: unknown[] = [];
       for (const ms of [0, 4_999, 1]) {
         await time.advance(ms);
@@ -255,7 +255,7 @@ describe('the table of keys', () => {
     const records = new Map<string, ApiKeyRecord>();
     const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     const { key, record } = make(records);
     records.delete(record.id);
     const finds: number[] = [];
@@ -284,7 +284,7 @@ describe('the table of keys', () => {
     const { key, record } = make(records);
     const { keys, use } = keysIn(records);
     const clock = createManualClock(10_000);
-    const table = await openKeyTable({ keys, peppers: [pepper], clock, logger: silent });
+    const table = await KeyTable.open({ keys, peppers: [pepper], clock, logger: silent });
     expect(await codeOf(() => table.verify(key))).to.equal('ok');
     await clock.advance(700);
     expect(table.ageMs()).to.equal(700);
@@ -305,8 +305,8 @@ describe('the table of keys', () => {
     const { key } = make(records);
     const { keys } = keysIn(records);
     const newer = createPepper(Buffer.alloc(32, 8));
-    const rotating = await openKeyTable({ keys, peppers: [newer, pepper], clock: systemClock, logger: silent });
-    const rotated = await openKeyTable({ keys, peppers: [newer], clock: systemClock, logger: silent });
+    const rotating = await KeyTable.open({ keys, peppers: [newer, pepper], clock: systemClock, logger: silent });
+    const rotated = await KeyTable.open({ keys, peppers: [newer], clock: systemClock, logger: silent });
     expect(await codeOf(() => rotating.verify(key))).to.equal('ok');
     expect(await codeOf(() => rotated.verify(key))).to.equal('invalid_api_key');
     await Promise.all([rotating.close(), rotated.close()]);

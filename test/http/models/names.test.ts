@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { expect } from 'chai';
 import { readPluginConfig } from 'mediagate';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { readPricesOf } from '../../../server/open-gateway.js';
 import { readSettings } from '../../../server/settings/index.js';
 import { startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import type { AccountPlan } from '../../../server/accounts/account-plans.js';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { DAY_MS, FREE, HOUR_MS, IMAGES, newKey, signUp, TOKENS } from '../../support/accounts/people.js';

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { keyAt } from '../../../server/keys/keys.js';
+import { keyAt } from '../../../server/keys/key-rows.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';
 import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from '../../support/accounts/people.js';

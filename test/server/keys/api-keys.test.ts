@@ -2,8 +2,8 @@
 
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import type { ApiKeyRecord } from '../../../server/keys/api-keys.js';
-import { openKeyTable } from '../../../server/keys/authentication.js';
+import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { KeyTable } from '../../../server/keys/key-table.js';
 import { createKeyRecord, createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
@@ -126,7 +126,7 @@ for (const engine of engines) {
           const expiresAt = (await node.keys.now()) + 1_500;
           const { key, record } = createKeyRecord({ name: 'short', grants: ['text'], rpm: 1, expiresAt }, pepper, 0);
           await node.keys.insert(record);
-          const table = await openKeyTable({ keys: node.keys, peppers: [pepper], clock, logger: new ListLogger() });
+          const table = await KeyTable.open({ keys: node.keys, peppers: [pepper], clock, logger: new ListLogger() });
           const codeOf = async () => {
             try {
               await table.verify(key);

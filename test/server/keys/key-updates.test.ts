@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import { openKeyTable } from '../../../server/keys/authentication.js';
+import { KeyTable } from '../../../server/keys/key-table.js';
 import { createKeyRecord, createPepper, type NewKey } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
@@ -79,7 +79,7 @@ for (const engine of engines) {
 
     it('reach a node that has used the key before within 2 seconds', async () => {
       const { key, record } = await make({ rpm: 1 });
-      const table = await openKeyTable({
+      const table = await KeyTable.open({
         keys: state.keys,
         peppers: [PEPPER],
         clock: systemClock,

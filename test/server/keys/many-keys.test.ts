@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import type { ApiKeysTable } from '../../../server/keys/api-keys.js';
+import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-log.js';
 import { createUsageSweeper, ENTRIES_RETENTION_MS } from '../../../server/usage/usage-sweep.js';

@@ -2,7 +2,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { UserRecord } from '../../../server/accounts/tables.js';
-import type { NewKeyRecord } from '../../../server/keys/api-keys.js';
+import type { NewKeyRecord } from '../../../server/keys/key-rows.js';
 import type { BankTransaction, NewOrder, OrderRecord } from '../../../server/payments/order-records.js';
 import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { State } from '../../../server/state.js';

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createRecordingLogger } from 'mediagate/testing';
-import type { Grant } from '../../../server/keys/api-keys.js';
+import type { Grant } from '../../../server/keys/key-rows.js';
 import { createKeyRecord, type NewKey } from '../../../server/keys/keys.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';

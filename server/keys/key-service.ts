@@ -7,21 +7,13 @@
 
 import { createHmac } from 'node:crypto';
 import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import {
-  type ApiKeyRecord,
-  createKey,
-  deriveKey,
-  hashKey,
-  isValidKey,
-  type KeyTable,
-  type KeyText,
-  type Pepper,
-} from '../keys/index.js';
-import { type PlanTermsOptions, planTerms } from '../plans/index.js';
-import type { AccountKeys } from './key-issue.js';
+import type { ApiKeys } from './api-keys.js';
+import type { ApiKeyRecord } from './key-rows.js';
+import type { KeyTable } from './key-table.js';
+import { createKey, deriveKey, hashKey, isValidKey, type KeyText, type Pepper } from './keys.js';
 
 /** Maximum valid keys of an account; a rotated one that is valid beside its successor does not count. */
-export const MAX_KEYS = 10;
+const MAX_KEYS = 10;
 
 /**
  * Identifies a repeated request, which returns the key of the first one. The key is derived from both values, so that
@@ -73,52 +65,100 @@ export interface MadeKey {
   replayed: boolean;
 }
 
-/**
- * Makes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 5 s.
- */
-export interface KeyService {
-  /**
-   * The first key of an account; it includes the free tier if the account has no plan.
-   * @throws GatewayError `key_exists` if it has a valid one, `idempotency_key_reused`, `account_suspended`.
-   */
-  makeFirst(input: CreateKeyInput): Promise<MadeKey>;
-  /** A further key. @throws GatewayError `too_many_keys` beyond {@link MAX_KEYS}, otherwise as `makeFirst`. */
-  makeFurther(input: CreateKeyInput): Promise<MadeKey>;
-  /**
-   * @throws GatewayError `key_not_found`, `key_replaced`, `idempotency_key_reused`, `account_suspended`,
-   *   `missing_required_parameter` if several keys are valid and none is named.
-   */
-  rotate(input: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }>;
-  /**
-   * Cancels the key's queued and running jobs, unless they are kept for the account. No effect if it was already revoked.
-   * @throws GatewayError `key_not_found`.
-   */
-  revoke(input: RevokeKeyInput): Promise<ApiKeyRecord>;
-}
-
-export interface KeyServiceOptions extends PlanTermsOptions {
-  keys: Pick<AccountKeys, 'find' | 'listOf' | 'issue' | 'rotate' | 'revoke'>;
+export interface KeyServiceOptions<Terms> {
+  keys: Pick<ApiKeys<Terms>, 'find' | 'listOf' | 'issue' | 'rotate' | 'revoke'>;
   table: Pick<KeyTable, 'refresh'>;
+  /** What an account without a plan gets with its first key. */
+  freeTier: () => Terms;
   /** The newest. */
   pepper: Pepper;
   clock: Clock;
 }
 
-export function createKeyService(options: KeyServiceOptions): KeyService {
-  const { keys, table, pepper, clock } = options;
+/**
+ * Makes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 5 s.
+ */
+export class KeyService<Terms> {
+  readonly #options: KeyServiceOptions<Terms>;
 
-  function hashed({ id, key }: KeyText) {
-    return { id, hash: hashKey(key, pepper), pepperVersion: pepper.version };
+  constructor(options: KeyServiceOptions<Terms>) {
+    this.#options = options;
+  }
+
+  /**
+   * The first key of an account; it includes the free tier if the account has no plan.
+   * @throws GatewayError `key_exists` if it has a valid one, `idempotency_key_reused`, `account_suspended`.
+   */
+  async makeFirst(input: CreateKeyInput): Promise<MadeKey> {
+    try {
+      return await this.#make(input, 1);
+    } catch (error) {
+      if (!isGatewayError(error) || error.code !== 'too_many_keys') throw error;
+      const message =
+        'This account has a key already, and it is not shown again. POST /api/user/rotate replaces it; POST /api/user/keys creates another one.';
+      throw new GatewayError('key_exists', message);
+    }
+  }
+
+  /** A further key. @throws GatewayError `too_many_keys` beyond ten valid ones, otherwise as `makeFirst`. */
+  makeFurther(input: CreateKeyInput): Promise<MadeKey> {
+    return this.#make(input, MAX_KEYS);
+  }
+
+  /**
+   * @throws GatewayError `key_not_found`, `key_replaced`, `idempotency_key_reused`, `account_suspended`,
+   *   `missing_required_parameter` if several keys are valid and none is named.
+   */
+  async rotate(input: RotateKeyInput): Promise<MadeKey & { replaced: ApiKeyRecord }> {
+    const { accountId, actor, id: named, overlapMs, repeat } = input;
+    const { keys, table } = this.#options;
+    const text = keyTextOf('rotate', accountId, repeat);
+    const made = await this.#once(accountId, text, repeat, async () => {
+      const id = named ?? (await this.#onlyKey(accountId));
+      return keys.rotate({ accountId, id, successor: this.#hashed(text), overlapMs, audit: { actor } });
+    });
+    await table.refresh();
+    // A key comes before it if this rotation ended the key's overlap.
+    const known = await keys.listOf(accountId);
+    const replaced = known.findLast(({ replacedBy }) => replacedBy === made.record.id);
+    if (!replaced || (named !== undefined && named !== replaced.id)) throw reused();
+    return { ...made, replaced };
+  }
+
+  /**
+   * Cancels the key's queued and running jobs, unless they are kept for the account. No effect if it was already revoked.
+   * @throws GatewayError `key_not_found`.
+   */
+  async revoke({ accountId, actor, id, keepsJobs }: RevokeKeyInput): Promise<ApiKeyRecord> {
+    const { keys, table, clock } = this.#options;
+    await keys.revoke(id, clock.now(), accountId, keepsJobs, actor);
+    const record = await this.#findOwn(id, accountId);
+    if (!record) throw new GatewayError('key_not_found', 'This account has no such key.');
+    await table.refresh();
+    return record;
+  }
+
+  async #make({ accountId, actor, name, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
+    const { keys, table, freeTier } = this.#options;
+    const text = keyTextOf('make', accountId, repeat);
+    const otherwise = freeTier();
+    const made = await this.#once(accountId, text, repeat, () =>
+      keys.issue({ accountId, key: { ...this.#hashed(text), name }, otherwise, maxKeys, actor }),
+    );
+    if (made.record.name !== name) throw reused();
+    // Unknown keys are looked up with a limit per second, which guessing uses up.
+    await table.refresh();
+    return made;
   }
 
   /** Makes the key, or finds the one that the same request made before. */
-  async function once(
+  async #once(
     accountId: string,
     { id, key }: KeyText,
     repeat: Repeat | undefined,
     make: () => Promise<ApiKeyRecord>,
   ): Promise<MadeKey> {
-    const find = async () => (repeat ? findOwn(id, accountId) : undefined);
+    const find = async () => (repeat ? this.#findOwn(id, accountId) : undefined);
     const before = await find();
     if (before) return { key, record: before, replayed: true };
     try {
@@ -131,27 +171,14 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
     }
   }
 
-  async function make({ accountId, actor, name, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
-    const text = keyTextOf('make', accountId, repeat);
-    const otherwise = planTerms(options.catalogue.freeTier.id, options);
-    if (!otherwise) throw new Error('the catalogue has no free tier');
-    const made = await once(accountId, text, repeat, () =>
-      keys.issue({ accountId, key: { ...hashed(text), name }, otherwise, maxKeys, actor }),
-    );
-    if (made.record.name !== name) throw reused();
-    // Unknown keys are looked up with a limit per second, which guessing uses up.
-    await table.refresh();
-    return made;
-  }
-
-  async function findOwn(id: string, accountId: string): Promise<ApiKeyRecord | undefined> {
-    const found = await keys.find(id);
+  async #findOwn(id: string, accountId: string): Promise<ApiKeyRecord | undefined> {
+    const found = await this.#options.keys.find(id);
     return found?.accountId === accountId ? found : undefined;
   }
 
-  async function onlyKey(accountId: string): Promise<string> {
-    const now = clock.now();
-    const valid = (await keys.listOf(accountId)).filter((record) => isValidKey(record, now));
+  async #onlyKey(accountId: string): Promise<string> {
+    const now = this.#options.clock.now();
+    const valid = (await this.#options.keys.listOf(accountId)).filter((record) => isValidKey(record, now));
     const current = valid.filter(({ replacedBy }) => !valid.some(({ id }) => id === replacedBy));
     const [only, another] = current;
     if (!only) throw new GatewayError('key_not_found', 'This account has no valid key. POST /api/user creates one.');
@@ -160,41 +187,10 @@ export function createKeyService(options: KeyServiceOptions): KeyService {
     throw new GatewayError('missing_required_parameter', message, { param: 'keyId' });
   }
 
-  return {
-    async makeFirst(input) {
-      try {
-        return await make(input, 1);
-      } catch (error) {
-        if (!isGatewayError(error) || error.code !== 'too_many_keys') throw error;
-        const message =
-          'This account has a key already, and it is not shown again. POST /api/user/rotate replaces it; POST /api/user/keys creates another one.';
-        throw new GatewayError('key_exists', message);
-      }
-    },
-    makeFurther: (input) => make(input, MAX_KEYS),
-
-    async rotate({ accountId, actor, id: named, overlapMs, repeat }) {
-      const text = keyTextOf('rotate', accountId, repeat);
-      const made = await once(accountId, text, repeat, async () => {
-        const id = named ?? (await onlyKey(accountId));
-        return keys.rotate({ accountId, id, successor: hashed(text), overlapMs, audit: { actor } });
-      });
-      await table.refresh();
-      // A key comes before it if this rotation ended the key's overlap.
-      const known = await keys.listOf(accountId);
-      const replaced = known.findLast(({ replacedBy }) => replacedBy === made.record.id);
-      if (!replaced || (named !== undefined && named !== replaced.id)) throw reused();
-      return { ...made, replaced };
-    },
-
-    async revoke({ accountId, actor, id, keepsJobs }) {
-      await keys.revoke(id, clock.now(), accountId, keepsJobs, actor);
-      const record = await findOwn(id, accountId);
-      if (!record) throw new GatewayError('key_not_found', 'This account has no such key.');
-      await table.refresh();
-      return record;
-    },
-  };
+  #hashed({ id, key }: KeyText) {
+    const { pepper } = this.#options;
+    return { id, hash: hashKey(key, pepper), pepperVersion: pepper.version };
+  }
 }
 
 function keyTextOf(purpose: string, accountId: string, repeat: Repeat | undefined): KeyText {

@@ -1,0 +1,229 @@
+/*
+ * Makes and rotates keys that follow the plan of their account. The transaction locks the account, counts its valid
+ * keys, grants the free tier if there is no plan, and inserts the key with the columns of the plan. A rotated key stays
+ * valid for its overlap and shares the budget with its successor; at most ten replaced keys of a site account may still
+ * work. Each creation deletes invalid keys beyond the latest 20, unless the usage log may still refer to them. Accounts
+ * of operators have no row, so their rotation locks the key itself.
+ */
+
+import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import { writeAudit } from '../audit/index.js';
+import { isSiteAccount } from '../format/index.js';
+import { forgetRateLimits } from '../limits/index.js';
+import {
+  type ApiKeyRecord,
+  type ApiKeyRow,
+  isValidRow,
+  keyAt,
+  keysOf,
+  lockKey,
+  type NewKeyRecord,
+  soonerOf,
+  toKeyRecord,
+} from './key-rows.js';
+
+/** What keys need of the accounts that own them. Accounts and budgets know keys, so they pass this in. */
+export interface KeyOwners<Terms> {
+  /** Until the transaction ends, no budgets of accounts and groups change. */
+  holdBudgets(transaction: Transaction<Tables>): Promise<void>;
+  /**
+   * Locks an account until the transaction ends.
+   * @throws GatewayError `account_not_found`, `account_suspended`.
+   */
+  lock(transaction: Transaction<Tables>, accountId: string): Promise<LockedAccount<Terms>>;
+}
+
+export interface LockedAccount<Terms> {
+  /** What a key of the account gets from its plan. If it has none, `otherwise` is granted, with an audit row. */
+  planOfKey(otherwise: Terms, at: number): Promise<PlanOfKey>;
+}
+
+/** The columns of a key that a plan, or the key that it replaces, determines. */
+export type PlanOfKey = Pick<
+  ApiKeyRow,
+  | 'accountId'
+  | 'planId'
+  | 'grants'
+  | 'rpm'
+  | 'models'
+  | 'imageDailyLimit'
+  | 'budgetId'
+  | 'planExpiresAt'
+  | 'followingPlans'
+  | 'furtherBudgets'
+  | 'groupName'
+  | 'priority'
+  | 'expiresAt'
+>;
+
+export interface KeyIssue<Terms> {
+  accountId: string;
+  key: NewKeyRecord;
+  /** What the account gets if it has no plan, or its plan has ended. */
+  otherwise: Terms;
+  /** Maximum valid keys; a rotated one counts if its successor is no longer valid. */
+  maxKeys: number;
+  /** For the audit row `key.created`. Default: no row. */
+  actor?: string;
+}
+
+export interface KeyRotation {
+  accountId: string;
+  /** Id of the key to be replaced. */
+  id: string;
+  /** Default: the name of the old key. */
+  successor: Omit<NewKeyRecord, 'name'>;
+  /** Milliseconds that the old key stays valid beside the new one; 0 ends it at once. */
+  overlapMs: number;
+  /** For the audit row `key.rotated`. Default: no row. */
+  audit?: { actor: string; note?: string };
+}
+
+interface IssueOptions<Terms> {
+  database: Pick<Database, 'engine'>;
+  times: DatabaseClock;
+  owners: KeyOwners<Terms>;
+  entriesRetentionMs: number;
+}
+
+/** Makes a key with the plan of its account, within a transaction. */
+export async function issueKey<Terms>(
+  transaction: Transaction<Tables>,
+  { times, owners, entriesRetentionMs }: IssueOptions<Terms>,
+  { accountId, key, otherwise, maxKeys, actor }: KeyIssue<Terms>,
+): Promise<ApiKeyRecord> {
+  const account = await owners.lock(transaction, accountId);
+  const now = await times.read(transaction);
+  const known = await keysOf(transaction, accountId);
+  const valid = known.filter((row) => isValidRow(row, now));
+  if (valid.filter((row) => !isReplaced(row, valid)).length >= maxKeys) throw tooMany(maxKeys);
+  await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
+  const made = await insertWithPlan(transaction, key, await account.planOfKey(otherwise, now), now);
+  if (actor !== undefined) await writeAudit(transaction, { subject: key.id, at: now, actor, action: 'key.created' });
+  return made;
+}
+
+/** Replaces a key within a transaction. Accounts of operators have no row, so for them the key itself is locked. */
+export async function rotateKey<Terms>(
+  transaction: Transaction<Tables>,
+  { database: { engine }, times, owners, entriesRetentionMs }: IssueOptions<Terms>,
+  { accountId, id, successor, overlapMs, audit }: KeyRotation,
+): Promise<ApiKeyRecord> {
+  await owners.holdBudgets(transaction);
+  const isSite = isSiteAccount(accountId);
+  if (isSite) await owners.lock(transaction, accountId);
+  else await lockKey(transaction, engine, id);
+  const now = await times.read(transaction);
+  const known = await (isSite ? keysOf(transaction, accountId) : rotatedKeysOf(transaction, accountId, id));
+  const valid = known.filter((row) => isValidRow(row, now));
+  const old = valid.find((row) => row.id === id);
+  if (!old) throw new GatewayError('key_not_found', 'This account has no valid key with this id.');
+  if (isReplaced(old, valid)) throw new GatewayError('key_replaced', 'This key was rotated before.');
+  // Each overlap lasts as long as it was promised, and rotation must not accumulate valid keys.
+  if (isSite && valid.filter((row) => isReplaced(row, valid)).length >= MAX_OVERLAPPING) throw tooManyOverlap(valid);
+  if (isSite) await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
+  await transaction
+    .updateTable('api_keys')
+    .set({ expiresAt: soonerOf(old.expiresAt, now + overlapMs), replacedBy: successor.id, changedAt: now })
+    .where('id', '=', id)
+    .execute();
+  if (audit) await writeAudit(transaction, { ...audit, subject: id, at: now, action: 'key.rotated', to: successor.id });
+  return insertWithPlan(transaction, { ...successor, name: old.name }, old, now);
+}
+
+/** A key of an operator, the keys that it replaced, and its successor. The account may have very many keys. */
+function rotatedKeysOf(transaction: Transaction<Tables>, accountId: string, id: string): Promise<ApiKeyRow[]> {
+  const successors = transaction.selectFrom('api_keys').select('replacedBy').where('id', '=', id);
+  return transaction
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where((eb) => eb.or([eb('id', '=', id), eb('replacedBy', '=', id), eb('id', 'in', successors)]))
+    .execute();
+}
+
+async function insertWithPlan(
+  transaction: Transaction<Tables>,
+  { id, name, hash, pepperVersion }: NewKeyRecord,
+  plan: PlanOfKey,
+  now: number,
+): Promise<ApiKeyRecord> {
+  const row: ApiKeyRow = {
+    id,
+    name,
+    hash,
+    pepperVersion,
+    accountId: plan.accountId,
+    planId: plan.planId,
+    grants: plan.grants,
+    rpm: plan.rpm,
+    models: plan.models,
+    imageDailyLimit: plan.imageDailyLimit,
+    budgetId: plan.budgetId,
+    planExpiresAt: plan.planExpiresAt,
+    followingPlans: plan.followingPlans,
+    furtherBudgets: plan.furtherBudgets,
+    groupName: plan.groupName,
+    priority: plan.priority,
+    expiresAt: plan.expiresAt,
+    createdAt: now,
+    changedAt: now,
+    revokedAt: null,
+    suspendedAt: null,
+    replacedBy: null,
+    keepsJobs: null,
+    lastUsedAt: null,
+  };
+  await transaction.insertInto('api_keys').values(row).execute();
+  return keyAt(toKeyRecord(row), now);
+}
+
+/** Not by a key that was revoked since: rotating keys and revoking their successors would accumulate valid ones. */
+function isReplaced({ replacedBy }: ApiKeyRow, valid: readonly ApiKeyRow[]): boolean {
+  return replacedBy !== null && valid.some(({ id }) => id === replacedBy);
+}
+
+function tooMany(maxKeys: number): GatewayError {
+  return new GatewayError('too_many_keys', `This account may have ${maxKeys} keys at once; revoke one first.`);
+}
+
+/** Replaced keys of an account that still work. */
+const MAX_OVERLAPPING = 10;
+
+function tooManyOverlap(valid: readonly ApiKeyRow[]): GatewayError {
+  const ends = valid.flatMap(({ replacedBy, expiresAt }) =>
+    replacedBy === null || expiresAt === null ? [] : [expiresAt],
+  );
+  const until = new Date(Math.min(...ends)).toISOString();
+  const message = `This account has ${MAX_OVERLAPPING} replaced keys that still work. Revoke one of them, or wait until ${until}.`;
+  return new GatewayError('too_many_keys', message);
+}
+
+/** Keys of an account, for display. */
+const MAX_INVALID_KEYS = 20;
+/** By then every process has written the key's uses, and every node has read that it is no longer valid. */
+const SETTLED_MS = 60 * 60 * 1000;
+
+/**
+ * Deletes invalid keys, all but the latest, so that making and revoking them accumulates nothing. A used key stays as
+ * long as log entries refer to its id.
+ * @param keys All of an account, oldest first.
+ */
+async function forgetEndedKeys(
+  transaction: Transaction<Tables>,
+  keys: readonly ApiKeyRow[],
+  { now, entriesRetentionMs }: { now: number; entriesRetentionMs: number },
+): Promise<void> {
+  const ended = keys.filter((row) => !isValidRow(row, now));
+  const old = ended.slice(0, Math.max(0, ended.length - MAX_INVALID_KEYS));
+  const ids = old.filter((row) => isForgettable(row, now, entriesRetentionMs)).map(({ id }) => id);
+  if (ids.length === 0) return;
+  await forgetRateLimits(transaction, ids);
+  await transaction.deleteFrom('api_keys').where('id', 'in', ids).execute();
+}
+
+function isForgettable({ changedAt, lastUsedAt }: ApiKeyRow, now: number, entriesRetentionMs: number): boolean {
+  if (now - changedAt < SETTLED_MS) return false;
+  return lastUsedAt === null || now - lastUsedAt > entriesRetentionMs + SETTLED_MS;
+}

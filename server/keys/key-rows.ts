@@ -1,0 +1,256 @@
+/*
+ * The rows of API keys in SQL, and the conversion between rows and records. A row has the key's hash, never the key, and
+ * the current plan of its account in columns; later plans are JSON, and each reader computes the plan of the moment, so
+ * a plan that resumes needs no write. Rows of accounts have the plan in the same columns. Every change sets `changedAt`
+ * by the database's clock, by which nodes find changes. A lock of a key lasts until the end of its transaction.
+ */
+
+import type { JobPriority } from '../../core/contracts/index.js';
+import {
+  type DatabaseClock,
+  type Engine,
+  isStorable,
+  type Kysely,
+  type Migrations,
+  type Selectable,
+  sqlMigration,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
+import type { Grant } from '../http/index.js';
+
+export type { Grant };
+
+/**
+ * A route group, or a permission within the text routes: ids of things in the operator's account at the model vendor,
+ * and tools and service tiers that cost more than tokens. Keys without a plan need neither permission.
+ */
+export type KeyGrant = Grant | 'vendor_ids' | 'paid_tools';
+
+/** The plan of a key. */
+export type KeyPlan = Pick<
+  ApiKeyRecord,
+  'grants' | 'rpm' | 'planId' | 'budgetId' | 'models' | 'imageDailyLimit' | 'expiresAt'
+>;
+
+/** A key as stored: without its secret, only its keyed hash. Times are milliseconds since 1970. */
+export interface ApiKeyRecord {
+  /** Public part of the key: 8 characters. */
+  id: string;
+  name: string;
+  /** HMAC-SHA-256 of the whole key with the pepper of `pepperVersion`, 32 bytes in lower-case hex. */
+  hash: string;
+  pepperVersion: number;
+  grants: readonly KeyGrant[];
+  /** Requests per minute and route family; null is unlimited, 0 refuses. */
+  rpm: number | null;
+  accountId: string;
+  /** Plan of the catalogue; null if the key was made without a plan. */
+  planId: string | null;
+  /** Budget of its plan, that model requests are counted against; null is unlimited. */
+  budgetId: string | null;
+  /** Its own budgets, and those of its account and group. Default: none. */
+  furtherBudgets?: readonly string[];
+  /** Group of keys that share budgets. Default: none. */
+  groupName?: string;
+  /** Order of its jobs among those of its account. Default `normal`. */
+  priority?: JobPriority;
+  /** Ids of the allowed models; null is all. */
+  models: readonly string[] | null;
+  /** Images per UTC day; null is the gateway's setting. */
+  imageDailyLimit: number | null;
+  createdAt: number;
+  /** The earlier of its own end and that of its plan. */
+  expiresAt: number | null;
+  /** Plans that resume after that end, one after the other. Default: none. */
+  followingPlans?: readonly KeyPlan[];
+  revokedAt: number | null;
+  /** Whether its queued jobs were left to its account when it was revoked. Default: false, they were cancelled. */
+  keepsJobs?: boolean;
+  /** When the user of its account was suspended: then it answers `account_suspended`. */
+  suspendedAt: number | null;
+  /** Id of the key that replaced it in a rotation. */
+  replacedBy: string | null;
+  lastUsedAt: number | null;
+}
+
+/** A key to be stored, with the properties of the account's plan. */
+export type NewKeyRecord = Pick<ApiKeyRecord, 'id' | 'name' | 'hash' | 'pepperVersion'>;
+
+/** Throws if the id exists. */
+export async function insertKey(
+  transaction: Transaction<Tables>,
+  { record, ...columns }: { record: ApiKeyRecord; planExpiresAt: number | null; changedAt: DatabaseClock['now'] },
+): Promise<void> {
+  await transaction
+    .insertInto('api_keys')
+    .values({ ...toKeyRow(record), ...columns })
+    .execute();
+}
+
+/** Locks a key until the end of the transaction. */
+export async function lockKey(
+  transaction: Transaction<Tables>,
+  engine: Engine,
+  id: string,
+): Promise<ApiKeyRow | undefined> {
+  if (!isStorable(id)) return undefined;
+  const rows = transaction.selectFrom('api_keys').selectAll().where('id', '=', id);
+  return (engine === 'postgres' ? rows.forUpdate() : rows).executeTakeFirst();
+}
+
+export type ApiKeyRow = Selectable<ApiKeysTable>;
+
+export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
+  const {
+    grants,
+    models,
+    keepsJobs,
+    followingPlans: _followingPlans,
+    furtherBudgets,
+    groupName,
+    priority,
+    ...columns
+  } = record;
+  const lists = {
+    grants: JSON.stringify(grants),
+    models: models && JSON.stringify(models),
+    furtherBudgets: furtherBudgets ? JSON.stringify(furtherBudgets) : null,
+  };
+  const own = { groupName: groupName ?? null, priority: priority ?? null };
+  return { ...columns, ...lists, ...own, keepsJobs: keepsJobs ? 1 : null };
+}
+
+export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
+  const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...rest } = row;
+  const { furtherBudgets, groupName, priority, ...columns } = rest;
+  return {
+    ...columns,
+    grants: JSON.parse(grants) as KeyGrant[],
+    models: models === null ? null : (JSON.parse(models) as string[]),
+    expiresAt: soonerOf(row.expiresAt, planExpiresAt),
+    ...(followingPlans !== null && { followingPlans: followingOf(row) }),
+    ...(furtherBudgets !== null && { furtherBudgets: JSON.parse(furtherBudgets) as string[] }),
+    ...(groupName !== null && { groupName }),
+    ...(priority !== null && { priority }),
+    ...(keepsJobs !== null && { keepsJobs: true }),
+  };
+}
+
+/** Whether the end of the key ends its jobs as well. A rotated key that ends leaves them to its account. */
+export function endsJobs({ revokedAt, suspendedAt, keepsJobs = false }: ApiKeyRecord): boolean {
+  return suspendedAt !== null || (revokedAt !== null && !keepsJobs);
+}
+
+/** The earlier of two ends; null is never. */
+export function soonerOf(left: number | null, right: number | null): number | null {
+  return left === null || right === null ? (left ?? right) : Math.min(left, right);
+}
+
+export function isValidRow(row: ApiKeyRow, now: number): boolean {
+  const { revokedAt, expiresAt } = keyAt(toKeyRecord(row), now);
+  return revokedAt === null && (expiresAt === null || expiresAt > now);
+}
+
+function followingOf(row: ApiKeyRow): KeyPlan[] {
+  return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expiresAt, plan.expiresAt) }));
+}
+
+/** Keys of an account, oldest first. */
+export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiKeyRow[]> {
+  return queries
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .execute();
+}
+
+/** The record of a key with its plan at that time. */
+export function keyAt(record: ApiKeyRecord, at: number): ApiKeyRecord {
+  const { expiresAt, followingPlans: [plan, ...rest] = [] } = record;
+  if (!plan || expiresAt === null || expiresAt > at) return record;
+  return keyAt({ ...record, ...plan, followingPlans: rest }, at);
+}
+
+type PlanColumns = Pick<
+  ApiKeysTable,
+  'planId' | 'rpm' | 'models' | 'imageDailyLimit' | 'budgetId' | 'planExpiresAt' | 'followingPlans'
+> & { grants: string | null };
+
+export function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'followingPlans'>): readonly KeyPlan[] {
+  return plans === null ? [] : (JSON.parse(plans) as KeyPlan[]);
+}
+
+/** The row of an account with its plan at that time. */
+export function accountAt<Row extends PlanColumns>(row: Row, at: number): Row {
+  if (row.followingPlans === null || row.planExpiresAt === null || row.planExpiresAt > at) return row;
+  const [plan, ...rest] = decodeFollowing(row);
+  if (!plan) return row;
+  const columns: PlanColumns = {
+    planId: plan.planId,
+    grants: JSON.stringify(plan.grants),
+    rpm: plan.rpm,
+    models: plan.models && JSON.stringify(plan.models),
+    imageDailyLimit: plan.imageDailyLimit,
+    budgetId: plan.budgetId,
+    planExpiresAt: plan.expiresAt,
+    followingPlans: rest.length === 0 ? null : JSON.stringify(rest),
+  };
+  return accountAt({ ...row, ...columns }, at);
+}
+
+declare module '../../core/database/tables.js' {
+  interface Tables {
+    api_keys: ApiKeysTable;
+  }
+}
+
+export interface ApiKeysTable {
+  id: string;
+  name: string;
+  hash: string;
+  pepperVersion: number;
+  /** JSON array. */
+  grants: string;
+  rpm: number | null;
+  accountId: string;
+  createdAt: number;
+  /** Its own end; the key is valid until then and no longer than its plan. */
+  expiresAt: number | null;
+  revokedAt: number | null;
+  lastUsedAt: number | null;
+  changedAt: number;
+  planId: string | null;
+  budgetId: string | null;
+  /** JSON array of ids: the budgets of the key itself, its account and its group. */
+  furtherBudgets: string | null;
+  groupName: string | null;
+  priority: JobPriority | null;
+  /** JSON array of model ids; null is all. */
+  models: string | null;
+  imageDailyLimit: number | null;
+  planExpiresAt: number | null;
+  /** JSON array of KeyPlan: the plans that follow that end, one after the other. */
+  followingPlans: string | null;
+  suspendedAt: number | null;
+  replacedBy: string | null;
+  /** 1 if its queued jobs were left to its account when it was revoked. */
+  keepsJobs: number | null;
+}
+
+/** The table of the API keys. */
+export const keyMigrations: Migrations = {
+  '0001-keys': sqlMigration(
+    `create table api_keys (
+      id text primary key, name text not null, hash text not null, "pepperVersion" integer not null, grants text not null,
+      rpm integer, "accountId" text not null, "createdAt" bigint not null, "expiresAt" bigint, "revokedAt" bigint,
+      "lastUsedAt" bigint, "changedAt" bigint not null, "planId" text, "budgetId" text, models text, "imageDailyLimit" integer,
+      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text, "keepsJobs" integer,
+      "furtherBudgets" text, "groupName" text, priority text)`,
+    `create index api_keys_account on api_keys ("accountId", "createdAt", id)`,
+    `create index api_keys_group on api_keys ("groupName")`,
+    `create index api_keys_changed_at on api_keys ("changedAt")`,
+  ),
+};
