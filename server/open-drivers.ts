@@ -10,7 +10,7 @@
 import '../core/extraction/index.js';
 import '../core/images/index.js';
 
-import { createDatabaseClock, createInstances, openDatabase } from '../core/database/index.js';
+import { createDatabaseClock, Instances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
@@ -25,9 +25,9 @@ import {
 } from './accounts/index.js';
 import { createAudit } from './audit/index.js';
 import { createAlertTable, createBudgetAlerts, createBudgetOwners, createBudgets } from './budgets/index.js';
-import { createIdempotentResponses } from './idempotency/index.js';
+import { IdempotentResponses } from './idempotency/index.js';
 import { ApiKeys } from './keys/index.js';
-import { createRateLimits, createRateLimitTable } from './limits/index.js';
+import { RateLimits, RateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { createOrders } from './payments/index.js';
@@ -35,12 +35,12 @@ import { createErasures, createPersonalExport } from './personal-data/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
-  createAdmissions,
-  createJobAdmission,
   createJobCosts,
   createUsageLog,
   ENTRIES_RETENTION_MS,
+  JobAdmission,
   RequestCounts,
+  SqlAdmissions,
 } from './usage/index.js';
 import { createWebhooks } from './webhooks/index.js';
 
@@ -76,20 +76,20 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const cache = await openCache({ database, cacheUrl, clock, logger });
     const { engine, queries } = database;
     const sharedClock = settings.rateLimitClock ?? (engine === 'sqlite' ? clock : undefined);
-    const rateLimitTable = createRateLimitTable({ engine, queries, clock: sharedClock });
+    const rateLimitTable = new RateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
     const dispatcher = openDispatcher({ databaseUrl, pollMs, siblings: settings.siblings });
     const alertTable = settings.budgetAlerts ? createAlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const admission = {
-      extraction: createJobAdmission({ ...tables, kind: 'extraction' }),
-      image: createJobAdmission({ ...tables, kind: 'image' }),
+      extraction: new JobAdmission({ ...tables, kind: 'extraction' }),
+      image: new JobAdmission({ ...tables, kind: 'image' }),
     };
     const times = createDatabaseClock(sharedClock);
-    const instances = createInstances({ database, times, leaseMs: settings.processLeaseMs, logger });
+    const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
     const jobs = createJobs({ ...options, logger, tracer, meter });
-    const admissions = createAdmissions({
+    const admissions = new SqlAdmissions({
       database,
       instances,
       rateLimitTable,
@@ -101,7 +101,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     });
     const requestCounts = new RequestCounts({ database, logger });
     const storedResponses = createStoredResponses(database, logger);
-    const idempotentResponses = createIdempotentResponses({
+    const idempotentResponses = new IdempotentResponses({
       database,
       dispatcher,
       instances,
@@ -122,7 +122,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         owners: createKeyOwners(engine),
         entriesRetentionMs: ENTRIES_RETENTION_MS,
       }),
-      rateLimits: createRateLimits({ database, rateLimitTable }),
+      rateLimits: new RateLimits({ database, rateLimitTable }),
       admissions,
       budgets: { ...createBudgets(database, times), ...createBudgetOwners(database, times) },
       budgetAlerts: createBudgetAlerts(database, times),

@@ -17,7 +17,7 @@ import { createIdentity, type Identity, type SignInStatus } from './accounts/ind
 import type { AppDependencies } from './app.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
-import { createIdempotencyService } from './idempotency/index.js';
+import { IdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
@@ -243,7 +243,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const account = openAccounts(parts, peppers[0]);
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
-  const answers = createIdempotencyService({
+  const answers = new IdempotencyService({
     answers: idempotentResponses,
     files,
     clock,

@@ -26,7 +26,7 @@ import {
 import { createIdentity, endpointsOf } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, type Route } from '../server/http/index.js';
-import { createIdempotencyService } from '../server/idempotency/index.js';
+import { IdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, KeyTable, type Pepper } from '../server/keys/index.js';
 import { createMetrics, Health } from '../server/observability/index.js';
 import { createPaymentService } from '../server/payments/index.js';
@@ -138,7 +138,7 @@ describe('the tables of the pages equal the code', () => {
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
     const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account };
     const { idempotentResponses, files } = state;
-    const answers = createIdempotencyService({
+    const answers = new IdempotencyService({
       answers: idempotentResponses,
       files,
       clock,

@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import { findPackagedChromium, findSystemChromium } from '../server/settings/executables.js';
 import { startPostgresOfRun } from './support/databases/postgres.js';
 import { packageRoot } from './support/package-root.js';
+import { makeFolderInMemory } from './support/runner/memory-folder.js';
 import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/runner/test-order.js';
 import { runTestFiles, type TestTotals } from './support/runner/test-process.js';
 import { startObjectServerOfRun } from './support/storage/object-server.js';
@@ -66,6 +67,9 @@ let done = 0;
 const begun = performance.now();
 const ended: TestTotals[] = [];
 
+// Where the system says where files belong, they stay there.
+const inMemory = process.env.TMPDIR === undefined ? makeFolderInMemory() : undefined;
+if (inMemory !== undefined) process.env.TMPDIR = inMemory;
 // Hundreds of processes compile the same modules.
 const compiled = mkdtempSync(path.join(tmpdir(), 'mediagate-compiled-'));
 process.env.NODE_COMPILE_CACHE = compiled;

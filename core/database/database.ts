@@ -219,30 +219,36 @@ function collectListeners() {
   };
 }
 
-/** Calls without an answer so far. */
-interface Active extends ListItem {
+/** A call without an answer so far. */
+interface Call extends ListItem {
   result: Promise<unknown>;
 }
 
-function createDatabase(
-  engine: Engine,
-  { queries, instant }: Connected,
-  defaultTimeoutMs = DATABASE_TIMEOUT_MS,
-): Database {
-  let closing: Promise<void> | undefined;
-  const active = new SwapRemoveList<Active>();
+/** Calls that each answer in time, even if their work does not: what that does later is rolled back or ignored. */
+class TimedCalls {
+  readonly #active = new SwapRemoveList<Call>();
+  readonly #timeoutMs: number;
+  #isClosed = false;
 
-  /** Answers in time even if the work does not; what the work does later is rolled back or ignored. */
-  async function answer<Result>(
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** @throws GatewayError `upstream_unavailable` if the database was closed. */
+  checkOpen(): void {
+    if (this.#isClosed) throw databaseUnavailable(new Error('The state has been closed.'));
+  }
+
+  async answer<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
-    { timeoutMs = defaultTimeoutMs }: TimeoutOptions = {},
+    { timeoutMs = this.#timeoutMs }: TimeoutOptions = {},
   ): Promise<Result> {
-    if (closing) throw databaseUnavailable(new Error('The state has been closed.'));
+    this.checkOpen();
     const begin = (signal: AbortSignal) => {
       const result = work(signal);
-      const running = { listIndex: 0, result };
-      active.add(running);
-      const forget = () => active.delete(running);
+      const call = { listIndex: 0, result };
+      this.#active.add(call);
+      const forget = () => this.#active.delete(call);
       result.then(forget, forget);
       return result;
     };
@@ -255,21 +261,30 @@ function createDatabase(
     }
   }
 
-  async function finish(): Promise<void> {
-    // No pending call can last longer; a server that does not respond is not waited for.
+  /** No pending call can last longer; a server that does not respond is not waited for. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     const results: Promise<unknown>[] = [];
-    active.visit(({ result }) => results.push(result));
+    this.#active.visit(({ result }) => results.push(result));
     await endsWithin(DATABASE_TIMEOUT_MS, () => Promise.allSettled(results));
-    await queries.destroy();
   }
+}
+
+function createDatabase(
+  engine: Engine,
+  { queries, instant }: Connected,
+  defaultTimeoutMs = DATABASE_TIMEOUT_MS,
+): Database {
+  const calls = new TimedCalls(defaultTimeoutMs);
+  let closing: Promise<void> | undefined;
 
   const database: Database = {
     engine,
     timeoutMs: defaultTimeoutMs,
     queries,
-    run: (work, timeout) => answer(async () => work(queries), timeout),
+    run: (work, timeout) => calls.answer(async () => work(queries), timeout),
     async script(begin, options) {
-      if (closing) throw databaseUnavailable(new Error('The state has been closed.'));
+      calls.checkOpen();
       const listeners = collectListeners();
       let ending: Ending = 'failed';
       try {
@@ -286,7 +301,7 @@ function createDatabase(
       return database.transaction((transaction, onEnd) => runScript(transaction, begin(onEnd)), options);
     },
     transaction: (work, options) =>
-      answer(async (signal) => {
+      calls.answer(async (signal) => {
         const listeners = collectListeners();
         const begin = (connection: Kysely<Tables>) =>
           connection.transaction().execute(async (transaction) => {
@@ -307,10 +322,10 @@ function createDatabase(
         }
       }, options),
     async ping() {
-      await answer(async () => sql`select 1`.execute(queries), { timeoutMs: STATEMENT_MS });
+      await calls.answer(async () => sql`select 1`.execute(queries), { timeoutMs: STATEMENT_MS });
     },
     close() {
-      closing ??= finish();
+      closing ??= calls.close().then(() => queries.destroy());
       return closing;
     },
   };

@@ -10,7 +10,7 @@
  */
 
 import { leaveScope } from '../observability/index.js';
-import { endsWithin, startPollLoop } from '../runtime/index.js';
+import { endsWithin, type PollLoop, startPollLoop } from '../runtime/index.js';
 import type { Engine } from './database.js';
 import { type Kysely, type RawBuilder, sql } from './kysely.js';
 import type { Tables } from './tables.js';
@@ -91,108 +91,113 @@ export interface DueWorkOptions<Row> {
   stopMs?: number;
 }
 
-export interface DueWork {
-  /** Takes no more rows, and waits for running work. Idempotent. */
-  close(): Promise<void>;
-}
-
-export function startDueWork<Row>(options: DueWorkOptions<Row>): DueWork {
-  const { intervalMs, atOnce, groups, take, work, report, stopMs = 0 } = options;
-  const running = new Map<Promise<void>, { group: string; startedAt: number }>();
-  const half = Math.ceil(atOnce / 2);
+/** Takes due rows and does their work until it is closed. */
+export class DueWork<Row> {
+  readonly #options: DueWorkOptions<Row>;
+  readonly #running = new Map<Promise<void>, { group: string; startedAt: number }>();
   /** Slow groups, with the time at which each last was slow, the latest last. */
-  const slow = new Map<string, number>();
-  const closing = new AbortController();
-  const aborting = new AbortController();
+  readonly #slow = new Map<string, number>();
+  readonly #closing = new AbortController();
+  readonly #aborting = new AbortController();
+  readonly #polls: PollLoop;
+  #taking: Promise<void> | undefined;
   /** Whether the last poll left due rows, since there was no room for them. */
-  let mayBeMore = false;
+  #mayBeMore = false;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: DueWorkOptions<Row>) {
+    this.#options = options;
+    const { intervalMs, report } = options;
+    // Belongs to no request, even if a request starts it.
+    this.#polls = leaveScope(() => startPollLoop({ intervalMs, work: () => this.#poll(), report }));
+  }
+
+  /** Takes no more rows, and waits for running work. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#stop();
+    return this.#closed;
+  }
+
+  async #stop(): Promise<void> {
+    const { stopMs = 0 } = this.#options;
+    this.#closing.abort();
+    await this.#polls.stop();
+    await this.#taking;
+    const isDone = stopMs > 0 && (await endsWithin(stopMs, () => Promise.all(this.#running.keys())));
+    if (!isDone) this.#aborting.abort();
+    await Promise.all(this.#running.keys());
+  }
+
+  #poll(): Promise<void> {
+    this.#taking ??= this.#takeAll()
+      .catch(this.#options.report)
+      .finally(() => {
+        this.#taking = undefined;
+      });
+    return this.#taking;
+  }
 
   /** First the groups without a running row, then those with one, and so on; slow groups after the others. */
-  async function takeAll(): Promise<void> {
+  async #takeAll(): Promise<void> {
+    const { groups } = this.#options;
     for (let level = 1; level <= (groups?.atOnce ?? 1); level += 1) {
-      for (const takesSlow of [false, true]) {
-        for (;;) {
-          const { max, except } = shareOf(level, takesSlow);
-          mayBeMore = max <= 0 || except.length > 0;
-          if (closing.signal.aborted || max <= 0) break;
-          const rows = await take({ max, except });
-          for (const row of rows) begin(row);
-          if (rows.length > 0) continue;
-          // Nothing is due.
-          if (except.length === 0) return;
-          break;
-        }
-      }
+      for (const takesSlow of [false, true]) if (!(await this.#takeLevel(level, takesSlow))) return;
     }
   }
 
-  function shareOf(level: number, takesSlow: boolean): TakeRequest {
-    const room = (level === 1 ? atOnce : half) - running.size;
+  /** False if nothing else is due. */
+  async #takeLevel(level: number, takesSlow: boolean): Promise<boolean> {
+    for (;;) {
+      const { max, except } = this.#shareOf(level, takesSlow);
+      this.#mayBeMore = max <= 0 || except.length > 0;
+      if (this.#closing.signal.aborted || max <= 0) return true;
+      const rows = await this.#options.take({ max, except });
+      for (const row of rows) this.#begin(row);
+      if (rows.length === 0) return except.length > 0;
+    }
+  }
+
+  #shareOf(level: number, takesSlow: boolean): TakeRequest {
+    const { atOnce, groups } = this.#options;
+    const half = Math.ceil(atOnce / 2);
+    const room = (level === 1 ? atOnce : half) - this.#running.size;
     if (!groups) return { max: room, except: [] };
-    noteSlow(groups.slowMs);
+    this.#noteSlow(groups.slowMs);
     const counts = new Map<string, number>();
-    for (const { group } of running.values()) counts.set(group, (counts.get(group) ?? 0) + 1);
+    for (const { group } of this.#running.values()) counts.set(group, (counts.get(group) ?? 0) + 1);
     const busy = [...counts].filter(([, count]) => count >= level).map(([group]) => group);
-    if (!takesSlow) return { max: room, except: [...new Set([...busy, ...slow.keys()])] };
-    const ofSlow = [...counts].reduce((sum, [group, count]) => sum + (slow.has(group) ? count : 0), 0);
+    if (!takesSlow) return { max: room, except: [...new Set([...busy, ...this.#slow.keys()])] };
+    const ofSlow = [...counts].reduce((sum, [group, count]) => sum + (this.#slow.has(group) ? count : 0), 0);
     return { max: Math.min(room, half - ofSlow), except: busy };
   }
 
-  function noteSlow(slowMs: number): void {
+  #noteSlow(slowMs: number): void {
     const now = performance.now();
-    for (const { group, startedAt } of running.values()) if (now - startedAt >= slowMs) markSlow(group, now);
-    for (const [group, at] of slow) {
-      if (now - at < SLOW_FOR_MS && slow.size <= MAX_SLOW_GROUPS) break;
-      slow.delete(group);
+    for (const { group, startedAt } of this.#running.values())
+      if (now - startedAt >= slowMs) this.#markSlow(group, now);
+    for (const [group, at] of this.#slow) {
+      if (now - at < SLOW_FOR_MS && this.#slow.size <= MAX_SLOW_GROUPS) break;
+      this.#slow.delete(group);
     }
   }
 
-  function markSlow(group: string, at: number): void {
-    slow.delete(group);
-    slow.set(group, at);
+  #markSlow(group: string, at: number): void {
+    this.#slow.delete(group);
+    this.#slow.set(group, at);
   }
 
-  let taking: Promise<void> | undefined;
-  function poll(): Promise<void> {
-    taking ??= takeAll()
-      .catch(report)
-      .finally(() => {
-        taking = undefined;
-      });
-    return taking;
-  }
-
-  function begin(row: Row): void {
+  #begin(row: Row): void {
+    const { groups, work, report } = this.#options;
     const group = groups?.of(row) ?? '';
     const startedAt = performance.now();
-    const ended = work(row, aborting.signal)
+    const ended = work(row, this.#aborting.signal)
       .catch(report)
       .finally(() => {
         const now = performance.now();
-        if (groups && now - startedAt >= groups.slowMs) markSlow(group, now);
-        running.delete(ended);
-        if (mayBeMore) void poll();
+        if (groups && now - startedAt >= groups.slowMs) this.#markSlow(group, now);
+        this.#running.delete(ended);
+        if (this.#mayBeMore) void this.#poll();
       });
-    running.set(ended, { group, startedAt });
+    this.#running.set(ended, { group, startedAt });
   }
-
-  // Belongs to no request, even if a request starts it.
-  const polls = leaveScope(() => startPollLoop({ intervalMs, work: poll, report }));
-
-  async function stop(): Promise<void> {
-    closing.abort();
-    await polls.stop();
-    await taking;
-    const isDone = stopMs > 0 && (await endsWithin(stopMs, () => Promise.all(running.keys())));
-    if (!isDone) aborting.abort();
-    await Promise.all(running.keys());
-  }
-
-  let stopped: Promise<void> | undefined;
-  return {
-    close() {
-      stopped ??= stop();
-      return stopped;
-    },
-  };
 }

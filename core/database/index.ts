@@ -16,17 +16,14 @@ export {
 export { createDatabaseClock, DATABASE_NOW, type DatabaseClock } from './database-clock.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
-export { type DueWork, dueRows, startDueWork, type TakeRequest } from './due-rows.js';
+export { DueWork, dueRows, type TakeRequest } from './due-rows.js';
 export { GroupCommit, Shards } from './group-commit.js';
 export {
-  createInstances,
-  createSilenceWatch,
-  describeProcess,
   differencesAmong,
   type Fingerprint,
-  type Instances,
-  isProcessDead,
+  Instances,
   processMigrations,
+  SilenceWatch,
 } from './heartbeat.js';
 export {
   type ColumnDataType,
@@ -40,6 +37,7 @@ export {
   sql,
   type Transaction,
 } from './kysely.js';
+export { describeProcess, isProcessDead } from './process-ids.js';
 export {
   allPending,
   MIGRATION_STATEMENT_MS,

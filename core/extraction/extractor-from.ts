@@ -7,14 +7,15 @@
  * without showing its value.
  */
 
-import type {
-  AudioSource,
-  ExtractCall,
-  Extraction,
-  ExtractionData,
-  Extractor,
-  MediaEntry,
-  PluginContext,
+import {
+  type AudioSource,
+  type ExtractCall,
+  type Extraction,
+  type ExtractionData,
+  type Extractor,
+  type MediaEntry,
+  type PluginContext,
+  Type,
 } from '../contracts/index.js';
 import { GatewayError, isGatewayError, isRecord, TRANSIENT_CODES } from '../runtime/index.js';
 import { type ChainResult, FallbackChain, type Part } from './fallback-chain.js';
@@ -225,6 +226,13 @@ export function audioSource(file: MediaEntry | undefined, options: AudioSourceOp
     ...(durationSeconds && { durationSeconds }),
   };
 }
+
+/** The option of an extractor that replaces values of its site configuration. */
+export const SiteConfigSchema = Type.Optional(
+  Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Fields of site-config.json with other values, in the same shape.',
+  }),
+);
 
 /** A plugin instance's own values for members of the shipped site configuration, in the same shape. */
 export type SiteConfigOverride = Readonly<Record<string, unknown>>;

@@ -18,7 +18,7 @@ import {
   type Tables,
 } from '../database/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, NewJob } from './jobs.js';
+import type { Acceptance, Accepted, AdmissionCandidate, AdmissionHooks, NewJob, OpenAdmissions } from './jobs.js';
 import { type JobKind, newJobId } from './kinds.js';
 import {
   ACTIVE,
@@ -71,11 +71,44 @@ export interface AcceptanceOptions {
  */
 export function* acceptGroup(
   candidates: readonly Candidate[],
-  { kind, table, turnStatements, hooks, clock }: AcceptanceOptions,
+  options: AcceptanceOptions,
 ): Script<(Accepted | GatewayError)[]> {
+  const group = yield* openGroup(candidates, options);
+  const answers: (Accepted | GatewayError)[] = [];
+  for (const candidate of candidates) answers.push(yield* judge(candidate, group));
+  yield* group.fairQueue.assign();
+  yield* options.table.insert(options.kind, group.rows);
+  yield* options.table.addOwners(group.owners);
+  yield* group.admissions.save();
+  return answers;
+}
+
+/** What the candidates of one group share; each sees what those before it changed. */
+interface Group {
+  kind: JobKind;
+  at: number;
+  admissions: OpenAdmissions;
+  fairQueue: FairQueue;
+  /** Queued and running jobs of the kind. */
+  active: number;
+  /** Open jobs by group of the fair queue. */
+  openOf: Map<string, number>;
+  /** Jobs of earlier requests, by id. */
+  known: Map<string, JobViewRow>;
+  /** Active jobs by dedupe hash. */
+  joinable: Map<string, JobViewRow>;
+  /** To be inserted. */
+  rows: NewJobRow[];
+  owners: JobOwnersTable[];
+}
+
+function* openGroup(
+  candidates: readonly Candidate[],
+  { kind, table, turnStatements, hooks, clock }: AcceptanceOptions,
+): Script<Group> {
   yield* table.lockKind(kind);
   const at = yield* clock.readScript();
-  let active = yield* table.countActive(kind);
+  const active = yield* table.countActive(kind);
   const admissions = yield* hooks.open(candidates, at);
   const replays = candidates.map((candidate) => admissions.replayOf(candidate));
   const known = yield* table.findAny(replays.filter((id) => id !== undefined));
@@ -87,76 +120,66 @@ export function* acceptGroup(
     fresh.map(({ job }) => turnOf(job)),
   );
   const bounded = fresh.filter(({ job }) => job.groupShare !== undefined).map(({ job }) => turnOf(job).queueGroup);
-  const counted = yield* turnStatements.countOpen([...new Set(bounded)].map((queueGroup) => ({ queueGroup })));
+  const counted = yield* turnStatements.countOpen(Array.from(new Set(bounded), (queueGroup) => ({ queueGroup })));
   const openOf = new Map(counted.map(({ queueGroup, open }) => [queueGroup, open]));
+  return { kind, at, admissions, fairQueue, active, openOf, known, joinable, rows: [], owners: [] };
+}
 
-  const rows: NewJobRow[] = [];
-  const owners: JobOwnersTable[] = [];
-
-  function* judge(candidate: Candidate): Script<Accepted | GatewayError> {
-    const { take, job, dedupeHash } = candidate;
-    const joined = dedupeHash === undefined ? undefined : joinable.get(dedupeHash);
-    const jobId = joined?.id ?? newJobId(kind, at);
-    const full = !joined && active >= job.maxActive;
-    const { queueGroup } = turnOf(job);
-    const open = openOf.get(queueGroup) ?? 0;
-    const bound = joined ? undefined : boundOf(job);
-    const reachedBound = bound !== undefined && open >= bound ? { reachedBound: bound } : {};
-    const decision = admissions.judge(candidate, { jobId, joined: joined !== undefined, full, ...reachedBound });
-    if (decision.outcome === 'refuse') return decision.error;
-    if (decision.outcome === 'replay') {
-      const row = known.get(decision.jobId);
-      return row ? { job: toJobRecord(row), replayed: true, active } : jobGone();
-    }
-    if (decision.outcome === 'rateLimited') {
-      return { answer: yield* decision.answer(), rateLimited: true, replayed: false, active };
-    }
-    const answer = decision.answer === undefined ? {} : { answer: decision.answer };
-    if (!take) return { ...answer, replayed: false, active };
-
-    const row: JobViewRow = joined ?? write(candidate, jobId, decision.admission ?? null);
-    if (joined) owners.push({ jobId: row.id, owner: job.owner });
-    else {
-      active += 1;
-      openOf.set(queueGroup, open + 1);
-    }
-    if (dedupeHash !== undefined) joinable.set(dedupeHash, row);
-    known.set(jobId, row);
-    return { ...answer, job: toJobRecord(row), replayed: false, active };
+function* judge(candidate: Candidate, group: Group): Script<Accepted | GatewayError> {
+  const { take, job, dedupeHash } = candidate;
+  const { kind, at, admissions, active } = group;
+  const joined = dedupeHash === undefined ? undefined : group.joinable.get(dedupeHash);
+  const jobId = joined?.id ?? newJobId(kind, at);
+  const full = !joined && active >= job.maxActive;
+  const open = group.openOf.get(turnOf(job).queueGroup) ?? 0;
+  const bound = joined ? undefined : boundOf(job);
+  const reachedBound = bound !== undefined && open >= bound ? { reachedBound: bound } : {};
+  const decision = admissions.judge(candidate, { jobId, joined: joined !== undefined, full, ...reachedBound });
+  if (decision.outcome === 'refuse') return decision.error;
+  if (decision.outcome === 'replay') {
+    const row = group.known.get(decision.jobId);
+    return row ? { job: toJobRecord(row), replayed: true, active } : jobGone();
   }
-
-  function write(candidate: Candidate, id: string, admission: string | null): NewJobRow {
-    const { job, summary, input, dedupeHash, traceparent } = candidate;
-    const row: NewJobRow = {
-      ...NEW_JOB,
-      id,
-      kind,
-      dedupeHash: dedupeHash ?? NOT_JOINED,
-      priority: 0,
-      rank: RANKS[job.priority ?? 'normal'],
-      summary,
-      input,
-      ...turnOf(job),
-      owner: job.owner,
-      admission,
-      createdAt: at,
-      requestId: job.requestId ?? null,
-      traceparent: traceparent ?? null,
-      webhookUrl: job.webhookUrl ?? null,
-    };
-    rows.push(row);
-    fairQueue.add(row);
-    return row;
+  if (decision.outcome === 'rateLimited') {
+    return { answer: yield* decision.answer(), rateLimited: true, replayed: false, active };
   }
+  const answer = decision.answer === undefined ? {} : { answer: decision.answer };
+  if (!take) return { ...answer, replayed: false, active };
+  const row = joined ?? addJob(candidate, { id: jobId, admission: decision.admission ?? null }, group);
+  if (joined) group.owners.push({ jobId: row.id, owner: job.owner });
+  if (dedupeHash !== undefined) group.joinable.set(dedupeHash, row);
+  group.known.set(jobId, row);
+  return { ...answer, job: toJobRecord(row), replayed: false, active: group.active };
+}
 
-  const answers: (Accepted | GatewayError)[] = [];
-  for (const candidate of candidates) answers.push(yield* judge(candidate));
-
-  yield* fairQueue.assign();
-  yield* table.insert(kind, rows);
-  yield* table.addOwners(owners);
-  yield* admissions.save();
-  return answers;
+function addJob(
+  { job, summary, input, dedupeHash, traceparent }: Candidate,
+  { id, admission }: Pick<JobRow, 'id' | 'admission'>,
+  group: Group,
+): NewJobRow {
+  const turn = turnOf(job);
+  const row: NewJobRow = {
+    ...NEW_JOB,
+    id,
+    kind: group.kind,
+    dedupeHash: dedupeHash ?? NOT_JOINED,
+    priority: 0,
+    rank: RANKS[job.priority ?? 'normal'],
+    summary,
+    input,
+    ...turn,
+    owner: job.owner,
+    admission,
+    createdAt: group.at,
+    requestId: job.requestId ?? null,
+    traceparent: traceparent ?? null,
+    webhookUrl: job.webhookUrl ?? null,
+  };
+  group.rows.push(row);
+  group.fairQueue.add(row);
+  group.active += 1;
+  group.openOf.set(turn.queueGroup, (group.openOf.get(turn.queueGroup) ?? 0) + 1);
+  return row;
 }
 
 function jobGone(): GatewayError {

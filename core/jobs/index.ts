@@ -8,15 +8,18 @@ import './errors.js';
 
 export type { CancelledJob, JobAdministration, JobDetails, JobList, JobWorker, ListedJob } from './administration.js';
 export { type Dispatcher, openDispatcher } from './dispatcher.js';
-export { createCompletionWaiters } from './finish.js';
+export { CompletionWaiters } from './finish.js';
 export {
   type Accepted,
   type AdmissionCandidate,
+  type AdmissionContext,
+  type AdmissionDecision,
   type AdmissionHooks,
   type Charge,
   type EndedJob,
   type Jobs,
   type JobWorkers,
+  type OpenAdmissions,
   queueFull,
   tooManyOpenJobs,
   type WaitOptions,

@@ -50,204 +50,187 @@ export interface ClaimInput {
   maxPerKey?: number;
 }
 
-export type JobRunTable = ReturnType<typeof createJobRunTable>;
-
 /** The statements of runs: claim, read, give back, crash. */
-export function createJobRunTable(
-  { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
-  clock: DatabaseClock,
-) {
-  const postgres = engine === 'postgres';
-  const claims = new Map<string, ReturnType<typeof createClaim>>();
-  const anyQueued = forEachKind(compileAnyQueued);
-  const holders = forEachKind(compileHolders);
+export class JobRunTable {
+  readonly #isPostgres: boolean;
+  readonly #queries: Queries;
+  readonly #clock: DatabaseClock;
+  readonly #claims = new Map<string, ReturnType<typeof createClaim>>();
+  readonly #anyQueued: Readonly<Record<JobKind, CompiledQuery<{ priority: number }>>>;
+  readonly #holders: Readonly<Record<JobKind, CompiledQuery<{ processId: string | null }>>>;
 
-  function compileAnyQueued(kind: JobKind): CompiledQuery<{ priority: number }> {
-    return compiler
-      .selectFrom('jobs')
-      .select('priority')
-      .where('kind', '=', sql.lit(kind))
-      .where(ACTIVE)
-      .where(QUEUED)
-      .limit(ONE)
-      .compile();
-  }
-
-  function compileHolders(kind: JobKind): CompiledQuery<{ processId: string | null }> {
-    return compiler
-      .selectFrom('jobs')
-      .select('processId')
-      .distinct()
-      .where('kind', '=', sql.lit(kind))
-      .where(RUNNING)
-      .compile();
-  }
-
-  /** The statement for claims with the same bounds. */
-  function claimLike(input: ClaimInput) {
-    const form = `${input.kind} ${input.crashCountBelow === undefined} ${input.maxPerKey === undefined}`;
-    const known = claims.get(form);
-    if (known) return known;
-    const made = createClaim(input);
-    claims.set(form, made);
-    return made;
-  }
-
-  function createClaim({ kind, crashCountBelow, maxPerKey }: ClaimInput) {
-    return createStatement((parameters: Omit<Required<ClaimInput>, 'kind'>): CompiledQuery<JobRow> => {
-      const next = compiler
-        .selectFrom('jobs')
-        .select('id')
-        .where('kind', '=', sql.lit(kind))
-        .where(ACTIVE)
-        .where(QUEUED)
-        .$if(crashCountBelow !== undefined, (query) => query.where('crashCount', '<', parameters.crashCountBelow))
-        .$if(maxPerKey !== undefined, (query) =>
-          query.where('keyId', 'not in', (busy) =>
-            busy
-              .selectFrom('jobs as other')
-              .select('other.keyId')
-              .where('other.kind', '=', sql.lit(kind))
-              .where(sql<boolean>`other.state = 'running'`)
-              .groupBy('other.keyId')
-              .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', parameters.maxPerKey)),
-          ),
-        )
-        .orderBy('priority')
-        .orderBy('createdAt')
-        .orderBy('id')
-        .limit(ONE);
-      return (
-        compiler
-          .updateTable('jobs')
-          .set({
-            state: 'running',
-            processId: parameters.processId,
-            startedAt: clock.compiledNow,
-            attempts: sql<number>`attempts + 1`,
-          })
-          // Not `for update`: it would skip a job that is being joined at this moment.
-          .where('id', '=', postgres ? next.forNoKeyUpdate().skipLocked() : next)
-          .where(QUEUED)
-          .returningAll()
-          .compile()
-      );
-    });
+  constructor({ engine, queries }: Pick<Database, 'engine' | 'queries'>, clock: DatabaseClock) {
+    this.#isPostgres = engine === 'postgres';
+    this.#queries = queries;
+    this.#clock = clock;
+    const ofKind = (kind: JobKind) => queries.selectFrom('jobs').where('kind', '=', sql.lit(kind));
+    this.#anyQueued = forEachKind((kind) =>
+      ofKind(kind).select('priority').where(ACTIVE).where(QUEUED).limit(ONE).compile(),
+    );
+    this.#holders = forEachKind((kind) => ofKind(kind).select('processId').distinct().where(RUNNING).compile());
   }
 
   /**
    * Whether there may be a job to claim. A new job wakes the workers of all nodes, and most are too late: they should
    * not queue for the lock of the claims.
    */
-  function* mayClaim(kind: JobKind): Script<boolean> {
-    return (yield* rowsOf(anyQueued[kind])).length > 0;
+  *mayClaim(kind: JobKind): Script<boolean> {
+    return (yield* rowsOf(this.#anyQueued[kind])).length > 0;
   }
 
-  return {
-    mayClaim,
+  /**
+   * Locks the claims of this kind until the transaction ends: two claims would not see each other's runs in their
+   * counts.
+   */
+  *lockClaims(kind: JobKind): Script<void> {
+    if (!this.#isPostgres) return;
+    yield lockNamed(`mediagate claims ${kind}`);
+  }
 
-    /**
-     * Locks the claims of this kind until the transaction ends: two claims would not see each other's runs in their
-     * counts.
-     */
-    *lockClaims(kind: JobKind): Script<void> {
-      if (!postgres) return;
-      yield lockNamed(`mediagate claims ${kind}`);
-    },
+  /** The next job of the queue, which is now running. */
+  *claim(input: ClaimInput): Script<JobRow | undefined> {
+    // If it saves no round trip, a read costs a fraction of an update that changes nothing.
+    if (!this.#isPostgres && !(yield* this.mayClaim(input.kind))) return undefined;
+    const { processId, crashCountBelow = 0, maxPerKey = 0 } = input;
+    const [row] = yield* this.#claimLike(input)({ processId, crashCountBelow, maxPerKey });
+    return row;
+  }
 
-    /** The next job of the queue, which is now running. */
-    *claim(input: ClaimInput): Script<JobRow | undefined> {
-      // If it saves no round trip, a read costs a fraction of an update that changes nothing.
-      if (!postgres && !(yield* mayClaim(input.kind))) return undefined;
-      const { processId, crashCountBelow = 0, maxPerKey = 0 } = input;
-      const [row] = yield* claimLike(input)({ processId, crashCountBelow, maxPerKey });
-      return row;
-    },
+  /** The runs of cancelled jobs. */
+  async cancelled(queries: Queries, ids: readonly string[]): Promise<string[]> {
+    const rows = await queries
+      .selectFrom('jobs')
+      .select('id')
+      .where('id', 'in', ids)
+      .where(sql<boolean>`state = 'cancelled'`)
+      .execute();
+    return rows.map(({ id }) => id);
+  }
 
-    /** The runs of cancelled jobs. */
-    async cancelled(queries: Queries, ids: readonly string[]): Promise<string[]> {
-      const rows = await queries
-        .selectFrom('jobs')
-        .select('id')
-        .where('id', 'in', ids)
-        .where(sql<boolean>`state = 'cancelled'`)
-        .execute();
-      return rows.map(({ id }) => id);
-    },
+  /** The processes that run jobs of the kind. */
+  *holders(kind: JobKind): Script<readonly string[]> {
+    return (yield* rowsOf(this.#holders[kind])).map(({ processId }) => processId as string);
+  }
 
-    /** The processes that run jobs of the kind. */
-    *holders(kind: JobKind): Script<readonly string[]> {
-      return (yield* rowsOf(holders[kind])).map(({ processId }) => processId as string);
-    },
+  /** The runs of this process of the kind. */
+  async runsOf(queries: Queries, kind: JobKind, processId: string): Promise<RunSeen[]> {
+    const rows = await queries
+      .selectFrom('jobs')
+      .select(['id', 'attempts', 'crashCount', 'requestId'])
+      .where('kind', '=', kind)
+      .where(RUNNING)
+      .where('processId', '=', processId)
+      .execute();
+    return rows.map(({ crashCount, ...run }) => ({ ...run, processId, crashCount }));
+  }
 
-    /** The runs of this process of the kind. */
-    async runsOf(queries: Queries, kind: JobKind, processId: string): Promise<RunSeen[]> {
-      const rows = await queries
-        .selectFrom('jobs')
-        .select(['id', 'attempts', 'crashCount', 'requestId'])
-        .where('kind', '=', kind)
-        .where(RUNNING)
-        .where('processId', '=', processId)
-        .execute();
-      return rows.map(({ crashCount, ...run }) => ({ ...run, processId, crashCount }));
-    },
+  /**
+   * Queues the job again at its old priority, as if the run had not started. False if the run no longer owned the
+   * job.
+   */
+  async giveBack(queries: Queries, { id, attempts, processId }: RunKey & Pick<JobRow, 'processId'>): Promise<boolean> {
+    const { numUpdatedRows } = await queries
+      .updateTable('jobs')
+      .set({ state: 'queued', processId: null })
+      .where('id', '=', id)
+      .where('attempts', '=', attempts)
+      .where('processId', '=', processId)
+      .where(RUNNING)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
 
-    /**
-     * Queues the job again at its old priority, as if the run had not started. False if the run no longer owned the
-     * job.
-     */
-    async giveBack(
-      queries: Queries,
-      { id, attempts, processId }: RunKey & Pick<JobRow, 'processId'>,
-    ): Promise<boolean> {
-      const { numUpdatedRows } = await queries
+  /** Stores the charge of a run that asks a vendor now. False if the run no longer owns the job. */
+  async ask(queries: Queries, { id, attempts }: RunKey, charge: string): Promise<boolean> {
+    const { numUpdatedRows } = await queries
+      .updateTable('jobs')
+      .set({ asked: charge })
+      .where('id', '=', id)
+      .where('attempts', '=', attempts)
+      .where(RUNNING)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
+
+  /**
+   * Ends a run of a dead process: the job is queued again at its old priority, or fails with `error`. Undefined if it
+   * has ended before.
+   */
+  cutOff(
+    queries: Queries,
+    { id, attempts, processId }: RunSeen,
+    error?: string,
+  ): Promise<(Ended & JobViewRow) | undefined> {
+    return queries
+      .updateTable('jobs')
+      .set(({ eb }) => ({
+        ...(error === undefined
+          ? { state: 'queued', processId: null }
+          : { state: 'failed', error, ...ENDED, finishedAt: this.#clock.now }),
+        crashCount: eb('crashCount', '+', 1),
+      }))
+      .where('id', '=', id)
+      .where('attempts', '=', attempts)
+      .where('processId', '=', processId)
+      .where(RUNNING)
+      .returning([...RETURNED, ...VIEW_COLUMNS])
+      .executeTakeFirst();
+  }
+
+  /** The statement for claims with the same bounds. */
+  #claimLike(input: ClaimInput): ReturnType<typeof createClaim> {
+    const form = `${input.kind} ${input.crashCountBelow === undefined} ${input.maxPerKey === undefined}`;
+    const known = this.#claims.get(form);
+    if (known) return known;
+    const made = createClaim(input, { queries: this.#queries, isPostgres: this.#isPostgres, clock: this.#clock });
+    this.#claims.set(form, made);
+    return made;
+  }
+}
+
+function createClaim(
+  { kind, crashCountBelow, maxPerKey }: ClaimInput,
+  { queries, isPostgres, clock }: { queries: Queries; isPostgres: boolean; clock: DatabaseClock },
+) {
+  return createStatement((parameters: Omit<Required<ClaimInput>, 'kind'>): CompiledQuery<JobRow> => {
+    const next = queries
+      .selectFrom('jobs')
+      .select('id')
+      .where('kind', '=', sql.lit(kind))
+      .where(ACTIVE)
+      .where(QUEUED)
+      .$if(crashCountBelow !== undefined, (query) => query.where('crashCount', '<', parameters.crashCountBelow))
+      .$if(maxPerKey !== undefined, (query) =>
+        query.where('keyId', 'not in', (busy) =>
+          busy
+            .selectFrom('jobs as other')
+            .select('other.keyId')
+            .where('other.kind', '=', sql.lit(kind))
+            .where(sql<boolean>`other.state = 'running'`)
+            .groupBy('other.keyId')
+            .having(({ fn, eb }) => eb(fn.countAll<number>(), '>=', parameters.maxPerKey)),
+        ),
+      )
+      .orderBy('priority')
+      .orderBy('createdAt')
+      .orderBy('id')
+      .limit(ONE);
+    return (
+      queries
         .updateTable('jobs')
-        .set({ state: 'queued', processId: null })
-        .where('id', '=', id)
-        .where('attempts', '=', attempts)
-        .where('processId', '=', processId)
-        .where(RUNNING)
-        .executeTakeFirstOrThrow();
-      return numUpdatedRows > 0n;
-    },
-
-    /** Stores the charge of a run that asks a vendor now. False if the run no longer owns the job. */
-    async ask(queries: Queries, { id, attempts }: RunKey, charge: string): Promise<boolean> {
-      const { numUpdatedRows } = await queries
-        .updateTable('jobs')
-        .set({ asked: charge })
-        .where('id', '=', id)
-        .where('attempts', '=', attempts)
-        .where(RUNNING)
-        .executeTakeFirstOrThrow();
-      return numUpdatedRows > 0n;
-    },
-
-    /**
-     * Ends a run of a dead process: the job is queued again at its old priority, or fails with `error`. Undefined if it
-     * has ended before.
-     */
-    cutOff(
-      queries: Queries,
-      { id, attempts, processId }: RunSeen,
-      error?: string,
-    ): Promise<(Ended & JobViewRow) | undefined> {
-      return queries
-        .updateTable('jobs')
-        .set(({ eb }) => ({
-          ...(error === undefined
-            ? { state: 'queued', processId: null }
-            : { state: 'failed', error, ...ENDED, finishedAt: clock.now }),
-          crashCount: eb('crashCount', '+', 1),
-        }))
-        .where('id', '=', id)
-        .where('attempts', '=', attempts)
-        .where('processId', '=', processId)
-        .where(RUNNING)
-        .returning([...RETURNED, ...VIEW_COLUMNS])
-        .executeTakeFirst();
-    },
-  };
+        .set({
+          state: 'running',
+          processId: parameters.processId,
+          startedAt: clock.compiledNow,
+          attempts: sql<number>`attempts + 1`,
+        })
+        // Not `for update`: it would skip a job that is being joined at this moment.
+        .where('id', '=', isPostgres ? next.forNoKeyUpdate().skipLocked() : next)
+        .where(QUEUED)
+        .returningAll()
+        .compile()
+    );
+  });
 }
 
 export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'asked', 'createdAt', 'finishedAt'] as const;
@@ -284,92 +267,94 @@ export interface Cancellation {
   error: string;
 }
 
-export type JobEndTable = ReturnType<typeof createJobEndTable>;
-
 /** The statements that end jobs. Each ends only a job that has not ended, so its side effects happen once. */
-export function createJobEndTable(
-  { engine, queries: compiler }: Pick<Database, 'engine' | 'queries'>,
-  clock: DatabaseClock,
-) {
-  const complete = createFinish('result');
-  const fail = createFinish('error');
+export class JobEndTable {
+  readonly #isPostgres: boolean;
+  readonly #clock: DatabaseClock;
+  readonly #complete: ReturnType<typeof createFinish>;
+  readonly #fail: ReturnType<typeof createFinish>;
 
-  /** Every run ends by one of these. */
-  function createFinish(outcome: 'result' | 'error') {
-    const state = sql.lit<JobState>(outcome === 'result' ? 'completed' : 'failed');
-    return createStatement(({ id, attempts, json }: RunKey & { json: string }) =>
-      compiler
-        .updateTable('jobs')
-        .set({ [outcome]: json, state, ...ENDED, finishedAt: clock.compiledNow })
-        .where('id', '=', id)
-        .where('attempts', '=', attempts)
-        .where(RUNNING)
-        .returning(RETURNED)
-        .compile(),
-    );
+  constructor({ engine, queries }: Pick<Database, 'engine' | 'queries'>, clock: DatabaseClock) {
+    this.#isPostgres = engine === 'postgres';
+    this.#clock = clock;
+    this.#complete = createFinish(queries, 'result', clock);
+    this.#fail = createFinish(queries, 'error', clock);
   }
 
-  return {
-    /** Undefined if the run no longer owned the job. */
-    *finish({ id, attempts }: RunKey, outcome: Outcome): Script<Ended | undefined> {
-      const run = { id, attempts };
-      const [ended] = yield* 'result' in outcome
-        ? complete({ ...run, json: outcome.result })
-        : fail({ ...run, json: outcome.error });
-      return ended;
-    },
+  /** Undefined if the run no longer owned the job. */
+  *finish({ id, attempts }: RunKey, outcome: Outcome): Script<Ended | undefined> {
+    const run = { id, attempts };
+    const [ended] = yield* 'result' in outcome
+      ? this.#complete({ ...run, json: outcome.result })
+      : this.#fail({ ...run, json: outcome.error });
+    return ended;
+  }
 
-    /** Locks the job until the transaction ends. */
-    lock(transaction: Transaction<Tables>, id: string): Promise<JobViewRow | undefined> {
-      const job = transaction.selectFrom('jobs').select(VIEW_COLUMNS).where('id', '=', id);
-      return (engine === 'postgres' ? job.forNoKeyUpdate() : job).executeTakeFirst();
-    },
+  /** Locks the job until the transaction ends. */
+  lock(transaction: Transaction<Tables>, id: string): Promise<JobViewRow | undefined> {
+    const job = transaction.selectFrom('jobs').select(VIEW_COLUMNS).where('id', '=', id);
+    return (this.#isPostgres ? job.forNoKeyUpdate() : job).executeTakeFirst();
+  }
 
-    /** Locks the active jobs, in the order of `finish`. `joined` tells whether other owners have joined it. */
-    lockActive(
-      transaction: Transaction<Tables>,
-      { owner, keyId }: JobsOfOwner,
-    ): Promise<{ id: string; joined: number | boolean }[]> {
-      const jobs = transaction
-        .selectFrom('jobs')
-        .select(['id', sql<number | boolean>`exists (select 1 from job_owners where "jobId" = jobs.id)`.as('joined')])
-        .where(ACTIVE)
-        .where(keyId === undefined ? ownedBy(owner) : sql<boolean>`owner = ${owner} and "keyId" = ${keyId}`)
-        .orderBy('id');
-      return (engine === 'postgres' ? jobs.forNoKeyUpdate() : jobs).execute();
-    },
+  /** Locks the active jobs, in the order of `finish`. `joined` tells whether other owners have joined it. */
+  lockActive(
+    transaction: Transaction<Tables>,
+    { owner, keyId }: JobsOfOwner,
+  ): Promise<{ id: string; joined: number | boolean }[]> {
+    const jobs = transaction
+      .selectFrom('jobs')
+      .select(['id', sql<number | boolean>`exists (select 1 from job_owners where "jobId" = jobs.id)`.as('joined')])
+      .where(ACTIVE)
+      .where(keyId === undefined ? ownedBy(owner) : sql<boolean>`owner = ${owner} and "keyId" = ${keyId}`)
+      .orderBy('id');
+    return (this.#isPostgres ? jobs.forNoKeyUpdate() : jobs).execute();
+  }
 
-    async cancel(queries: Kysely<Tables>, { ids, error }: Cancellation): Promise<(Ended & JobViewRow)[]> {
-      if (ids.length === 0) return [];
-      return queries
-        .updateTable('jobs')
-        .set({ state: 'cancelled', error, ...ENDED, finishedAt: clock.now })
-        .where('id', 'in', ids)
-        .where(ACTIVE)
-        .returning([...RETURNED, ...VIEW_COLUMNS])
-        .execute();
-    },
+  async cancel(queries: Kysely<Tables>, { ids, error }: Cancellation): Promise<(Ended & JobViewRow)[]> {
+    if (ids.length === 0) return [];
+    return queries
+      .updateTable('jobs')
+      .set({ state: 'cancelled', error, ...ENDED, finishedAt: this.#clock.now })
+      .where('id', 'in', ids)
+      .where(ACTIVE)
+      .returning([...RETURNED, ...VIEW_COLUMNS])
+      .execute();
+  }
 
-    /** Fails jobs that waited too long for their first run. */
-    expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<(Ended & JobViewRow)[]> {
-      const late = queries
-        .selectFrom('jobs')
-        .select('id')
-        .where('kind', '=', kind)
-        .where(ACTIVE)
-        .where(QUEUED)
-        .where('attempts', '=', 0)
-        .where('createdAt', '<=', sql<number>`${clock.now} - ${sql.lit(maxQueuedMs)}`)
-        .limit(limit);
-      return queries
-        .updateTable('jobs')
-        .set({ state: 'failed', error, ...ENDED, finishedAt: clock.now })
-        .where('id', 'in', engine === 'postgres' ? late.forNoKeyUpdate().skipLocked() : late)
-        .where(QUEUED)
-        .returning([...RETURNED, ...VIEW_COLUMNS])
-        .execute();
-    },
-  };
+  /** Fails jobs that waited too long for their first run. */
+  expire(queries: Kysely<Tables>, { kind, maxQueuedMs, error, limit }: Expiry): Promise<(Ended & JobViewRow)[]> {
+    const late = queries
+      .selectFrom('jobs')
+      .select('id')
+      .where('kind', '=', kind)
+      .where(ACTIVE)
+      .where(QUEUED)
+      .where('attempts', '=', 0)
+      .where('createdAt', '<=', sql<number>`${this.#clock.now} - ${sql.lit(maxQueuedMs)}`)
+      .limit(limit);
+    return queries
+      .updateTable('jobs')
+      .set({ state: 'failed', error, ...ENDED, finishedAt: this.#clock.now })
+      .where('id', 'in', this.#isPostgres ? late.forNoKeyUpdate().skipLocked() : late)
+      .where(QUEUED)
+      .returning([...RETURNED, ...VIEW_COLUMNS])
+      .execute();
+  }
+}
+
+/** Every run ends by one of these. */
+function createFinish(queries: Queries, outcome: 'result' | 'error', clock: DatabaseClock) {
+  const state = sql.lit<JobState>(outcome === 'result' ? 'completed' : 'failed');
+  return createStatement(({ id, attempts, json }: RunKey & { json: string }) =>
+    queries
+      .updateTable('jobs')
+      .set({ [outcome]: json, state, ...ENDED, finishedAt: clock.compiledNow })
+      .where('id', '=', id)
+      .where('attempts', '=', attempts)
+      .where(RUNNING)
+      .returning(RETURNED)
+      .compile(),
+  );
 }
 
 /** The charge of a job that ended after a vendor was asked, which did not answer. */

@@ -8,20 +8,36 @@
  */
 
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
-import { createDatabaseClock, type Database, GroupCommit, type Instances, runScript } from '../database/index.js';
+import {
+  createDatabaseClock,
+  type Database,
+  type DatabaseClock,
+  GroupCommit,
+  type Instances,
+  runScript,
+} from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './accept.js';
 import { createJobAdministration, type JobAdministration } from './administration.js';
-import { createSweeper } from './claim.js';
+import { Sweeper } from './claim.js';
 import type { Dispatcher } from './dispatcher.js';
-import { createCompletionWaiters, createJobEnds } from './finish.js';
-import { type Accepted, type AdmissionHooks, BOUND_ONLY, type Jobs } from './jobs.js';
+import { CompletionWaiters, JobEnds } from './finish.js';
+import {
+  type Acceptance,
+  type Accepted,
+  type AdmissionHooks,
+  BOUND_ONLY,
+  type Jobs,
+  type JobWorkers,
+  type WaitOptions,
+  type WorkOptions,
+} from './jobs.js';
 import { type JobKind, kindOfJob } from './kinds.js';
 import type { JobRecord } from './records.js';
-import { createJobEndTable, createJobRunTable } from './run-statements.js';
-import { createJobTable, toJobRecord } from './statements.js';
-import { type StartedWorkers, startWorkers } from './workers.js';
+import { JobEndTable, JobRunTable, type RunKey } from './run-statements.js';
+import { JobTable, toJobRecord } from './statements.js';
+import { Workers } from './workers.js';
 
 export interface JobsOptions {
   database: Database;
@@ -46,34 +62,122 @@ interface ClosableJobs extends Jobs, JobAdministration {
 }
 
 /** Durable jobs in SQL. */
-export function createJobs({
-  database,
-  dispatcher,
-  instances,
-  admission = {},
-  pollMs,
-  logger,
-  tracer,
-  meter,
-  ...rest
-}: JobsOptions): ClosableJobs {
-  const clock = createDatabaseClock(rest.clock);
+export function createJobs(options: JobsOptions): ClosableJobs {
+  const { database, dispatcher, instances, admission = {}, pollMs, logger } = options;
+  const clock = createDatabaseClock(options.clock);
   const report = createThrottledWarning(logger, 'background jobs wait for the database');
-  const table = createJobTable(database, clock);
-  const runTable = createJobRunTable(database, clock);
-  const endTable = createJobEndTable(database, clock);
-  const ends = createJobEnds({ database, table, runTable, endTable, dispatcher, clock, hooksOf });
-  const waits = createCompletionWaiters({ findEnded: table.findEnded, dispatcher, pollMs, report });
-  const accepting = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
-  const working = new Map<StartedWorkers, JobKind>();
+  const table = new JobTable(database, clock);
+  const runTable = new JobRunTable(database, clock);
+  const endTable = new JobEndTable(database, clock);
+  const hooksOf = (kind: JobKind) => admission[kind] ?? BOUND_ONLY;
+  const ends = new JobEnds({ database, table, runTable, endTable, dispatcher, clock, hooksOf });
+  const waits = new CompletionWaiters({ findEnded: (ids) => table.findEnded(ids), dispatcher, pollMs, report });
+  const working = new Map<Workers, JobKind>();
+  const accepting = new Accepting({ ...options, clock, table, hooksOf, working });
 
-  function hooksOf(kind: JobKind): AdmissionHooks {
-    return admission[kind] ?? BOUND_ONLY;
+  async function find(id: string, owner: string): Promise<JobRecord | undefined> {
+    if (!kindOfJob(id)) return undefined;
+    const row = await database.run((queries) => table.find(queries, id, owner));
+    return row && toJobRecord(row);
   }
 
-  function accepter(kind: JobKind): GroupCommit<Candidate, Accepted> {
-    const known = accepting.get(kind);
+  async function waitFor(id: string, owner: string, { timeoutMs, signal }: WaitOptions) {
+    if (!kindOfJob(id)) return undefined;
+    signal?.throwIfAborted();
+    const wait = waits.begin(id);
+    try {
+      const job = await find(id, owner);
+      if (!job || isTerminal(job)) return job;
+      await wait.over(timeoutMs, signal);
+      return await find(id, owner);
+    } finally {
+      wait.stop();
+    }
+  }
+
+  function work(workOptions: WorkOptions): JobWorkers {
+    const { kind } = workOptions;
+    const sweeper = new Sweeper({ kind, database, table, clock });
+    const isHeld = (run: RunKey) => [...working.keys()].some((each) => each.hold(run));
+    const parts = { database, sweeper, runTable, ends, dispatcher, instances, isHeld, report, logger };
+    const workers = new Workers({ ...workOptions, ...parts, tracer: options.tracer, meter: options.meter });
+    working.set(workers, kind);
+    return {
+      async stop() {
+        await workers.stop();
+        working.delete(workers);
+      },
+    };
+  }
+
+  return {
+    accept: (acceptance) => accepting.accept(acceptance),
+    peek: (acceptance) => accepting.peek(acceptance),
+    find,
+    async cancel(id, owner) {
+      const row = await ends.cancel(id, owner);
+      return row && toJobRecord(row);
+    },
+    async cancelAsOperator(cancellation) {
+      return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
+    },
+    cancelAll: (transaction, jobs) => ends.cancelAll(transaction, jobs),
+    ...createJobAdministration({ database, table, clock, leaseMs: instances.leaseMs }),
+    waitFor,
+    async latest(owner, limit, filter = {}) {
+      const rows = await database.run((queries) => table.latest(queries, owner, limit, filter));
+      return rows.map((row) => toJobRecord({ result: null, ...row }));
+    },
+    async queuePosition(id) {
+      if (!kindOfJob(id)) return undefined;
+      const before = await database.run((queries) => table.countBefore(queries, id));
+      return before === undefined ? undefined : before + 1;
+    },
+    active: (kind) => database.run((queries) => runScript(queries, table.countActive(kind))),
+    counts: () => database.run((queries) => table.countByState(queries)),
+    work,
+    async close() {
+      await waits.stop();
+      await Promise.all(Array.from(working.keys(), (workers) => workers.stop()));
+    },
+  };
+}
+
+interface AcceptingOptions extends Pick<JobsOptions, 'database' | 'dispatcher' | 'meter'> {
+  clock: DatabaseClock;
+  table: JobTable;
+  hooksOf(kind: JobKind): AdmissionHooks;
+  /** The workers of this process. */
+  working: ReadonlyMap<Workers, JobKind>;
+}
+
+/** Accepts jobs in group commits, one for each kind. */
+class Accepting {
+  readonly #options: AcceptingOptions;
+  readonly #groups = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
+
+  constructor(options: AcceptingOptions) {
+    this.#options = options;
+  }
+
+  accept(acceptance: Acceptance): Promise<Accepted> {
+    const { kind } = acceptance.job;
+    const attributes = { 'mediagate.job.kind': kind };
+    return inSpan({ name: `accept ${kind} job`, kind: 'producer', attributes }, async (span) => {
+      const accepted = await this.#groupOf(kind).submit(toCandidate(acceptance, true, span?.traceparent));
+      span?.set({ 'mediagate.job.id': accepted.job?.id, 'mediagate.job.replayed': accepted.replayed });
+      return accepted;
+    });
+  }
+
+  peek(acceptance: Acceptance): Promise<Accepted> {
+    return this.#groupOf(acceptance.job.kind).submit(toCandidate(acceptance, false));
+  }
+
+  #groupOf(kind: JobKind): GroupCommit<Candidate, Accepted> {
+    const known = this.#groups.get(kind);
     if (known) return known;
+    const { database, dispatcher, meter, clock, table, hooksOf, working } = this.#options;
     const turnStatements = compileFairQueueStatements(database.queries, kind);
     const options = { kind, table, turnStatements, hooks: hooksOf(kind), clock };
     const made = new GroupCommit<Candidate, Accepted>({
@@ -90,90 +194,9 @@ export function createJobs({
       },
       committed: (candidates, ms) => meter?.jobsAccepted({ kind, jobs: candidates.length, ms }),
     });
-    accepting.set(kind, made);
+    this.#groups.set(kind, made);
     return made;
   }
-
-  async function find(id: string, owner: string): Promise<JobRecord | undefined> {
-    if (!kindOfJob(id)) return undefined;
-    const row = await database.run((queries) => table.find(queries, id, owner));
-    return row && toJobRecord(row);
-  }
-
-  return {
-    accept(acceptance) {
-      const { kind } = acceptance.job;
-      const attributes = { 'mediagate.job.kind': kind };
-      return inSpan({ name: `accept ${kind} job`, kind: 'producer', attributes }, async (span) => {
-        const accepted = await accepter(kind).submit(toCandidate(acceptance, true, span?.traceparent));
-        span?.set({ 'mediagate.job.id': accepted.job?.id, 'mediagate.job.replayed': accepted.replayed });
-        return accepted;
-      });
-    },
-    peek: (acceptance) => accepter(acceptance.job.kind).submit(toCandidate(acceptance, false)),
-    find,
-    async cancel(id, owner) {
-      const row = await ends.cancel(id, owner);
-      return row && toJobRecord(row);
-    },
-    async cancelAsOperator(cancellation) {
-      return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
-    },
-    cancelAll: ends.cancelAll,
-    ...createJobAdministration({ database, table, clock, leaseMs: instances.leaseMs }),
-    async waitFor(id, owner, { timeoutMs, signal }) {
-      if (!kindOfJob(id)) return undefined;
-      signal?.throwIfAborted();
-      const wait = waits.begin(id);
-      try {
-        const job = await find(id, owner);
-        if (!job || isTerminal(job)) return job;
-        await wait.over(timeoutMs, signal);
-        return await find(id, owner);
-      } finally {
-        wait.stop();
-      }
-    },
-    async latest(owner, limit, filter = {}) {
-      const rows = await database.run((queries) => table.latest(queries, owner, limit, filter));
-      return rows.map((row) => toJobRecord({ result: null, ...row }));
-    },
-    async queuePosition(id) {
-      if (!kindOfJob(id)) return undefined;
-      const before = await database.run((queries) => table.countBefore(queries, id));
-      return before === undefined ? undefined : before + 1;
-    },
-    active: (kind) => database.run((queries) => runScript(queries, table.countActive(kind))),
-    counts: () => database.run((queries) => table.countByState(queries)),
-    work(options) {
-      const sweeper = createSweeper({ kind: options.kind, database, table, clock });
-      const workers = startWorkers({
-        ...options,
-        database,
-        sweeper,
-        runTable,
-        ends,
-        dispatcher,
-        instances,
-        isHeld: (run) => [...working.keys()].some((each) => each.hold(run)),
-        report,
-        logger,
-        ...(tracer && { tracer }),
-        ...(meter && { meter }),
-      });
-      working.set(workers, options.kind);
-      return {
-        async stop() {
-          await workers.stop();
-          working.delete(workers);
-        },
-      };
-    },
-    async close() {
-      await waits.stop();
-      await Promise.all(Array.from(working.keys(), (workers) => workers.stop()));
-    },
-  };
 }
 
 /** Also for a job that was joined: another poll or hint costs little. */

@@ -73,225 +73,227 @@ export function ownedBy(owner: string): RawBuilder<boolean> {
     select 1 from job_owners where job_owners."jobId" = jobs.id and job_owners.owner = ${owner}))`;
 }
 
-export type JobTable = ReturnType<typeof createJobTable>;
-
 /** The statements that insert and read jobs, the same on both engines. */
-export function createJobTable({ engine, queries: compiler, run }: Database, clock: DatabaseClock) {
-  // Kinds are literals in statements; see `ACTIVE`.
-  const inserts = forEachKind(compileInsert);
-  // Every poll reads and every acceptance counts.
-  const views = forEachKind(compileView);
-  const counts = forEachKind(compileCount);
+export class JobTable {
+  readonly #database: Database;
+  readonly #clock: DatabaseClock;
+  // Kinds are literals in statements; see `ACTIVE`. Every poll reads and every acceptance counts.
+  readonly #inserts: Readonly<Record<JobKind, (rows: readonly NewJobRow[]) => Script<unknown>>>;
+  readonly #views: Readonly<Record<JobKind, ReturnType<typeof createView>>>;
+  readonly #counts: Readonly<Record<JobKind, CompiledQuery<{ active: number }>>>;
 
-  function compileInsert(kind: JobKind) {
-    return createRowInsertScript({
-      queries: compiler,
-      table: 'jobs',
-      alike: { kind, ...NEW_JOB },
-    });
-  }
-
-  function compileCount(kind: JobKind): CompiledQuery<{ active: number }> {
-    return compiler
-      .selectFrom('jobs')
-      .select(({ fn }) => fn.countAll<number>().as('active'))
-      .where('kind', '=', sql.lit(kind))
-      .where(ACTIVE)
-      .compile();
-  }
-
-  function compileView(kind: JobKind) {
-    const isRetained = sql<boolean>`("finishedAt" is null
-      or "finishedAt" > ${clock.compiledNow} - ${sql.lit(retentionMs(kind))})`;
-    return createStatement(({ id, owner }: { id: string; owner: string }) =>
-      compiler
+  constructor(database: Database, clock: DatabaseClock) {
+    const { queries } = database;
+    this.#database = database;
+    this.#clock = clock;
+    this.#inserts = forEachKind((kind) =>
+      createRowInsertScript({ queries, table: 'jobs', alike: { kind, ...NEW_JOB } }),
+    );
+    this.#views = forEachKind((kind) => createView(queries, kind, clock));
+    this.#counts = forEachKind((kind) =>
+      queries
         .selectFrom('jobs')
-        .select(VIEW_COLUMNS)
-        .where('id', '=', id)
-        .where(ownedBy(owner))
-        .where(isRetained)
+        .select(({ fn }) => fn.countAll<number>().as('active'))
+        .where('kind', '=', sql.lit(kind))
+        .where(ACTIVE)
         .compile(),
     );
   }
 
-  return {
-    /** Locks the acceptance of this kind until the transaction ends. SQLite has one writer anyway. */
-    *lockKind(kind: JobKind): Script<void> {
-      if (engine === 'sqlite') return;
-      yield lockNamed(`mediagate jobs ${kind}`);
-    },
+  /** Locks the acceptance of this kind until the transaction ends. SQLite has one writer anyway. */
+  *lockKind(kind: JobKind): Script<void> {
+    if (this.#database.engine === 'sqlite') return;
+    yield lockNamed(`mediagate jobs ${kind}`);
+  }
 
-    *countActive(kind: JobKind): Script<number> {
-      const [row] = yield* rowsOf(counts[kind]);
-      return (row as { active: number }).active;
-    },
+  *countActive(kind: JobKind): Script<number> {
+    const [row] = yield* rowsOf(this.#counts[kind]);
+    return (row as { active: number }).active;
+  }
 
-    async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
-      const rows = await queries
+  async countByState(queries: Queries): Promise<Record<JobKind, JobCounts>> {
+    const rows = await queries
+      .selectFrom('jobs')
+      .select(({ fn }) => [
+        'kind',
+        'state',
+        fn.countAll<number>().as('count'),
+        sql<number>`${this.#clock.now} - min("createdAt")`.as('oldest_ms'),
+      ])
+      .where(ACTIVE)
+      .groupBy(['kind', 'state'])
+      .execute();
+    const counts = forEachKind((): JobCounts => ({ queued: 0, running: 0, oldestQueuedMs: 0 }));
+    for (const { kind, state, count, oldest_ms } of rows) {
+      if (state === 'queued' || state === 'running') counts[kind][state] = count;
+      if (state === 'queued') counts[kind].oldestQueuedMs = Math.max(0, oldest_ms);
+    }
+    return counts;
+  }
+
+  /** Jobs by id, of any owner. */
+  *findAny(ids: readonly string[]): Script<Map<string, JobViewRow>> {
+    if (ids.length === 0) return new Map();
+    const rows = yield* rowsOf(
+      this.#database.queries.selectFrom('jobs').select(VIEW_COLUMNS).where('id', 'in', ids).compile(),
+    );
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  /** Active jobs by dedupe hash. */
+  *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, JobViewRow>> {
+    if (hashes.length === 0) return new Map();
+    const rows = yield* rowsOf(
+      this.#database.queries
         .selectFrom('jobs')
-        .select(({ fn }) => [
-          'kind',
-          'state',
-          fn.countAll<number>().as('count'),
-          sql<number>`${clock.now} - min("createdAt")`.as('oldest_ms'),
-        ])
+        .select([...VIEW_COLUMNS, 'dedupeHash'])
+        .where('kind', '=', kind)
+        .where('dedupeHash', 'in', hashes)
+        .where(JOINABLE)
         .where(ACTIVE)
-        .groupBy(['kind', 'state'])
-        .execute();
-      const counts = forEachKind((): JobCounts => ({ queued: 0, running: 0, oldestQueuedMs: 0 }));
-      for (const { kind, state, count, oldest_ms } of rows) {
-        if (state === 'queued' || state === 'running') counts[kind][state] = count;
-        if (state === 'queued') counts[kind].oldestQueuedMs = Math.max(0, oldest_ms);
-      }
-      return counts;
-    },
+        .compile(),
+    );
+    return new Map(rows.map((row) => [row.dedupeHash, row]));
+  }
 
-    /** Jobs by id, of any owner. */
-    *findAny(ids: readonly string[]): Script<Map<string, JobViewRow>> {
-      if (ids.length === 0) return new Map();
-      const rows = yield* rowsOf(compiler.selectFrom('jobs').select(VIEW_COLUMNS).where('id', 'in', ids).compile());
-      return new Map(rows.map((row) => [row.id, row]));
-    },
+  /** Inserts new jobs of one kind. */
+  insert(kind: JobKind, rows: readonly NewJobRow[]): Script<unknown> {
+    return this.#inserts[kind](rows);
+  }
 
-    /** Active jobs by dedupe hash. */
-    *findJoinable(kind: JobKind, hashes: readonly string[]): Script<Map<string, JobViewRow>> {
-      if (hashes.length === 0) return new Map();
-      const rows = yield* rowsOf(
-        compiler
-          .selectFrom('jobs')
-          .select([...VIEW_COLUMNS, 'dedupeHash'])
-          .where('kind', '=', kind)
-          .where('dedupeHash', 'in', hashes)
-          .where(JOINABLE)
+  *addOwners(rows: readonly JobOwnersTable[]): Script<void> {
+    if (rows.length === 0) return;
+    yield this.#database.queries
+      .insertInto('job_owners')
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing())
+      .compile();
+  }
+
+  /**
+   * Removes an owner from a job that others joined; if the owner is the first one, the next one takes its role. False
+   * if there is no other owner. Run it in a transaction that holds {@link lockKind}.
+   */
+  async leave(queries: Queries, id: string, owner: string): Promise<boolean> {
+    const joined = queries.selectFrom('job_owners').select('owner').where('jobId', '=', id);
+    const heir = await joined.where('owner', '<>', owner).orderBy('owner').limit(1).executeTakeFirst();
+    const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('owner', '=', owner);
+    const isOwn = (await own.executeTakeFirst()) !== undefined;
+    if (isOwn && !heir) return false;
+    const gone = isOwn && heir ? [owner, heir.owner] : [owner];
+    if (isOwn && heir) await queries.updateTable('jobs').set(heir).where('id', '=', id).execute();
+    await queries.deleteFrom('job_owners').where('jobId', '=', id).where('owner', 'in', gone).execute();
+    return true;
+  }
+
+  async find(queries: Queries, id: string, owner: string): Promise<JobViewRow | undefined> {
+    const kind = kindOfJob(id);
+    return kind && (await runScript(queries, this.#views[kind]({ id, owner })))[0];
+  }
+
+  /** Newest first. Jobs whose retention is over are omitted, although the sweep may not have deleted them. */
+  async latest(queries: Queries, owner: string, limit: number, filter: JobFilter): Promise<ListedRow[]> {
+    const { kind, state, after, results = false } = filter;
+    const kinds = kind === undefined ? jobKinds() : [kind];
+    const mark = after === undefined ? undefined : await findMark(queries, after, owner);
+    const own = queries
+      .selectFrom('jobs')
+      .select('id')
+      .where('owner', '=', owner)
+      .where('kind', 'in', kinds)
+      .$if(state !== undefined, (query) => query.where('state', '=', state as JobState))
+      .$if(mark !== undefined, (query) =>
+        query.where(sql<boolean>`("createdAt", id) < (${mark?.createdAt}, ${mark?.id})`),
+      );
+    const isRetained = kinds.map(
+      (each) => sql`(kind = ${each} and "finishedAt" > ${this.#clock.now} - ${retentionMs(each)})`,
+    );
+    const ended = own
+      .where('finishedAt', 'is not', null)
+      .where(sql<boolean>`(${sql.join(isRetained, sql` or `)})`)
+      .orderBy('createdAt', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit);
+    const listed = own.where(ACTIVE).unionAll(queries.selectFrom(ended.as('ended')).select('id'));
+    return queries
+      .selectFrom('jobs')
+      .select(VIEW_COLUMNS.filter((column) => results || column !== 'jobs.result'))
+      .where('id', 'in', listed)
+      .orderBy('createdAt', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute();
+  }
+
+  /** The jobs that have ended or no longer exist. */
+  async findEnded(ids: readonly string[]): Promise<string[]> {
+    const stillOpen = new Set<string>();
+    for (let from = 0; from < ids.length; from += MAX_IDS) {
+      const some = ids.slice(from, from + MAX_IDS);
+      const open = await this.#database.run((queries) =>
+        queries.selectFrom('jobs').select('id').where('id', 'in', some).where(ACTIVE).execute(),
+      );
+      for (const { id } of open) stillOpen.add(id);
+    }
+    return ids.filter((id) => !stillOpen.has(id));
+  }
+
+  async countBefore(queries: Queries, id: string): Promise<number | undefined> {
+    const job = await queries
+      .selectFrom('jobs')
+      .select(['kind', 'priority', 'createdAt'])
+      .where('id', '=', id)
+      .where(QUEUED)
+      .executeTakeFirst();
+    if (!job) return undefined;
+    const { before } = await queries
+      .selectFrom(({ selectFrom }) =>
+        selectFrom('jobs')
+          .select('id')
+          .where('kind', '=', job.kind)
           .where(ACTIVE)
-          .compile(),
-      );
-      return new Map(rows.map((row) => [row.dedupeHash, row]));
-    },
+          .where(QUEUED)
+          .where(sql<boolean>`(priority, "createdAt", id) < (${job.priority}, ${job.createdAt}, ${id})`)
+          .limit(MAX_COUNTED)
+          .as('in_front'),
+      )
+      .select(({ fn }) => fn.countAll<number>().as('before'))
+      .executeTakeFirstOrThrow();
+    return before;
+  }
 
-    /** Inserts new jobs of one kind. */
-    insert: (kind: JobKind, rows: readonly NewJobRow[]): Script<unknown> => inserts[kind](rows),
+  /**
+   * Deletes jobs of a kind after their retention, with their owners. Returns how many.
+   * @param at The current time. PostgreSQL uses no index for a comparison with a running clock.
+   */
+  async deleteExpired(queries: Queries, kind: JobKind, at: number, limit: number): Promise<number> {
+    const { numDeletedRows } = await queries
+      .deleteFrom('jobs')
+      .where('id', 'in', (old) =>
+        old
+          .selectFrom('jobs')
+          .select('id')
+          .where('finishedAt', '<=', at - retentionMs(kind))
+          .where('kind', '=', kind)
+          .limit(limit),
+      )
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  }
+}
 
-    *addOwners(rows: readonly JobOwnersTable[]): Script<void> {
-      if (rows.length === 0) return;
-      yield compiler
-        .insertInto('job_owners')
-        .values(rows)
-        .onConflict((conflict) => conflict.doNothing())
-        .compile();
-    },
-
-    /**
-     * Removes an owner from a job that others joined; if the owner is the first one, the next one takes its role. False
-     * if there is no other owner. Run it in a transaction that holds {@link lockKind}.
-     */
-    async leave(queries: Queries, id: string, owner: string): Promise<boolean> {
-      const joined = queries.selectFrom('job_owners').select('owner').where('jobId', '=', id);
-      const heir = await joined.where('owner', '<>', owner).orderBy('owner').limit(1).executeTakeFirst();
-      const own = queries.selectFrom('jobs').select('id').where('id', '=', id).where('owner', '=', owner);
-      const isOwn = (await own.executeTakeFirst()) !== undefined;
-      if (isOwn && !heir) return false;
-      const gone = isOwn && heir ? [owner, heir.owner] : [owner];
-      if (isOwn && heir) await queries.updateTable('jobs').set(heir).where('id', '=', id).execute();
-      await queries.deleteFrom('job_owners').where('jobId', '=', id).where('owner', 'in', gone).execute();
-      return true;
-    },
-
-    async find(queries: Queries, id: string, owner: string): Promise<JobViewRow | undefined> {
-      const kind = kindOfJob(id);
-      return kind && (await runScript(queries, views[kind]({ id, owner })))[0];
-    },
-
-    /** Newest first. Jobs whose retention is over are omitted, although the sweep may not have deleted them. */
-    async latest(queries: Queries, owner: string, limit: number, filter: JobFilter): Promise<ListedRow[]> {
-      const { kind, state, after, results = false } = filter;
-      const kinds = kind === undefined ? jobKinds() : [kind];
-      const mark = after === undefined ? undefined : await findMark(queries, after, owner);
-      const own = queries
-        .selectFrom('jobs')
-        .select('id')
-        .where('owner', '=', owner)
-        .where('kind', 'in', kinds)
-        .$if(state !== undefined, (query) => query.where('state', '=', state as JobState))
-        .$if(mark !== undefined, (query) =>
-          query.where(sql<boolean>`("createdAt", id) < (${mark?.createdAt}, ${mark?.id})`),
-        );
-      const isRetained = kinds.map(
-        (each) => sql`(kind = ${each} and "finishedAt" > ${clock.now} - ${retentionMs(each)})`,
-      );
-      const ended = own
-        .where('finishedAt', 'is not', null)
-        .where(sql<boolean>`(${sql.join(isRetained, sql` or `)})`)
-        .orderBy('createdAt', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit);
-      const listed = own.where(ACTIVE).unionAll(queries.selectFrom(ended.as('ended')).select('id'));
-      return queries
-        .selectFrom('jobs')
-        .select(VIEW_COLUMNS.filter((column) => results || column !== 'jobs.result'))
-        .where('id', 'in', listed)
-        .orderBy('createdAt', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .execute();
-    },
-
-    /** The jobs that have ended or no longer exist. */
-    async findEnded(ids: readonly string[]): Promise<string[]> {
-      const stillOpen = new Set<string>();
-      for (let from = 0; from < ids.length; from += MAX_IDS) {
-        const some = ids.slice(from, from + MAX_IDS);
-        const open = await run((queries) =>
-          queries.selectFrom('jobs').select('id').where('id', 'in', some).where(ACTIVE).execute(),
-        );
-        for (const { id } of open) stillOpen.add(id);
-      }
-      return ids.filter((id) => !stillOpen.has(id));
-    },
-
-    async countBefore(queries: Queries, id: string): Promise<number | undefined> {
-      const job = await queries
-        .selectFrom('jobs')
-        .select(['kind', 'priority', 'createdAt'])
-        .where('id', '=', id)
-        .where(QUEUED)
-        .executeTakeFirst();
-      if (!job) return undefined;
-      const { before } = await queries
-        .selectFrom(({ selectFrom }) =>
-          selectFrom('jobs')
-            .select('id')
-            .where('kind', '=', job.kind)
-            .where(ACTIVE)
-            .where(QUEUED)
-            .where(sql<boolean>`(priority, "createdAt", id) < (${job.priority}, ${job.createdAt}, ${id})`)
-            .limit(MAX_COUNTED)
-            .as('in_front'),
-        )
-        .select(({ fn }) => fn.countAll<number>().as('before'))
-        .executeTakeFirstOrThrow();
-      return before;
-    },
-
-    /**
-     * Deletes jobs of a kind after their retention, with their owners. Returns how many.
-     * @param at The current time. PostgreSQL uses no index for a comparison with a running clock.
-     */
-    async deleteExpired(queries: Queries, kind: JobKind, at: number, limit: number): Promise<number> {
-      const { numDeletedRows } = await queries
-        .deleteFrom('jobs')
-        .where('id', 'in', (old) =>
-          old
-            .selectFrom('jobs')
-            .select('id')
-            .where('finishedAt', '<=', at - retentionMs(kind))
-            .where('kind', '=', kind)
-            .limit(limit),
-        )
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
-    },
-  };
+function createView(queries: Queries, kind: JobKind, clock: DatabaseClock) {
+  const isRetained = sql<boolean>`("finishedAt" is null
+    or "finishedAt" > ${clock.compiledNow} - ${sql.lit(retentionMs(kind))})`;
+  return createStatement(({ id, owner }: { id: string; owner: string }) =>
+    queries
+      .selectFrom('jobs')
+      .select(VIEW_COLUMNS)
+      .where('id', '=', id)
+      .where(ownedBy(owner))
+      .where(isRetained)
+      .compile(),
+  );
 }
 
 /** A job of a list; its result may be omitted. */

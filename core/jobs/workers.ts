@@ -8,43 +8,19 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JobRunOutcome, Logger, Meter, Tracer } from '../contracts/index.js';
-import { type Database, type Instances, runScript } from '../database/index.js';
+import type { JobRunOutcome } from '../contracts/index.js';
+import { runScript } from '../database/index.js';
 import { failureOf, runInScope } from '../observability/index.js';
 import { endsWithin, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
-import { createJobClaims, createRunWatch, type JobClaims, type Run, type Sweeper } from './claim.js';
-import { type Dispatcher, FIRST_RETRY_MS, LAST_RETRY_MS } from './dispatcher.js';
-import type { JobEnds } from './finish.js';
-import { type Charge, type JobWorkers, namesOf, scopeOf, type WorkOptions } from './jobs.js';
+import { JobClaims, type Run, RunWatch, type WorkersOptions } from './claim.js';
+import { FIRST_RETRY_MS, LAST_RETRY_MS, type Served, type Serving } from './dispatcher.js';
+import { type Charge, type JobWorkers, namesOf, scopeOf } from './jobs.js';
 import type { JobRun } from './records.js';
-import type { JobRunTable, Outcome, RunKey } from './run-statements.js';
+import type { Outcome, RunKey } from './run-statements.js';
 import { type JobRow, toFailure, toJobRun, toJson } from './statements.js';
 
 /** Milliseconds in which aborted runs must end. Runs that still continue are left to their lease. */
 const STOP_MS = 5_000;
-interface WorkersOptions extends WorkOptions {
-  database: Database;
-  sweeper: Sweeper;
-  runTable: JobRunTable;
-  ends: JobEnds;
-  dispatcher: Dispatcher;
-  instances: Instances;
-  /** Whether any workers of this process have this run. */
-  isHeld(run: RunKey): boolean;
-  /** Called whenever the database is unavailable. */
-  report(error: unknown): void;
-  logger: Logger;
-  /** Default: no tracing. */
-  tracer?: Tracer;
-  /** Default: no metrics. */
-  meter?: Meter;
-}
-
-export interface StartedWorkers extends JobWorkers {
-  readonly claims: JobClaims;
-  /** Whether they have this run. */
-  hold(run: RunKey): boolean;
-}
 
 interface Ending {
   outcome: JobRunOutcome;
@@ -52,62 +28,109 @@ interface Ending {
   code?: string;
 }
 
-export function startWorkers(options: WorkersOptions): StartedWorkers {
-  const { kind, concurrency, maxPerKey, maxAttempts = 5, timeoutMs, maxQueuedMs } = options;
-  const { graceMs = 0 } = options;
-  const { database, sweeper, runTable, ends, dispatcher, instances, isHeld, report, logger, tracer, meter } = options;
-  const runs = new Map<string, Run>();
-  const ending = new Set<Promise<void>>();
-  const stopping = new AbortController();
+/** The workers of one kind in this process. They start at once. */
+export class Workers implements JobWorkers {
+  readonly claims: JobClaims;
+  readonly #options: WorkersOptions;
+  readonly #runs = new Map<string, Run>();
+  readonly #ending = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #watch: RunWatch;
+  readonly #watching: Serving;
+  readonly #serving: Served;
+  #stopped: Promise<void> | undefined;
 
-  async function start(): Promise<void> {
-    // Jobs interrupted by the last shutdown of this process run before younger ones.
-    await watch.recovered;
-    await instances.enter();
-    if (!stopped) claims.open();
-    await claims.claim();
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+    const { maxAttempts = 5, dispatcher, kind, report } = options;
+    const runs = this.#runs;
+    this.claims = new JobClaims({
+      ...options,
+      maxAttempts,
+      runs,
+      begin: (row, claimedAt) => this.#begin(row, claimedAt),
+      wake: () => this.#serving.wake(),
+    });
+    const cancelled = (id: string) => this.#stopEnded(id);
+    this.#watch = new RunWatch({ ...options, maxAttempts, runs, cancelled });
+    // The run watch detects missed notifications.
+    this.#watching = dispatcher.watchEnds({ ended: cancelled, missed: () => undefined, report });
+    this.#serving = dispatcher.serve({ kind, start: () => this.#start(), report });
   }
 
-  function begin(row: JobRow, claimedAt: number): void {
+  /** Whether they have this run. */
+  hold({ id, attempts }: RunKey): boolean {
+    return this.#runs.get(id)?.row.attempts === attempts;
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const { graceMs = 0, logger } = this.#options;
+    const served = Promise.all([this.#serving.stop(), this.claims.close()]);
+    if (graceMs > 0) await endsWithin(graceMs, async () => served.then(() => Promise.all(this.#ending)));
+    this.#stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+    for (const { abort } of this.#runs.values()) abort.abort(this.#stopping.signal.reason);
+    await served;
+    await endsWithin(STOP_MS, () => Promise.all(this.#ending));
+    await this.#watching.stop();
+    await this.#watch.stop();
+    if (this.#runs.size > 0) logger.warn('background jobs ignored their abort signal', { count: this.#runs.size });
+  }
+
+  async #start(): Promise<void> {
+    // Jobs interrupted by the last shutdown of this process run before younger ones.
+    await this.#watch.recovered;
+    await this.#options.instances.enter();
+    if (!this.#stopped) this.claims.open();
+    await this.claims.claim();
+  }
+
+  #begin(row: JobRow, claimedAt: number): void {
+    const { kind, tracer, meter } = this.#options;
     const run: Run = { row, abort: new AbortController(), settling: false };
-    runs.set(row.id, run);
-    if (stopping.signal.aborted) run.abort.abort(stopping.signal.reason);
+    this.#runs.set(row.id, run);
+    if (this.#stopping.signal.aborted) run.abort.abort(this.#stopping.signal.reason);
     const scope = scopeOf(row, tracer);
     const { attempts: attempt, createdAt, startedAt } = row;
     const waitedMs = attempt === 1 && startedAt !== null ? Math.max(0, startedAt - createdAt) : undefined;
     meter?.jobBegun({ kind, attempt, waitedMs });
-    const ended = runInScope(scope, () => perform(run))
+    const ended = runInScope(scope, () => this.#perform(run))
       .then(({ outcome, code }) => {
         meter?.jobRunEnded({ kind, outcome, code, ms: performance.now() - claimedAt });
         scope.span?.end(outcome === 'completed' ? {} : { failure: code ?? outcome });
       })
       .finally(() => {
-        ending.delete(ended);
+        this.#ending.delete(ended);
         // The end may have removed it and filled its worker.
-        if (runs.get(row.id) !== run) return;
-        runs.delete(row.id);
-        serving.wake();
+        if (this.#runs.get(row.id) !== run) return;
+        this.#runs.delete(row.id);
+        this.#serving.wake();
       });
-    ending.add(ended);
+    this.#ending.add(ended);
   }
 
-  function stopEnded(id: string): void {
-    const run = runs.get(id);
+  #stopEnded(id: string): void {
+    const run = this.#runs.get(id);
     // If the work is over, the notification may be about its own end.
     if (run && !run.settling) run.abort.abort(new GatewayError('cancelled', 'The job was cancelled.'));
   }
 
-  async function perform(run: Run): Promise<Ending> {
+  async #perform(run: Run): Promise<Ending> {
+    const { charge: chargeOf, refused: takeRefused, logger } = this.#options;
     const { row, abort } = run;
     let outcome: Outcome | undefined;
     let code: string | undefined;
     let refused = () => {};
     try {
       const job = toJobRun(row);
-      const result = await runInTime(job, abort);
-      const charge = options.charge?.(job, result);
+      const result = await this.#runInTime(job, abort);
+      const charge = chargeOf?.(job, result);
       outcome = { result: toJson(result), ...(charge && { charge }) };
-      refused = () => options.refused?.(job, result);
+      refused = () => takeRefused?.(job, result);
     } catch (error) {
       // An abort by this process says nothing about the job, except a timeout.
       if (!abort.signal.aborted || (error === abort.signal.reason && isTimeout(error))) {
@@ -118,23 +141,26 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     }
     run.settling = true;
     const settled = outcome;
-    const written = await persist(run, () => (settled ? finish(run, settled, refused) : giveBack(run)));
+    const write = () => (settled ? this.#finish(run, settled, refused) : this.#giveBack(run));
+    const written = await this.#persist(run, write);
     return { outcome: written, ...(code !== undefined && { code }) };
   }
 
-  async function ask(job: JobRun, charge: Charge): Promise<void> {
+  async #ask(job: JobRun, charge: Charge): Promise<void> {
+    const { database, runTable, report } = this.#options;
     const isOwner = await database
       .run((queries) => runTable.ask(queries, job, toJson(charge)))
       .catch((error) => {
-        // An image that cannot be noted now is still made, and charged at its end.
+        // A job that cannot be noted now still runs, and is charged at its end.
         report(error);
         return true;
       });
     if (!isOwner) throw new GatewayError('cancelled', 'The job was cancelled.');
   }
 
-  async function runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
-    const run = () => options.run(job, abort.signal, (charge) => ask(job, charge));
+  async #runInTime(job: JobRun, abort: AbortController): Promise<unknown> {
+    const { timeoutMs } = this.#options;
+    const run = () => this.#options.run(job, abort.signal, (charge) => this.#ask(job, charge));
     if (timeoutMs === undefined) return run();
     const late = () => new GatewayError('job_timeout', `The job took longer than ${timeoutMs / 1000} s.`);
     try {
@@ -146,8 +172,9 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     }
   }
 
-  async function finish({ row, abort }: Run, outcome: Outcome, refused: () => void): Promise<JobRunOutcome> {
-    if (await ends.finish(row, outcome, claims)) return 'error' in outcome ? 'failed' : 'completed';
+  async #finish({ row, abort }: Run, outcome: Outcome, refused: () => void): Promise<JobRunOutcome> {
+    const { ends, logger } = this.#options;
+    if (await ends.finish(row, outcome, this.claims)) return 'error' in outcome ? 'failed' : 'completed';
     refused();
     logger.warn('a background job had ended or moved to another worker; this result is refused', {
       ...namesOf(row),
@@ -156,7 +183,8 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
     return isCancelled(abort.signal) ? 'cancelled' : 'refused';
   }
 
-  async function giveBack({ row, abort }: Run): Promise<JobRunOutcome> {
+  async #giveBack({ row, abort }: Run): Promise<JobRunOutcome> {
+    const { kind, database, runTable, dispatcher } = this.#options;
     const given = await database.transaction(async (transaction) => {
       if (!(await runTable.giveBack(transaction, row))) return false;
       await runScript(transaction, dispatcher.announce(kind));
@@ -168,9 +196,11 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
   }
 
   /** Retries as long as the database is unavailable. If the workers stop first, the lease expires. */
-  async function persist({ row }: Run, write: () => Promise<JobRunOutcome>): Promise<JobRunOutcome> {
+  async #persist({ row }: Run, write: () => Promise<JobRunOutcome>): Promise<JobRunOutcome> {
+    const { report, logger } = this.#options;
+    const { signal } = this.#stopping;
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
-      const last = stopping.signal.aborted;
+      const last = signal.aborted;
       try {
         return await write();
       } catch (error) {
@@ -181,69 +211,9 @@ export function startWorkers(options: WorkersOptions): StartedWorkers {
         report(error);
         if (last) return 'lost';
       }
-      await sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await sleep(retryMs, undefined, { signal }).catch(() => undefined);
     }
   }
-
-  const claims = createJobClaims({
-    kind,
-    concurrency,
-    maxPerKey,
-    maxAttempts,
-    instances,
-    runs,
-    database,
-    runTable,
-    begin,
-    wake: () => serving.wake(),
-    report,
-  });
-  const watch = createRunWatch({
-    kind,
-    maxAttempts,
-    maxQueuedMs,
-    instances,
-    database,
-    sweeper,
-    runTable,
-    ends,
-    runs,
-    isHeld,
-    cancelled: stopEnded,
-    endedUnrun: options.endedUnrun,
-    report,
-    logger,
-    meter,
-  });
-  const watching = dispatcher.watchEnds({
-    ended: stopEnded,
-    // The run watch detects it.
-    missed: () => undefined,
-    report,
-  });
-  const serving = dispatcher.serve({ kind, start, report });
-
-  async function stop(): Promise<void> {
-    const served = Promise.all([serving.stop(), claims.close()]);
-    if (graceMs > 0) await endsWithin(graceMs, async () => served.then(() => Promise.all(ending)));
-    stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down.'));
-    for (const { abort } of runs.values()) abort.abort(stopping.signal.reason);
-    await served;
-    await endsWithin(STOP_MS, () => Promise.all(ending));
-    await watching.stop();
-    await watch.stop();
-    if (runs.size > 0) logger.warn('background jobs ignored their abort signal', { count: runs.size });
-  }
-
-  let stopped: Promise<void> | undefined;
-  return {
-    claims,
-    hold: ({ id, attempts }) => runs.get(id)?.row.attempts === attempts,
-    stop() {
-      stopped ??= stop();
-      return stopped;
-    },
-  };
 }
 
 function isCancelled({ reason }: AbortSignal): boolean {

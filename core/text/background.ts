@@ -5,7 +5,7 @@
  */
 
 import type { BackgroundCorrection, BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';
-import { type DueWork, startDueWork } from '../database/index.js';
+import { DueWork } from '../database/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import type { TextExchange, TextOutcome } from './requests.js';
 
@@ -29,7 +29,7 @@ export interface BackgroundPollOptions {
  * Polls background responses, each by one process at a time (`database/due-rows.ts`) and with growing intervals, until
  * the upstream reports their usage, no longer knows them, or a day has passed.
  */
-export function startBackgroundPolls(options: BackgroundPollOptions): DueWork {
+export function startBackgroundPolls(options: BackgroundPollOptions): DueWork<BackgroundResponse> {
   const { background, ask, logger, pollMs = POLL_MS } = options;
 
   async function poll(response: BackgroundResponse, signal: AbortSignal): Promise<void> {
@@ -61,7 +61,7 @@ export function startBackgroundPolls(options: BackgroundPollOptions): DueWork {
     }
   }
 
-  return startDueWork<BackgroundResponse>({
+  return new DueWork<BackgroundResponse>({
     intervalMs: pollMs,
     atOnce: AT_ONCE,
     take: ({ max }) => background.takeDue(max, { firstMs: pollMs, lastMs: LAST_WAIT_MS }),

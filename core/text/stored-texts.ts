@@ -33,7 +33,7 @@ export interface StoredTextsOptions extends TextServices {
 
 export class StoredTexts {
   readonly #options: StoredTextsOptions;
-  #polls: DueWork | undefined;
+  #polls: DueWork<BackgroundResponse> | undefined;
 
   constructor(options: StoredTextsOptions) {
     this.#options = options;

@@ -4,7 +4,7 @@
  * "removed", the run ends. Copy the folder, rename it, and replace the contents file by file.
  */
 
-import { definePlugin, extractorFrom, type PartialPost, Type } from 'mediagate/plugin';
+import { definePlugin, extractorFrom, type PartialPost, SiteConfigSchema, Type } from 'mediagate/plugin';
 import { assemble, isEnough, isWorthwhile } from './assemble.js';
 import { createRequests, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchLink } from './links.js';
@@ -21,11 +21,7 @@ const options = Type.Object(
       pattern: '^[a-z]{2}$',
       description: 'Language of the requested pages (ISO 639-1).',
     }),
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
+    siteConfig: SiteConfigSchema,
   },
   { additionalProperties: false },
 );

@@ -2,7 +2,7 @@
  * The options of the plugin, and what the methods of one call share: its deadline and which reviews are wanted.
  */
 
-import { type Static, Type } from 'mediagate/plugin';
+import { SiteConfigSchema, type Static, Type } from 'mediagate/plugin';
 import type { ReviewOptions } from './read/reviews.js';
 
 export const options = Type.Object(
@@ -26,11 +26,7 @@ export const options = Type.Object(
       description:
         'Milliseconds for one product, all methods together; less than the `timeoutMs` of the entry (30,000 by default).',
     }),
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
+    siteConfig: SiteConfigSchema,
   },
   { additionalProperties: false },
 );

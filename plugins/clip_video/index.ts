@@ -17,6 +17,7 @@ import {
   type Outcome,
   outcomeError,
   type PartialPost,
+  SiteConfigSchema,
   Type,
 } from 'mediagate/plugin';
 import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './assemble.js';
@@ -32,11 +33,7 @@ const options = Type.Object(
       pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
       description: 'Language of the requested pages (BCP 47).',
     }),
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
+    siteConfig: SiteConfigSchema,
   },
   { additionalProperties: false },
 );

@@ -17,6 +17,7 @@ import {
   type ItemMethod,
   type PluginContext,
   type SiteConfigOverride,
+  SiteConfigSchema,
   Type,
 } from 'mediagate/plugin';
 import { assemble, chooseAudio } from './assemble.js';
@@ -40,11 +41,7 @@ import { readReply } from './read/reply.js';
 
 const options = Type.Object(
   {
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
+    siteConfig: SiteConfigSchema,
   },
   { additionalProperties: false },
 );

@@ -3,7 +3,15 @@
  * ends the run, because it holds on all pages. Audio is chosen from the files that the methods found.
  */
 
-import { audioSource, definePlugin, extractorFrom, mergePosts, type PartialPost, Type } from 'mediagate/plugin';
+import {
+  audioSource,
+  definePlugin,
+  extractorFrom,
+  mergePosts,
+  type PartialPost,
+  SiteConfigSchema,
+  Type,
+} from 'mediagate/plugin';
 import { assemble, chooseAudio, isEnough, isReadable } from './assemble.js';
 import { createFetch, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchItem } from './links.js';
@@ -17,11 +25,7 @@ const options = Type.Object(
       pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
       description: 'Language of the requested pages (BCP 47).',
     }),
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
+    siteConfig: SiteConfigSchema,
   },
   { additionalProperties: false },
 );

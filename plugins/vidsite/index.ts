@@ -17,6 +17,7 @@ import {
   isGatewayError,
   type PartialPost,
   readStatus,
+  SiteConfigSchema,
   Type,
   UpstreamKeySchema,
 } from 'mediagate/plugin';
@@ -49,11 +50,7 @@ const options = Type.Object(
       pattern: '^[A-Z]{2}$',
       description: 'Country of requests (ISO 3166-1 alpha-2).',
     }),
-    siteConfig: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Fields of site-config.json with other values, in the same shape.',
-      }),
-    ),
+    siteConfig: SiteConfigSchema,
   },
   { additionalProperties: false },
 );

@@ -8,11 +8,10 @@
 import { userInfo } from 'node:os';
 import type { Gateway } from 'mediagate';
 import { createSpinner } from 'nanospinner';
-import type { PluginEntry } from '../../core/contracts/index.js';
 import { createLogger } from '../../core/observability/index.js';
 import { isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isStateThere, type Progress } from '../backup/index.js';
-import { openGateway } from '../open-gateway.js';
+import { type OpenGatewayOptions, openGateway } from '../open-gateway.js';
 import { readSettings, type Settings, secretsOf } from '../settings/index.js';
 import { openRecordsOf, type Records } from '../state.js';
 import { grouped } from '../usage/index.js';
@@ -67,23 +66,17 @@ export async function withLogger<Result>(
   return using(createLogger({ level, secrets: secretsOf(settings) }), work);
 }
 
-/**
- * A gateway without state, for the duration of `work`.
- * @param options `plugins`: default are those of the plugins file.
- */
+/** A gateway without state, for the duration of `work`. It only reads, unless the options say otherwise. */
 export function withGateway<Result>(
   settings: Settings,
-  work: (gateway: Gateway) => Promise<Result>,
-  { plugins, ...logging }: LoggingOptions & { plugins?: readonly PluginEntry[] } = {},
+  work: (gateway: Gateway, logger: Logger) => Promise<Result>,
+  { quiet = false, ...options }: LoggingOptions & Partial<OpenGatewayOptions> = {},
 ): Promise<Result> {
-  const options = {
-    ...(plugins && { plugins }),
-    settings,
-    environment: process.env,
-    baseUrl: () => '',
-    readOnly: true,
-  };
-  return withLogger(settings, async (logger) => using(await openGateway({ ...options, logger }), work), logging);
+  const usual = { settings, environment: process.env, baseUrl: () => '', readOnly: true };
+  const open = (logger: Logger) => openGateway({ ...usual, ...options, logger });
+  return withLogger(settings, async (logger) => using(await open(logger), (gateway) => work(gateway, logger)), {
+    quiet,
+  });
 }
 
 /** Opens the state for one command, without its files. @throws CommandFailure as {@link requireState}. */
@@ -159,20 +152,15 @@ function describe(error: unknown): unknown {
   return new CommandFailure(`The command failed: ${error.message}.`);
 }
 
-export interface Spinner {
-  update(text: string): void;
-  stop(): void;
-}
-
 /**
  * Shows progress on standard error; undefined without a terminal. A terminal of width zero, which a container may have,
  * counts as none: the package divides by the width and hangs.
  */
-export function startSpinner(text: string): Spinner | undefined {
+export function startSpinner(text: string) {
   const stream = process.stderr;
   if (!stream.isTTY || !stream.columns) return undefined;
   const spinner = createSpinner(text, { stream }).start();
-  return { update: (next) => void spinner.update({ text: next }), stop: () => void spinner.stop() };
+  return { update: (next: string) => void spinner.update({ text: next }), stop: () => void spinner.stop() };
 }
 
 const MAX_NOTE = 500;

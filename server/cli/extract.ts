@@ -7,9 +7,8 @@ import type { Gateway } from 'mediagate';
 import { ERRORS, type GatewayError, type Logger } from '../../core/runtime/index.js';
 import { encodeError, newRequestId, toGatewayError } from '../http/index.js';
 import { ExtractRequests, encodeExtraction } from '../links/index.js';
-import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
-import { startSpinner, using, withLogger } from './command.js';
+import { startSpinner, withGateway } from './command.js';
 import type { OptionsOf } from './define-command.js';
 import type { extract } from './gateway-commands.js';
 import { mistakeOf } from './mistakes.js';
@@ -26,16 +25,16 @@ const BAD_REQUEST = 400;
  */
 export function extractCommand(settings: Settings, url: string, options: ExtractOptions): Promise<Outcome> {
   const spinner = startSpinner(url);
-  return withLogger(settings, async (logger) => {
-    const baseUrl = () => baseUrlOf(settings);
-    const gateway = await openGateway({ settings, environment: process.env, logger, baseUrl });
-    const { body, error } = await using(gateway, () => extractLink(gateway, logger, url, options));
+  const work = async (gateway: Gateway, logger: Logger) => {
+    const { body, error } = await extractLink(gateway, logger, url, options);
     spinner?.stop();
     const text = JSON.stringify(body, null, 2);
     if (!error || ERRORS[error.code].status !== BAD_REQUEST) return { text, exitCode: error ? 1 : 0 };
     process.stdout.write(`${text}\n`);
     throw mistakeOf(error, OPTIONS);
-  }).finally(() => spinner?.stop());
+  };
+  const opened = withGateway(settings, work, { baseUrl: () => baseUrlOf(settings), readOnly: false });
+  return opened.finally(() => spinner?.stop());
 }
 
 /** @throws CommandMistake */

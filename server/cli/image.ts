@@ -10,12 +10,11 @@ import path from 'node:path';
 import type { Gateway } from 'mediagate';
 import type { StoredBody } from '../../core/contracts/index.js';
 import type { FinishedImage, ImageJob } from '../../core/images/index.js';
-import { GatewayError, type Logger } from '../../core/runtime/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { decodeImage, isOpen } from '../images/index.js';
-import { openGateway } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
 import { openStateOf, type State } from '../state.js';
-import { INTERRUPTED_EXIT_CODE, startSpinner, using, withLogger } from './command.js';
+import { INTERRUPTED_EXIT_CODE, startSpinner, using, withGateway, withLogger } from './command.js';
 import type { OptionsOf } from './define-command.js';
 import type { makeImage } from './gateway-commands.js';
 import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
@@ -40,36 +39,33 @@ export async function imageCommand(
     ...(options.mask !== undefined && { mask: await readReference(options.mask, '--mask') }),
     output_format: target.format,
   };
-  const text = await withWorker(settings, (gateway) => make(gateway, settings, { body, target }));
+  const text = await withWorker(settings, (gateway) => make(gateway, settings, body, target));
   return text === undefined ? { exitCode: INTERRUPTED_EXIT_CODE } : { text };
 }
 
 /** A gateway with a worker, for the duration of `work`. */
 function withWorker<Result>(settings: Settings, work: (gateway: Gateway) => Promise<Result>): Promise<Result> {
-  const useState = (logger: Logger) => async (state: State) => {
-    const gateway = await openGateway({
-      // One worker: jobs of a running server should be left to that.
-      settings: { ...settings, extractWorkers: 0, imageWorkers: 1 },
-      environment: process.env,
-      logger,
-      services: { cache: state.cache, storage: state.files },
-      jobs: state.jobs,
+  // One worker: jobs of a running server should be left to that.
+  const ownWorkers = { ...settings, extractWorkers: 0, imageWorkers: 1 };
+  const quiet = true;
+  const useState = ({ cache, files: storage, jobs }: State) =>
+    withGateway(ownWorkers, work, {
+      services: { cache, storage },
+      jobs,
       baseUrl: () => settings.baseUrl ?? '',
+      readOnly: false,
+      quiet,
     });
-    return using(gateway, work);
-  };
-  return withLogger(settings, async (logger) => using(await openStateOf(settings, logger), useState(logger)), {
-    quiet: true,
-  });
-}
-
-interface Order {
-  body: Readonly<Record<string, unknown>>;
-  target: ImageTarget;
+  return withLogger(settings, async (logger) => using(await openStateOf(settings, logger), useState), { quiet });
 }
 
 /** The written file; undefined if the job was cancelled. */
-async function make({ images }: Gateway, settings: Settings, { body, target }: Order) {
+async function make(
+  { images }: Gateway,
+  settings: Settings,
+  body: Parameters<typeof decodeImage>[0],
+  target: ImageTarget,
+) {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new GatewayError('cancelled', 'The job was cancelled.'));
   const spinner = startSpinner('queued');
@@ -88,7 +84,7 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
     const content = job.image && (await images.content(job.image));
     if (!job.image || !content) throw new CommandFailure(reasonOf(job));
     const file = target.fileFor(job.image.name);
-    await write(file, content, { settings, image: job.image });
+    await write(file, content, settings, job.image);
     return file;
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -99,13 +95,8 @@ async function make({ images }: Gateway, settings: Settings, { body, target }: O
   }
 }
 
-interface SavedImage {
-  settings: Settings;
-  image: FinishedImage;
-}
-
 /** An image that was made, and maybe billed, is kept even if the target cannot be written. @throws CommandFailure */
-async function write(file: string, { body }: StoredBody, { settings, image }: SavedImage): Promise<void> {
+async function write(file: string, { body }: StoredBody, settings: Settings, image: FinishedImage): Promise<void> {
   try {
     await writeFile(file, body);
   } catch (error) {

@@ -224,19 +224,7 @@ function checkLoaded(gateway: Gateway): void {
   throw new CommandFailure(`The model cannot be added: ${failed.reason}.`, 2);
 }
 
-/** One model of the list. */
-interface ListedModel {
-  id: string;
-  kind: string;
-  /** The plugin instance, and whether it is a mock. */
-  provider: string;
-  mock: boolean;
-  /** Where it is served; empty if its plugin does not tell. */
-  upstreams: NonNullable<TextModel['upstreams']>;
-  context_length: number | null;
-  /** Paths of the API. */
-  routes: readonly string[];
-}
+type ListedModel = ReturnType<typeof listModels>[number];
 
 /** The models that the plugins file serves with this environment, and where. */
 export async function listModelsCommand(settings: Settings): Promise<Outcome> {
@@ -244,7 +232,7 @@ export async function listModelsCommand(settings: Settings): Promise<Outcome> {
   return { json: models, text: renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf)) };
 }
 
-function listModels(gateway: Gateway, messagesEnabled: boolean): ListedModel[] {
+function listModels(gateway: Gateway, messagesEnabled: boolean) {
   const ready = gateway.models();
   const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
   const mocks = new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));

@@ -7,6 +7,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { literalEnd } from '../../core/runtime/index.js';
 import { CommandFailure } from './mistakes.js';
 
 /** Path of a value: names of fields and indexes of lists. */
@@ -148,20 +149,10 @@ function fieldsOf(text: string, { start }: Span): Map<string, Span> {
 /** The value that begins after white space, commas and colons. */
 function valueAt(text: string, offset: number): Span {
   const start = skip(text, offset);
-  const first = text[start];
-  if (first === '"') {
-    let end = start + 1;
-    while (text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
-    return { start, end: end + 1 };
-  }
-  if (first !== '{' && first !== '[') {
-    let end = start;
-    while (end < text.length && !' \t\r\n,]}'.includes(text[end] ?? '')) end++;
-    return { start, end };
-  }
-  let end = skip(text, start + 1);
-  while (text[end] !== '}' && text[end] !== ']') end = skip(text, valueAt(text, end).end);
-  return { start, end: end + 1 };
+  if (text[start] === '{' || text[start] === '[') return { start, end: literalEnd(text, start) ?? text.length };
+  const scalar = /"(?:[^"\\]|\\.)*"|[^ \t\r\n,\]}]*/y;
+  scalar.lastIndex = start;
+  return { start, end: start + (scalar.exec(text)?.[0].length ?? 0) };
 }
 
 function skip(text: string, offset: number): number {

@@ -8,7 +8,6 @@ import { systemClock } from '../../core/runtime/index.js';
 import { csvCell, renderTable, sanitizeForTerminal } from '../format/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import type { Settings } from '../settings/index.js';
-import type { Records } from '../state.js';
 import {
   addUp,
   encodeCounts,
@@ -58,7 +57,8 @@ export async function usageCommand(settings: Settings, options: UsageOptions): P
       const message = `--group: there is no group ${sanitizeForTerminal(group)}; "mediagate groups list" shows them.`;
       throw new CommandMistake(`${message}${suggestName(group, groups)}`);
     }
-    const records = await keyRecords(state, totals, keyId);
+    const found = keyId === undefined ? await state.keys.list() : [await state.keys.find(keyId)];
+    const records = new Map(found.flatMap((record) => (record ? [[record.id, record] as const] : [])));
     const ofGroup = totals.filter((total) => group === undefined || records.get(total.keyId)?.groupName === group);
     return { rows: rowsOf(ofGroup, records, by), currency: await state.usage.currency() };
   });
@@ -69,15 +69,7 @@ export async function usageCommand(settings: Settings, options: UsageOptions): P
   return { json, text: csv ? renderCsv(rows, columns, currency) : table };
 }
 
-/** The keys by id. A deleted key has none. */
-async function keyRecords({ keys }: Pick<Records, 'keys'>, totals: readonly UsageTotal[], keyId: string | undefined) {
-  if (totals.length === 0) return new Map<string, ApiKeyRecord>();
-  const one = keyId === undefined ? undefined : await keys.find(keyId);
-  const records = keyId === undefined ? await keys.list() : one ? [one] : [];
-  return new Map(records.map((record) => [record.id, record]));
-}
-
-/** Days newest first; keys, models and routes with the most requests first. */
+/** Days newest first; keys, models and routes with the most requests first. A deleted key has no name. */
 function rowsOf(totals: readonly UsageTotal[], keys: ReadonlyMap<string, ApiKeyRecord>, by: UsageOptions['by']): Row[] {
   const all = totals.map(({ day, keyId, accountId, route, model, ...counts }): Row => {
     const { name = null, groupName: group = null } = keys.get(keyId) ?? {};

@@ -21,7 +21,16 @@ export {
   networkOfProxies,
   type SiteAddress,
 } from './addresses.js';
-export { type BodyReaderOptions, isForm, readForm, readJson, readJsonBody, takeJsonBody, useJsonBody } from './body.js';
+export {
+  type BodyReaderOptions,
+  type HeldBody,
+  isForm,
+  readForm,
+  readJson,
+  readJsonBody,
+  takeJsonBody,
+  useJsonBody,
+} from './body.js';
 export { BodyBudget, networkOwner } from './body-budget.js';
 export { allowOrigins } from './cors.js';
 export {

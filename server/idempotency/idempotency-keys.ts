@@ -10,7 +10,7 @@ import type { StoredBody } from '../../core/contracts/index.js';
 import { createRowInsertScript, type Kysely, rowsOf, type Script, type Tables } from '../../core/database/index.js';
 import { hashText } from '../../core/jobs/index.js';
 import { type ErrorCode, GatewayError } from '../../core/runtime/index.js';
-import type { IdempotencyKeysTable } from './idempotent-responses.js';
+import type { IdempotencyKeysTable } from './answer-table.js';
 
 const RETENTION_MS = 24 * 60 * 60 * 1000;
 

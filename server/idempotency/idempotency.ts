@@ -20,15 +20,9 @@ import {
   toGatewayError,
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
+import { type AnswerWork, answerFileOf } from './answer-table.js';
 import { inProgress, markReplayed } from './idempotency-keys.js';
-import {
-  type AnswerClaim,
-  type AnswerRequest,
-  type AnswerWork,
-  answerFileOf,
-  type IdempotentResponse,
-  type IdempotentResponses,
-} from './idempotent-responses.js';
+import type { AnswerClaim, AnswerRequest, IdempotentResponse, IdempotentResponses } from './idempotent-responses.js';
 
 /** Longest wait for the first request, in milliseconds. */
 const JOIN_MS = 300_000;
@@ -54,20 +48,6 @@ export interface Answering {
   send(answer: OutgoingAnswer): Promise<void>;
 }
 
-/** Runs each request with an Idempotency-Key once, and returns the same answer to repetitions. */
-export interface IdempotencyService {
-  /**
-   * Makes and sends the answer, unless there is one already. With a key, a disconnect ends nothing: the work continues
-   * for at most five minutes, and its answer is stored for the client's next attempt; if 64 others continue like that,
-   * it ends at once. Failures are not stored.
-   * @throws GatewayError `idempotency_key_reused`, `idempotency_in_progress`, `queue_full` if too many wait,
-   *   `upstream_unavailable` if the database does not answer, or a stored answer cannot be read; what the work throws.
-   */
-  answer(context: RequestContext, request: KeyedRequest, work: (answering: Answering) => Promise<void>): Promise<void>;
-  /** Ends work without a connected client, and resolves when it has ended. */
-  close(): Promise<void>;
-}
-
 export interface IdempotencyServiceOptions {
   answers: IdempotentResponses;
   /** Storage of the bodies. */
@@ -80,22 +60,74 @@ export interface IdempotencyServiceOptions {
   graceMs?: number;
 }
 
-export function createIdempotencyService(options: IdempotencyServiceOptions): IdempotencyService {
-  const { answers, files, clock, logger, drain, graceMs = 0 } = options;
-  const waiting = createSemaphore();
-  const stopping = new AbortController();
-  const working = new Set<Promise<void>>();
-  const outlive = createDetachedTimeout(stopping.signal);
-  let grace: NodeJS.Timeout | undefined;
+/** Runs each request with an Idempotency-Key once, and returns the same answer to repetitions. */
+export class IdempotencyService {
+  readonly #options: IdempotencyServiceOptions;
+  readonly #waiting = createSemaphore();
+  readonly #stopping = new AbortController();
+  readonly #working = new Set<Promise<void>>();
+  readonly #outlive: DetachedTimeout;
+  #grace: NodeJS.Timeout | undefined;
 
-  const stop = () =>
-    stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
-  drain.addEventListener('abort', () => {
-    grace = setTimeout(stop, graceMs);
-  });
+  constructor(options: IdempotencyServiceOptions) {
+    this.#options = options;
+    const { drain, graceMs = 0 } = options;
+    this.#outlive = createDetachedTimeout(this.#stopping.signal);
+    drain.addEventListener('abort', () => {
+      this.#grace = setTimeout(() => this.#stop(), graceMs);
+    });
+  }
+
+  /**
+   * Makes and sends the answer, unless there is one already. With a key, a disconnect ends nothing: the work continues
+   * for at most five minutes, and its answer is stored for the client's next attempt; if 64 others continue like that,
+   * it ends at once. Failures are not stored.
+   * @throws GatewayError `idempotency_key_reused`, `idempotency_in_progress`, `queue_full` if too many wait,
+   *   `upstream_unavailable` if the database does not answer, or a stored answer cannot be read; what the work throws.
+   */
+  async answer(
+    context: RequestContext,
+    { route, key, fingerprint, ended }: KeyedRequest,
+    work: (answering: Answering) => Promise<void>,
+  ): Promise<void> {
+    const client = clientSignal(context.res);
+    const gone = eitherOf(client, ended);
+    if (key === undefined) {
+      await work({ signal: gone, send: (answer) => sendAnswer(context, answer) });
+      return;
+    }
+    const caller = keyOf(context);
+    const { id: keyId, accountId } = caller;
+    const request = { accountId, scope: `${keyId} POST ${route}`, key, fingerprint };
+    const claimed = await this.#claim(request, quotaSubject(caller), gone);
+    if (claimed.state === 'answered') {
+      await this.#replay(context, claimed.answer);
+      return;
+    }
+    const over = this.#begin(context, claimed.work, { client, ended }, work);
+    this.#working.add(over);
+    try {
+      await over;
+    } finally {
+      this.#working.delete(over);
+    }
+  }
+
+  /** Ends work without a connected client, and resolves when it has ended. */
+  async close(): Promise<void> {
+    const { drain, graceMs = 0 } = this.#options;
+    if (!drain.aborted || graceMs === 0) this.#stop();
+    await Promise.allSettled(this.#working);
+    clearTimeout(this.#grace);
+  }
+
+  #stop(): void {
+    this.#stopping.abort(new GatewayError('shutting_down', 'The gateway is shutting down. Retry the request.'));
+  }
 
   /** Waits if another request is running. */
-  async function claim(request: AnswerRequest, holder: string, gone: AbortSignal) {
+  async #claim(request: AnswerRequest, holder: string, gone: AbortSignal) {
+    const { answers, clock, drain } = this.#options;
     const until = clock.monotonic() + JOIN_MS;
     let leave: (() => void) | undefined;
     try {
@@ -104,7 +136,7 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
         if (claimed.state !== 'running') return claimed;
         const timeoutMs = until - clock.monotonic();
         if (timeoutMs <= 0) throw inProgress();
-        leave ??= waiting.acquire(holder);
+        leave ??= this.#waiting.acquire(holder);
         const failure = await answers.waitFor(claimed.id, { timeoutMs, signal: AbortSignal.any([gone, drain]) });
         if (failure) throw failure;
       }
@@ -113,40 +145,31 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
     }
   }
 
-  async function replay(context: RequestContext, { status, headers, file }: IdempotentResponse): Promise<void> {
-    const { res: response } = context;
-    const body = await files.read(file);
+  async #replay(context: RequestContext, { status, headers, file }: IdempotentResponse): Promise<void> {
+    const body = await this.#options.files.read(file);
     if (!body) {
       // Not repeated: it was charged.
       const message = 'The stored answer of this Idempotency-Key cannot be read now. Retry, or send another key.';
       throw new GatewayError('upstream_unavailable', message, { retryAfterSeconds: UNREADABLE_SECONDS });
     }
-    markReplayed(response);
+    markReplayed(context.res);
     const head = { status, headers: { ...headers, 'content-length': String(body.size) } };
     await sendStream(context, head, body.body);
   }
 
-  async function begin(
+  async #begin(
     context: RequestContext,
     work: AnswerWork,
     { client, ended }: { client: AbortSignal; ended?: AbortSignal },
     answer: (answering: Answering) => Promise<void>,
   ): Promise<void> {
-    const { res: response } = context;
-    const life = outlive(client);
+    const life = this.#outlive(client);
     let isSending = false;
     try {
       await answer({
         signal: eitherOf(life.signal, ended),
-        async send(outgoing) {
-          const headers: Record<string, string> = { 'content-type': outgoing.contentType };
-          for (const name of STORED_HEADERS) {
-            const value = response.getHeader(name);
-            if (value !== undefined) headers[name] = String(value);
-          }
-          const size = outgoing.body instanceof Uint8Array ? outgoing.body.length : 0;
-          if (work.room === 0 || size > work.room) response.setHeader('Idempotency-Kept', 'false');
-          const keeping = keepWhileSending({ outgoing, head: { status: 200, headers }, work, answers, files, logger });
+        send: async (outgoing) => {
+          const keeping = this.#keep(context, work, outgoing);
           isSending = true;
           try {
             await sendAnswer(context, await keeping.toSend);
@@ -157,52 +180,34 @@ export function createIdempotencyService(options: IdempotencyServiceOptions): Id
         },
       });
     } catch (error) {
-      if (!isSending) await release(work, error);
+      if (!isSending) await this.#release(work, error);
       throw error;
     } finally {
       life.end();
     }
   }
 
+  #keep({ res: response }: RequestContext, work: AnswerWork, outgoing: OutgoingAnswer): Keeping {
+    const { answers, files, logger } = this.#options;
+    const headers: Record<string, string> = { 'content-type': outgoing.contentType };
+    for (const name of STORED_HEADERS) {
+      const value = response.getHeader(name);
+      if (value !== undefined) headers[name] = String(value);
+    }
+    const size = outgoing.body instanceof Uint8Array ? outgoing.body.length : 0;
+    if (work.room === 0 || size > work.room) response.setHeader('Idempotency-Kept', 'false');
+    return keepWhileSending({ outgoing, head: { status: 200, headers }, work, answers, files, logger });
+  }
+
   /** Before the failure is sent, so that a retry does not receive it again. */
-  async function release(work: AnswerWork, error: unknown): Promise<void> {
+  async #release(work: AnswerWork, error: unknown): Promise<void> {
+    const { answers, logger } = this.#options;
     try {
       await answers.release(work, toGatewayError(error));
     } catch (failure) {
       logger.warn('an Idempotency-Key is not free until its lease is over', { error: failure });
     }
   }
-
-  return {
-    async answer(context, { route, key, fingerprint, ended }, work) {
-      const client = clientSignal(context.res);
-      const gone = eitherOf(client, ended);
-      if (key === undefined) {
-        await work({ signal: gone, send: (answer) => sendAnswer(context, answer) });
-        return;
-      }
-      const caller = keyOf(context);
-      const { id: keyId, accountId } = caller;
-      const request = { accountId, scope: `${keyId} POST ${route}`, key, fingerprint };
-      const claimed = await claim(request, quotaSubject(caller), gone);
-      if (claimed.state === 'answered') {
-        await replay(context, claimed.answer);
-        return;
-      }
-      const over = begin(context, claimed.work, { client, ended }, work);
-      working.add(over);
-      try {
-        await over;
-      } finally {
-        working.delete(over);
-      }
-    },
-    async close() {
-      if (!drain.aborted || graceMs === 0) stop();
-      await Promise.allSettled(working);
-      clearTimeout(grace);
-    },
-  };
 }
 
 function eitherOf(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {

@@ -6,12 +6,8 @@
 // Declares its error codes.
 import './errors.js';
 
-export {
-  createIdempotencyService,
-  type IdempotencyService,
-  type KeyedRequest,
-  type OutgoingAnswer,
-} from './idempotency.js';
+export { answerFileOf, idempotencyMigrations } from './answer-table.js';
+export { IdempotencyService, type KeyedRequest, type OutgoingAnswer } from './idempotency.js';
 export {
   createIdempotencyKeys,
   encodeAround,
@@ -20,18 +16,15 @@ export {
   IDEMPOTENCY_ERRORS,
   IDEMPOTENCY_HEADER,
   type Idempotency,
+  type IdempotencyKeys,
   inProgress,
   type JobKeyRow,
   type KeyHash,
   keyReused,
   type LongBody,
   markReplayed,
+  type Remembered,
   readIdempotencyKey,
   readRetryCount,
 } from './idempotency-keys.js';
-export {
-  answerFileOf,
-  createIdempotentResponses,
-  type IdempotentResponses,
-  idempotencyMigrations,
-} from './idempotent-responses.js';
+export { IdempotentResponses } from './idempotent-responses.js';

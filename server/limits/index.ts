@@ -9,17 +9,16 @@ export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quot
 export {
   consumeRateLimit,
   consumeRequest,
-  createRateLimits,
   forgetRateLimits,
-  type RateLimits,
+  RateLimits,
   sendRateLimit,
 } from './rate-limit.js';
 export { limitMigrations } from './rate-limit-statements.js';
 export {
   type ConsumeRequest,
-  createRateLimitTable,
+  type OpenWindows,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,
-  type RateLimitTable,
+  RateLimitTable,
 } from './windows.js';

@@ -83,13 +83,77 @@ const WINDOW_COLUMNS = ['keyId', 'family', ...Object.keys(EMPTY_WINDOW)];
 const TEXTS = ['clockSource', 'recent'] as const;
 const COUNTED = ['time', 'wallTime', 'monotonicTime', 'nextSeq', 'tailSeq', 'tailAt', 'lastAt'] as const;
 
-/** Every statement is compiled once. */
-export function compileRateLimitStatements(engine: Engine, queries: Kysely<Tables>) {
+/** The statements of windows, each compiled once. */
+export class RateLimitStatements {
+  readonly #create;
+  readonly #lock;
+  readonly #firstLive;
+  readonly #takenAt;
+  readonly #save;
+  readonly #insertRequests;
+  readonly #deletePassed;
+
+  /** @param queries Only compiles queries. */
+  constructor(engine: Engine, queries: Kysely<Tables>) {
+    this.#create = createRowInsertScript({
+      queries,
+      table: 'rate_windows',
+      finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
+    });
+    this.#lock = createLock(engine, queries);
+    this.#firstLive = createFirstLive(queries);
+    this.#takenAt = createTakenAt(queries);
+    this.#save = createSave(queries);
+    this.#insertRequests = createRowInsertScript({ queries, table: 'rate_slots' });
+    this.#deletePassed = createDeletePassed(queries);
+  }
+
+  *createWindows(keys: readonly RateLimitKey[]): Script<void> {
+    if (keys.length === 0) return;
+    yield* this.#create(keys.map(({ keyId, family }) => ({ keyId, family, ...EMPTY_WINDOW })));
+  }
+
+  /** Locks existing windows in the given order. */
+  lockWindows(keys: readonly RateLimitKey[]): Script<readonly WindowRow[]> {
+    return this.#lock(keys);
+  }
+
+  /** The oldest live requests that have rows, by window. */
+  *firstLive(rateLimits: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, RequestRun>> {
+    if (rateLimits.length === 0) return new Map();
+    const found = yield* this.#firstLive(
+      rateLimits.map(({ row: { keyId, family, tailSeq: tail }, passedAt }, number) => {
+        return { number, keyId, family, tail, passedAt };
+      }),
+    );
+    return new Map(
+      found.flatMap(({ number, seq, at }) =>
+        seq === null || at === null ? [] : [[(rateLimits[number] as { row: WindowRow }).row, { seq, at }]],
+      ),
+    );
+  }
+
+  *takenAt(request: RateLimitKey & { seq: number }): Script<number> {
+    const [row] = yield* this.#takenAt(request);
+    if (!row) throw new Error('A live slot has no row.');
+    return row.at;
+  }
+
+  *saveWindows(changes: readonly WindowChange[]): Script<void> {
+    if (changes.length === 0) return;
+    yield* this.#save(changes);
+    yield* this.#insertRequests(
+      changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ keyId, family, ...run }))),
+    );
+    yield* this.#deletePassed(changes.filter(({ cleared }) => cleared));
+  }
+}
+
+function createLock(engine: Engine, queries: Kysely<Tables>) {
   const postgres = engine === 'postgres';
   const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
-
   // Reads the clock outside of the locking part: after the row lock was acquired, not before the wait for it.
-  const lockWindows = createListScript((keys: readonly RateLimitKey[]) => {
+  return createListScript((keys: readonly RateLimitKey[]) => {
     const order = postgres ? sql`order by "keyId" collate "C", family collate "C" for update` : sql``;
     const columns = sql.join(WINDOW_COLUMNS.map((name) => sql.ref(name)));
     // Usually there is one window, for which a list takes twice as long.
@@ -102,15 +166,11 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
         select ${columns} from rate_windows where ${wanted} ${order})
       select ${columns}, ${databaseNow} as "databaseNow" from locked`.compile(queries);
   });
+}
 
-  const createWindows = createRowInsertScript({
-    queries,
-    table: 'rate_windows',
-    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
-  });
-
-  // For each window, the oldest request from its tail on that has not expired.
-  const firstLive = createListScript((windows: readonly PassedWindow[]) => {
+/** For each window, the oldest request from its tail on that has not expired. */
+function createFirstLive(queries: Kysely<Tables>) {
+  return createListScript((windows: readonly PassedWindow[]) => {
     const of = (column: keyof RequestRun) => sql`(
       select ${sql.ref(column)} from rate_slots
       where rate_slots."keyId" = passed."keyId" and rate_slots.family = passed.family
@@ -123,8 +183,10 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
         })})
       select number, ${of('seq')} as seq, ${of('at')} as at from passed`.compile(queries);
   });
+}
 
-  const takenAt = createStatement(({ keyId, family, seq }: RateLimitKey & { seq: number }) =>
+function createTakenAt(queries: Kysely<Tables>) {
+  return createStatement(({ keyId, family, seq }: RateLimitKey & { seq: number }) =>
     queries
       .selectFrom('rate_slots')
       .select('at')
@@ -135,8 +197,10 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
       .limit(ONE_ROW)
       .compile(),
   );
+}
 
-  const saveWindows = createListScript((changes: readonly WindowChange[]) => {
+function createSave(queries: Kysely<Tables>) {
+  return createListScript((changes: readonly WindowChange[]) => {
     const names = [...TEXTS, ...COUNTED];
     if (changes.length === 1) {
       const [change] = changes as [WindowChange];
@@ -154,10 +218,10 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
       update rate_windows set ${set} from changed
       where rate_windows."keyId" = changed."keyId" and rate_windows.family = changed.family`.compile(queries);
   });
+}
 
-  const insertRequests = createRowInsertScript({ queries, table: 'rate_slots' });
-
-  const deletePassed = createListScript((windows: readonly Pick<WindowChange, 'keyId' | 'family' | 'tailSeq'>[]) =>
+function createDeletePassed(queries: Kysely<Tables>) {
+  return createListScript((windows: readonly Pick<WindowChange, 'keyId' | 'family' | 'tailSeq'>[]) =>
     sql`with passed ("keyId", family, tail) as (
         values ${listOf(windows, ({ keyId, family, tailSeq }) => sql`(${keyId}, ${family}, ${whole(tailSeq)})`)})
       delete from rate_slots where ("keyId", family, seq) in (
@@ -166,42 +230,6 @@ export function compileRateLimitStatements(engine: Engine, queries: Kysely<Table
       queries,
     ),
   );
-
-  return {
-    *createWindows(keys: readonly RateLimitKey[]): Script<void> {
-      if (keys.length === 0) return;
-      yield* createWindows(keys.map(({ keyId, family }) => ({ keyId, family, ...EMPTY_WINDOW })));
-    },
-    /** Locks existing windows in the given order. */
-    lockWindows: (keys: readonly RateLimitKey[]): Script<readonly WindowRow[]> => lockWindows(keys),
-    /** The oldest live requests that have rows, by window. */
-    *firstLive(rateLimits: readonly { row: WindowRow; passedAt: number }[]): Script<Map<WindowRow, RequestRun>> {
-      if (rateLimits.length === 0) return new Map();
-      const found = yield* firstLive(
-        rateLimits.map(({ row: { keyId, family, tailSeq: tail }, passedAt }, number) => {
-          return { number, keyId, family, tail, passedAt };
-        }),
-      );
-      return new Map(
-        found.flatMap(({ number, seq, at }) =>
-          seq === null || at === null ? [] : [[(rateLimits[number] as { row: WindowRow }).row, { seq, at }]],
-        ),
-      );
-    },
-    *takenAt(request: RateLimitKey & { seq: number }): Script<number> {
-      const [row] = yield* takenAt(request);
-      if (!row) throw new Error('A live slot has no row.');
-      return row.at;
-    },
-    *saveWindows(changes: readonly WindowChange[]): Script<void> {
-      if (changes.length === 0) return;
-      yield* saveWindows(changes);
-      yield* insertRequests(
-        changes.flatMap(({ keyId, family, written }) => written.map((run) => ({ keyId, family, ...run }))),
-      );
-      yield* deletePassed(changes.filter(({ cleared }) => cleared));
-    },
-  };
 }
 
 function listOf<Item>(items: readonly Item[], row: (item: Item) => RawBuilder<unknown>): RawBuilder<unknown> {

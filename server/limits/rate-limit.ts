@@ -19,16 +19,6 @@ import {
   type RateLimitTable,
 } from './windows.js';
 
-/**
- * Rolling 60 s rate limits in SQL: exact over restarts and several nodes. Both methods throw GatewayError
- * `upstream_unavailable` within 2.5 s if the database does not answer or is overloaded.
- */
-export interface RateLimits {
-  consume(request: ConsumeRequest): Promise<RateLimitResult>;
-  /** As `consume`, without consuming. */
-  peek(request: ConsumeRequest): Promise<RateLimitResult>;
-}
-
 export interface RateLimitsOptions {
   database: Database;
   rateLimitTable: RateLimitTable;
@@ -40,28 +30,38 @@ interface ConsumeOrPeek extends ConsumeRequest {
 }
 
 /**
- * Rate limits with group commit: requests that arrive while a transaction runs share the next one. A result is returned
- * after its commit, so it survives a crash of the process.
+ * Rolling 60 s rate limits in SQL: exact over restarts and several nodes. Requests that arrive while a transaction runs
+ * share the next one; a result is returned after its commit, so it survives a crash of the process. Both methods throw
+ * GatewayError `upstream_unavailable` within 2.5 s if the database does not answer or is overloaded.
  */
-export function createRateLimits({ database, rateLimitTable }: RateLimitsOptions): RateLimits {
-  function* answer(requests: readonly ConsumeOrPeek[]): Script<RateLimitResult[]> {
-    const rateLimits = yield* openWindows(rateLimitTable, requests);
-    const answers: RateLimitResult[] = [];
-    for (const request of requests) {
-      const window = rateLimits.of(request);
-      answers.push(request.consumes && window.has(request) ? window.consume(request) : yield* window.peek(request));
-    }
-    yield* rateLimits.save();
-    return answers;
+export class RateLimits {
+  readonly #shards: Shards<ConsumeOrPeek, RateLimitResult>;
+
+  constructor({ database, rateLimitTable }: RateLimitsOptions) {
+    const script = (requests: readonly ConsumeOrPeek[]) => answerAll(requests, rateLimitTable);
+    // A power cut also ends the requests themselves, so losing the last moment is acceptable.
+    this.#shards = new Shards({ database, durability: 'relaxed', script });
   }
 
-  // A power cut also ends the requests themselves, so losing the last moment is acceptable.
-  const shards = new Shards<ConsumeOrPeek, RateLimitResult>({ database, durability: 'relaxed', script: answer });
+  consume(request: ConsumeRequest): Promise<RateLimitResult> {
+    return this.#shards.submit(request.keyId, { ...request, consumes: true });
+  }
 
-  return {
-    consume: (request) => shards.submit(request.keyId, { ...request, consumes: true }),
-    peek: (request) => shards.submit(request.keyId, { ...request, consumes: false }),
-  };
+  /** As {@link consume}, without consuming. */
+  peek(request: ConsumeRequest): Promise<RateLimitResult> {
+    return this.#shards.submit(request.keyId, { ...request, consumes: false });
+  }
+}
+
+function* answerAll(requests: readonly ConsumeOrPeek[], table: RateLimitTable): Script<RateLimitResult[]> {
+  const rateLimits = yield* openWindows(table, requests);
+  const answers: RateLimitResult[] = [];
+  for (const request of requests) {
+    const window = rateLimits.of(request);
+    answers.push(request.consumes && window.has(request) ? window.consume(request) : yield* window.peek(request));
+  }
+  yield* rateLimits.save();
+  return answers;
 }
 
 export interface RateLimitRequest {

@@ -15,12 +15,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../core/contracts/index.js';
 import type { Engine, Kysely, Script, Tables } from '../../core/database/index.js';
-import {
-  type ClockReading,
-  compileRateLimitStatements,
-  type WindowChange,
-  type WindowRow,
-} from './rate-limit-statements.js';
+import { type ClockReading, RateLimitStatements, type WindowChange, type WindowRow } from './rate-limit-statements.js';
 
 /** Routes that share one window of a key: each accepted request counts for 60 s after its acceptance. */
 export type RateLimitFamily = 'image' | 'link_data' | 'model';
@@ -82,29 +77,8 @@ const MAX_KNOWN = 100_000;
 /** Number of requests and limit of one check. */
 export type RequestCount = Pick<ConsumeRequest, 'count' | 'limit'>;
 
-/** One key's window of one family, locked until the transaction ends. */
-export interface OpenWindow {
-  /** Whether there is room for the requests, including what this transaction has consumed before. */
-  has(request: RequestCount): boolean;
-  /** The result if there is room, without consuming. */
-  foresee(request: RequestCount): RateLimitResult;
-  /** Consumes requests for which there is room. */
-  consume(request: RequestCount): RateLimitResult;
-  /** The current result, without consuming. */
-  peek(request: RequestCount): Script<RateLimitResult>;
-  /** The changes to be written; undefined if there are none. */
-  change(): WindowChange | undefined;
-}
-
 /** Key and family of a window. */
 export type RateLimitKey = Pick<ConsumeRequest, 'keyId' | 'family'>;
-
-export interface RateLimitTable {
-  /** Locks and reads windows together; returns them by name. Names may repeat. */
-  open(wanted: readonly RateLimitKey[]): Script<Map<string, OpenWindow>>;
-  /** Writes what was consumed; it counts when the transaction commits. */
-  save(rateLimits: Iterable<OpenWindow>): Script<void>;
-}
 
 export function windowName({ keyId, family }: RateLimitKey): string {
   return `${keyId}\n${family}`;
@@ -118,19 +92,64 @@ export interface RateLimitTableOptions {
   clock?: Clock;
 }
 
-export function createRateLimitTable({ engine, queries, clock }: RateLimitTableOptions): RateLimitTable {
-  const statements = compileRateLimitStatements(engine, queries);
-  const recentCharacters = RECENT_CHARACTERS[engine];
-  const clockSource = randomUUID();
-  const known = new Set<string>();
+export class RateLimitTable {
+  readonly #clock: Clock | undefined;
+  readonly #clockSource = randomUUID();
+  readonly #recentCharacters: number;
+  readonly #statements: RateLimitStatements;
+  /** Names of windows that exist. */
+  readonly #known = new Set<string>();
 
-  function readTime(row: WindowRow): ClockReading {
-    if (!clock) return { clockSource: 'database', wallTime: row.databaseNow, monotonicTime: row.databaseNow };
-    return { clockSource, wallTime: Math.floor(clock.now()), monotonicTime: Math.floor(clock.monotonic()) };
+  constructor({ engine, queries, clock }: RateLimitTableOptions) {
+    this.#clock = clock;
+    this.#recentCharacters = RECENT_CHARACTERS[engine];
+    this.#statements = new RateLimitStatements(engine, queries);
   }
 
-  function timeOf(row: WindowRow): WindowTime {
-    const reading = readTime(row);
+  /** Locks and reads windows together; returns them by name. Names may repeat. */
+  *open(requests: readonly RateLimitKey[]): Script<Map<string, OpenWindow>> {
+    const byName = new Map(requests.map((request) => [windowName(request), request]));
+    // All nodes lock windows in one order, so that two commits do not deadlock.
+    const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as RateLimitKey);
+    const rows = (yield* this.#lock(wanted)).map((row) => ({ row, time: this.#timeOf(row) }));
+    const passed = rows.filter(({ row, time: { now } }) => hasPassed(row, now) && !hasTail(row));
+    const firstLive = yield* this.#statements.firstLive(
+      passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
+    );
+    const options = { statements: this.#statements, recentCharacters: this.#recentCharacters };
+    return new Map(
+      rows.map(({ row, time }) => {
+        return [windowName(row), new OpenWindow({ ...options, row, time, ofRows: firstLive.get(row) })];
+      }),
+    );
+  }
+
+  /** Writes what was consumed; it counts when the transaction commits. */
+  *save(rateLimits: Iterable<OpenWindow>): Script<void> {
+    const changes = Array.from(rateLimits, (window) => window.change()).filter((change) => change !== undefined);
+    yield* this.#statements.saveWindows(changes);
+  }
+
+  /**
+   * Creates missing windows before locking any: a transaction that holds a lock never waits for one that creates a
+   * window, so no two transactions deadlock.
+   */
+  *#lock(wanted: readonly RateLimitKey[]): Script<readonly WindowRow[]> {
+    const known = this.#known;
+    yield* this.#statements.createWindows(wanted.filter((key) => !known.has(windowName(key))));
+    const rows = yield* this.#statements.lockWindows(wanted);
+    if (known.size + rows.length > MAX_KNOWN) known.clear();
+    const found = new Set(rows.map(windowName));
+    for (const name of found) known.add(name);
+    if (found.size === wanted.length) return rows;
+    // The transaction that created them was rolled back, or their key has been deleted since.
+    const missing = wanted.filter((key) => !found.has(windowName(key)));
+    yield* this.#statements.createWindows(missing);
+    return [...rows, ...(yield* this.#statements.lockWindows(missing))];
+  }
+
+  #timeOf(row: WindowRow): WindowTime {
+    const reading = this.#readTime(row);
     const elapsed =
       reading.clockSource === row.clockSource
         ? reading.monotonicTime - row.monotonicTime
@@ -138,138 +157,132 @@ export function createRateLimitTable({ engine, queries, clock }: RateLimitTableO
     return { reading, elapsed, now: row.time + Math.max(0, elapsed) };
   }
 
-  /**
-   * Creates missing windows before locking any: a transaction that holds a lock never waits for one that creates a
-   * window, so no two transactions deadlock.
-   */
-  function* lockWindows(wanted: readonly RateLimitKey[]): Script<readonly WindowRow[]> {
-    const unknown = wanted.filter((key) => !known.has(windowName(key)));
-    yield* statements.createWindows(unknown);
-    const rows = yield* statements.lockWindows(wanted);
-    if (known.size + rows.length > MAX_KNOWN) known.clear();
-    const found = new Set(rows.map(windowName));
-    for (const name of found) known.add(name);
-    if (found.size === wanted.length) return rows;
-    // The transaction that created them was rolled back, or their key has been deleted since.
-    const missing = wanted.filter((key) => !found.has(windowName(key)));
-    yield* statements.createWindows(missing);
-    return [...rows, ...(yield* statements.lockWindows(missing))];
+  #readTime(row: WindowRow): ClockReading {
+    const clock = this.#clock;
+    if (!clock) return { clockSource: 'database', wallTime: row.databaseNow, monotonicTime: row.databaseNow };
+    const [wallTime, monotonicTime] = [Math.floor(clock.now()), Math.floor(clock.monotonic())];
+    return { clockSource: this.#clockSource, wallTime, monotonicTime };
+  }
+}
+
+interface OpenWindowOptions {
+  statements: RateLimitStatements;
+  recentCharacters: number;
+  row: WindowRow;
+  time: WindowTime;
+  /** The oldest live request that has a row. */
+  ofRows: RequestRun | undefined;
+}
+
+/** One key's window of one family, locked until the transaction ends. */
+class OpenWindow {
+  readonly #options: OpenWindowOptions;
+  readonly #head: number;
+  #runs: RequestRun[] | undefined;
+  readonly #takenAt = new Map<number, number>();
+  #next: number;
+  readonly #tail: number;
+  #tailAt: number;
+
+  constructor(options: OpenWindowOptions) {
+    this.#options = options;
+    const { row, time, ofRows } = options;
+    this.#head = row.nextSeq;
+    this.#next = row.nextSeq;
+    this.#tail = row.tailSeq;
+    this.#tailAt = row.tailAt;
+    if (!hasPassed(row, time.now)) return;
+    // Requests with rows are older than those without.
+    const live = ofRows ?? this.#recentRuns().find(({ at }) => at > time.now - WINDOW_MS);
+    this.#tail = live?.seq ?? row.nextSeq;
+    this.#tailAt = live?.at ?? time.now;
   }
 
-  function readWindow(
-    row: WindowRow,
-    { reading, elapsed, now }: WindowTime,
-    ofRows: RequestRun | undefined,
-  ): OpenWindow {
+  /** Whether there is room for the requests, including what this transaction has consumed before. */
+  has(request: RequestCount): boolean {
+    return this.#missing(request) <= 0;
+  }
+
+  /** The result if there is room, without consuming. */
+  foresee({ limit }: RequestCount): RateLimitResult {
+    return this.#answer(limit, 0);
+  }
+
+  /** Consumes requests for which there is room. */
+  consume({ count, limit }: RequestCount): RateLimitResult {
+    if (this.#next === this.#tail) this.#tailAt = this.#options.time.now;
+    this.#next += count;
+    return this.#answer(limit, 0);
+  }
+
+  /** The current result, without consuming. */
+  *peek(request: RequestCount): Script<RateLimitResult> {
+    const { count, limit } = request;
+    const excess = this.#missing(request);
+    if (excess <= 0) return this.#answer(limit, 0);
+    // More than the limit never fits; the longest wait is the closest answer.
+    if (count > limit) return this.#answer(limit, WINDOW_MS);
+    const takenAt = yield* this.#whenTaken(this.#tail + excess - 1);
+    return this.#answer(limit, takenAt + WINDOW_MS - this.#options.time.now);
+  }
+
+  /** The changes to be written; undefined if there are none. */
+  change(): WindowChange | undefined {
+    const { row, recentCharacters } = this.#options;
+    const { reading, elapsed, now } = this.#options.time;
+    const [head, nextSeq, tailSeq] = [this.#head, this.#next, this.#tail];
+    const tailMoved = tailSeq !== row.tailSeq;
+    // Also written after the clock stepped back, or the next access would again see no time pass, and after a change
+    // of process, whose monotonic clock counts from then on.
+    if (nextSeq === head && !tailMoved && elapsed >= 0 && reading.clockSource === row.clockSource) return undefined;
+    const lastAt = nextSeq === head ? row.lastAt : now;
+    const isNewRun = nextSeq !== head && now !== row.lastAt;
+    const { recent, written } = isNewRun
+      ? this.#keep({ seq: head, at: now })
+      : { recent: row.recent, written: NO_RUNS };
+    const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
     const { keyId, family } = row;
-    const head = row.nextSeq;
-    let runs: RequestRun[] | undefined;
-    const recentRuns = () => {
-      runs ??= readRuns(row.recent);
-      return runs;
-    };
-    let next = head;
-    let tail = row.tailSeq;
-    let tailAt = row.tailAt;
-    if (hasPassed(row, now)) {
-      // Requests with rows are older than those without.
-      const live = ofRows ?? recentRuns().find(({ at }) => at > now - WINDOW_MS);
-      tail = live?.seq ?? next;
-      tailAt = live?.at ?? now;
-    }
-    const tailMoved = tail !== row.tailSeq;
-
-    /** Decides where a new run is stored, and which older runs must move out of the row. */
-    function keep(run: RequestRun): Pick<WindowChange, 'recent' | 'written'> {
-      const recent = addRun(row.recent, run);
-      if (recent.length <= recentCharacters) return { recent, written: NO_RUNS };
-      const all = readRuns(recent);
-      const live = liveRuns(all, tail);
-      // A row that is soon full again would be cleaned up at almost every request.
-      if (live.length > all.length / 2) return { recent: '', written: live };
-      return { recent: writeRuns(live), written: NO_RUNS };
-    }
-
-    const takenAt = new Map<number, number>();
-    function* whenTaken(seq: number): Script<number> {
-      if (seq >= head) return now;
-      const run = recentRuns().findLast((recentRun) => recentRun.seq <= seq);
-      const known = run?.at ?? takenAt.get(seq) ?? (yield* statements.takenAt({ keyId, family, seq }));
-      takenAt.set(seq, known);
-      return known;
-    }
-
-    function answer(limit: number, retryAfterMs: number): RateLimitResult {
-      return {
-        accepted: retryAfterMs === 0,
-        limit,
-        remaining: Math.max(0, limit - (next - tail)),
-        retryAfterMs,
-        resetMs: next === tail ? 0 : tailAt + WINDOW_MS - now,
-      };
-    }
-
-    /** Number of requests beyond the free ones. */
-    const missing = ({ count, limit }: RequestCount) => next - tail + count - limit;
-
-    return {
-      has: (request) => missing(request) <= 0,
-      foresee: ({ limit }) => answer(limit, 0),
-      consume({ count, limit }) {
-        if (next === tail) tailAt = now;
-        next += count;
-        return answer(limit, 0);
-      },
-      *peek(request) {
-        const { count, limit } = request;
-        const excess = missing(request);
-        if (excess <= 0) return answer(limit, 0);
-        // More than the limit never fits; the longest wait is the closest answer.
-        if (count > limit) return answer(limit, WINDOW_MS);
-        return answer(limit, (yield* whenTaken(tail + excess - 1)) + WINDOW_MS - now);
-      },
-      change() {
-        // Also written after the clock stepped back, or the next access would again see no time pass, and after a change
-        // of process, whose monotonic clock counts from then on.
-        if (next === head && !tailMoved && elapsed >= 0 && reading.clockSource === row.clockSource) return undefined;
-        const lastAt = next === head ? row.lastAt : now;
-        const isNewRun = next !== head && now !== row.lastAt;
-        const { recent, written } = isNewRun ? keep({ seq: head, at: now }) : { recent: row.recent, written: NO_RUNS };
-        const cleared = recentCharacters === 0 ? tailMoved : written.length > 0;
-        return {
-          ...reading,
-          keyId,
-          family,
-          time: now,
-          nextSeq: next,
-          tailSeq: tail,
-          tailAt,
-          lastAt,
-          recent,
-          written,
-          cleared,
-        };
-      },
-    };
+    const counted = { time: now, nextSeq, tailSeq, tailAt: this.#tailAt, lastAt };
+    return { ...reading, keyId, family, ...counted, recent, written, cleared };
   }
 
-  return {
-    *open(requests) {
-      const byName = new Map(requests.map((request) => [windowName(request), request]));
-      // All nodes lock windows in one order, so that two commits do not deadlock.
-      const wanted = [...byName.keys()].sort().map((name) => byName.get(name) as RateLimitKey);
-      const rows = (yield* lockWindows(wanted)).map((row) => ({ row, time: timeOf(row) }));
-      const passed = rows.filter(({ row, time: { now } }) => hasPassed(row, now) && !hasTail(row));
-      const firstLive = yield* statements.firstLive(
-        passed.map(({ row, time }) => ({ row, passedAt: time.now - WINDOW_MS })),
-      );
-      return new Map(rows.map(({ row, time }) => [windowName(row), readWindow(row, time, firstLive.get(row))]));
-    },
-    *save(rateLimits) {
-      const changes = Array.from(rateLimits, (window) => window.change()).filter((change) => change !== undefined);
-      yield* statements.saveWindows(changes);
-    },
-  };
+  /** Decides where a new run is stored, and which older runs must move out of the row. */
+  #keep(run: RequestRun): Pick<WindowChange, 'recent' | 'written'> {
+    const { row, recentCharacters } = this.#options;
+    const recent = addRun(row.recent, run);
+    if (recent.length <= recentCharacters) return { recent, written: NO_RUNS };
+    const all = readRuns(recent);
+    const live = liveRuns(all, this.#tail);
+    // A row that is soon full again would be cleaned up at almost every request.
+    if (live.length > all.length / 2) return { recent: '', written: live };
+    return { recent: writeRuns(live), written: NO_RUNS };
+  }
+
+  *#whenTaken(seq: number): Script<number> {
+    const { statements, row, time } = this.#options;
+    if (seq >= this.#head) return time.now;
+    const { keyId, family } = row;
+    const run = this.#recentRuns().findLast((recentRun) => recentRun.seq <= seq);
+    const known = run?.at ?? this.#takenAt.get(seq) ?? (yield* statements.takenAt({ keyId, family, seq }));
+    this.#takenAt.set(seq, known);
+    return known;
+  }
+
+  #recentRuns(): RequestRun[] {
+    this.#runs ??= readRuns(this.#options.row.recent);
+    return this.#runs;
+  }
+
+  #answer(limit: number, retryAfterMs: number): RateLimitResult {
+    const resetMs = this.#next === this.#tail ? 0 : this.#tailAt + WINDOW_MS - this.#options.time.now;
+    const remaining = Math.max(0, limit - (this.#next - this.#tail));
+    return { accepted: retryAfterMs === 0, limit, remaining, retryAfterMs, resetMs };
+  }
+
+  /** Number of requests beyond the free ones. */
+  #missing({ count, limit }: RequestCount): number {
+    return this.#next - this.#tail + count - limit;
+  }
 }
 
 /** When a window was read. */

@@ -10,7 +10,6 @@ import type { Gateway } from 'mediagate';
 import { field, optional, type TextRoute, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError, type JsonRecord } from '../../core/runtime/index.js';
 import {
-  findVendorFields,
   LARGE_TEXT,
   markNumbers,
   type PreparedText,
@@ -26,6 +25,7 @@ import {
   Count,
   clientSignal,
   defineRoute,
+  type HeldBody,
   Nullable,
   nameIgnored,
   type RequestContext,
@@ -40,18 +40,18 @@ import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messag
 import { readInputTokens } from './messages/request.js';
 import { ignoredEffort } from './messages/upstream-requests.js';
 import { encodeMessage, type HowToEncode, LARGE_MESSAGE, type LargeRequest } from './messages/whole-request.js';
-import { paidExtrasOf } from './paid-extras.js';
+import type { paidExtrasOf } from './paid-extras.js';
 import {
   allowedModels,
-  checkFurtherModels,
   endWithCaller,
   MODEL_ERRORS,
   ModelId,
   PASSED_ON,
+  prepareAllowed,
   Stream,
+  sendAdmitted,
   type TextServices,
 } from './text.js';
-import { allowedVendorUse } from './vendor-use.js';
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';
@@ -200,8 +200,8 @@ function refuseDisabled(): never {
 type Work = (release: () => void) => Promise<void>;
 
 interface Sent {
-  bytes: Buffer;
-  parsed: JsonRecord;
+  bytes: HeldBody['bytes'];
+  parsed: HeldBody['value'];
 }
 
 async function readyToAnswer(context: RequestContext, server: MessageServices, sent: Sent): Promise<Work> {
@@ -220,12 +220,7 @@ async function answerMessage(
 ): Promise<void> {
   const { model, asked, maxTokens: tokens, demand, fallbacks } = prepared;
   await usage.admitted(context, { route: MESSAGES, model, tokens, demand, uses, fallbacks }, async (work) => {
-    const exchange = prepared.send(work.reserved);
-    work.uses(exchange.ended, undefined, () => exchange.isBroken === true);
-    endWithCaller(context, keys, exchange);
-    const reply = await exchange.answer;
-    // The upstream has the body; its answer may take long.
-    release();
+    const { exchange, reply } = await sendAdmitted(context, keys, { prepared, release, work });
     if (!converted) {
       await sendText(context, reply);
       return;
@@ -254,24 +249,14 @@ interface PreparedMessage {
 }
 
 /** A request for an upstream of this format. Keys of a plan may use as little of the vendor's account as in the others. */
-async function prepareNative(
+function prepareNative(
   context: RequestContext,
-  { gateway, responses }: Pick<MessageServices, 'gateway' | 'responses'>,
-  { bytes: body, parsed }: Pick<Sent, 'bytes' | 'parsed'>,
+  server: MessageServices,
+  { bytes, parsed: value }: Sent,
   task?: 'input_tokens',
 ): Promise<PreparedMessage> {
-  const key = keyOf(context);
-  checkFurtherModels(key, parsed);
-  const allowed = await allowedVendorUse(
-    context,
-    { body, parsed, findFields: () => findVendorFields(parsed) },
-    responses,
-  );
-  const { requestId } = context.state;
   const work = { route: 'messages', ...(task && { task }), headers: formatHeaders(context) } as const;
-  const allows = allowedModels(key, gateway);
-  const prepared = await gateway.text.prepare({ ...work, ...allowed, owner: key.accountId, requestId, allows });
-  return { prepared, uses: paidExtrasOf(allowed.parsed) };
+  return prepareAllowed(context, server, { bytes, value }, work);
 }
 
 /** The version and the betas that the client has chosen. */

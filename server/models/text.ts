@@ -9,10 +9,17 @@
 import type { Gateway } from 'mediagate';
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { findVendorFields, type PreparedText, type TextExchange, type TextRequest } from '../../core/text/index.js';
+import {
+  findVendorFields,
+  type PreparedText,
+  type TextAnswer,
+  type TextExchange,
+  type TextRequest,
+} from '../../core/text/index.js';
 import {
   AnyObject,
   defineRoute,
+  type HeldBody,
   leaveWithClient,
   Nullable,
   type RequestContext,
@@ -137,23 +144,14 @@ export interface TextServices extends ServerContext {
 }
 
 /** Handles requests of a text route: reads the body, admits it and passes the answer on. */
-export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, responses, keys }: TextServices) {
+export function textHandler(services: TextServices) {
+  const { bodies, textMaxBytes: maxBytes, usage, keys } = services;
   return (path: string, work: Pick<TextRequest, 'route' | 'task'>) => async (context: RequestContext) => {
-    const key = keyOf(context);
-    const { accountId } = key;
-    const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(key) };
-    const { bytes: body, value: parsed, brief, release } = await takeJsonBody(context.req, context.res, limits);
+    const limits = { ...LIMITS, maxBytes, budget: bodies, owner: quotaSubject(keyOf(context)) };
+    const { release, ...body } = await takeJsonBody(context.req, context.res, limits);
     try {
-      checkFurtherModels(key, parsed);
-      const sent = { body, parsed, findFields: () => brief?.vendorFields ?? findVendorFields(parsed) };
-      const allowed = await allowedVendorUse(context, sent, responses);
-      const { prompt } = brief ?? {};
-      const { requestId } = context.state;
-      const allows = allowedModels(key, gateway);
-      const request = { ...work, ...allowed, prompt, owner: accountId, requestId, allows };
-      const prepared = await gateway.text.prepare(request);
+      const { prepared, uses } = await prepareAllowed(context, services, body, work);
       const { model, maxTokens: tokens, demand, fallbacks } = prepared;
-      const uses = paidExtrasOf(allowed.parsed);
       await usage.admitted(context, { route: path, model, tokens, demand, uses, fallbacks }, (admitted) =>
         answer(context, keys, { prepared, release, work: admitted }),
       );
@@ -161,6 +159,23 @@ export function textHandler({ gateway, bodies, textMaxBytes: maxBytes, usage, re
       release();
     }
   };
+}
+
+/** A request as its key may send it, ready to be sent. */
+export async function prepareAllowed(
+  context: RequestContext,
+  { gateway, responses }: Pick<TextServices, 'gateway' | 'responses'>,
+  { bytes: body, value: parsed, brief }: Omit<HeldBody, 'release'>,
+  work: Pick<TextRequest, 'route' | 'task' | 'headers'>,
+): Promise<{ prepared: PreparedText; uses: ReturnType<typeof paidExtrasOf> }> {
+  const key = keyOf(context);
+  checkFurtherModels(key, parsed);
+  const sent = { body, parsed, findFields: () => brief?.vendorFields ?? findVendorFields(parsed) };
+  const allowed = await allowedVendorUse(context, sent, responses);
+  const { requestId } = context.state;
+  const from = { owner: key.accountId, requestId, allows: allowedModels(key, gateway) };
+  const prepared = await gateway.text.prepare({ ...work, ...allowed, ...from, prompt: brief?.prompt });
+  return { prepared, uses: paidExtrasOf(allowed.parsed) };
 }
 
 /** For fallbacks of the model that a request names. Undefined if the key may use every model. */
@@ -240,29 +255,36 @@ export function textRoutes(server: TextServices): Route[] {
   ];
 }
 
-interface Sending {
+interface Admitted {
   prepared: PreparedText;
   /** Releases the body's reservation. */
   release: () => void;
   work: AdmittedWork;
 }
 
-async function answer(
+async function answer(context: RequestContext, keys: Pick<KeyTable, 'follow'>, admitted: Admitted): Promise<void> {
+  const { work } = admitted;
+  const { exchange, reply } = await sendAdmitted(context, keys, admitted);
+  if (reply.body instanceof Uint8Array) {
+    if (exchange.background) await work.settled();
+    await work.sendCost?.();
+  }
+  await sendText(context, reply);
+}
+
+/** Sends a request, and waits until its answer begins. */
+export async function sendAdmitted(
   context: RequestContext,
   keys: Pick<KeyTable, 'follow'>,
-  { prepared, release, work }: Sending,
-): Promise<void> {
+  { prepared, release, work }: Admitted,
+): Promise<{ exchange: TextExchange; reply: TextAnswer }> {
   const exchange = prepared.send(work.reserved);
   work.uses(exchange.ended, exchange.background, () => exchange.isBroken === true);
   endWithCaller(context, keys, exchange);
   const reply = await exchange.answer;
   // The upstream has the body; its answer may take long.
   release();
-  if (reply.body instanceof Uint8Array) {
-    if (exchange.background) await work.settled();
-    await work.sendCost?.();
-  }
-  await sendText(context, reply);
+  return { exchange, reply };
 }
 
 /** Ends the exchange when its client disconnects, its key is revoked or its account is suspended. */
@@ -279,7 +301,7 @@ const FURTHER_MODELS = ['models', 'fallbacks', 'fallback_models'] as const;
  * A key for certain models may not name others for its upstream to use.
  * @throws GatewayError `model_not_allowed`.
  */
-export function checkFurtherModels({ models }: ApiKeyRecord, parsed: Readonly<Record<string, unknown>>): void {
+function checkFurtherModels({ models }: ApiKeyRecord, parsed: Readonly<Record<string, unknown>>): void {
   if (models === null) return;
   const param = FURTHER_MODELS.find((name) => parsed[name] !== undefined && parsed[name] !== null);
   if (param === undefined) return;

@@ -19,7 +19,13 @@ import {
   Shards,
   WriteBehind,
 } from '../../core/database/index.js';
-import { createThrottledWarning, GatewayError, isGatewayError, startPollLoop } from '../../core/runtime/index.js';
+import {
+  createThrottledWarning,
+  GatewayError,
+  isGatewayError,
+  type PollLoop,
+  startPollLoop,
+} from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import {
   type AlertTable,
@@ -38,6 +44,7 @@ import {
   createBackgroundTable,
   releaseOrphans,
   type Settled,
+  type SettlementTables,
   writeCutOffs,
   writeSettlements,
 } from './settlements.js';
@@ -137,153 +144,175 @@ export interface AdmissionsOptions {
   logger: Logger;
 }
 
-export interface ClosableAdmissions extends Admissions {
-  /** Writes settlements. */
-  close(): Promise<void>;
-}
-
 /** Admissions in SQL, with group commit, and the usage log of what they used. */
-export function createAdmissions({
-  database,
-  instances,
-  rateLimitTable,
-  clock,
-  prices,
-  chargesReserved = false,
-  alertTable,
-  logger,
-}: AdmissionsOptions): ClosableAdmissions {
-  const { engine, queries } = database;
-  const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
-  const usageTable = createUsageTable(queries);
-  const backgroundTable = createBackgroundTable(queries, prices);
-  const tables = { budgetTable, usageTable, backgroundTable, prices, chargesReserved };
+export class SqlAdmissions implements Admissions {
+  readonly #options: AdmissionsOptions;
+  readonly #tables: SettlementTables;
+  readonly #shards: Shards<AdmissionInput, Admission | typeof UNCOUNTED>;
+  readonly #writing: WriteBehind<Settled>;
+  readonly #polling: PollLoop;
+  readonly #doubts = new Doubts(() => this.#undoUnlisted());
   /** Reservations, and the tokens that their upstream was limited to. */
-  const held = new Map<string, number | undefined>();
-  const limitsTokens = new Set<string>();
-  const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
+  readonly #held = new Map<string, number | undefined>();
+  /** Budgets that are known to limit tokens or money. */
+  readonly #limiting = new Set<string>();
 
-  const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
-  const doubts = new Doubts(undoUnlisted);
-
-  function* hold(rows: readonly ReservationRow[]): Script<void> {
-    yield* usageTable.insertReservations(rows.map((row) => ({ ...row, processId: instances.id })));
-  }
-
-  async function poll(): Promise<void> {
-    await doubts.settle();
-    await sweeper.sweep();
-  }
-
-  /** A reservation in the database that no request holds belongs to a request that was refused. */
-  function undoUnlisted(): Promise<void> {
-    return database.transaction(async (transaction) => {
-      const own = transaction.selectFrom('reservations').select('id').where('processId', '=', instances.id);
-      const unlisted = (await own.execute()).flatMap((row) => (held.has(row.id) ? [] : [row.id]));
-      if (unlisted.length === 0) return;
-      const deleted = transaction.deleteFrom('reservations').where('id', 'in', unlisted).returningAll();
-      await runScript(transaction, releaseOrphans(await deleted.execute(), tables));
+  constructor(options: AdmissionsOptions) {
+    this.#options = options;
+    const { database, instances, rateLimitTable, clock, prices, chargesReserved = false, alertTable, logger } = options;
+    const { engine, queries } = database;
+    const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
+    const usageTable = createUsageTable(queries);
+    const tables = {
+      budgetTable,
+      usageTable,
+      backgroundTable: createBackgroundTable(queries, prices),
+      prices,
+      chargesReserved,
+    };
+    this.#tables = tables;
+    const hold = (rows: readonly ReservationRow[]) =>
+      usageTable.insertReservations(rows.map((row) => ({ ...row, processId: instances.id })));
+    this.#shards = new Shards({
+      database,
+      // A power cut also ends the requests themselves, so losing the last moment is acceptable.
+      durability: 'relaxed',
+      script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, prices, hold }),
     });
+    this.#writing = new WriteBehind({
+      database,
+      name: 'settlements of requests',
+      capacity: CAPACITY,
+      evict: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
+      write: (items) => writeSettlements(items, tables),
+      done: (items) => this.#forget(items),
+      logger,
+    });
+    this.#releaseOfDead();
+    const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
+    const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
+    const work = async () => {
+      await this.#doubts.settle();
+      await sweeper.sweep();
+    };
+    this.#polling = startPollLoop({ intervalMs: instances.leaseMs / 3, work, report });
   }
 
-  instances.onProcessDead({
-    *holders() {
-      const rows = yield* rowsOf(queries.selectFrom('reservations').select('processId').distinct().compile());
-      return rows.map(({ processId }) => processId);
-    },
-    release: (dead) =>
-      database.transaction(async (transaction) => {
-        const deleted = transaction.deleteFrom('reservations').where('processId', '=', dead).returningAll();
-        await runScript(transaction, writeCutOffs(await deleted.execute(), tables));
-      }),
-  });
-  const polling = startPollLoop({ intervalMs: instances.leaseMs / 3, work: poll, report });
+  async admit(request: AdmissionRequest): Promise<Admission> {
+    const { rateLimit, reserve } = request;
+    if (reserve) return this.#admitReserving(request, reserve);
+    if (!rateLimit) return {};
+    return this.#shards.submit(shardOf(request), { ...request, reserve }) as Promise<Admission>;
+  }
 
-  const shards = new Shards<AdmissionInput, Admission | typeof UNCOUNTED>({
-    database,
-    // A power cut also ends the requests themselves, so losing the last moment is acceptable.
-    durability: 'relaxed',
-    script: (requests) => admitGroup(requests, { rateLimitTable, budgetTable, prices, hold }),
-  });
+  settle(settlement: Settlement): void {
+    const { prices, logger } = this.#options;
+    const { reservation, requestId, keyId, model, usage } = settlement;
+    const reserved = reservation === undefined ? undefined : this.#held.get(reservation);
+    const used = tokensOf(usage);
+    if (reserved !== undefined && used > reserved) {
+      logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
+    }
+    this.#writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
+  }
 
-  const writing = new WriteBehind<Settled>({
-    database,
-    name: 'settlements of requests',
-    capacity: CAPACITY,
-    evict: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
-    write: (items) => writeSettlements(items, tables),
-    done(items) {
-      for (const item of items)
-        if ('reservation' in item && item.reservation !== undefined) held.delete(item.reservation);
-    },
-    logger,
-  });
+  release(reservation: string, cost: number): void {
+    this.#writing.push({ reservation, costUsed: cost });
+  }
 
-  async function admitReserving(
+  correct(correction: BackgroundCorrection): void {
+    if (correction.usage || correction.final) this.#writing.push(correction);
+  }
+
+  flush(): Promise<void> {
+    return this.#writing.flush();
+  }
+
+  flushInTime(): Promise<void> {
+    return this.#writing.flushInTime();
+  }
+
+  /** Writes settlements. */
+  async close(): Promise<void> {
+    await this.#writing.close();
+    await this.#polling.stop();
+  }
+
+  async #admitReserving(
     request: AdmissionRequest,
     { demand: count, ...wants }: NonNullable<AdmissionRequest['reserve']>,
   ): Promise<Admission> {
     const budgetIds = idsOf(wants);
-    const isKnown = budgetIds.some((each) => limitsTokens.has(each));
+    const isKnown = budgetIds.some((each) => this.#limiting.has(each));
     const demand = count && isKnown ? await count() : undefined;
     const id = randomUUID();
     // Before the insert: a reservation in the database that this process does not hold is refunded.
-    held.set(id, undefined);
+    this.#held.set(id, undefined);
     /** Whether a failure leaves open if anything was written. */
     let isOpen = false;
     const submit = (demand: TokenDemand | undefined) => {
       isOpen = true;
       const reserve = { ...wants, id, demand, canCount: Boolean(count) };
-      return shards.submit(shardOf(request), { ...request, reserve });
+      return this.#shards.submit(shardOf(request), { ...request, reserve });
     };
     try {
-      await instances.enter();
+      await this.#options.instances.enter();
       let admission = await submit(demand);
       if (admission === UNCOUNTED) {
         isOpen = false;
-        if (limitsTokens.size >= MAX_KNOWN) limitsTokens.clear();
-        for (const each of budgetIds) limitsTokens.add(each);
+        this.#noteLimiting(budgetIds);
         admission = await submit(await count?.());
         if (admission === UNCOUNTED) throw new Error('a counted request is judged');
       }
       const { reservation, reserved } = admission;
-      if (reservation === undefined) held.delete(id);
-      else if (reserved) held.set(id, reserved.input + reserved.output);
+      if (reservation === undefined) this.#held.delete(id);
+      else if (reserved) this.#held.set(id, reserved.input + reserved.output);
       return admission;
     } catch (error) {
-      held.delete(id);
-      if (isOpen && (!isGatewayError(error) || error.code !== 'insufficient_quota')) doubts.add('admission');
+      this.#held.delete(id);
+      if (isOpen && (!isGatewayError(error) || error.code !== 'insufficient_quota')) this.#doubts.add('admission');
       throw error;
     }
   }
 
-  return {
-    admit(request) {
-      const { rateLimit, reserve } = request;
-      if (reserve) return admitReserving(request, reserve);
-      return rateLimit
-        ? (shards.submit(shardOf(request), { ...request, reserve }) as Promise<Admission>)
-        : Promise.resolve({});
-    },
-    settle(settlement) {
-      const { reservation, requestId, keyId, model, usage } = settlement;
-      const reserved = reservation === undefined ? undefined : held.get(reservation);
-      const used = tokensOf(usage);
-      if (reserved !== undefined && used > reserved)
-        logger.warn('an upstream used more tokens than it was limited to', { requestId, keyId, model, count: used });
-      writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
-    },
-    release: (reservation, cost) => writing.push({ reservation, costUsed: cost }),
-    correct(correction) {
-      if (correction.usage || correction.final) writing.push(correction);
-    },
-    flush: () => writing.flush(),
-    flushInTime: () => writing.flushInTime(),
-    async close() {
-      await writing.close();
-      await polling.stop();
-    },
-  };
+  #noteLimiting(budgetIds: readonly string[]): void {
+    if (this.#limiting.size >= MAX_KNOWN) this.#limiting.clear();
+    for (const each of budgetIds) this.#limiting.add(each);
+  }
+
+  #forget(items: readonly Settled[]): void {
+    for (const item of items) {
+      if ('reservation' in item && item.reservation !== undefined) this.#held.delete(item.reservation);
+    }
+  }
+
+  /** A reservation in the database that no request holds belongs to a request that was refused. */
+  #undoUnlisted(): Promise<void> {
+    const { database, instances } = this.#options;
+    return database.transaction(async (transaction) => {
+      const own = transaction.selectFrom('reservations').select('id').where('processId', '=', instances.id);
+      const unlisted = (await own.execute()).flatMap((row) => (this.#held.has(row.id) ? [] : [row.id]));
+      if (unlisted.length === 0) return;
+      const deleted = transaction.deleteFrom('reservations').where('id', 'in', unlisted).returningAll();
+      await runScript(transaction, releaseOrphans(await deleted.execute(), this.#tables));
+    });
+  }
+
+  #releaseOfDead(): void {
+    const { database, instances } = this.#options;
+    const { queries } = database;
+    instances.onProcessDead({
+      *holders() {
+        const rows = yield* rowsOf(queries.selectFrom('reservations').select('processId').distinct().compile());
+        return rows.map(({ processId }) => processId);
+      },
+      release: (dead) =>
+        database.transaction(async (transaction) => {
+          const deleted = transaction.deleteFrom('reservations').where('processId', '=', dead).returningAll();
+          await runScript(transaction, writeCutOffs(await deleted.execute(), this.#tables));
+        }),
+    });
+  }
 }
 
 export interface AdmissionInput extends Omit<AdmissionRequest, 'reserve'> {

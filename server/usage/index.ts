@@ -2,18 +2,9 @@
  * Admission of requests and jobs, the usage log and its reports. Other folders import these from here alone.
  */
 
-export { type Admissions, createAdmissions } from './admissions.js';
-export {
-  type CostedJob,
-  costOfImage,
-  createJobAdmission,
-  createJobCosts,
-  type JobCharge,
-  type JobCosts,
-  jobBudgetsOf,
-  type ProductJobs,
-  toJobTerms,
-} from './job-admission.js';
+export { type Admissions, SqlAdmissions } from './admissions.js';
+export { costOfImage, JobAdmission, jobBudgetsOf, toJobTerms } from './job-admission.js';
+export { type CostedJob, createJobCosts, type JobCharge, type JobCosts, type ProductJobs } from './job-costs.js';
 export { RequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {

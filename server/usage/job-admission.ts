@@ -3,39 +3,32 @@
  * share of its budgets of money, and later the usage of its run. These hooks write all of it in the transactions that
  * accept and end the job (core/jobs/jobs.ts), so a job is never accepted without its cost or ended twice. A request
  * with a known idempotency key returns the earlier job at no cost. A job that fails or is cancelled without usage is
- * refunded to the quota. The file also has the view of a job with its cost for operators.
+ * refunded to the quota.
  */
 
 import type { Clock, Usage } from '../../core/contracts/index.js';
 import {
   createRowInsertScript,
-  type Database,
-  type DatabaseClock,
   type Engine,
   type Kysely,
-  runScript,
   type Script,
-  type Selectable,
   type Tables,
 } from '../../core/database/index.js';
 import { isImageCharge } from '../../core/images/index.js';
 import {
   type AdmissionCandidate,
+  type AdmissionContext,
+  type AdmissionDecision,
   type AdmissionHooks,
-  type CancelledJob,
   type Charge,
   type EndedJob,
-  type JobAdministration,
-  type JobDetails,
   type JobKind,
-  type JobList,
-  type Jobs,
+  type OpenAdmissions,
   queueFull,
   toJson,
   tooManyOpenJobs,
 } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { compileAudit } from '../audit/index.js';
 import {
   type AlertTable,
   type BudgetRow,
@@ -51,15 +44,18 @@ import {
   createIdempotencyKeys,
   hashKey,
   type Idempotency,
+  type IdempotencyKeys,
   type JobKeyRow,
   type KeyHash,
   keyReused,
+  type Remembered,
 } from '../idempotency/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import {
   type ConsumeRequest,
   countUse,
   type DailyQuota,
+  type OpenWindows,
   openWindows,
   type RateLimitTable,
   readUsed,
@@ -74,6 +70,7 @@ import {
   createUsageTable,
   knownCounts,
   pricedPartsOf,
+  type UsageTable,
 } from './usage-log.js';
 
 /** The admission input of a job request. */
@@ -150,111 +147,162 @@ const ROUTES: Readonly<Record<JobKind, string>> = { extraction: '/v1/extract', i
 const NO_TERMS: JobTerms = {};
 
 /** The admission hooks of one kind of jobs. */
-export function createJobAdmission(options: JobAdmissionOptions): AdmissionHooks {
-  const { engine, queries, kind, clock, rateLimitTable, prices, alertTable } = options;
-  const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
-  const idempotencyKeys = createIdempotencyKeys(queries);
-  const usageTable = createUsageTable(queries);
-  const insertCharges = createRowInsertScript({ queries, table: 'job_charges' });
+export class JobAdmission implements AdmissionHooks {
+  readonly #options: JobAdmissionOptions;
+  readonly #budgetTable: BudgetTable;
+  readonly #idempotencyKeys: IdempotencyKeys;
+  readonly #usageTable: UsageTable;
+  readonly #insertCharges: (rows: readonly JobChargesTable[]) => Script<unknown>;
 
-  return {
-    *open(candidates, at) {
-      const day = dayOf(at);
-      const termsOf = ({ terms }: AdmissionCandidate) => (terms ?? NO_TERMS) as JobTerms;
-      const hashes = candidates.flatMap((candidate) => {
-        const { keyHash } = termsOf(candidate);
-        return keyHash?.replay ? [keyHash.hash] : [];
-      });
-      const remembered = yield* idempotencyKeys.find(hashes, at);
-      const budgetIds = candidates.flatMap((candidate) => termsOf(candidate).budgets?.ids ?? []);
-      const budgets = budgetIds.length > 0 ? yield* budgetTable.lock(budgetIds) : undefined;
-      const limited = candidates.flatMap((candidate) => (termsOf(candidate).quota ? [candidate.owner] : []));
-      const used = yield* readUsed(queries, kind, day, limited);
-      const find = ({ keyHash }: JobTerms) => (keyHash?.replay ? remembered.get(keyHash.hash) : undefined);
-      const rateLimits = yield* openWindows(
-        rateLimitTable,
-        candidates.flatMap((candidate) => {
-          const terms = termsOf(candidate);
-          return terms.rateLimit && !find(terms) ? [terms.rateLimit] : [];
-        }),
-      );
-      const keys = new Map<string, JobKeyRow>();
-      const counted: { accountId: string; kind: JobKind; day: string }[] = [];
+  constructor(options: JobAdmissionOptions) {
+    this.#options = options;
+    const { engine, queries, clock, alertTable } = options;
+    this.#budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
+    this.#idempotencyKeys = createIdempotencyKeys(queries);
+    this.#usageTable = createUsageTable(queries);
+    this.#insertCharges = createRowInsertScript({ queries, table: 'job_charges' });
+  }
 
-      return {
-        replayOf: (candidate) => find(termsOf(candidate))?.jobId,
-        judge(candidate, { jobId, joined, full, reachedBound }) {
-          const terms = termsOf(candidate);
-          const { rateLimit, quota, keyHash, budgets: wanted } = terms;
-          const known = find(terms);
-          if (known) {
-            if (known.fingerprint !== keyHash?.fingerprint) return { outcome: 'refuse', error: keyReused() };
-            return { outcome: 'replay', jobId: known.jobId };
-          }
-          const ofMoney = joined || !budgets ? [] : moneyBudgets(budgets, wanted);
-          const cost = wanted && budgets && costGranted(ofMoney, wanted.uses, { at: budgets.at, prices });
-          if (isGatewayError(cost)) return { outcome: 'refuse', error: cost };
-          const window = rateLimit && rateLimits.of(rateLimit);
-          if (rateLimit && window && !window.has(rateLimit)) {
-            return { outcome: 'rateLimited', answer: () => window.peek(rateLimit) };
-          }
-          const usedToday = used.get(candidate.owner) ?? 0;
-          if (!joined && quota && usedToday >= quota.limit) {
-            return { outcome: 'refuse', error: quotaUsedUp(quota.limit) };
-          }
-          if (reachedBound !== undefined) return { outcome: 'refuse', error: tooManyOpenJobs(reachedBound) };
-          if (full) return { outcome: 'refuse', error: queueFull() };
-          if (!candidate.take) return { outcome: 'accept', answer: rateLimit && window?.foresee(rateLimit) };
+  *open(candidates: readonly AdmissionCandidate[], at: number): Script<OpenAdmissions> {
+    const { queries, kind, rateLimitTable, prices } = this.#options;
+    const day = dayOf(at);
+    const terms = candidates.map(termsOf);
+    const hashes = terms.flatMap(({ keyHash }) => (keyHash?.replay ? [keyHash.hash] : []));
+    const remembered = yield* this.#idempotencyKeys.find(hashes, at);
+    const budgetIds = terms.flatMap(({ budgets }) => budgets?.ids ?? []);
+    const budgets = budgetIds.length > 0 ? yield* this.#budgetTable.lock(budgetIds) : undefined;
+    const limited = candidates.flatMap((candidate) => (termsOf(candidate).quota ? [candidate.owner] : []));
+    const used = yield* readUsed(queries, kind, day, limited);
+    const fresh = terms.filter((each) => !findRemembered(remembered, each));
+    const rateLimits = yield* openWindows(
+      rateLimitTable,
+      fresh.map(({ rateLimit }) => rateLimit),
+    );
+    const idempotencyKeys = this.#idempotencyKeys;
+    return new OpenJobAdmissions({
+      ...{ queries, kind, prices, at, day },
+      ...{ idempotencyKeys, remembered, budgets, used, rateLimits },
+    });
+  }
 
-          const answer = rateLimit && window?.consume(rateLimit);
-          if (keyHash) {
-            const { hash, fingerprint, retentionMs } = keyHash;
-            keys.set(hash, { hash, fingerprint, jobId, expiresAt: at + retentionMs });
-            remembered.set(hash, { fingerprint, jobId });
-          }
-          const stored: StoredAdmission = {};
-          if (budgets && cost && ofMoney.length > 0) {
-            for (const row of ofMoney) budgets.change({ ...row, costReserved: row.costReserved + cost });
-            stored.held = { cost, periods: Object.fromEntries(ofMoney.map(({ id, period }) => [id, period])) };
-          }
-          if (!joined && quota) {
-            used.set(candidate.owner, usedToday + 1);
-            counted.push({ accountId: candidate.owner, kind, day });
-            stored.quotaDay = day;
-          }
-          const isEmpty = Object.keys(stored).length === 0;
-          return { outcome: 'accept', answer, ...(!isEmpty && { admission: toJson(stored) }) };
-        },
-        *save() {
-          yield* rateLimits.save();
-          yield* idempotencyKeys.remember([...keys.values()]);
-          yield* countUse(queries, counted, 1);
-          if (budgets) yield* budgets.save();
-        },
-      };
-    },
+  *jobsEnded(jobs: readonly EndedJob[]): Script<void> {
+    const { queries, prices } = this.#options;
+    const charged = jobs.filter(({ charge }) => charge !== undefined);
+    const costs = new Map(charged.map((job) => [job, costOfCharge(prices, job.charge)]));
+    if (charged.length > 0) {
+      yield* this.#insertCharges(charged.map((job) => ({ ...toUsageLogRow(job), cost: costs.get(job) ?? null })));
+      // The table has one row per job, so totals count each once as well.
+      const totals = createTotals();
+      for (const job of charged) totals.addTotal({ ...toTotalsRow(job), ...costCounts(costs.get(job)) });
+      yield* this.#usageTable.addTotals(totals);
+    }
+    yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
+    yield* settleHeld(
+      this.#budgetTable,
+      jobs.flatMap((job) => {
+        const held = heldOf(job.admission);
+        // Without a known price it costs what was held.
+        return held ? [{ held, costUsed: job.charge ? (costs.get(job) ?? held.cost) : 0 }] : [];
+      }),
+    );
+  }
+}
 
-    *jobsEnded(jobs) {
-      const charged = jobs.filter(({ charge }) => charge !== undefined);
-      const costs = new Map(charged.map((job) => [job, costOfCharge(prices, job.charge)]));
-      if (charged.length > 0) {
-        yield* insertCharges(charged.map((job) => ({ ...toUsageLogRow(job), cost: costs.get(job) ?? null })));
-        // The table has one row per job, so totals count each once as well.
-        const totals = createTotals();
-        for (const job of charged) totals.addTotal({ ...toTotalsRow(job), ...costCounts(costs.get(job)) });
-        yield* usageTable.addTotals(totals);
-      }
-      yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
-      yield* settleHeld(
-        budgetTable,
-        jobs.flatMap((job) => {
-          const held = heldOf(job.admission);
-          // Without a known price it costs what was held.
-          return held ? [{ held, costUsed: job.charge ? (costs.get(job) ?? held.cost) : 0 }] : [];
-        }),
-      );
-    },
-  };
+function termsOf({ terms }: AdmissionCandidate): JobTerms {
+  return (terms ?? NO_TERMS) as JobTerms;
+}
+
+function findRemembered(remembered: ReadonlyMap<string, Remembered>, { keyHash }: JobTerms): Remembered | undefined {
+  return keyHash?.replay ? remembered.get(keyHash.hash) : undefined;
+}
+
+interface OpenJobAdmissionsOptions extends Pick<JobAdmissionOptions, 'queries' | 'kind' | 'prices'> {
+  at: number;
+  /** The day of the quota. */
+  day: string;
+  idempotencyKeys: IdempotencyKeys;
+  /** By hash of the idempotency key; later candidates see those of earlier ones. */
+  remembered: Map<string, Remembered>;
+  budgets: LockedBudgets | undefined;
+  /** Used quota by account. */
+  used: Map<string, number>;
+  rateLimits: OpenWindows;
+}
+
+/** The admissions of one group of jobs, in one transaction. */
+class OpenJobAdmissions implements OpenAdmissions {
+  readonly #options: OpenJobAdmissionsOptions;
+  readonly #keys = new Map<string, JobKeyRow>();
+  readonly #counted: { accountId: string; kind: JobKind; day: string }[] = [];
+
+  constructor(options: OpenJobAdmissionsOptions) {
+    this.#options = options;
+  }
+
+  replayOf(candidate: AdmissionCandidate): string | undefined {
+    return findRemembered(this.#options.remembered, termsOf(candidate))?.jobId;
+  }
+
+  judge(candidate: AdmissionCandidate, context: AdmissionContext): AdmissionDecision {
+    const { prices, remembered, budgets, used, rateLimits } = this.#options;
+    const { joined, full, reachedBound } = context;
+    const terms = termsOf(candidate);
+    const { rateLimit, quota, keyHash, budgets: wanted } = terms;
+    const known = findRemembered(remembered, terms);
+    if (known) {
+      if (known.fingerprint !== keyHash?.fingerprint) return { outcome: 'refuse', error: keyReused() };
+      return { outcome: 'replay', jobId: known.jobId };
+    }
+    const ofMoney = joined || !budgets ? [] : moneyBudgets(budgets, wanted);
+    const cost = wanted && budgets && costGranted(ofMoney, wanted.uses, { at: budgets.at, prices });
+    if (isGatewayError(cost)) return { outcome: 'refuse', error: cost };
+    const window = rateLimit && rateLimits.of(rateLimit);
+    if (rateLimit && window && !window.has(rateLimit)) {
+      return { outcome: 'rateLimited', answer: () => window.peek(rateLimit) };
+    }
+    const isUsedUp = !joined && quota && (used.get(candidate.owner) ?? 0) >= quota.limit;
+    if (isUsedUp) return { outcome: 'refuse', error: quotaUsedUp(quota.limit) };
+    if (reachedBound !== undefined) return { outcome: 'refuse', error: tooManyOpenJobs(reachedBound) };
+    if (full) return { outcome: 'refuse', error: queueFull() };
+    if (!candidate.take) return { outcome: 'accept', answer: rateLimit && window?.foresee(rateLimit) };
+    const answer = rateLimit && window?.consume(rateLimit);
+    const stored = this.#consume(candidate, context, { cost, ofMoney });
+    const isEmpty = Object.keys(stored).length === 0;
+    return { outcome: 'accept', answer, ...(!isEmpty && { admission: toJson(stored) }) };
+  }
+
+  *save(): Script<void> {
+    const { queries, idempotencyKeys, budgets, rateLimits } = this.#options;
+    yield* rateLimits.save();
+    yield* idempotencyKeys.remember([...this.#keys.values()]);
+    yield* countUse(queries, this.#counted, 1);
+    if (budgets) yield* budgets.save();
+  }
+
+  #consume(
+    candidate: AdmissionCandidate,
+    { jobId, joined }: AdmissionContext,
+    { cost, ofMoney }: { cost: number | undefined; ofMoney: readonly BudgetRow[] },
+  ): StoredAdmission {
+    const { kind, at, day, remembered, budgets, used } = this.#options;
+    const { quota, keyHash } = termsOf(candidate);
+    if (keyHash) {
+      const { hash, fingerprint, retentionMs } = keyHash;
+      this.#keys.set(hash, { hash, fingerprint, jobId, expiresAt: at + retentionMs });
+      remembered.set(hash, { fingerprint, jobId });
+    }
+    const stored: StoredAdmission = {};
+    if (budgets && cost && ofMoney.length > 0) {
+      for (const row of ofMoney) budgets.change({ ...row, costReserved: row.costReserved + cost });
+      stored.held = { cost, periods: Object.fromEntries(ofMoney.map(({ id, period }) => [id, period])) };
+    }
+    if (!joined && quota) {
+      used.set(candidate.owner, (used.get(candidate.owner) ?? 0) + 1);
+      this.#counted.push({ accountId: candidate.owner, kind, day });
+      stored.quotaDay = day;
+    }
+    return stored;
+  }
 }
 
 function moneyBudgets(budgets: LockedBudgets, wanted: JobBudgets | undefined): BudgetRow[] {
@@ -358,97 +406,4 @@ function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: Ende
     images: kind === 'image' ? units : 0,
     latencyMsSum: Math.max(0, finishedAt - createdAt),
   };
-}
-
-/** The cost of a completed job. */
-export interface JobCharge {
-  model: string;
-  units: number;
-  usage: Usage | null;
-  /** Millionths of the currency; null without a known price. */
-  cost: number | null;
-  at: number;
-}
-
-/** A job as operators see it, with its cost and idempotency keys. */
-export interface CostedJob extends Omit<JobDetails, 'admission'>, Pick<JobList, 'at' | 'leaseMs'> {
-  /** The day of the quota it used, e.g. `2026-06-15`; refunded if it failed or was cancelled. */
-  quotaDay: string | null;
-  /** Expiry of each idempotency key that returns this job. */
-  idempotentUntil: readonly number[];
-  charge: JobCharge | null;
-}
-
-export interface OperatorCancellation {
-  id: string;
-  /** Names for the audit log. */
-  actor: string;
-  note?: string;
-}
-
-/**
- * Costs of jobs, for accounts and operators. All methods throw GatewayError `upstream_unavailable` if the database does
- * not answer.
- */
-export interface JobCosts {
-  /** Used quota of an account today (UTC), without refunds. */
-  usedToday(kind: JobKind, accountId: string): Promise<number>;
-  /** Undefined if there is no such job. May return a job that is already hidden from clients. */
-  inspect(id: string): Promise<CostedJob | undefined>;
-  /**
-   * As `Jobs.cancel`, for any owner; writes the audit row `job.cancelled`. Undefined if there is no such job.
-   * @throws GatewayError `job_already_terminal` if it has completed or failed.
-   */
-  cancelAsOperator(cancellation: OperatorCancellation): Promise<CancelledJob | undefined>;
-}
-
-/** The jobs of core, with the data of the product. */
-export type ProductJobs = Jobs & Omit<JobAdministration, 'inspect' | 'cancelAsOperator'> & JobCosts;
-
-export interface JobCostsOptions {
-  database: Database;
-  times: DatabaseClock;
-  jobs: JobAdministration;
-}
-
-export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobCosts {
-  return {
-    usedToday: (kind, accountId) =>
-      database.run(async (queries) => {
-        const day = dayOf(await times.read(queries));
-        const used = await runScript(queries, readUsed(queries, kind, day, [accountId]));
-        return used.get(accountId) ?? 0;
-      }),
-
-    async inspect(id) {
-      const job = await jobs.inspect(id);
-      if (!job) return undefined;
-      const { admission, ...details } = job;
-      return database.run(async (queries) => {
-        // Not indexed: an index would cost each submission, and keys are kept for only a day.
-        const keys = queries.selectFrom('idempotency_keys').select('expiresAt').where('jobId', '=', id);
-        const charges = queries.selectFrom('job_charges').selectAll().where('jobId', '=', id);
-        return {
-          ...details,
-          quotaDay: quotaDayOf(admission),
-          idempotentUntil: (await keys.orderBy('expiresAt').execute()).map(({ expiresAt }) => expiresAt),
-          charge: toCharge(await charges.executeTakeFirst()),
-        };
-      });
-    },
-
-    cancelAsOperator: ({ id, actor, note }) =>
-      jobs.cancelAsOperator({
-        id,
-        *alsoWrite({ from, to, at }) {
-          yield compileAudit(database.queries, { subject: id, at, actor, action: 'job.cancelled', from, to, note });
-        },
-      }),
-  };
-}
-
-function toCharge(row: Selectable<JobChargesTable> | undefined): JobCharge | null {
-  if (!row) return null;
-  const { model, units, usage, cost, at } = row;
-  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), cost, at };
 }

@@ -5,7 +5,7 @@
 
 import { openHttpClient } from 'mediagate';
 import type { HttpClient } from '../../core/contracts/index.js';
-import { type DueWork, startDueWork } from '../../core/database/index.js';
+import { DueWork } from '../../core/database/index.js';
 import { type Clock, createThrottledWarning, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { AlertTry, BudgetAlerts } from '../budgets/index.js';
 import type { CloseList } from '../close-list.js';
@@ -38,7 +38,7 @@ export interface AlertDeliveryOptions {
 }
 
 /** Delivers alerts of budgets as webhooks, each at least once, and retries them as those of image jobs. */
-export function startAlertDelivery(options: AlertDeliveryOptions): DueWork {
+export function startAlertDelivery(options: AlertDeliveryOptions): DueWork<AlertTry> {
   const { alerts, url, secrets, client, clock, logger, pausesMs = PAUSES_MS, pollMs = POLL_MS } = options;
 
   async function deliver(alert: AlertTry, signal: AbortSignal): Promise<void> {
@@ -81,7 +81,7 @@ export function startAlertDelivery(options: AlertDeliveryOptions): DueWork {
     return answer.status;
   }
 
-  return startDueWork<AlertTry>({
+  return new DueWork<AlertTry>({
     intervalMs: pollMs,
     atOnce: AT_ONCE,
     take: ({ max }) => alerts.takeDue({ max, leaseMs: LEASE_MS }),

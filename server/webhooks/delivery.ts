@@ -8,7 +8,7 @@
 
 import { createHmac } from 'node:crypto';
 import type { HttpClient } from '../../core/contracts/index.js';
-import { type DueWork, startDueWork } from '../../core/database/index.js';
+import { DueWork } from '../../core/database/index.js';
 import type { ImageJob, Images } from '../../core/images/index.js';
 import { type Clock, createThrottledWarning, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
@@ -71,7 +71,7 @@ export interface WebhookDeliveryOptions {
   maxWaiting?: number;
 }
 
-export type WebhookDelivery = DueWork;
+export type WebhookDelivery = DueWork<WebhookTry>;
 
 interface WebhookPost {
   job: ImageJob;
@@ -148,7 +148,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   }
 
   const report = createThrottledWarning(logger, 'webhooks wait for the database');
-  return startDueWork<WebhookTry>({
+  return new DueWork<WebhookTry>({
     intervalMs: pollMs,
     atOnce: MAX_TRIES,
     groups: { of: ({ accountId }) => accountId, atOnce: MAX_OF_ACCOUNT, slowMs: SLOW_MS },

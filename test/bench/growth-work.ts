@@ -3,8 +3,8 @@
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
 import { createDatabaseClock } from '../../core/database/database-clock.js';
-import { createSweeper } from '../../core/jobs/claim.js';
-import { createJobTable } from '../../core/jobs/statements.js';
+import { Sweeper } from '../../core/jobs/claim.js';
+import { JobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
 import { acceptJob } from '../support/jobs/job-acceptance.js';
 import type { GrowthSide } from './growth-side.js';
@@ -96,8 +96,8 @@ function clockOf({ engine }: GrowthSide) {
 async function sweepJobs(side: GrowthSide): Promise<number> {
   const { database } = side;
   const clock = clockOf(side);
-  const table = createJobTable(database, clock);
-  for (const kind of ['image', 'extraction'] as const) await createSweeper({ kind, database, table, clock }).sweep();
+  const table = new JobTable(database, clock);
+  for (const kind of ['image', 'extraction'] as const) await new Sweeper({ kind, database, table, clock }).sweep();
   return 1;
 }
 

@@ -21,7 +21,7 @@ import {
 } from 'mediagate';
 import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
-import { createIdempotencyService } from '../../server/idempotency/index.js';
+import { IdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, KeyTable } from '../../server/keys/index.js';
 import type { RateLimitResult } from '../../server/limits/windows.js';
 import { Health } from '../../server/observability/index.js';
@@ -69,7 +69,7 @@ const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} }
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
 const { rateLimits, budgets, admissions, usage: usageLog } = state;
 const usage = new UsageService({ admissions, clock: systemClock });
-const answers = createIdempotencyService({
+const answers = new IdempotencyService({
   answers: state.idempotentResponses,
   files: state.files,
   clock: systemClock,

@@ -36,15 +36,18 @@ import {
   transcriptProblems,
 } from './audio-run.js';
 import {
+  bodiesOf,
   commonFaults,
   contributionOf,
   half,
+  isSentAsIs,
   leavesBefore,
   leavesDuring,
   leavingAtOnce,
   type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
+  ODD_TEXTS,
   outcomeOf,
   succeeds,
   UNREADABLE,
@@ -105,12 +108,9 @@ export interface AudioUpstreamScript {
   refusal: FakeReply;
 }
 
-/** Texts that intermediate layers may alter. */
 const TEXTS: Readonly<Record<string, string>> = {
+  ...ODD_TEXTS,
   markup: '<speak><break time="99s"/></speak> &amp; ]]> <!ENTITY x "y">',
-  'a form': 'one\r\n--form\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n--form--',
-  JSON: '","model":"x","x":"\\u0000\\"} %s %n {{x}} $x',
-  scripts: 'Một ngày ở Hội An, 漢字とかな, 한국어, مرحبا, 🎉👩‍👩‍👧‍👦, Łódź',
   'very much': `A very ${'long and '.repeat(500)}winding road`.slice(0, 4_096),
 };
 /** A model may refuse a script, or a text that is too long; it must not speak a different text. */
@@ -232,8 +232,7 @@ async function withText(definition: AudioProviderDefinition, text: string): Prom
   const run = await make({ http });
   const code = (run.error as { code?: string } | undefined)?.code ?? '';
   if (run.error !== undefined && CANNOT.includes(code)) return;
-  const sent = Buffer.concat(http.requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
-  const isSent = sent.includes(JSON.stringify(text).slice(1, -1)) || sent.includes(text);
+  const isSent = isSentAsIs(bodiesOf(http.requests), text);
   reportAll([
     ...unless(run.made !== undefined, `expected audio, got ${outcomeOf(run)}`),
     ...unless(!definition.upstream || isSent, 'the text is not sent as it is'),

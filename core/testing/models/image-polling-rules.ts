@@ -16,6 +16,7 @@ import { freeze, type ImagePollingScript, partOf, passTime, pollsOf, submitsOf }
 import {
   commonFaults,
   contractErrorOf,
+  faultProblems,
   LONG_REPLIES,
   LONG_TEXTS,
   leavesDuring,
@@ -23,15 +24,8 @@ import {
   type ModelCall,
   outcomeOf,
   UNREADABLE,
-  undeclaredProblems,
-  WORDS,
   withWords,
 } from './models.js';
-
-/**
- * The rules of image providers that ask for a task until it is done: besides those of every image provider, what a poll
- * may be answered with, and callers who leave in the meantime.
- */
 
 interface Provider<Run extends Readable> {
   /** One call, whose task is done after so many polls. */
@@ -145,27 +139,19 @@ async function fails<Run extends Readable>(
 }
 
 /** Problems of a call each of whose polls gets this answer, one line each. */
-async function failureProblems<Run extends Readable>(
+function failureProblems<Run extends Readable>(
   subject: Subject<Run>,
   reply: FakeReply,
   codes: readonly string[],
 ): Promise<string[]> {
-  const { definition, script, callOf } = subject;
-  const { secrets = [] } = definition;
-  const words = [WORDS, ...secrets];
+  const { definition, callOf } = subject;
   const call = callOf(definition);
-  const http = createFakeHttp(answering(subject, call, () => withWords(reply, words)));
-  const run = await call.run({ http });
-  const code = contractErrorOf(run, 'image')?.code;
-  const submits = submitsOf(script, http.requests).length;
-  const isExpected = code !== undefined && codes.includes(code);
-  return [
-    ...unless(isExpected, `expected ${[...new Set(codes)].join(' or ')}, got ${outcomeOf(run)}`),
-    ...unless(submits <= MAX_TRIES, `it submitted ${submits} times`),
-    ...unless(http.openBodies === 0, 'a connection stays open'),
-    ...undeclaredProblems(run.setup),
-    ...leakProblems(words, run),
-  ];
+  return faultProblems(definition, call, {
+    kind: 'image',
+    codes,
+    maxTries: MAX_TRIES,
+    answering: (words) => answering(subject, call, () => withWords(reply, words)),
+  });
 }
 
 async function refuses<Run extends Readable>(subject: Subject<Run>): Promise<void> {

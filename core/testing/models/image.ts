@@ -15,10 +15,12 @@ import { imageProviderOf } from '../setup.js';
 import { answerPolling, type ImagePollingScript, pollingProblems, runPolling, submitsOf } from './image-polling.js';
 import { pollingRules } from './image-polling-rules.js';
 import {
+  bodiesOf,
   type CallOptions,
   commonFaults,
   contributionOf,
   half,
+  isSentAsIs,
   leavesBefore,
   leavesDuring,
   leavingAtOnce,
@@ -26,6 +28,7 @@ import {
   type ModelDefinition,
   type ModelFamily,
   modelNameProblems,
+  ODD_TEXTS,
   runCall,
   succeeds,
   UNREADABLE,
@@ -59,13 +62,9 @@ const FORMATS = ['png', 'jpeg', 'webp'] as const;
 type ImageFormat = (typeof FORMATS)[number];
 const COLOURS = ['#b3403a', '#2f6f8f', '#5b8c3e', '#c98f2b'] as const;
 
-/** Prompts that intermediate layers may alter. */
 const PROMPTS: Readonly<Record<string, string>> = {
-  markup: `<script>alert("x")</script> &amp; ]]> <image href="file:///etc/hosts"/> <!ENTITY x "y">`,
-  'a form': 'one\r\n--form\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n--form--',
-  JSON: '","n":10,"x":"\\u0000\\"} %s %n {{x}} $x',
+  ...ODD_TEXTS,
   controls: 'tab\t, null \u0000, escape \u001b[31m, turned \u202e round, half \ud800 pair',
-  scripts: 'Một ngày ở Hội An, 漢字とかな, 한국어, مرحبا, 🎉👩‍👩‍👧‍👦, Łódź',
   'one sign': '.',
   'very much': `A very ${'long and '.repeat(3_500)}winding road`.slice(0, 32_000),
 };
@@ -233,7 +232,7 @@ async function withReferences(definition: ImageProviderDefinition, count: number
   );
   const { image, requests } = await makes(definition, { references });
   if (definition.upstream) {
-    const sent = Buffer.concat(requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
+    const sent = bodiesOf(requests);
     let from = 0;
     for (const [index, { bytes }] of references.entries()) {
       const found = indexOfBytes(sent, Buffer.from(bytes), from);
@@ -258,7 +257,7 @@ async function withMask(definition: ImageProviderDefinition): Promise<void> {
   const [left, right] = await Promise.all([inventMask(size, 0), inventMask(size, size.width / 2)]);
   const { image, requests } = await makes(definition, { ...edit, mask: left });
   if (definition.upstream) {
-    const sent = Buffer.concat(requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
+    const sent = bodiesOf(requests);
     assert(indexOfBytes(sent, Buffer.from(left.bytes), 0) >= 0, 'the mask was not sent');
     return;
   }
@@ -322,24 +321,16 @@ async function makes(
     return [
       ...unless(made.contentType === image.contentType, `${image.contentType} is ${made.contentType}`),
       ...unless(isHandedOn, `the ${formatOf(fields.options?.output_format)} of the upstream is not handed on as it is`),
-      ...(upstream && fields.prompt ? promptProblems(submits[0]?.body, fields.prompt) : []),
+      ...unless(
+        !upstream || isSentAsIs(bodiesOf(submits.slice(0, 1)), fields.prompt ?? ''),
+        'the prompt is not sent as it is',
+      ),
       ...(upstream?.polling ? pollingProblems(requests) : []),
       ...usageProblems(image.usage),
     ];
   });
   assert(image);
   return { image, requests: sent };
-}
-
-/** A prompt is sent unchanged: as text of a form, or as text in JSON. */
-function promptProblems(body: string | Uint8Array | undefined, prompt: string): string[] {
-  const sent = Buffer.from((body ?? '') as Uint8Array);
-  // As bytes: searching for a text with half a surrogate pair ends the process (Node 24).
-  const forms = [prompt, JSON.stringify(prompt).slice(1, -1)].map((text) => Buffer.from(text));
-  return unless(
-    forms.some((form) => sent.includes(form)),
-    'the prompt is not sent as it is',
-  );
 }
 
 export function formatOf(outputFormat: unknown): ImageFormat {

@@ -207,104 +207,188 @@ function page(status: number): FakeReply {
   return { status, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>One moment</title>' };
 }
 
+/** A definition whose provider may have an upstream. */
+type WithUpstream = ModelDefinition & { upstream?: unknown };
+
+const hasUpstream = ({ upstream }: WithUpstream) => upstream !== undefined;
+
 /**
  * An upstream that fails in one way, one that refuses the caller's input, and one whose texts are made to take long. For
  * providers with an upstream.
  */
-export function upstreamRules<Definition extends ModelDefinition & { upstream?: unknown }, Run extends Readable>(
+export function upstreamRules<Definition extends WithUpstream, Run extends Readable>(
   family: ModelFamily<Definition, Run>,
 ): Rule<Definition>[] {
-  const { kind, calls, faults, refusal } = family;
-  const applies = ({ upstream }: Definition) => upstream !== undefined;
-  const each = async (definition: Definition, problemsOf: (call: ModelCall<Run>) => Promise<string[]>) => {
-    const all = calls(definition);
-    const problems = all.map(async (call) => {
-      const found = await problemsOf(call);
-      return found.map((problem) => (all.length > 1 ? `${call.method}: ${problem}` : problem));
-    });
-    reportAll((await Promise.all(problems)).flat());
-  };
-  /** A call that must fail with one of the codes. */
-  const failed = async (call: ModelCall<Run>, http: FakeHttp, codes: readonly string[], expected: string) => {
-    const run = await call.run({ http });
-    const error = contractErrorOf(run, kind);
-    const isExpected = error !== undefined && codes.includes(error.code);
-    return { run, error, problems: unless(isExpected, `expected ${expected}, got ${outcomeOf(run)}`) };
-  };
   return [
-    ...faults.map(({ name, codes, reply, keepsWords = false, isFinal = false }) => ({
-      name: `${name} is named`,
-      applies,
-      run: (definition: Definition) =>
-        each(definition, async (call) => {
-          // Upstreams often quote the request.
-          const { secrets = [] } = definition;
-          const words = [WORDS, ...secrets];
-          const http = createFakeHttp(async (request) =>
-            withWords(await reply((bytes) => call.answer(request, bytes)), words),
-          );
-          const { run, error, problems } = await failed(call, http, codes, codes.join(' or '));
-          const tries = call.triesOf?.(http.requests) ?? http.requests.length;
-          const quoted = error?.upstream?.message ?? '';
-          const isQuoted = keepsWords ? quoted.includes(WORDS) : true;
-          return [
-            ...problems,
-            ...(call.problemsOf?.(run) ?? []),
-            ...unless(isQuoted, 'error.upstream does not have what the upstream says'),
-            ...unless(tries <= (isFinal ? 1 : MAX_TRIES), `it asked ${tries} times`),
-            ...unless(http.openBodies === 0, 'a connection stays open'),
-            ...leakProblems(keepsWords ? secrets : words, run),
-          ];
-        }),
-    })),
-    {
-      name: 'leaves no rejected promise and no late throw',
-      async run(definition) {
-        const working: ModelFault['reply'] = (valid) => valid();
-        // Without an upstream there is one outcome.
-        const replies = [working, ...(applies(definition) ? faults.map(({ reply }) => reply) : [])];
-        const runs = calls(definition).flatMap((call) =>
-          replies.map(
-            (reply) => () =>
-              call.run({ http: createFakeHttp((request) => reply((bytes) => call.answer(request, bytes))) }),
-          ),
-        );
-        reportAll(await strayErrors(() => Promise.all(runs.map((run) => run()))));
-      },
-    },
-    {
-      name: refusal.name,
-      applies: (definition) => applies(definition) && refusal.reply(definition) !== undefined,
-      run: (definition) =>
-        each(definition, async (call) => {
-          const http = createFakeHttp([refusal.reply(definition) ?? {}]);
-          const { run, error, problems } = await failed(call, http, refusal.codes, refusal.expected);
-          return [
-            ...problems,
-            ...unless(error?.retryable === false, 'it may be asked again, the error says'),
-            ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
-            ...leakProblems(definition.secrets ?? [], { setup: run.setup, error: run.error }),
-          ];
-        }),
-    },
-    {
-      name: 'reads hostile replies in linear time',
-      applies,
-      async run(definition) {
-        const problems: string[] = [];
-        for (const call of calls(definition)) {
-          for (const [what, reply] of Object.entries(LONG_REPLIES)) {
-            const found = await growthProblems(LONG_TEXTS, async (text, waiting) => {
-              const http = createFakeHttp([reply(text)]);
-              contractErrorOf(await call.run({ http, waiting }), kind);
-            });
-            problems.push(...found.map((problem) => `${call.method}, ${what} of ${problem}`));
-          }
-        }
-        reportAll(problems);
-      },
-    },
+    ...family.faults.map((fault) => faultRule(family, fault)),
+    strayRule(family),
+    refusalRule(family),
+    hostileRule(family),
   ];
+}
+
+function faultRule<Definition extends WithUpstream, Run extends Readable>(
+  { kind, calls }: ModelFamily<Definition, Run>,
+  { name, codes, reply, keepsWords, isFinal = false }: ModelFault,
+): Rule<Definition> {
+  return {
+    name: `${name} is named`,
+    applies: hasUpstream,
+    run: (definition) =>
+      eachCall(calls(definition), (call) =>
+        faultProblems(definition, call, {
+          kind,
+          codes,
+          keepsWords,
+          maxTries: isFinal ? 1 : MAX_TRIES,
+          answering: (words) => async (request) =>
+            withWords(await reply((bytes) => call.answer(request, bytes)), words),
+        }),
+      ),
+  };
+}
+
+export interface FailingCall {
+  kind: ContributionKind;
+  codes: readonly string[];
+  /** Whether the error must have the upstream's words, without secrets. Default: it must not have them. */
+  keepsWords?: boolean | undefined;
+  maxTries: number;
+  /** @param words - texts that the upstream quotes. */
+  answering(words: readonly string[]): (request: SentRequest) => FakeReply | Promise<FakeReply>;
+}
+
+/** Problems of a call whose upstream fails, one line each. */
+export async function faultProblems<Run extends Readable>(
+  { secrets = [] }: ModelDefinition,
+  call: ModelCall<Run>,
+  { kind, codes, keepsWords = false, maxTries, answering }: FailingCall,
+): Promise<string[]> {
+  // Upstreams often quote the request.
+  const words = [WORDS, ...secrets];
+  const http = createFakeHttp(answering(words));
+  const expected = [...new Set(codes)].join(' or ');
+  const { run, error, problems } = await failedCall(call, http, { kind, codes, expected });
+  const tries = call.triesOf?.(http.requests) ?? http.requests.length;
+  const isQuoted = !keepsWords || (error?.upstream?.message ?? '').includes(WORDS);
+  return [
+    ...problems,
+    ...(call.problemsOf?.(run) ?? []),
+    ...unless(isQuoted, 'error.upstream does not have what the upstream says'),
+    ...unless(tries <= maxTries, `it asked ${tries} times`),
+    ...unless(http.openBodies === 0, 'a connection stays open'),
+    ...undeclaredProblems(run.setup),
+    ...leakProblems(keepsWords ? secrets : words, run),
+  ];
+}
+
+function strayRule<Definition extends WithUpstream, Run extends Readable>({
+  calls,
+  faults,
+}: ModelFamily<Definition, Run>): Rule<Definition> {
+  return {
+    name: 'leaves no rejected promise and no late throw',
+    async run(definition) {
+      const working: ModelFault['reply'] = (valid) => valid();
+      // Without an upstream there is one outcome.
+      const replies = [working, ...(hasUpstream(definition) ? faults.map(({ reply }) => reply) : [])];
+      const runs = calls(definition).flatMap((call) =>
+        replies.map(
+          (reply) => () =>
+            call.run({ http: createFakeHttp((request) => reply((bytes) => call.answer(request, bytes))) }),
+        ),
+      );
+      reportAll(await strayErrors(() => Promise.all(runs.map((run) => run()))));
+    },
+  };
+}
+
+function refusalRule<Definition extends WithUpstream, Run extends Readable>({
+  kind,
+  calls,
+  refusal: { name, codes, expected, reply },
+}: ModelFamily<Definition, Run>): Rule<Definition> {
+  return {
+    name,
+    applies: (definition) => hasUpstream(definition) && reply(definition) !== undefined,
+    run: (definition) =>
+      eachCall(calls(definition), async (call) => {
+        const http = createFakeHttp([reply(definition) ?? {}]);
+        const { run, error, problems } = await failedCall(call, http, { kind, codes, expected });
+        return [
+          ...problems,
+          ...unless(error?.retryable === false, 'it may be asked again, the error says'),
+          ...unless(http.requests.length === 1, `it asked ${http.requests.length} times`),
+          ...leakProblems(definition.secrets ?? [], { setup: run.setup, error: run.error }),
+        ];
+      }),
+  };
+}
+
+function hostileRule<Definition extends WithUpstream, Run extends Readable>({
+  kind,
+  calls,
+}: ModelFamily<Definition, Run>): Rule<Definition> {
+  return {
+    name: 'reads hostile replies in linear time',
+    applies: hasUpstream,
+    async run(definition) {
+      const problems: string[] = [];
+      for (const call of calls(definition)) {
+        for (const [what, reply] of Object.entries(LONG_REPLIES)) {
+          const found = await growthProblems(LONG_TEXTS, async (text, waiting) => {
+            const http = createFakeHttp([reply(text)]);
+            contractErrorOf(await call.run({ http, waiting }), kind);
+          });
+          problems.push(...found.map((problem) => `${call.method}, ${what} of ${problem}`));
+        }
+      }
+      reportAll(problems);
+    },
+  };
+}
+
+/** Reports the problems of all calls, with the names of their methods if there are several. */
+async function eachCall<Run extends Readable>(
+  calls: readonly ModelCall<Run>[],
+  problemsOf: (call: ModelCall<Run>) => Promise<string[]>,
+): Promise<void> {
+  const problems = calls.map(async (call) => {
+    const found = await problemsOf(call);
+    return found.map((problem) => (calls.length > 1 ? `${call.method}: ${problem}` : problem));
+  });
+  reportAll((await Promise.all(problems)).flat());
+}
+
+/** A call that must fail with one of the codes. */
+async function failedCall<Run extends Readable>(
+  call: ModelCall<Run>,
+  http: FakeHttp,
+  { kind, codes, expected }: Pick<FailingCall, 'kind' | 'codes'> & { expected: string },
+) {
+  const run = await call.run({ http });
+  const error = contractErrorOf(run, kind);
+  const isExpected = error !== undefined && codes.includes(error.code);
+  return { run, error, problems: unless(isExpected, `expected ${expected}, got ${outcomeOf(run)}`) };
+}
+
+/** Texts that intermediate layers may alter. */
+export const ODD_TEXTS: Readonly<Record<string, string>> = {
+  markup: `<script>alert("x")</script> &amp; ]]> <image href="file:///etc/hosts"/> <!ENTITY x "y">`,
+  'a form': 'one\r\n--form\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n--form--',
+  JSON: '","n":10,"x":"\\u0000\\"} %s %n {{x}} $x',
+  scripts: 'Một ngày ở Hội An, 漢字とかな, 한국어, مرحبا, 🎉👩‍👩‍👧‍👦, Łódź',
+};
+
+/** Whether a request has a text unchanged, as text of a form or as text in JSON. */
+export function isSentAsIs(sent: Buffer, text: string): boolean {
+  // As bytes: searching for a text with half a surrogate pair ends the process (Node 24).
+  return [text, JSON.stringify(text).slice(1, -1)].some((form) => sent.includes(Buffer.from(form)));
+}
+
+/** The bodies of requests, one after the other. */
+export function bodiesOf(requests: readonly SentRequest[]): Buffer {
+  return Buffer.concat(requests.map(({ body = '' }) => Buffer.from(body as Uint8Array)));
 }
 
 /** What errors and answers of models may have much of. */

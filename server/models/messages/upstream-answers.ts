@@ -215,6 +215,25 @@ const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 
 /** Reads answers of `/v1/responses`, whole or as events. */
 export class ResponseAnswer implements AnswerReader {
+  static readonly #events: Readonly<Record<string, (self: ResponseAnswer, event: JsonRecord) => void>> = {
+    'response.output_item.added': (self, { output_index: index, item }) => self.#beginItem(item, index),
+    'response.output_item.done': (self, { output_index: index, item }) => self.#endItem(item, index),
+    'response.output_text.delta': (self, event) => self.#addDelta(event),
+    'response.refusal.delta': (self, event) => {
+      self.#refuses = true;
+      self.#addDelta(event);
+    },
+    'response.reasoning_summary_part.added': (self, event) =>
+      self.#beginThought(event.output_index, event.summary_index),
+    'response.reasoning_summary_text.delta': (self, event) => self.#addThought(event.output_index, event.delta),
+    'response.reasoning_text.delta': (self, event) => self.#addThought(event.output_index, event.delta),
+    'response.function_call_arguments.delta': (self, event) => self.#add(keyOf(event.output_index), event.delta),
+    'response.completed': (self, { response }) => self.#end(response),
+    'response.incomplete': (self, { response }) => self.#end(response),
+    'response.failed': (self, { response }) => self.#fail(isRecord(response) ? response.error : undefined),
+    'response.cancelled': (self) => self.#fail(undefined),
+    error: (self, event) => self.#fail(isRecord(event.error) ? event.error : event),
+  };
   readonly #options: AnswerReaderOptions;
   #ending: AnswerEnding | undefined;
   #callsTools = false;
@@ -231,47 +250,9 @@ export class ResponseAnswer implements AnswerReader {
 
   event(data: unknown): void {
     if (!isRecord(data)) return;
-    const { output_index: index, delta, response } = data;
     // Live servers sometimes send an error without a type.
-    const untyped = data.error === undefined ? undefined : 'error';
-    switch (typeof data.type === 'string' ? data.type : untyped) {
-      case 'response.output_item.added':
-        this.#beginItem(data.item, index);
-        break;
-      case 'response.output_item.done':
-        this.#endItem(data.item, index);
-        break;
-      case 'response.refusal.delta':
-        this.#refuses = true;
-        this.#addText(partKeyOf(index, data.content_index), delta);
-        break;
-      case 'response.output_text.delta':
-        this.#addText(partKeyOf(index, data.content_index), delta);
-        break;
-      case 'response.reasoning_summary_part.added':
-        this.#beginThought(index, data.summary_index);
-        break;
-      case 'response.reasoning_summary_text.delta':
-      case 'response.reasoning_text.delta':
-        this.#addThought(index, delta);
-        break;
-      case 'response.function_call_arguments.delta':
-        this.#add(keyOf(index), delta);
-        break;
-      case 'response.completed':
-      case 'response.incomplete':
-        this.#end(response);
-        break;
-      case 'response.failed':
-        this.#fail(isRecord(response) ? response.error : undefined);
-        break;
-      case 'response.cancelled':
-        this.#fail(undefined);
-        break;
-      case 'error':
-        this.#fail(isRecord(data.error) ? data.error : data);
-        break;
-    }
+    const type = typeof data.type === 'string' ? data.type : data.error === undefined ? '' : 'error';
+    if (Object.hasOwn(ResponseAnswer.#events, type)) ResponseAnswer.#events[type]?.(this, data);
   }
 
   whole(answer: unknown): void {
@@ -282,6 +263,10 @@ export class ResponseAnswer implements AnswerReader {
 
   #add(key: string, delta: unknown): void {
     if (typeof delta === 'string') this.#options.queue.add(key, delta);
+  }
+
+  #addDelta({ output_index: index, content_index: part, delta }: JsonRecord): void {
+    this.#addText(partKeyOf(index, part), delta);
   }
 
   #addText(key: string, delta: unknown): void {

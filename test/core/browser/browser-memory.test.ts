@@ -42,7 +42,9 @@ const PAGES: Readonly<Record<string, string>> = {
 /** The browser's first process holds these, besides the buffer that each is made of. */
 const BLOBS = fill('() => new Blob([new Uint8Array(64e6).fill(kept.length)])');
 
-describe('the memory of the browser', () => {
+describe('the memory of the browser', function () {
+  // Pages that fill gigabytes take a busy machine a minute.
+  this.timeout(300_000);
   let executable: BrowserExecutable;
   let site: OriginServer;
   let service: BrowserService;

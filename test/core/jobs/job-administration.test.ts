@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../../core/database/database.js'
 import { createDatabaseClock } from '../../../core/database/database-clock.js';
 import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
 import { createJobAdministration, type JobPage } from '../../../core/jobs/administration.js';
-import { createJobTable } from '../../../core/jobs/statements.js';
+import { JobTable } from '../../../core/jobs/statements.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { engines } from '../../support/databases/engines.js';
 import { createImageJobs, type ImageJobs, untilAborted } from '../../support/images/image-jobs.js';
@@ -245,7 +245,7 @@ for (const engine of engines) {
     /** What the engine says it would do for each query of the work. */
     async function plansOf(work: (administration: ReturnType<typeof createJobAdministration>) => Promise<unknown>) {
       const clock = createDatabaseClock(engine.name === 'sqlite' ? jobs.clock : undefined);
-      const table = createJobTable(database, clock);
+      const table = new JobTable(database, clock);
       queries.length = 0;
       const watched: Database = {
         ...database,

@@ -5,15 +5,15 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { createDatabaseClock } from '../../../core/database/database-clock.js';
-import { createInstances } from '../../../core/database/heartbeat.js';
+import { Instances } from '../../../core/database/heartbeat.js';
 import { sql } from '../../../core/database/kysely.js';
 import '../../../core/extraction/index.js';
 import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { createJobs } from '../../../core/jobs/service.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import { createRateLimitTable } from '../../../server/limits/windows.js';
-import { createJobAdmission } from '../../../server/usage/job-admission.js';
+import { RateLimitTable } from '../../../server/limits/windows.js';
+import { JobAdmission } from '../../../server/usage/job-admission.js';
 import { createPlace, ListLogger, type Place } from '../../support/databases/engines.js';
 import { acceptJob } from '../../support/jobs/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
@@ -32,12 +32,12 @@ describe('durable jobs in a folder under faults', () => {
     database = await openDatabase(place);
     logger = new ListLogger();
     const { queries } = database;
-    const rateLimitTable = createRateLimitTable({ engine: 'sqlite', queries, clock: systemClock });
+    const rateLimitTable = new RateLimitTable({ engine: 'sqlite', queries, clock: systemClock });
     jobs = createJobs({
       database,
       dispatcher: createEmbeddedDispatcher(),
-      instances: createInstances({ database, times: createDatabaseClock(systemClock), logger }),
-      admission: { extraction: createJobAdmission({ engine: 'sqlite', queries, kind: 'extraction', rateLimitTable }) },
+      instances: new Instances({ database, times: createDatabaseClock(systemClock), logger }),
+      admission: { extraction: new JobAdmission({ engine: 'sqlite', queries, kind: 'extraction', rateLimitTable }) },
       clock: systemClock,
       logger,
     });

@@ -6,26 +6,17 @@ import {
   type AudioModel,
   type AudioProvider,
   type AudioStream,
-  definePlugin,
   GatewayError,
   type HttpStream,
-  type PluginContext,
   type SpeakCall,
   type TranscribeCall,
   type Transcript,
 } from 'mediagate';
-import { encodeForm, openAudio, Type } from 'mediagate/plugin';
-import {
-  type AudioProviderDefinition,
-  type AudioSample,
-  audioProviderChecks,
-  type Check,
-} from '../../../core/testing/index.js';
+import { encodeForm, openAudio } from 'mediagate/plugin';
+import { type AudioProviderDefinition, type AudioSample, audioProviderChecks } from '../../../core/testing/index.js';
+import { type Context, failing, failureOf, inventedProvider, KEY } from './invented-provider.js';
 
-const KEY = 'key-that-nobody-may-see';
 const URL = 'https://invented.example/audio';
-const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });
-type Context = PluginContext<{ key?: string }>;
 
 interface Invented {
   models: readonly AudioModel[];
@@ -38,14 +29,6 @@ const MODELS: readonly AudioModel[] = [
   { id: 'ear-1', operations: ['transcribe'] },
   { id: 'mouth-1', operations: ['speak'] },
 ];
-
-/** Names of the checks that fail, of all or of those named. */
-async function failing(checks: readonly Check[], only?: readonly string[]): Promise<string[]> {
-  const names: string[] = [];
-  const wanted = only ? checks.filter(({ name }) => only.includes(name)) : checks;
-  for (const check of wanted) await check.run().catch(() => names.push(check.name));
-  return names;
-}
 
 const SAMPLES: readonly AudioSample[] = [
   {
@@ -62,13 +45,8 @@ const SAMPLES: readonly AudioSample[] = [
 ];
 
 function definition({ models = MODELS, ...invented }: Partial<Invented>, samples = SAMPLES): AudioProviderDefinition {
-  const plugin = definePlugin<typeof options>({
-    name: 'invented',
-    apiVersion: 1,
-    summary: 'An invented ear and mouth.',
-    provides: ['audio'],
-    options,
-    setup: (context) => ({
+  return {
+    ...inventedProvider('audio', (context) => ({
       audioProviders: [
         {
           models,
@@ -77,11 +55,7 @@ function definition({ models = MODELS, ...invented }: Partial<Invented>, samples
           ...invented.methods,
         },
       ],
-    }),
-  });
-  return {
-    plugin,
-    options: { key: KEY },
+    })),
     secrets: [KEY],
     samples,
     upstream: {
@@ -130,11 +104,7 @@ async function released<Thrown>({ body }: Pick<HttpStream, 'body'>, error: Throw
 
 function refuse({ status, headers }: HttpStream): void {
   if (status === 400) throw new GatewayError('invalid_value', 'The model refused the request.');
-  if ([401, 402, 403].includes(status)) throw new GatewayError('upstream_auth_error', 'It does not serve us.');
-  if (status === 429) throw new GatewayError('upstream_rate_limited', 'It limits us.');
-  if (status !== 200 || headers['content-type']?.startsWith('text/')) {
-    throw new GatewayError('upstream_error', 'It failed.');
-  }
+  if (status !== 200 || headers['content-type']?.startsWith('text/')) throw failureOf(status);
 }
 
 async function read(body: AsyncIterable<Uint8Array>): Promise<Buffer> {

@@ -1,47 +1,21 @@
 /** Wrong image providers, each found by the kit. */
 
 import { expect } from 'chai';
-import {
-  definePlugin,
-  GatewayError,
-  type GeneratedImage,
-  type ImageCall,
-  type ImageProvider,
-  type PluginContext,
-} from 'mediagate';
-import { Type } from 'mediagate/plugin';
-import { type Check, type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
+import { GatewayError, type GeneratedImage, type ImageCall, type ImageProvider } from 'mediagate';
+import { type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 import { decodeImage, formatOf, inventImage } from '../../../core/testing/models/image.js';
 import { imageModel } from '../../support/images/invented-image.js';
+import { type Context, failing, failureOf, inventedProvider, KEY } from './invented-provider.js';
 
-const KEY = 'key-that-nobody-may-see';
-const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });
-type Context = PluginContext<{ key?: string }>;
 type Make = (call: ImageCall, context: Context) => Promise<GeneratedImage>;
-
-/** Names of the checks that fail, of all or of those named. */
-async function failing(checks: readonly Check[], only?: readonly string[]): Promise<string[]> {
-  const names: string[] = [];
-  const wanted = only ? checks.filter(({ name }) => only.includes(name)) : checks;
-  for (const check of wanted) await check.run().catch(() => names.push(check.name));
-  return names;
-}
 
 function definition(
   make: Make,
   more: Partial<ImageProvider> = {},
 ): Pick<ImageProviderDefinition, 'plugin' | 'options'> {
-  const plugin = definePlugin<typeof options>({
-    name: 'invented',
-    apiVersion: 1,
-    summary: 'Images of an invented model.',
-    provides: ['image'],
-    options,
-    setup: (context) => ({
-      imageProviders: [{ models: [imageModel('invented-1')], generate: (call) => make(call, context), ...more }],
-    }),
-  });
-  return { plugin, options: { key: KEY } };
+  return inventedProvider('image', (context) => ({
+    imageProviders: [{ models: [imageModel('invented-1')], generate: (call) => make(call, context), ...more }],
+  }));
 }
 
 /** An upstream that answers with the image as it is. */
@@ -72,9 +46,7 @@ function send(call: ImageCall, { http, options: { key = '' } }: Context) {
 
 function read(status: number, body: Uint8Array): GeneratedImage {
   if (status === 400) throw new GatewayError('moderation_blocked', 'Blocked.');
-  if ([401, 402, 403].includes(status)) throw new GatewayError('upstream_auth_error', 'It does not serve us.');
-  if (status === 429) throw new GatewayError('upstream_rate_limited', 'It limits us.');
-  if (status !== 200) throw new GatewayError('upstream_error', 'It failed.');
+  if (status !== 200) throw failureOf(status);
   return { bytes: body, contentType: typeOf(body) };
 }
 

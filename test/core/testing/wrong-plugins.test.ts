@@ -8,7 +8,6 @@ import { type Extraction, type Extractor, GatewayError, type LinkMatch, type Pro
 import { Type } from 'mediagate/plugin';
 import Mocha from 'mocha';
 import {
-  type Check,
   type ExtractorDefinition,
   extractorChecks,
   type FoundSample,
@@ -31,13 +30,7 @@ import {
   read,
   TOKEN,
 } from './invented-platform.js';
-
-/** Names of the checks that fail. */
-async function failing(checks: readonly Check[]): Promise<string[]> {
-  const names: string[] = [];
-  for (const check of checks) await check.run().catch(() => names.push(check.name));
-  return names;
-}
+import { failing } from './invented-provider.js';
 
 const host = 'https://invented.example';
 

@@ -2,57 +2,36 @@
 
 import { expect } from 'chai';
 import {
-  definePlugin,
   GatewayError,
   type HttpStream,
   isGatewayError,
-  type PluginContext,
   type StoredResponseCall,
   type TextCall,
   type TextProvider,
   type TextReply,
 } from 'mediagate';
-import { replaceFields, Type } from 'mediagate/plugin';
-import { type Check, type TextProviderDefinition, textProviderChecks } from '../../../core/testing/index.js';
+import { replaceFields } from 'mediagate/plugin';
+import { type TextProviderDefinition, textProviderChecks } from '../../../core/testing/index.js';
+import { type Context, failing, failureOf, inventedProvider, KEY } from './invented-provider.js';
 
-const KEY = 'key-that-nobody-may-see';
 const MODEL = 'vendor-1';
-const options = Type.Object({ key: Type.Optional(Type.String()) }, { additionalProperties: false });
-type Context = PluginContext<{ key?: string }>;
 type Send = (call: TextCall, context: Context) => Promise<TextReply>;
-
-/** Names of the checks that fail, of all or of those named. */
-async function failing(checks: readonly Check[], only?: readonly string[]): Promise<string[]> {
-  const names: string[] = [];
-  const wanted = only ? checks.filter(({ name }) => only.includes(name)) : checks;
-  expect(wanted.length).to.equal(only?.length ?? checks.length);
-  for (const check of wanted) await check.run().catch(() => names.push(check.name));
-  return names;
-}
 
 function definition(
   send: Send,
   more: Partial<TextProvider> = {},
   stored?: (call: StoredResponseCall, context: Context) => Promise<TextReply>,
 ) {
-  const plugin = definePlugin<typeof options>({
-    name: 'invented',
-    apiVersion: 1,
-    summary: 'Text of an invented model.',
-    provides: ['text'],
-    options,
-    setup: (context) => ({
-      textProviders: [
-        {
-          models: [{ id: 'm-1', routes: ['chat_completions', 'responses'], efforts: ['low'] }],
-          send: (call) => send(call, context),
-          ...(stored && { stored: (call: StoredResponseCall) => stored(call, context) }),
-          ...more,
-        },
-      ],
-    }),
-  });
-  return { plugin, options: { key: KEY } };
+  return inventedProvider('text', (context) => ({
+    textProviders: [
+      {
+        models: [{ id: 'm-1', routes: ['chat_completions', 'responses'], efforts: ['low'] }],
+        send: (call) => send(call, context),
+        ...(stored && { stored: (call: StoredResponseCall) => stored(call, context) }),
+        ...more,
+      },
+    ],
+  }));
 }
 
 const asking: Send = async (call, context) => {
@@ -76,11 +55,9 @@ async function refusal({ status, body }: HttpStream): Promise<GatewayError> {
   let said = '';
   for await (const piece of body) said += Buffer.from(piece).toString();
   const upstream = { status, message: said.replaceAll(KEY, '…') };
-  if (status === 429) return new GatewayError('upstream_rate_limited', 'It limits us.', { upstream });
   if (status === 409) return new GatewayError('upstream_conflict', 'It conflicts.', { upstream });
   if (status === 400) return new GatewayError('context_length_exceeded', 'It is too long.');
-  if ([401, 402, 403].includes(status)) return new GatewayError('upstream_auth_error', 'It does not serve us.');
-  return new GatewayError('upstream_error', 'It failed.');
+  return failureOf(status, { upstream });
 }
 
 async function answer({ stream }: TextCall, { headers, body }: HttpStream): Promise<TextReply> {

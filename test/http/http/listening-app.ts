@@ -23,7 +23,7 @@ import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
 import type { Route } from '../../../server/http/index.js';
-import { createIdempotencyService } from '../../../server/idempotency/index.js';
+import { IdempotencyService } from '../../../server/idempotency/index.js';
 import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
 import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
@@ -205,7 +205,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     noteAnswered: (id) => gateway.noteAnswered(id),
   });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
-  const answers = createIdempotencyService({
+  const answers = new IdempotencyService({
     answers: state.idempotentResponses,
     files: state.files,
     clock,

@@ -1,0 +1,106 @@
+/*
+ * Costs and idempotency keys of jobs, for accounts and operators. A cancellation by an operator writes the audit log in
+ * the transaction that ends the job.
+ */
+
+import type { Usage } from '../../core/contracts/index.js';
+import { type Database, type DatabaseClock, runScript, type Selectable } from '../../core/database/index.js';
+import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList, Jobs } from '../../core/jobs/index.js';
+import { compileAudit } from '../audit/index.js';
+import { dayOf } from '../format/index.js';
+import { readUsed } from '../limits/index.js';
+import { quotaDayOf } from './job-admission.js';
+import type { JobChargesTable } from './tables.js';
+
+/** The cost of a completed job. */
+export interface JobCharge {
+  model: string;
+  units: number;
+  usage: Usage | null;
+  /** Millionths of the currency; null without a known price. */
+  cost: number | null;
+  at: number;
+}
+
+/** A job as operators see it, with its cost and idempotency keys. */
+export interface CostedJob extends Omit<JobDetails, 'admission'>, Pick<JobList, 'at' | 'leaseMs'> {
+  /** The day of the quota it used, e.g. `2026-06-15`; refunded if it failed or was cancelled. */
+  quotaDay: string | null;
+  /** Expiry of each idempotency key that returns this job. */
+  idempotentUntil: readonly number[];
+  charge: JobCharge | null;
+}
+
+export interface OperatorCancellation {
+  id: string;
+  /** Names for the audit log. */
+  actor: string;
+  note?: string;
+}
+
+/**
+ * Costs of jobs, for accounts and operators. All methods throw GatewayError `upstream_unavailable` if the database does
+ * not answer.
+ */
+export interface JobCosts {
+  /** Used quota of an account today (UTC), without refunds. */
+  usedToday(kind: JobKind, accountId: string): Promise<number>;
+  /** Undefined if there is no such job. May return a job that is already hidden from clients. */
+  inspect(id: string): Promise<CostedJob | undefined>;
+  /**
+   * As `Jobs.cancel`, for any owner; writes the audit row `job.cancelled`. Undefined if there is no such job.
+   * @throws GatewayError `job_already_terminal` if it has completed or failed.
+   */
+  cancelAsOperator(cancellation: OperatorCancellation): Promise<CancelledJob | undefined>;
+}
+
+/** The jobs of core, with the data of the product. */
+export type ProductJobs = Jobs & Omit<JobAdministration, 'inspect' | 'cancelAsOperator'> & JobCosts;
+
+export interface JobCostsOptions {
+  database: Database;
+  times: DatabaseClock;
+  jobs: JobAdministration;
+}
+
+export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobCosts {
+  return {
+    usedToday: (kind, accountId) =>
+      database.run(async (queries) => {
+        const day = dayOf(await times.read(queries));
+        const used = await runScript(queries, readUsed(queries, kind, day, [accountId]));
+        return used.get(accountId) ?? 0;
+      }),
+
+    async inspect(id) {
+      const job = await jobs.inspect(id);
+      if (!job) return undefined;
+      const { admission, ...details } = job;
+      return database.run(async (queries) => {
+        // Not indexed: an index would cost each submission, and keys are kept for only a day.
+        const keys = queries.selectFrom('idempotency_keys').select('expiresAt').where('jobId', '=', id);
+        const charges = queries.selectFrom('job_charges').selectAll().where('jobId', '=', id);
+        return {
+          ...details,
+          quotaDay: quotaDayOf(admission),
+          idempotentUntil: (await keys.orderBy('expiresAt').execute()).map(({ expiresAt }) => expiresAt),
+          charge: toCharge(await charges.executeTakeFirst()),
+        };
+      });
+    },
+
+    cancelAsOperator: ({ id, actor, note }) =>
+      jobs.cancelAsOperator({
+        id,
+        *alsoWrite({ from, to, at }) {
+          yield compileAudit(database.queries, { subject: id, at, actor, action: 'job.cancelled', from, to, note });
+        },
+      }),
+  };
+}
+
+function toCharge(row: Selectable<JobChargesTable> | undefined): JobCharge | null {
+  if (!row) return null;
+  const { model, units, usage, cost, at } = row;
+  return { model, units, usage: usage === null ? null : (JSON.parse(usage) as Usage), cost, at };
+}
