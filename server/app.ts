@@ -5,11 +5,10 @@
  * worker node has health and metrics only. During a shutdown every answer announces the end of its connection.
  */
 
-import type Router from '@koa/router';
 import type Koa from 'koa';
 import type { Gateway } from 'mediagate';
 import type { Tracer } from '../core/contracts/index.js';
-import { type Clock, GatewayError, type Logger } from '../core/runtime/index.js';
+import { type Clock, type Logger } from '../core/runtime/index.js';
 import {
   agentRoutes,
   createAccountView,
@@ -86,6 +85,7 @@ import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
 import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { AccountState, State } from './state.js';
+import { refuseUnrouted } from './unrouted.js';
 import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
 import { IMAGE_WEBHOOK, type WebhookService, webhookRoutes } from './webhooks/index.js';
 
@@ -318,62 +318,6 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
 function endConnection({ req: { socket }, res: response }: RequestContext): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
   else if (!response.writableFinished) response.once('finish', () => socket.destroySoon());
-}
-
-/** Vendor routes that clients know, and their replacements here. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  '/v1/images/variations': 'Input images go with POST /v1/images/edits.',
-  '/v1/completions': 'There is POST /v1/chat/completions.',
-  '/v1/v1/messages': 'There is POST /v1/messages: for its clients, a base URL has no /v1.',
-};
-
-/** What is wrong with the base URL or the end of a path, if the route exists otherwise. */
-function hintOf(
-  { method, path }: Pick<RequestContext, 'method' | 'path'>,
-  isThere: (path: string) => boolean,
-): string | undefined {
-  const plain = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
-  // A base URL without its /v1 is the most common mistake.
-  const withVersion = isThere(`/v1${plain}`) ? `/v1${plain}` : undefined;
-  const once = plain.replace(/^(?:\/v1)+(?=\/v1\/)/, '');
-  if (withVersion !== undefined) return `There is ${method} ${withVersion}: a base URL ends in /v1.`;
-  if (!isThere(once)) return undefined;
-  if (once !== plain) return `There is ${method} ${once}: the path has /v1 twice.`;
-  return `There is ${method} ${once}: ${path.endsWith('/') ? 'the path has no slash at its end' : 'a base URL has no slash at its end'}.`;
-}
-
-function allowedOf(matched: readonly { methods: readonly string[] }[]): string {
-  return [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ');
-}
-
-interface UnroutedContext extends RequestContext {
-  router?: Router<RequestState>;
-  matched?: readonly { methods: readonly string[] }[];
-}
-
-/** Below these paths, errors have a format of their own, even without a route. */
-const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
-const LINK_DATA = /^\/v1\/(?:capabilities$|oembed$|extract(?:\/|$))/;
-
-function refuseUnrouted(context: UnroutedContext): never {
-  const { method, path, router, state, matched = [] } = context;
-  // Agents that try WebSocket first turn to HTTP at this status, and repeat after any other.
-  if (matched.length > 0 && context.req.headers.upgrade?.toLowerCase() === 'websocket') {
-    context.set({ Upgrade: 'HTTP/1.1', Connection: 'Upgrade' });
-    throw new GatewayError(
-      'upgrade_not_supported',
-      `${path} does not speak WebSocket. Use ${allowedOf(matched)} over HTTP.`,
-    );
-  }
-  if (MESSAGES.test(path)) state.anthropic = true;
-  if (LINK_DATA.test(path)) state.link = {};
-  if (matched.length === 0) {
-    const hint = INSTEAD[path] ?? hintOf({ method, path }, (other) => router?.match(other, method).route === true);
-    throw new GatewayError('route_not_found', `There is no ${method} ${path}.${hint ? ` ${hint}` : ''}`);
-  }
-  const allowed = allowedOf(matched);
-  context.res.setHeader('Allow', allowed);
-  throw new GatewayError('method_not_allowed', `${path} accepts ${allowed}.`);
 }
 
 /** Maximum concurrent audio uploads beyond 1 MiB: they are on the disk, not in memory. */

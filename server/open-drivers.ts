@@ -42,7 +42,7 @@ import {
   RequestCounts,
   SqlAdmissions,
 } from './usage/index.js';
-import { createWebhooks } from './webhooks/index.js';
+import { Webhooks } from './webhooks/index.js';
 
 /** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
 export async function openDrivers(settings: StateSettings): Promise<State> {
@@ -87,8 +87,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     };
     const times = createDatabaseClock(sharedClock);
     const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
-    const options = { database, dispatcher, instances, admission, clock: sharedClock, pollMs };
-    const jobs = createJobs({ ...options, logger, tracer, meter });
+    const notified = { database, dispatcher, instances, pollMs, logger };
+    const jobs = createJobs({ ...notified, admission, clock: sharedClock, tracer, meter });
     const admissions = new SqlAdmissions({
       database,
       instances,
@@ -101,14 +101,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     });
     const requestCounts = new RequestCounts({ database, logger });
     const storedResponses = createStoredResponses(database, logger);
-    const idempotentResponses = new IdempotentResponses({
-      database,
-      dispatcher,
-      instances,
-      clock: times,
-      pollMs,
-      logger,
-    });
+    const idempotentResponses = new IdempotentResponses({ ...notified, clock: times });
     const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
     const closing = [...writers, instances, dispatcher, cache, database];
     instances.watch();
@@ -135,7 +128,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
-      webhooks: createWebhooks(database, times),
+      webhooks: new Webhooks(database, times),
       erasures: createErasures({ database, times, jobs, identitySecrets }),
       personalExport: createPersonalExport({ database, times }),
       cache,

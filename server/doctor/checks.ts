@@ -2,7 +2,8 @@
  * The checks of `mediagate doctor`. They run concurrently; a problem is a finding with a remedy and never an error, and
  * nothing of the state is changed. Checks look at what a start would need: settings, data folder, secrets, database,
  * files, programs, proxy, clock, plugins with their upstreams, prices and sign-in. The object store is tested by
- * writing, reading and deleting a small file, since a key may be allowed only some of that. Passwords and URLs that contain them are never printed.
+ * writing, reading and deleting a small file, since a key may be allowed only some of that. Passwords and URLs that
+ * contain them are never printed.
  */
 
 import { execFile } from 'node:child_process';

@@ -9,6 +9,7 @@
 import { field, type TSchema, Type } from '../../core/contracts/index.js';
 import {
   defineRoute,
+  JSON_TYPE,
   type Route,
   type RouteAnswer,
   type SentWebhook,
@@ -46,7 +47,7 @@ export function openApiRoutes({ routes, baseUrl }: OpenApiServices, webhooks: re
         if (known?.for !== url) {
           known = { for: url, text: JSON.stringify(describeRoutes({ routes, webhooks, baseUrl: url })) };
         }
-        context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+        context.res.setHeader('Content-Type', JSON_TYPE);
         context.res.setHeader('Access-Control-Allow-Origin', '*');
         context.body = known.text;
       },

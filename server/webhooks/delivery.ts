@@ -52,7 +52,7 @@ interface Answer {
 }
 
 export interface WebhookDeliveryOptions {
-  webhooks: Webhooks;
+  webhooks: Pick<Webhooks, 'takeDue' | 'settle' | 'postpone' | 'giveBack'>;
   images: Pick<Images, 'find'>;
   secrets: Pick<WebhookSecrets, 'signing'>;
   /** Guards every address, and has its own deadline. */

@@ -9,7 +9,7 @@ export {
   type WebhookDeliveryOptions,
   type WebhookOutcome,
 } from './delivery.js';
-export { createWebhooks, type Webhooks, webhookMigrations } from './webhook-events.js';
+export { Webhooks, webhookMigrations } from './webhook-events.js';
 export {
   createWebhookSecrets,
   createWebhookTargets,

@@ -50,139 +50,134 @@ export interface WebhookSecretVersion {
   changedMsAgo?: number;
 }
 
+/** State of an account without a row. */
+const FIRST_VERSION = 1;
+
 /**
  * Events of completed jobs: one for each job that was accepted with a `webhookUrl`, written in the transaction that
  * ends it, for every way of ending, and kept until it is delivered or given up, or the job is deleted. Every method
  * throws GatewayError `upstream_unavailable` if the database does not answer.
  */
-export interface Webhooks {
+export class Webhooks {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
+  readonly #due: ReturnType<typeof dueRows>;
+
+  constructor(database: Database, times: DatabaseClock) {
+    this.#database = database;
+    this.#times = times;
+    this.#due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhookDueAt' });
+  }
+
   /** Takes due events: first attempts before later ones, the longest due first. */
-  takeDue(options: WebhookInput): Promise<readonly WebhookTry[]>;
+  takeDue({ max, except, leaseMs }: WebhookInput): Promise<readonly WebhookTry[]> {
+    return this.#database.run(async (queries) => {
+      const now = await this.#times.read(queries);
+      if (!(await this.#due.isAny(queries, now))) return [];
+      const others = except.length === 0 ? sql`` : sql`and owner not in (${sql.join([...except])})`;
+      const firstOfEach = sql`id in (
+        select id from (
+          select id, "webhookDueAt", row_number() over (partition by owner order by "webhookDueAt", id) as turn
+          from jobs where "webhookDueAt" <= ${now} ${others}
+        ) as ranked where turn = 1 order by "webhookDueAt", id limit ${max})`;
+      const rows = await queries
+        .updateTable('jobs')
+        .set(({ eb }) => ({ webhookDueAt: now + leaseMs, webhookTries: eb('webhookTries', '+', 1) }))
+        .where(this.#due.first({ now, max, among: firstOfEach }))
+        .returning(['id as jobId', 'owner as accountId', 'webhookUrl as url', 'webhookTries as number'])
+        .$narrowType<{ url: string }>()
+        .execute();
+      return rows;
+    });
+  }
+
   /** There is no further attempt: it was delivered, or given up. No effect if another attempt has begun. */
-  settle(tried: WebhookTry): Promise<void>;
+  async settle(tried: WebhookTry): Promise<void> {
+    // The URL is no longer needed, and may contain credentials.
+    await this.#database.run(change(tried, { webhookUrl: null, webhookDueAt: null }));
+  }
+
   /** Schedules another attempt. False, without a change, if too many events of the account wait already. */
-  postpone(tried: WebhookTry, pause: WebhookPause): Promise<boolean>;
+  postpone(tried: WebhookTry, { waitMs, maxWaiting }: WebhookPause): Promise<boolean> {
+    return this.#database.run(async (queries) => {
+      if (await isFull(queries, tried.accountId, maxWaiting)) return false;
+      const now = await this.#times.read(queries);
+      await change(tried, { webhookDueAt: now + waitMs })(queries);
+      return true;
+    });
+  }
+
   /** Reverts the attempt. */
-  giveBack(tried: WebhookTry): Promise<void>;
+  async giveBack(tried: WebhookTry): Promise<void> {
+    await this.#database.run(change(tried, { webhookDueAt: 0, webhookTries: tried.number - 1 }));
+  }
+
   /** Number of pending events of all accounts. */
-  waiting(): Promise<number>;
-  secretVersion(accountId: string): Promise<WebhookSecretVersion>;
+  waiting(): Promise<number> {
+    return this.#database.run(async (queries) => {
+      const { waiting } = await queries
+        .selectFrom('jobs')
+        .select(({ fn }) => fn.countAll<number>().as('waiting'))
+        .where('webhookDueAt', 'is not', null)
+        .executeTakeFirstOrThrow();
+      return waiting;
+    });
+  }
+
+  secretVersion(accountId: string): Promise<WebhookSecretVersion> {
+    return this.#database.run(async (queries) => {
+      const now = await this.#times.read(queries);
+      const row = await queries
+        .selectFrom('webhook_secrets')
+        .selectAll()
+        .where('accountId', '=', accountId)
+        .executeTakeFirst();
+      return toVersion(row, now);
+    });
+  }
+
   /** Rotates the secret. */
-  rotateSecret(accountId: string): Promise<WebhookSecretVersion>;
+  rotateSecret(accountId: string): Promise<WebhookSecretVersion> {
+    return this.#database.run(async (queries) => {
+      const now = await this.#times.read(queries);
+      const row = await queries
+        .insertInto('webhook_secrets')
+        .values({ accountId, version: FIRST_VERSION + 1, changedAt: now })
+        .onConflict((conflict) =>
+          conflict
+            .column('accountId')
+            .doUpdateSet({ version: sql<number>`webhook_secrets.version + 1`, changedAt: now }),
+        )
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      return toVersion(row, now);
+    });
+  }
 }
 
-/** State of an account without a row. */
-const FIRST_VERSION = 1;
+/** Changes of an attempt, unless another one has begun: then its lease was over. */
+function change(tried: WebhookTry, values: Partial<Pick<JobsTable, 'webhookUrl' | 'webhookDueAt' | 'webhookTries'>>) {
+  return (queries: Kysely<Tables>) =>
+    queries
+      .updateTable('jobs')
+      .set(values)
+      .where('id', '=', tried.jobId)
+      .where('webhookTries', '=', tried.number)
+      .where('webhookDueAt', 'is not', null)
+      .execute();
+}
 
-/** Events of completed jobs, in the rows of the jobs. */
-export function createWebhooks(database: Database, times: DatabaseClock): Webhooks {
-  const due = dueRows(database.engine, { table: 'jobs', key: ['id'], dueAt: 'webhookDueAt' });
-
-  /** Changes of an attempt, unless another one has begun: then its lease was over. */
-  function change(tried: WebhookTry, values: Partial<Pick<JobsTable, 'webhookUrl' | 'webhookDueAt' | 'webhookTries'>>) {
-    return (queries: Kysely<Tables>) =>
-      queries
-        .updateTable('jobs')
-        .set(values)
-        .where('id', '=', tried.jobId)
-        .where('webhookTries', '=', tried.number)
-        .where('webhookDueAt', 'is not', null)
-        .execute();
-  }
-
-  async function isFull(queries: Kysely<Tables>, accountId: string, max: number): Promise<boolean> {
-    const beyond = await queries
-      .selectFrom('jobs')
-      .select('id')
-      .where('owner', '=', accountId)
-      .where('webhookDueAt', '>', 0)
-      .limit(1)
-      // The event itself is among those counted.
-      .offset(max)
-      .executeTakeFirst();
-    return beyond !== undefined;
-  }
-
-  return {
-    takeDue: ({ max, except, leaseMs }) =>
-      database.run(async (queries) => {
-        const now = await times.read(queries);
-        if (!(await due.isAny(queries, now))) return [];
-        const others = except.length === 0 ? sql`` : sql`and owner not in (${sql.join([...except])})`;
-        const firstOfEach = sql`id in (
-          select id from (
-            select id, "webhookDueAt", row_number() over (partition by owner order by "webhookDueAt", id) as turn
-            from jobs where "webhookDueAt" <= ${now} ${others}
-          ) as ranked where turn = 1 order by "webhookDueAt", id limit ${max})`;
-        const rows = await queries
-          .updateTable('jobs')
-          .set(({ eb }) => ({ webhookDueAt: now + leaseMs, webhookTries: eb('webhookTries', '+', 1) }))
-          .where(due.first({ now, max, among: firstOfEach }))
-          .returning(['id', 'owner', 'webhookUrl', 'webhookTries'])
-          .$narrowType<{ webhookUrl: string }>()
-          .execute();
-        return rows.map(({ id, owner, webhookUrl, webhookTries }) => ({
-          jobId: id,
-          accountId: owner,
-          url: webhookUrl,
-          number: webhookTries,
-        }));
-      }),
-
-    async settle(tried) {
-      // The URL is no longer needed, and may contain credentials.
-      await database.run(change(tried, { webhookUrl: null, webhookDueAt: null }));
-    },
-
-    postpone: (tried, { waitMs, maxWaiting }) =>
-      database.run(async (queries) => {
-        if (await isFull(queries, tried.accountId, maxWaiting)) return false;
-        const now = await times.read(queries);
-        await change(tried, { webhookDueAt: now + waitMs })(queries);
-        return true;
-      }),
-
-    async giveBack(tried) {
-      await database.run(change(tried, { webhookDueAt: 0, webhookTries: tried.number - 1 }));
-    },
-
-    waiting: () =>
-      database.run(async (queries) => {
-        const { waiting } = await queries
-          .selectFrom('jobs')
-          .select(({ fn }) => fn.countAll<number>().as('waiting'))
-          .where('webhookDueAt', 'is not', null)
-          .executeTakeFirstOrThrow();
-        return waiting;
-      }),
-
-    secretVersion: (accountId) =>
-      database.run(async (queries) => {
-        const now = await times.read(queries);
-        const row = await queries
-          .selectFrom('webhook_secrets')
-          .selectAll()
-          .where('accountId', '=', accountId)
-          .executeTakeFirst();
-        return toVersion(row, now);
-      }),
-
-    rotateSecret: (accountId) =>
-      database.run(async (queries) => {
-        const now = await times.read(queries);
-        const row = await queries
-          .insertInto('webhook_secrets')
-          .values({ accountId, version: FIRST_VERSION + 1, changedAt: now })
-          .onConflict((conflict) =>
-            conflict
-              .column('accountId')
-              .doUpdateSet({ version: sql<number>`webhook_secrets.version + 1`, changedAt: now }),
-          )
-          .returningAll()
-          .executeTakeFirstOrThrow();
-        return toVersion(row, now);
-      }),
-  };
+async function isFull(queries: Kysely<Tables>, accountId: string, max: number): Promise<boolean> {
+  const beyond = await queries
+    .selectFrom('jobs')
+    .select('id')
+    .where('owner', '=', accountId)
+    .where('webhookDueAt', '>', 0)
+    .limit(1)
+    // The event itself is among those counted.
+    .offset(max)
+    .executeTakeFirst();
+  return beyond !== undefined;
 }
 
 function toVersion(row: WebhookSecretsTable | undefined, now: number): WebhookSecretVersion {

@@ -14,6 +14,7 @@ import { type Clock, GatewayError, isGatewayError, type Logger } from '../../cor
 import type { CloseList } from '../close-list.js';
 import {
   defineRoute,
+  JSON_TYPE,
   OneOf,
   type RequestContext,
   type Route,
@@ -62,7 +63,7 @@ export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[
     const { accountId } = pollingKeyOf(context, polls);
     const secret = await secrets[work](accountId);
     context.res.setHeader('Cache-Control', 'no-store');
-    context.res.setHeader('Content-Type', 'application/json; charset=utf-8');
+    context.res.setHeader('Content-Type', JSON_TYPE);
     context.body = JSON.stringify({ secret });
   };
 

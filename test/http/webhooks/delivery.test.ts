@@ -242,7 +242,14 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
   it('send the same event again if a delivery was not recorded', async () => {
     const { webhooks } = app.state;
     await endJob('settled');
-    deliver({ webhooks: { ...webhooks, settle: onceUnavailable((one) => webhooks.settle(one)) } });
+    deliver({
+      webhooks: {
+        takeDue: (request) => webhooks.takeDue(request),
+        settle: onceUnavailable((one) => webhooks.settle(one)),
+        postpone: (one, pause) => webhooks.postpone(one, pause),
+        giveBack: (one) => webhooks.giveBack(one),
+      },
+    });
     const tries = await receiver.heard('settled', 2);
     await settled();
     await until(() => outcomes.length > 0);
