@@ -1,5 +1,8 @@
 /*
  * What other folders may import of HTTP: routes, bodies, answers, errors, addresses, the server and the app.
+ *
+ * Every other file of this folder is private, so that handlers of other folders do not depend on how a request is read
+ * or an answer is written. Importing it also declares the error codes of HTTP.
  */
 
 // Declares its error codes.
