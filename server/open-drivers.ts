@@ -10,7 +10,7 @@
 import '../core/extraction/index.js';
 import '../core/images/index.js';
 
-import { createDatabaseClock, Instances, openDatabase } from '../core/database/index.js';
+import { DatabaseClock, Instances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
 import { makeFolder } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
@@ -85,7 +85,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       extraction: new JobAdmission({ ...tables, kind: 'extraction' }),
       image: new JobAdmission({ ...tables, kind: 'image' }),
     };
-    const times = createDatabaseClock(sharedClock);
+    const times = new DatabaseClock(sharedClock);
     const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const notified = { database, dispatcher, instances, pollMs, logger };
     const jobs = createJobs({ ...notified, admission, clock: sharedClock, tracer, meter });

@@ -1,5 +1,5 @@
 /*
- * The clock of the database: its own on PostgreSQL, so that all nodes have one time, or a given one.
+ * The clock of all jobs: the database's own on PostgreSQL, so that all nodes have one time, or a given one.
  */
 
 import type { Clock } from '../contracts/index.js';
@@ -15,33 +15,35 @@ const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
 export const DATABASE_NOW = sql.raw<number>(NOW);
 const READ_NOW = CompiledQuery.raw(`select ${NOW} as now`) as CompiledQuery<{ now: number }>;
 
-/** The clock of all jobs. */
-export interface DatabaseClock {
-  /** The time of the statement's execution, in milliseconds since 1970. */
-  readonly now: RawBuilder<number>;
-  /** The same in a statement that is compiled once. */
+/** Times are whole milliseconds since 1970. */
+export class DatabaseClock {
+  readonly #clock: Clock | undefined;
+  /** The time of the execution, in a statement that is compiled once. */
   readonly compiledNow: RawBuilder<number>;
-  read(queries: Kysely<Tables>): Promise<number>;
-  /** Reads the time within a script. */
-  readScript(): Script<number>;
-}
 
-/** @param clock Default: the database's own. */
-export function createDatabaseClock(clock?: Clock): DatabaseClock {
-  function* readScript(): Script<number> {
-    if (clock) return Math.floor(clock.now());
+  /** @param clock Default: the database's own. */
+  constructor(clock?: Clock) {
+    this.#clock = clock;
+    this.compiledNow = clock ? toSql(computed(() => Math.floor(clock.now()))) : DATABASE_NOW;
+  }
+
+  /** The time of the execution, in a statement that runs once. */
+  get now(): RawBuilder<number> {
+    return this.#clock ? toSql(Math.floor(this.#clock.now())) : DATABASE_NOW;
+  }
+
+  read(queries: Kysely<Tables>): Promise<number> {
+    return runScript(queries, this.readScript());
+  }
+
+  /** Reads the time within a script. */
+  *readScript(): Script<number> {
+    if (this.#clock) return Math.floor(this.#clock.now());
     const [row] = yield* rowsOf(READ_NOW);
     return (row as { now: number }).now;
   }
+}
 
-  const toSql = (value: number) => (clock ? sql<number>`cast(${value} as bigint)` : DATABASE_NOW);
-  const now = () => (clock ? Math.floor(clock.now()) : 0);
-  return {
-    get now() {
-      return toSql(now());
-    },
-    compiledNow: toSql(computed(now)),
-    read: (queries) => runScript(queries, readScript()),
-    readScript,
-  };
+function toSql(time: number): RawBuilder<number> {
+  return sql<number>`cast(${time} as bigint)`;
 }

@@ -13,7 +13,7 @@ export {
   openDatabase,
   withSchema,
 } from './database.js';
-export { createDatabaseClock, DATABASE_NOW, type DatabaseClock } from './database-clock.js';
+export { DATABASE_NOW, DatabaseClock } from './database-clock.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
 export { DueWork, dueRows, type TakeRequest } from './due-rows.js';

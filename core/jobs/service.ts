@@ -8,14 +8,7 @@
  */
 
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
-import {
-  createDatabaseClock,
-  type Database,
-  type DatabaseClock,
-  GroupCommit,
-  type Instances,
-  runScript,
-} from '../database/index.js';
+import { type Database, DatabaseClock, GroupCommit, type Instances, runScript } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
 import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './accept.js';
@@ -64,7 +57,7 @@ interface ClosableJobs extends Jobs, JobAdministration {
 /** Durable jobs in SQL. */
 export function createJobs(options: JobsOptions): ClosableJobs {
   const { database, dispatcher, instances, admission = {}, pollMs, logger } = options;
-  const clock = createDatabaseClock(options.clock);
+  const clock = new DatabaseClock(options.clock);
   const report = createThrottledWarning(logger, 'background jobs wait for the database');
   const table = new JobTable(database, clock);
   const runTable = new JobRunTable(database, clock);

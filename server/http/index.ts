@@ -1,8 +1,7 @@
 /*
- * What other folders may import of HTTP: routes, bodies, answers, errors, addresses, the server and the app.
- *
- * Every other file of this folder is private, so that handlers of other folders do not depend on how a request is read
- * or an answer is written. Importing it also declares the error codes of HTTP.
+ * What other folders may import of HTTP: the declaration of routes, readers of bodies within limits of size and memory,
+ * answers whole or as a stream, errors in the formats of their routes, addresses of clients, the server and the app. It
+ * knows no subject of the product.
  */
 
 // Declares its error codes.
@@ -49,8 +48,8 @@ export {
 } from './error-response.js';
 export {
   type AnswerHead,
-  createHandOver,
   EVENTS,
+  HandOver,
   JSON_TYPE,
   leaveWithClient,
   sendEvents,

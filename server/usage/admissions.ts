@@ -9,8 +9,8 @@
 import { randomUUID } from 'node:crypto';
 import type { BackgroundCorrection, Clock, Logger } from '../../core/contracts/index.js';
 import {
-  createDatabaseClock,
   type Database,
+  DatabaseClock,
   Doubts,
   type Instances,
   rowsOf,
@@ -190,7 +190,7 @@ export class SqlAdmissions implements Admissions {
     });
     this.#releaseOfDead();
     const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
-    const sweeper = createUsageSweeper(database, createDatabaseClock(clock));
+    const sweeper = createUsageSweeper(database, new DatabaseClock(clock));
     const work = async () => {
       await this.#doubts.settle();
       await sweeper.sweep();

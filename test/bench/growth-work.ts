@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
-import { createDatabaseClock } from '../../core/database/database-clock.js';
+import { DatabaseClock } from '../../core/database/database-clock.js';
 import { Sweeper } from '../../core/jobs/claim.js';
 import { JobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
@@ -90,7 +90,7 @@ async function age({ database }: GrowthSide): Promise<void> {
 }
 
 function clockOf({ engine }: GrowthSide) {
-  return createDatabaseClock(engine === 'sqlite' ? systemClock : undefined);
+  return new DatabaseClock(engine === 'sqlite' ? systemClock : undefined);
 }
 
 async function sweepJobs(side: GrowthSide): Promise<number> {

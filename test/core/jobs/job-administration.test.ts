@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createDatabaseClock } from '../../../core/database/database-clock.js';
+import { DatabaseClock } from '../../../core/database/database-clock.js';
 import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
 import { createJobAdministration, type JobPage } from '../../../core/jobs/administration.js';
 import { JobTable } from '../../../core/jobs/statements.js';
@@ -244,7 +244,7 @@ for (const engine of engines) {
 
     /** What the engine says it would do for each query of the work. */
     async function plansOf(work: (administration: ReturnType<typeof createJobAdministration>) => Promise<unknown>) {
-      const clock = createDatabaseClock(engine.name === 'sqlite' ? jobs.clock : undefined);
+      const clock = new DatabaseClock(engine.name === 'sqlite' ? jobs.clock : undefined);
       const table = new JobTable(database, clock);
       queries.length = 0;
       const watched: Database = {

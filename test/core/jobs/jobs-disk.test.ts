@@ -4,7 +4,7 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createDatabaseClock } from '../../../core/database/database-clock.js';
+import { DatabaseClock } from '../../../core/database/database-clock.js';
 import { Instances } from '../../../core/database/heartbeat.js';
 import { sql } from '../../../core/database/kysely.js';
 import '../../../core/extraction/index.js';
@@ -36,7 +36,7 @@ describe('durable jobs in a folder under faults', () => {
     jobs = createJobs({
       database,
       dispatcher: createEmbeddedDispatcher(),
-      instances: new Instances({ database, times: createDatabaseClock(systemClock), logger }),
+      instances: new Instances({ database, times: new DatabaseClock(systemClock), logger }),
       admission: { extraction: new JobAdmission({ engine: 'sqlite', queries, kind: 'extraction', rateLimitTable }) },
       clock: systemClock,
       logger,

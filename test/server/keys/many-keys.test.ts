@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { createDatabaseClock } from '../../../core/database/database-clock.js';
+import { DatabaseClock } from '../../../core/database/database-clock.js';
 import { systemClock } from '../../../core/runtime/time.js';
 import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
@@ -69,7 +69,7 @@ for (const engine of engines) {
       await inPieces(entries, (piece) =>
         database.run((queries) => queries.insertInto('usage_entries').values(piece).execute()),
       );
-      const clock = createDatabaseClock(database.engine === 'sqlite' ? systemClock : undefined);
+      const clock = new DatabaseClock(database.engine === 'sqlite' ? systemClock : undefined);
       const sweeper = createUsageSweeper(database, clock);
       const old = async () => {
         const rows = await database.run((queries) =>
