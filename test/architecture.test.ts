@@ -388,6 +388,24 @@ describe('the structure of core and server', () => {
     expect(circlesOf(edges(staticImportsOf)).filter((circle) => circle.length > 2)).to.deep.equal([]);
   });
 
+  it('adds by declaration merging only tables, error codes, kinds of jobs, and the state of requests', () => {
+    const merged = new Set(
+      modules
+        .filter((name) => /^(core|server)\//.test(name))
+        .flatMap((file) =>
+          Array.from(sourceOf(file).matchAll(/^declare module '([^']+)'/gm), ([, name = '']) =>
+            path.posix.join(path.posix.dirname(file), name),
+          ),
+        ),
+    );
+    expect([...merged]).to.have.members([
+      'core/database/tables.js',
+      'core/runtime/errors.js',
+      'core/jobs/kinds.js',
+      'server/http/koa-app.js',
+    ]);
+  });
+
   it('imports in core only folders that come earlier, types included', () => {
     const wrong = [...imports].flatMap(([file, targets]) =>
       targets

@@ -6,17 +6,7 @@
  * deleted, and so is an image that came too late. Files that cannot be deleted expire.
  */
 
-import type {
-  Clock,
-  ImageModel,
-  ImageSize,
-  JobFailure,
-  JobState,
-  Logger,
-  QueueShare,
-  Storage,
-  StoredBody,
-} from '../contracts/index.js';
+import type { Clock, JobFailure, JobState, Logger, QueueShare, Storage, StoredBody } from '../contracts/index.js';
 import {
   type Accepted,
   type JobFilter,
@@ -31,6 +21,7 @@ import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ImageCharge } from './image-jobs.js';
+import { checkModel, type ImageRequest } from './image-requests.js';
 import { type ImageResult, ImageRun, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
@@ -38,7 +29,6 @@ import {
   fileNamesOf,
   type ImageJobSummary,
   type ReferenceFiles,
-  type ReferenceInput,
   type References,
   type StoredReference,
 } from './references.js';
@@ -50,24 +40,6 @@ import {
   type ResultFiles,
   targetOfRun,
 } from './result-files.js';
-
-/** A request for one image. */
-export interface ImageRequest {
-  model: string;
-  prompt: string;
-  /** Exact canvas in pixels, or `auto` to leave it to the model. */
-  size: ImageSize | 'auto';
-  /** Input images in the caller's order; at most 4. */
-  references: readonly ReferenceInput[];
-  /** Marks the part of the first input image that is to change; see {@link ImageCall.mask}. Default: none. */
-  mask?: ReferenceInput;
-  /** Maximum number of partial images, for {@link Images.onPartial}; 1 to 3. Default: none. */
-  partialImages?: number;
-  /** Fields passed through to the model; see {@link ImageCall}. */
-  options: Readonly<Record<string, unknown>>;
-  /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
-  delivery: ImageDelivery;
-}
 
 export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   /** The owner, who may read the job. */
@@ -405,44 +377,6 @@ function chargeOfResult({ summary }: JobRun, result: unknown): ImageCharge {
   const { width, height } = image;
   const made = { width, height, ...(quality !== undefined && { quality }) };
   return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }), image: made };
-}
-
-function checkModel(registry: Registry, { model, references, mask }: ImageRequest): void {
-  const found = registry.imageModel(model);
-  if (found) {
-    checkReferences(found, references);
-    if (mask) checkMasking(found, mask, references);
-    return;
-  }
-  const known = registry
-    .models()
-    .filter(({ kind }) => kind === 'image')
-    .map(({ id }) => id);
-  const message = `There is no image model with this name. Available: ${known.join(', ') || 'none, since no provider is ready'}.`;
-  throw new GatewayError('model_not_supported', message, { param: 'model' });
-}
-
-/** An image made without some of them would not be the requested one. */
-function checkReferences({ id, maxReferences }: ImageModel, references: readonly ReferenceInput[]): void {
-  const extra = references[maxReferences];
-  if (!extra) return;
-  const { param } = extra;
-  if (maxReferences === 0)
-    throw new GatewayError('unsupported_value', `The model ${id} accepts no input images.`, { param });
-  const message = `The model ${id} accepts at most ${maxReferences} input images; this request has ${references.length}.`;
-  throw new GatewayError('too_many_images', message, { param });
-}
-
-function checkMasking(
-  { id, takesMask = false }: ImageModel,
-  { param }: ReferenceInput,
-  references: readonly ReferenceInput[],
-): void {
-  if (references.length === 0)
-    throw new GatewayError('invalid_value', 'A mask needs an input image: it marks the part of it to change.', {
-      param,
-    });
-  if (!takesMask) throw new GatewayError('unsupported_value', `The model ${id} accepts no mask.`, { param });
 }
 
 /** Files of a job: its input images, and its image once it has completed. Both are JSON of the job's row. */

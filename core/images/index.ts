@@ -8,11 +8,11 @@ import './errors.js';
 import './image-jobs.js';
 
 export { type ImageCharge, isImageCharge } from './image-jobs.js';
+export type { ImageRequest } from './image-requests.js';
 export {
   absentImages,
   filesOfImageJob,
   type ImageJob,
-  type ImageRequest,
   ImageService,
   type ImageSubmission,
   type Images,

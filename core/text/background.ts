@@ -25,10 +25,7 @@ export interface BackgroundPollOptions {
   pollMs?: number;
 }
 
-/**
- * Polls background responses, each by one process at a time (`database/due-rows.ts`) and with growing intervals, until
- * the upstream reports their usage, no longer knows them, or a day has passed.
- */
+/** Polls until the upstream reports the usage of a response, no longer knows it, or a day has passed. */
 export function startBackgroundPolls(options: BackgroundPollOptions): DueWork<BackgroundResponse> {
   const { background, ask, logger, pollMs = POLL_MS } = options;
 

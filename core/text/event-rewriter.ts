@@ -57,7 +57,7 @@ export class EventRewriter {
     return output;
   }
 
-  /** The same for a final event that lacks its blank line; undefined if it is incomplete. */
+  /** The bytes of a final event that lacks its blank line; undefined if it is incomplete. */
   finish(): Buffer | undefined {
     const rest = this.#splitter.rest();
     // The second half of a line end; its first half ended an event.

@@ -3,7 +3,7 @@
  * round the 64-bit ids in schemas and tool inputs. `markNumbers` replaces each such number by a marker before parsing,
  * and `restoreNumbers` puts the digits back into the written JSON. The marker is random per process and is invalid
  * wherever a number, text, object or list is expected. A body may have 10,000 of them. The cost is one pass over the
- * text. `createJsonEnd` detects the end of JSON that arrives in pieces.
+ * text. `JsonEnd` detects the end of JSON that arrives in pieces.
  */
 
 import { drawRandomBytes, GatewayError } from '../runtime/index.js';
@@ -110,36 +110,25 @@ function isEscaped(json: string, start: number, quote: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Detects the end of a JSON object that comes in pieces. */
-export interface JsonEnd {
-  push(piece: string): void;
-  readonly isWhole: boolean;
-}
+/** Detects the end of a JSON object that comes in pieces. The content between its braces is not checked. */
+export class JsonEnd {
+  #depth = 0;
+  #inText = false;
+  #isEscaped = false;
+  isWhole = false;
 
-/** The content between its braces is not checked. */
-export function createJsonEnd(): JsonEnd {
-  let depth = 0;
-  let inText = false;
-  let isEscaped = false;
-  let isWhole = false;
-
-  return {
-    push(piece) {
-      for (const letter of piece) {
-        if (isEscaped) isEscaped = false;
-        else if (inText) {
-          if (letter === '\\') isEscaped = true;
-          else if (letter === '"') inText = false;
-        } else if (letter === '"') inText = true;
-        else if (letter === '{' || letter === '[') depth += 1;
-        else if (letter === '}' || letter === ']') {
-          depth -= 1;
-          isWhole = depth === 0;
-        }
+  push(piece: string): void {
+    for (const letter of piece) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (this.#inText) {
+        if (letter === '\\') this.#isEscaped = true;
+        else if (letter === '"') this.#inText = false;
+      } else if (letter === '"') this.#inText = true;
+      else if (letter === '{' || letter === '[') this.#depth += 1;
+      else if (letter === '}' || letter === ']') {
+        this.#depth -= 1;
+        this.isWhole = this.#depth === 0;
       }
-    },
-    get isWhole() {
-      return isWhole;
-    },
-  };
+    }
+  }
 }

@@ -11,7 +11,7 @@ export { type PromptSample, samplePrompt } from './counting/prompts.js';
 export { TokenCounter } from './counting/tokens.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
-export { createJsonEnd, type JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
+export { JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
 export { LARGE_TEXT, workOn } from './large-work.js';
 export type {

@@ -127,7 +127,7 @@ export function readAnswer(
 }
 
 /**
- * Reads a large answer in the worker thread, as {@link readWholeAnswer} does; an upstream's words about a failure are
+ * Reads a large answer in the worker thread; an upstream's words about a failure are
  * replaced. It is read to its end even if its client leaves: what it used is in it.
  * @throws GatewayError `upstream_error` if it is no JSON object.
  */

@@ -113,8 +113,8 @@ export interface TextExchange {
   /** The caller has disconnected: aborts the upstream request within 100 ms. No effect once the answer has ended. */
   leave(): void;
   /**
-   * As `leave`, while the caller is still connected: the answer rejects with this error, or its stream ends with it as an
-   * event.
+   * Aborts the upstream request while the caller is still connected: the answer rejects with this error, or its stream
+   * ends with it as an event.
    */
   abort(error: GatewayError): void;
 }

@@ -163,7 +163,7 @@ function isApart(value: JsonRecord, { input, output, total, reasoning = 0, cache
   return isCacheOfAnthropic || APART_FROM_CACHE.slice(1).some((name) => value[name] !== undefined);
 }
 
-/** As {@link readUsage}, for an object as JSON. Undefined if it is none. */
+/** The usage in an object as JSON; undefined if it reports none, or is no object. */
 export function readUsageBytes(bytes: Uint8Array): Usage | undefined {
   try {
     return readUsage(readValue(bytes, 0, bytes.length));

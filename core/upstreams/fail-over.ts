@@ -31,7 +31,7 @@ export class TryFailure extends Error {
 
   /**
    * @param error The caller's error if this was the last try; its `retryAfterSeconds` delays the next try of this call.
-   *   With one, or with the code `upstream_rate_limited`, the upstream has a limit for other calls (`upstream-limit.ts`).
+   *   With one, or with the code `upstream_rate_limited`, the upstream has a limit for other calls (`quotas.ts`).
    * @param quotas What the upstream said about that limit.
    */
   constructor(

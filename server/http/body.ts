@@ -71,7 +71,7 @@ export interface JsonReaderOptions extends BodyReaderOptions {
   fingerprinted: boolean;
 }
 
-/** As {@link readJsonBody}, with the fingerprint that identifies an equal request. */
+/** Reads a JSON object, with the fingerprint that identifies an equal request. */
 export async function readJson(
   request: IncomingMessage,
   response: ServerResponse,
@@ -84,8 +84,8 @@ export async function readJson(
 }
 
 /**
- * As {@link readJsonBody}, for bodies that stay in memory for a while: the reservation is held until `use` has ended.
- * @throws GatewayError as there, and what `use` throws.
+ * Reads a JSON object that stays in memory for a while: the reservation is held until `use` has ended.
+ * @throws GatewayError of the body, and what `use` throws.
  */
 export async function useJsonBody<Result>(
   request: IncomingMessage,
@@ -114,8 +114,8 @@ export interface HeldBody {
 }
 
 /**
- * As {@link readJsonBody}, for bodies that are passed on unchanged: the reservation is held until it is released.
- * @throws GatewayError as there; then it is released.
+ * Reads a JSON object that is passed on unchanged: the reservation is held until it is released.
+ * @throws GatewayError of the body; then it is released.
  */
 export function takeJsonBody(
   request: IncomingMessage,
@@ -126,8 +126,8 @@ export function takeJsonBody(
 }
 
 /**
- * Reads the fields of an HTML form or an OAuth request. As {@link readJsonBody} otherwise.
- * @throws GatewayError as there; `invalid_value` for a repeated field.
+ * Reads the fields of an HTML form or an OAuth request.
+ * @throws GatewayError of the body; `invalid_value` for a repeated field.
  */
 export async function readForm(
   request: IncomingMessage,

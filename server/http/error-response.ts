@@ -40,7 +40,7 @@ export function errorClassOf(code: ErrorCode, { model, anthropic }: RouteFormat)
   return anthropic && isOverload ? { ...found, status: ANTHROPIC_OVERLOADED } : found;
 }
 
-/** The same for an error: a model vendor's own status reaches clients of text routes. */
+/** The format of one error: a model vendor's own status reaches clients of text routes. */
 export function errorClassFor({ code, upstream }: GatewayError, format: RouteFormat): ErrorClass {
   const found = errorClassOf(code, format);
   const status = format.model ? upstream?.status : undefined;

@@ -32,7 +32,7 @@ export function sendWhole(context: RequestContext, { status, headers }: AnswerHe
   endSoon(response, body);
 }
 
-/** Sends events as they come: as {@link sendStream}. */
+/** Sends events as they come, no faster than the client reads. Proxies neither store nor gather them. */
 export async function sendEvents(
   context: RequestContext,
   { status, headers }: AnswerHead,
@@ -93,63 +93,54 @@ async function drained(response: ServerResponse): Promise<void> {
 }
 
 /** Passes a body to one reader in chunks: only the current chunk is in memory. */
-export interface HandOver {
+export class HandOver {
   /** Must be read once, to its end or until `return` is called. */
-  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly pieces: AsyncIterable<Uint8Array> = this.#read();
+  #offered: { piece: Uint8Array; taken: () => void } | undefined;
+  #ended: { failure?: { error: unknown } } | undefined;
+  #hasLeft = false;
+  #wake: () => void = () => undefined;
+
   /** Resolves when the reader wants the next chunk, or has stopped. */
-  put(piece: Uint8Array): Promise<void>;
-  /** Ends the body; or, with an error, fails it. */
-  end(failure?: { error: unknown }): void;
-  /** The reader has stopped. */
-  leave(): void;
-}
-
-export function createHandOver(): HandOver {
-  let offered: { piece: Uint8Array; taken: () => void } | undefined;
-  let ended: { failure?: { error: unknown } } | undefined;
-  let hasLeft = false;
-  let wake: () => void = () => undefined;
-
-  function leave(): void {
-    hasLeft = true;
-    offered?.taken();
-    offered = undefined;
+  put(piece: Uint8Array): Promise<void> {
+    if (this.#hasLeft) return Promise.resolve();
+    const { promise, resolve: taken } = Promise.withResolvers<void>();
+    this.#offered = { piece, taken };
+    this.#wake();
+    return promise;
   }
 
-  async function* read(): AsyncGenerator<Uint8Array> {
+  /** Ends the body; or, with an error, fails it. */
+  end(failure?: { error: unknown }): void {
+    this.#ended = failure ? { failure } : {};
+    this.#wake();
+  }
+
+  /** The reader has stopped. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.#offered?.taken();
+    this.#offered = undefined;
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
     try {
       for (;;) {
         const { promise: change, resolve } = Promise.withResolvers<void>();
-        wake = resolve;
-        if (offered) {
-          const { piece, taken } = offered;
+        this.#wake = resolve;
+        if (this.#offered) {
+          const { piece, taken } = this.#offered;
           yield piece;
-          offered = undefined;
+          this.#offered = undefined;
           taken();
-        } else if (ended?.failure) throw ended.failure.error;
-        else if (ended) return;
+        } else if (this.#ended?.failure) throw this.#ended.failure.error;
+        else if (this.#ended) return;
         else await change;
       }
     } finally {
-      leave();
+      this.leave();
     }
   }
-
-  return {
-    pieces: read(),
-    put(piece) {
-      if (hasLeft) return Promise.resolve();
-      const { promise, resolve: taken } = Promise.withResolvers<void>();
-      offered = { piece, taken };
-      wake();
-      return promise;
-    },
-    end(failure) {
-      ended = failure ? { failure } : {};
-      wake();
-    },
-    leave,
-  };
 }
 
 /** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
@@ -198,7 +189,7 @@ export function sendJson(context: RequestContext, body: object, keeping: Keeping
   sendTagged(context, JSON.stringify(body), { type: JSON_TYPE, keeping });
 }
 
-/** As {@link sendJson}, for any text. */
+/** Sends a text with an ETag of its bytes; 304 if the client has them. */
 export function sendTagged(
   context: RequestContext,
   text: string,

@@ -1,5 +1,7 @@
 /*
- * What other folders may import of HTTP: routes, bodies, answers, errors, addresses, the server and the app.
+ * What other folders may import of HTTP: the declaration of routes, readers of bodies within limits of size and memory,
+ * answers whole or as a stream, errors in the formats of their routes, addresses of clients, the server and the app. It
+ * knows no subject of the product.
  */
 
 // Declares its error codes.
@@ -46,8 +48,8 @@ export {
 } from './error-response.js';
 export {
   type AnswerHead,
-  createHandOver,
   EVENTS,
+  HandOver,
   JSON_TYPE,
   leaveWithClient,
   sendEvents,

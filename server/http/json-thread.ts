@@ -11,7 +11,6 @@ import type { ParseAnswer, ParseOrder } from './json-threads.js';
 
 lowerThreadPriority();
 
-/** A parser thread: parses the large bodies that it receives, one after the other, and returns their bytes. */
 parentPort?.on('message', ({ bytes, plan }: ParseOrder) => {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const parsed = parseLargeBody(whole, plan, {

@@ -176,7 +176,7 @@ export interface SemaphoreOptions {
 export interface Semaphore {
   /** Takes a permit; call the result to release it. Undefined if none is free. */
   tryAcquire(holder: string): (() => void) | undefined;
-  /** As `tryAcquire`. @throws GatewayError `queue_full` if none is free. */
+  /** Takes a permit. @throws GatewayError `queue_full` if none is free. */
   acquire(holder: string): () => void;
 }
 

@@ -11,9 +11,9 @@ import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.
 import {
   type AnswerHead,
   clientSignal,
-  createHandOver,
   createSemaphore,
   EVENTS,
+  HandOver,
   type RequestContext,
   sendEvents,
   sendStream,
@@ -244,8 +244,8 @@ export interface Keeping {
 export function keepWhileSending({ outgoing, head, work, answers, files, logger }: KeepingOptions): Keeping {
   const { body, ended: completion, ...rest } = outgoing;
   const file = answerFileOf(work);
-  const copy = createHandOver();
-  const client = createHandOver();
+  const copy = new HandOver();
+  const client = new HandOver();
   let bytes = 0;
   const stored = work.room === 0 ? Promise.reject(new NoRoom()) : store();
   const isStored = stored.then(

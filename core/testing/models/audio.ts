@@ -37,7 +37,6 @@ import {
 } from './audio-run.js';
 import {
   bodiesOf,
-  commonFaults,
   contributionOf,
   half,
   isSentAsIs,
@@ -45,15 +44,14 @@ import {
   leavesDuring,
   leavingAtOnce,
   type ModelDefinition,
-  type ModelFamily,
   modelNameProblems,
   ODD_TEXTS,
   outcomeOf,
   succeeds,
   UNREADABLE,
-  upstreamRules,
   WORDS,
 } from './models.js';
+import { commonFaults, type ModelFamily, upstreamRules } from './upstream-rules.js';
 
 export interface AudioProviderDefinition extends ModelDefinition {
   /** At least one for each operation that a model lists. */

@@ -13,19 +13,8 @@ import { growthProblems } from '../limits.js';
 import { leakProblems, type Readable, type Rule, reportAll, unless } from '../runner.js';
 import type { ImageProviderDefinition } from './image.js';
 import { freeze, type ImagePollingScript, partOf, passTime, pollsOf, submitsOf } from './image-polling.js';
-import {
-  commonFaults,
-  contractErrorOf,
-  faultProblems,
-  LONG_REPLIES,
-  LONG_TEXTS,
-  leavesDuring,
-  MAX_TRIES,
-  type ModelCall,
-  outcomeOf,
-  UNREADABLE,
-  withWords,
-} from './models.js';
+import { contractErrorOf, leavesDuring, MAX_TRIES, type ModelCall, outcomeOf, UNREADABLE } from './models.js';
+import { commonFaults, faultProblems, LONG_REPLIES, LONG_TEXTS, withWords } from './upstream-rules.js';
 
 interface Provider<Run extends Readable> {
   /** One call, whose task is done after so many polls. */

@@ -17,7 +17,6 @@ import { pollingRules } from './image-polling-rules.js';
 import {
   bodiesOf,
   type CallOptions,
-  commonFaults,
   contributionOf,
   half,
   isSentAsIs,
@@ -26,16 +25,15 @@ import {
   leavingAtOnce,
   type ModelCall,
   type ModelDefinition,
-  type ModelFamily,
   modelNameProblems,
   ODD_TEXTS,
   runCall,
   succeeds,
   UNREADABLE,
-  upstreamRules,
   usageProblems,
   WORDS,
 } from './models.js';
+import { commonFaults, type ModelFamily, upstreamRules } from './upstream-rules.js';
 
 export interface ImageProviderDefinition extends ModelDefinition {
   /** How its upstream answers. Default: it works without an upstream. */

@@ -12,18 +12,14 @@ import { atOnce } from '../limits.js';
 import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from '../runner.js';
 import { textProviderOf } from '../setup.js';
 import {
-  commonFaults,
   contractErrorOf,
   contributionOf,
   leavesBefore,
   leavesDuring,
-  type ModelFamily,
   modelNameProblems,
   outcomeOf,
-  refusal,
   succeeds,
   UNREADABLE,
-  upstreamRules,
 } from './models.js';
 import { RESPONSES_RULES } from './text-responses.js';
 import {
@@ -42,6 +38,7 @@ import {
   type Wanted,
   wantedOf,
 } from './text-run.js';
+import { commonFaults, hasUpstream, type ModelFamily, refusal, upstreamRules } from './upstream-rules.js';
 
 const EVENTS = { 'content-type': 'text/event-stream' };
 const ROUTES: readonly TextRoute[] = ['chat_completions', 'responses', 'messages'];
@@ -81,8 +78,6 @@ const FAMILY: ModelFamily<TextProviderDefinition, TextRun> = {
     reply: ({ upstream }) => upstream?.tooLong ?? {},
   },
 };
-
-const hasUpstream = ({ upstream }: TextProviderDefinition) => upstream !== undefined;
 
 const TEXT_RULES: Table<TextProviderDefinition> = [
   { name: 'names its models', run: namesModels },

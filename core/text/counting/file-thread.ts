@@ -21,7 +21,6 @@ const SAMPLES = 8;
 const known = new Map<string, ReadFile>();
 const MAX_KNOWN = 64;
 
-/** The worker thread that reads the files in bodies, one body after the other. */
 parentPort?.on('message', ({ body }: FileTask) => {
   parentPort?.postMessage(readBody(Buffer.from(body.buffer, body.byteOffset, body.byteLength)));
 });

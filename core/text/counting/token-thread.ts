@@ -7,10 +7,6 @@ import { parentPort } from 'node:worker_threads';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import type { CountAnswer, CountTask } from './tokens.js';
 
-/**
- * The worker thread that counts tokens, one text after the other. Text that looks like a control token is counted as
- * plain text.
- */
 parentPort?.on('message', ({ id, text }: CountTask) => {
   const tokens = countTokens(text, { disallowedSpecial: new Set() });
   parentPort?.postMessage({ id, tokens } satisfies CountAnswer);

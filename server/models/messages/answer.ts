@@ -72,7 +72,7 @@ export async function wholeMessage(
   return Buffer.from(writeMessage(sink, end, { model, usage }));
 }
 
-/** The same as a stream of events. Always ends with `message_stop` or `error`, unless the client has disconnected. */
+/** The answer as a stream of events. Always ends with `message_stop` or `error`, unless the client has disconnected. */
 export async function* messageEvents(
   { body }: TextAnswer,
   options: MessageAnswerOptions,

@@ -7,7 +7,7 @@
  */
 
 import { isRecord, type JsonRecord } from '../../../core/runtime/index.js';
-import { chatCallsIn, createJsonEnd, type JsonEnd, restoreNumbers, type ToolNames } from '../../../core/text/index.js';
+import { chatCallsIn, JsonEnd, restoreNumbers, type ToolNames } from '../../../core/text/index.js';
 import { type BlockQueue, type StopReason, toolUseOf } from './sinks.js';
 
 /** How an answer ended, as stated in it. */
@@ -193,7 +193,7 @@ export class ChatAnswer implements AnswerReader {
     const block = toolUseOf(id, name, names);
     if (!block) return undefined;
     this.#closeWords();
-    const begun = { key: `call ${this.#blocks++}`, id, end: createJsonEnd() };
+    const begun = { key: `call ${this.#blocks++}`, id, end: new JsonEnd() };
     this.#calls.set(index, begun);
     this.#inOrder.push(begun);
     queue.open(begun.key, block);

@@ -1,4 +1,4 @@
-/** Signed links of MP3 files. */
+/** Signed links of MP3 files: validity, forgery, and the change of a secret. */
 
 import { expect } from 'chai';
 import { AudioLinks } from '../../../core/extraction/mp3-files.js';

@@ -1,4 +1,5 @@
-// The queue of tasks for worker threads: turns of owners, a full queue, abort, time limits and failures.
+/** The queue of tasks for worker threads: turns of owners, a full queue, abort, time limits and failures. */
+
 import { expect } from 'chai';
 import { WorkerQueue, type WorkerQueueOptions } from '../../../core/runtime/index.js';
 import { rejection } from '../../support/rejection.js';
