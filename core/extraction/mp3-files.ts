@@ -209,20 +209,21 @@ export type AudioTarget = Pick<LinkRef, 'url' | 'access'>;
 export class AudioLinks {
   /** Maximum milliseconds that a link made now stays valid. */
   readonly lifetimeMs: number;
-  readonly #baseUrl: string;
+  readonly #options: Pick<AudioLinkOptions, 'baseUrl'>;
   readonly #ttlMs: number;
   readonly #newest: KeyObject;
   readonly #secrets: readonly KeyObject[];
   /** A cached answer has the same link each time; a MAC is a twentieth of its cost. */
   readonly #signed = new LRUCache<string, { link: AudioLink; expiresAt: number }>({ max: 2_000 });
 
-  constructor({ baseUrl, secrets, ttlMs = DAY_MS }: AudioLinkOptions) {
+  constructor(options: AudioLinkOptions) {
+    const { secrets, ttlMs = DAY_MS } = options;
     // Raw bytes would be converted to a key object for every link, which costs six times as much as the hash.
     this.#secrets = secrets.map((secret) => createSecretKey(secret));
     const [newest] = this.#secrets;
     if (!newest) throw new Error('audioLinks.secrets is empty');
     this.#newest = newest;
-    this.#baseUrl = baseUrl;
+    this.#options = options;
     this.#ttlMs = ttlMs;
     this.lifetimeMs = ttlMs + STEP_MS;
   }
@@ -243,7 +244,8 @@ export class AudioLinks {
     expiry.writeUInt32BE(expiresAt / 1000);
     const target = Buffer.from(text);
     const name = Buffer.concat([expiry, macOf(this.#newest, expiry, target), target]).toString('base64url');
-    const url = `${this.#baseUrl}/v1/extract/audio/${name}.mp3`;
+    // A server knows its address only once it listens.
+    const url = `${this.#options.baseUrl}/v1/extract/audio/${name}.mp3`;
     const link = { url, expiresAt: new Date(expiresAt).toISOString() };
     this.#signed.set(text, { link, expiresAt });
     return link;

@@ -1,3 +1,5 @@
+/** Benchmark of an MP3 link: time, first byte and memory from the platform's file to the last byte of the MP3. */
+
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Benchmark of a cached link over HTTP, beside a bare Koa route. */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Benchmark of a start on an empty data folder. */
+
 import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import { type Figure, median } from './measure.js';
 

@@ -1,3 +1,5 @@
+/** Fills a database with ended jobs and keys, as a gateway has them after years. */
+
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import type { Engine } from '../../core/database/database.js';

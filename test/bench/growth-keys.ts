@@ -1,3 +1,5 @@
+/** Benchmark of the table of keys and of a start, with few keys and with a hundred thousand. */
+
 import { PEPPER } from '../chaos/image-site.js';
 import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import type { GrowthSide } from './growth-side.js';

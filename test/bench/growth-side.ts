@@ -1,3 +1,5 @@
+/** One side of the growth benchmark: the state of a gateway with a given number of jobs and keys. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** The work that the growth benchmark measures on both sides: submitting, polling, listing and sweeping. */
+
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
 import { DatabaseClock } from '../../core/database/database-clock.js';

@@ -1,3 +1,5 @@
+/** Benchmark of growth: the same work beside a thousand and beside a million jobs. */
+
 import { startPostgres } from '../support/databases/postgres.js';
 import { measureGrownKeys } from './growth-keys.js';
 import { type GrowthSide, openSide } from './growth-side.js';

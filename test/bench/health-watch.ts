@@ -1,3 +1,5 @@
+/** Measures `/health` from a thread of its own while other work goes on. */
+
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';

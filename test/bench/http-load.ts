@@ -1,3 +1,5 @@
+/** Sends prepared HTTP requests over many connections and measures rate and delay. */
+
 import { Agent, request } from 'node:http';
 
 export interface LoadedRequest {

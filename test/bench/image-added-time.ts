@@ -1,3 +1,5 @@
+/** Benchmark of the time that the gateway adds to an image of a model. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createImageFiles } from '../../core/media/image-file.js';
 import type { LoadedRequest } from './http-load.js';

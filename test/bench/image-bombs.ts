@@ -1,3 +1,5 @@
+/** Benchmark of hostile input images: memory and time of the worst ones. */
+
 import { runImageBombs } from '../support/images/image-bomb-run.js';
 import type { Figure } from './measure.js';
 

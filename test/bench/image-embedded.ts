@@ -1,3 +1,5 @@
+/** A gateway with image jobs in this process, without HTTP, for the benchmark of image routes. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

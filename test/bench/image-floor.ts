@@ -1,3 +1,8 @@
+/*
+ * What is under every route of images, each in a server of its own: the same server without any storage of jobs; Koa, a
+ * router and a handler that does nothing; a plain server of files. `node image-floor.js DATA_FOLDER`.
+ */
+
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -25,10 +30,6 @@ import { UsageService } from '../../server/usage/index.js';
 import type { JobTerms } from '../../server/usage/job-admission.js';
 import { PEPPER } from '../chaos/image-site.js';
 
-/*
- * What is under every route of images, each in a server of its own: the same server without any storage of jobs; Koa, a
- * router and a handler that does nothing; a plain server of files. `node image-floor.js DATA_FOLDER`.
- */
 const [folder = ''] = process.argv.slice(2);
 const address = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const listen = async (server: Server) => {

@@ -1,3 +1,5 @@
+/** Benchmark of memory over thousands of image jobs. */
+
 import type { Database } from '../../core/database/database.js';
 import { sql } from '../../core/database/kysely.js';
 import { loadHttp } from './http-load.js';

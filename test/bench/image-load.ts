@@ -1,3 +1,5 @@
+/** Benchmark of `/health` under large images from clients and models. */
+
 import { openImageSite } from '../chaos/image-site.js';
 import { sampleImage } from '../support/images/sample-images.js';
 import { watchHealthDuring } from './health-watch.js';

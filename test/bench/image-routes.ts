@@ -1,3 +1,5 @@
+/** Benchmark of submits, polls and files of image jobs, each beside its floor. */
+
 import { Agent } from 'node:http';
 import { loadHttp } from './http-load.js';
 import { type Floor, type ImageServer, startImageServer } from './image-server.js';

@@ -1,3 +1,5 @@
+/** Starts the gateway of the image benchmarks with an instant model, and sends it commands. */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

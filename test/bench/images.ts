@@ -1,3 +1,5 @@
+/** The benchmarks of images in their order. */
+
 import { measureAddedTime } from './image-added-time.js';
 import { measureImageBombs } from './image-bombs.js';
 import { measureImageMemory } from './image-job-memory.js';

@@ -1,3 +1,5 @@
+/** `npm run bench`: runs the benchmarks, or some by name, and prints their table. */
+
 import { cpus } from 'node:os';
 import { renderTable, writeTable } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';

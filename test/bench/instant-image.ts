@@ -1,3 +1,5 @@
+/** An image plugin that returns a stored image after a set time. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,8 +1,9 @@
+/** The floor under every route: Koa, a router, and a handler that does nothing but answer. */
+
 import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 
-/** The floor under every route: Koa, a router, and a handler that does nothing but answer. */
 const router = new Router();
 router.post('/v1/extract', (context) => {
   context.body = { ok: true };

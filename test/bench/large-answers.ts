@@ -1,3 +1,8 @@
+/*
+ * How long `/health/live` takes while four keys, each over four connections, fetch answers of tens of megabytes. The
+ * upstream, the clients and the probe each run in a thread of their own, outside of the gateway's process.
+ */
+
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -8,11 +13,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { startGatewayProcess } from '../support/processes/gateway-process.js';
 import { type Figure, percentile } from './measure.js';
-
-/*
- * How long `/health/live` takes while four keys, each over four connections, fetch answers of tens of megabytes. The
- * upstream, the clients and the probe each run in a thread of their own, outside of the gateway's process.
- */
 
 const KEYS = 4;
 const CONNECTIONS = 4;

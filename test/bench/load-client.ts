@@ -1,3 +1,5 @@
+/** A process that requests one link over many connections for some seconds. */
+
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';

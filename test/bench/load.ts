@@ -1,3 +1,5 @@
+/** Benchmark of `/health` while two hundred callers request a cached link. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startReplayingProxy } from '../support/links/replaying-proxy.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';

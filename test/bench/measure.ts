@@ -1,3 +1,5 @@
+/** The line of a benchmark's table, and medians, rounds and CPU times. */
+
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

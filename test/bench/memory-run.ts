@@ -1,3 +1,5 @@
+/** The process of the memory benchmark: extracts links and reports its memory. */
+
 import { createGateway } from 'mediagate';
 import type { Sample } from './memory.js';
 

@@ -1,3 +1,5 @@
+/** Benchmark of memory over ten thousand extractions. */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';

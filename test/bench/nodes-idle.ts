@@ -1,3 +1,5 @@
+/** Benchmark of what idle nodes cost PostgreSQL. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

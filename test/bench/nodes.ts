@@ -1,3 +1,5 @@
+/** Benchmark of two nodes against one: submits per second and CPU per submit. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

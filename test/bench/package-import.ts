@@ -1,3 +1,5 @@
+/** Benchmark of `import 'mediagate'`: time and memory. */
+
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { packageRoot } from '../support/package-root.js';

@@ -1,3 +1,5 @@
+/** Finds the JSON in the scripts of a page that names an item. */
+
 import { findJsonAfter } from 'mediagate/plugin';
 
 const SCRIPT = /<script[^>]*>(?:\s*(?:var|window\.)?\s*\w+\s*=)?\s*(?=[{[])/g;

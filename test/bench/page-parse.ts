@@ -1,3 +1,5 @@
+/** Measures the extraction from a page beside plain JSON.parse of its data. */
+
 import type { LinkRef } from 'mediagate';
 import { cpuPerCall, type Figure, median, toMilliseconds } from './measure.js';
 import { blobsNaming, blobsNeeded } from './page-blobs.js';

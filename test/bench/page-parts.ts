@@ -1,3 +1,5 @@
+/** Invented words, sentences and scripts for the pages of the benchmarks. */
+
 import type { Random } from './random.js';
 
 export function range<Item>(count: number, item: (index: number) => Item): Item[] {

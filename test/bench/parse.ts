@@ -1,3 +1,5 @@
+/** Benchmark of parsing one generated page of each platform, one of them beside cheerio. */
+
 import { load } from 'cheerio';
 import { cpuPerCall, type Figure, median, toMilliseconds } from './measure.js';
 import { comparePage, linkOf } from './page-parse.js';

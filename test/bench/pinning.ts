@@ -1,3 +1,5 @@
+/** Binds processes to a core, so that load and measured server do not share one. */
+
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 

@@ -1,3 +1,5 @@
+/** The platforms of the benchmarks: link, page, and how to read it. */
+
 import type { LinkRef, PostData } from 'mediagate';
 import { matchedLink, mergePosts, type PartialPost } from 'mediagate/plugin';
 import { mergeProducts } from '../../plugins/clip_shop/assemble.js';

@@ -1,3 +1,5 @@
+/** Installs and starts the Portkey gateway for comparison. */
+
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';

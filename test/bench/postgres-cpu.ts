@@ -1,3 +1,5 @@
+/** CPU time of a PostgreSQL server and its connections, from /proc. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 

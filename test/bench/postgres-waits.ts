@@ -1,3 +1,5 @@
+/** Samples what the connections of gateways wait for in PostgreSQL. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 

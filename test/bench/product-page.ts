@@ -1,3 +1,5 @@
+/** Builds an invented product page for the benchmarks of parsing. */
+
 import { jsonScript, program, query, range, styles } from './page-parts.js';
 import { createRandom, type Random } from './random.js';
 

@@ -1,3 +1,5 @@
+/** A seeded source of invented words and numbers, so that every run measures the same bytes. */
+
 /** A small pseudo-random source: the same seed gives the same words, so that every run measures the same bytes. */
 export interface Random {
   /** Letters and digits. */

@@ -1,3 +1,5 @@
+/** Reads HTTP answers from their bytes with little work, for load tests. */
+
 /** An answer as its bytes come, read with as little work as can be. */
 export interface RawAnswer {
   status: number;

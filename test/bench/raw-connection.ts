@@ -1,3 +1,5 @@
+/** An HTTP client on a plain socket, cheap enough for load tests. */
+
 import { connect, type Socket } from 'node:net';
 import { type AnswerReader, createAnswerReader, type RawAnswer } from './raw-answer.js';
 

@@ -1,3 +1,5 @@
+/** Builds an invented reel page for the benchmarks of parsing. */
+
 import { jsonScript, modules, query, range, scheduledScript, styles } from './page-parts.js';
 import { createRandom, type Random } from './random.js';
 

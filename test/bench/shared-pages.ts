@@ -1,3 +1,5 @@
+/** Benchmark of parsing the recorded pages in `CAPTURES_DIR`. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { packageRoot } from '../support/package-root.js';

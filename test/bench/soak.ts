@@ -1,3 +1,5 @@
+/** Benchmark of memory over two hundred thousand requests of all kinds. */
+
 import { type Figure, residentMegabytes, slope } from './measure.js';
 import { chatRequest } from './text-answers.js';
 import { startTextSite } from './text-site.js';

@@ -1,3 +1,5 @@
+/** Benchmark of offline speech: seconds of CPU for each second of audio, and word errors. */
+
 import { openOfflineSpeech, SPEECH_RATE } from '../support/audio/offline-speech.js';
 import { countWordErrors } from '../support/audio/word-errors.js';
 import { type Figure, median } from './measure.js';

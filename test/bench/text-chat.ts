@@ -1,3 +1,5 @@
+/** Benchmark of the CPU of a plain chat, beside a pipe and Portkey. */
+
 import { cpuOfProcess, type Figure, median } from './measure.js';
 import { chatAnswer, chatRequest, PUBLIC_MODEL } from './text-answers.js';
 import type { Contender, TextSite } from './text-site.js';

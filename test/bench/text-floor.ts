@@ -1,8 +1,9 @@
+/** The floor under the model routes: node:http in front, a pool of undici behind, bytes piped through. `UPSTREAM_ORIGIN`. */
+
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 
-/** The floor under the model routes: node:http in front, a pool of undici behind, bytes piped through. `UPSTREAM_ORIGIN`. */
 const [upstream = ''] = process.argv.slice(2);
 const pool = new Pool(upstream);
 const server = createServer((request, response) => {

@@ -1,11 +1,11 @@
-import { percentile } from './measure.js';
-import type { RawAnswer } from './raw-answer.js';
-import { createRawConnection, type RawConnection } from './raw-connection.js';
-
 /*
  * The client of the model routes, in a process of its own, so that its work is not counted as a server's. Gets one order
  * after the other from its parent and answers each with a report, or with what went wrong.
  */
+
+import { percentile } from './measure.js';
+import type { RawAnswer } from './raw-answer.js';
+import { createRawConnection, type RawConnection } from './raw-connection.js';
 
 /** What to send, and where to. */
 export interface LoadTarget {

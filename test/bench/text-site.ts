@@ -1,3 +1,5 @@
+/** Starts everything that the text benchmarks need: upstream, client, gateway and contenders, each on its core. */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Benchmark of two hundred parallel streams: CPU, memory, and the end of the upstream after a client disconnects. */
+
 import { cpuOfProcess, type Figure, median, residentMegabytes } from './measure.js';
 import { chatEvents, chatRequest, EVENTS, PUBLIC_MODEL } from './text-answers.js';
 import type { Contender, TextSite } from './text-site.js';

@@ -1,10 +1,11 @@
+/*
+ * An upstream far faster than the gateway: fixed bytes over kept connections, without any HTTP server. A stream
+ * gets an event every ten milliseconds. Reports its address to its parent, and the streams that clients closed.
+ */
+
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { chatAnswer, chatEvents, EVENT_MS, UPSTREAM_MODEL } from './text-answers.js';
 
-/*
- * An upstream far faster than what stands before it: fixed bytes over kept connections, without any HTTP server. A stream
- * gets an event every ten milliseconds. Tells its parent where it listens, and when a stream was hung up on.
- */
 const PHASES = EVENT_MS;
 
 const body = chatAnswer(UPSTREAM_MODEL);

@@ -1,3 +1,5 @@
+/** The benchmarks of the model routes in their order. */
+
 import type { Figure } from './measure.js';
 import { canPin } from './pinning.js';
 import { measureAddedTime } from './text-added-time.js';

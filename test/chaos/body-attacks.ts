@@ -1,3 +1,8 @@
+/**
+ * Attacks with request bodies: slow ones that try to hold all room for bodies, and hostile ones that try to stall the event
+ * loop or to fill the memory. The gateway is a process of its own, and so is the client that measures.
+ */
+
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
@@ -8,11 +13,6 @@ import { promisify } from 'node:util';
 import { packageRoot } from '../support/package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
 import type { ProbePlan, ProbeReport } from './probe.js';
-
-/**
- * Attacks with request bodies: slow ones that try to hold all room for bodies, and hostile ones that try to stall the event
- * loop or to fill the memory. The gateway is a process of its own, and so is the client that measures.
- */
 
 const PROBE = path.join(packageRoot, 'dist', 'test', 'chaos', 'probe.js');
 const MEGABYTE = 1024 * 1024;

@@ -1,3 +1,5 @@
+/** A proxy between a node and its PostgreSQL that cuts, holds or delays the connection. */
+
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

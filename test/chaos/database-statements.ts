@@ -1,3 +1,5 @@
+/** Reads the statements that a client sends PostgreSQL, to act at a chosen COMMIT. */
+
 /** Reads along what a client says to PostgreSQL. */
 export interface StatementReader {
   /** Takes the next bytes; where they end with a COMMIT, the statements of its transaction before it. */

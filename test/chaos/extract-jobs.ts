@@ -1,3 +1,5 @@
+/** Runs extraction jobs while their process is killed at random, and counts what is lost or doubled. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,9 +1,10 @@
+/*
+ * Loaded before everything else of a process (`--import`): its wall clock is wrong by the milliseconds that the file
+ * CLOCK_FILE contains. Its monotonic clock stays right, as on a machine whose time is set.
+ */
+
 import { readFileSync } from 'node:fs';
 
-/*
- * Loaded before everything else of a process (`--import`): its wall clock goes wrong by the milliseconds that stand in the
- * file CLOCK_FILE, from the moment they stand there. Its monotonic clock stays as it is, as with a machine whose time is set.
- */
 const file = process.env.CLOCK_FILE ?? '';
 const LOOK_MS = 10;
 const RealDate = Date;

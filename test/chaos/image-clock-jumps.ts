@@ -1,3 +1,5 @@
+/** Image jobs while the wall clock jumps. */
+
 import { renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** Image jobs while the disk is full. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,5 @@
+/** Compares what clients, upstream, database and disk say after image faults, and counts every difference. */
+
 import pLimit from 'p-limit';
 import type { Database } from '../../core/database/database.js';
 import { hasEnded, type OrderLedger } from './image-orders.js';

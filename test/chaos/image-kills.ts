@@ -1,3 +1,5 @@
+/** Image jobs while their process is killed at random moments. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ImageFindings, judge } from './image-findings.js';
 import { cancel, drain, look, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';

@@ -1,3 +1,5 @@
+/** Clients of the image faults, and what each received. */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpAnswer } from '../support/processes/gateway-process.js';

@@ -1,3 +1,5 @@
+/** A gateway with an image upstream that can be killed at a chosen moment of a job. */
+
 import { EventEmitter } from 'node:events';
 import { type FSWatcher, watch } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

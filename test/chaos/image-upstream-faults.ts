@@ -1,3 +1,5 @@
+/** Image jobs of an upstream that fails in every known way. */
+
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** Starts nginx before the nodes, as the page on several nodes describes it. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** A client that retries as the gateway asks, and counts the results. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What came of requests in the end. */

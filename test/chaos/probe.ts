@@ -1,10 +1,11 @@
+/**
+ * A client in a process of its own, so that what it measures is the gateway's time and not the attacker's.
+ * It sends the requests of its plan, a JSON text in its first argument, and prints the results.
+ */
+
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * A client in a process of its own, so that what it measures is the gateway's time and not the attacker's.
- * It sends the requests of its plan, a JSON text in its first argument, and prints what became of them.
- */
 export interface ProbePlan {
   url: string;
   /** Sent in turn. */

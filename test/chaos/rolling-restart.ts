@@ -1,3 +1,5 @@
+/** Restarts nodes one after the other under load, and counts failed requests, cut streams and lost jobs. */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBalancer } from '../cluster/balancer.js';

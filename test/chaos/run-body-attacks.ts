@@ -1,7 +1,8 @@
+/** `npm run faults -- bodies`: attacks with slow and with hostile bodies; exits with 1 if a promise was broken. */
+
 import { readFlags } from '../support/processes/program-flags.js';
 import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from './body-attacks.js';
 
-/** `npm run faults -- bodies`: attacks with slow and with hostile bodies; ends with 1 where a promise was broken. */
 const { seconds } = readFlags({
   command: 'npm run faults -- bodies',
   flags: { seconds: { default: 20, least: 1 } },

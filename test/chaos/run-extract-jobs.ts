@@ -1,6 +1,7 @@
+/** `node dist/test/chaos/run-extract-jobs.js [jobs] [kills] [database URL]`; exits with 1 if a job was lost or doubled. */
+
 import { tortureExtractionJobs } from './extract-jobs.js';
 
-/** `node dist/test/chaos/run-extract-jobs.js [jobs] [kills] [database URL]`; ends with 1 where anything was lost or doubled. */
 const [jobs = '1000', kills = '50', databaseUrl] = process.argv.slice(2);
 const report = await tortureExtractionJobs({ jobs: Number(jobs), kills: Number(kills), databaseUrl });
 console.table(report);

@@ -1,6 +1,7 @@
+/** `npm run faults [-- scale | restart | limits | hints | bodies]`: faults of several nodes, or of image jobs of one node. */
+
 import { refuse } from '../support/processes/program-flags.js';
 
-/** `npm run faults [-- scale | restart | limits | hints | bodies]`: what is done to whom; without a word, to image jobs of one node. */
 const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
   scale: () => import('./run-scale-faults.js'),
   restart: () => import('./run-rolling-restart.js'),

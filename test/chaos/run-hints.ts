@@ -1,13 +1,14 @@
+/*
+ * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, reports its end, and
+ * refuses a revoked key. `--update` writes the rows of docs/operate/multi-node.md.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startPostgres } from '../support/databases/postgres.js';
 import { writeRow } from '../support/docs/documents.js';
 import { openNodes } from '../support/processes/nodes.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
 
-/*
- * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, tells of its end, and
- * knows of a revoked key. `--update` writes the rows of docs/operate/multi-node.md.
- */
 const { times, update } = readFlags({
   command: 'npm run faults -- hints',
   typed: process.argv.slice(3),

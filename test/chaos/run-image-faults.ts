@@ -1,3 +1,8 @@
+/*
+ * `npm run faults [-- --only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
+ * ends with 1 if a counter is not 0. `--update` writes the table of docs/develop/faults.md.
+ */
+
 import { startPostgres } from '../support/databases/postgres.js';
 import { renderTable, writeTable } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
@@ -7,11 +12,6 @@ import { type FaultCounters, isClean } from './image-findings.js';
 import { tortureByKills } from './image-kills.js';
 import { openImageSite } from './image-site.js';
 import { tortureByUpstream } from './image-upstream-faults.js';
-
-/*
- * `npm run faults [-- --only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
- * ends with 1 where a counter is not 0. `--update` writes the table of docs/develop/faults.md.
- */
 
 interface Row {
   fault: string;

@@ -1,3 +1,9 @@
+/*
+ * `npm run faults -- restart [--rounds 2] [--api 2] [--workers 1] [--rate 200] [--drain 2] [--nginx] [--update]`: exits with
+ * 1 if a request failed, a stream was cut, a job was lost or a node ended badly. `--nginx` puts nginx before the nodes,
+ * which does not check whether they are ready. `--update` writes the row of docs/operate/multi-node.md.
+ */
+
 import { spawnSync } from 'node:child_process';
 import { startPostgres } from '../support/databases/postgres.js';
 import { hasRow, pageOfTable, writeRow } from '../support/docs/documents.js';
@@ -5,11 +11,6 @@ import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { startNginx } from './nginx-balancer.js';
 import { type RollingReport, restartUnderLoad } from './rolling-restart.js';
 
-/*
- * `npm run faults -- restart [--rounds 2] [--api 2] [--workers 1] [--rate 200] [--drain 2] [--nginx] [--update]`: ends with 1
- * where a request failed, a stream was cut, a job was lost or a node ended badly. `--nginx` has that stand before the nodes,
- * which asks nobody whether he is ready. `--update` writes the row of docs/operate/multi-node.md.
- */
 const flags = readFlags({
   command: 'npm run faults -- restart',
   typed: process.argv.slice(3),

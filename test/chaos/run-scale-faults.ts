@@ -1,3 +1,8 @@
+/*
+ * `npm run faults -- scale [--faults 300] [--seed N] [--at-once 6] [--update]`: ends with 1 if a counter is not 0.
+ * `--update` writes the table of docs/develop/faults.md.
+ */
+
 import { randomInt } from 'node:crypto';
 import { createTerminal } from '../demo/terminal.js';
 import { renderTable, writeTable } from '../support/docs/documents.js';
@@ -6,10 +11,6 @@ import { isClean } from './image-findings.js';
 import { type ScaleReport, tortureNodes } from './scale-run.js';
 import { openScaleSite } from './scale-site.js';
 
-/*
- * `npm run faults -- scale [--faults 300] [--seed N] [--at-once 6] [--update]`: ends with 1 where a counter is not 0.
- * `--update` writes the table of docs/develop/faults.md.
- */
 const flags = readFlags({
   command: 'npm run faults -- scale',
   typed: process.argv.slice(3),

@@ -1,12 +1,13 @@
+/*
+ * `npm run faults -- limits [--rounds 100] [--update]`: exits with 1 if a limit accepted one more or one less. `--update`
+ * writes the row of docs/operate/multi-node.md.
+ */
+
 import { startPostgres } from '../support/databases/postgres.js';
 import { hasRow, pageOfTable, writeRow } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { LIMIT, LIMITS, REQUESTS, tortureSharedLimits } from './shared-limits.js';
 
-/*
- * `npm run faults -- limits [--rounds 100] [--update]`: ends with 1 where a limit let in one more or one less. `--update`
- * writes the row of docs/operate/multi-node.md.
- */
 const { rounds, update } = readFlags({
   command: 'npm run faults -- limits',
   typed: process.argv.slice(3),

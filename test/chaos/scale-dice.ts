@@ -1,3 +1,5 @@
+/** Random decisions of a run of faults, repeatable by their seed. */
+
 /** What chance decides; the same for the same seed. */
 export interface Dice {
   /** A number from `from` up to `to`. */

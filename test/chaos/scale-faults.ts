@@ -1,3 +1,5 @@
+/** Brings about random faults of several nodes, several at a time, none twice on one thing. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dice } from './scale-dice.js';
 

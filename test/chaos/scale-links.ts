@@ -1,3 +1,5 @@
+/** Requests links during faults, and counts answers with the data of another link. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScaleSite } from './scale-site.js';
 

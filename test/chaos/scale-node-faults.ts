@@ -1,3 +1,5 @@
+/** Faults of a single node: kills, pauses, a full disk, a wrong clock. */
+
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** One run of image jobs on several nodes under random faults, from the start to the findings. */
+
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,5 @@
+/** Faults of what nodes share: database, object store, cache and hints. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseEnd } from '../cluster/database-server.js';

@@ -1,3 +1,5 @@
+/** The nodes of a run of faults with their database, store, cache and clients. */
+
 import { EventEmitter } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** Records every taken slot in PostgreSQL, and checks that no window exceeded its limit. */
+
 import pg from 'pg';
 
 const WINDOW_MS = 60_000;

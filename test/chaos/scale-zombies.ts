@@ -1,3 +1,5 @@
+/** Stops processes for longer than their lease and continues them after others took over their jobs. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../core/database/database.js';
 import { comes } from './image-kills.js';

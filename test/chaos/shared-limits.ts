@@ -1,3 +1,5 @@
+/** Sends 200 simultaneous requests to two nodes for each kind of limit, and counts the accepted ones. */
+
 import { randomUUID } from 'node:crypto';
 import { samplePrompt, TokenCounter } from '../../core/text/index.js';
 import type { ApiKeyRecord } from '../../server/keys/key-rows.js';

@@ -1,3 +1,5 @@
+/** Mounts a small disk of its own, which can be filled. */
+
 import { execFile } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';

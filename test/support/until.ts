@@ -1,4 +1,4 @@
-/** Polls until there is something. */
+/** Polls a condition until it holds, or the test times out. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 

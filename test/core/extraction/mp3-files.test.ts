@@ -1,4 +1,4 @@
-/** Signed links of MP3 files. */
+/** Signed links of MP3 files: validity, forgery, and the change of a secret. */
 
 import { expect } from 'chai';
 import { AudioLinks } from '../../../core/extraction/mp3-files.js';
@@ -30,6 +30,13 @@ describe('audio links', () => {
       expiresAt: Date.parse(expiresAt),
     });
     expect(codeOf(() => links.open(nameOf(url), Date.parse(expiresAt)))).to.equal('link_expired');
+  });
+
+  it('starts with the address that the server has when it is made', () => {
+    const options = { baseUrl: '', secrets: [secret(1)] };
+    const early = new AudioLinks(options);
+    options.baseUrl = 'https://late.example';
+    expect(early.sign({ url: 'https://invented.example/item/7' }, 0).url).to.match(/^https:\/\/late\.example\/v1\//);
   });
 
   it('cannot be altered anywhere, nor forged with another secret', () => {

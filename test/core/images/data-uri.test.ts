@@ -1,4 +1,4 @@
-/** Data URIs of images. */
+/** Data URIs of images: which are decoded and which are refused. */
 
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';

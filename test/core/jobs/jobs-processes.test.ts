@@ -1,4 +1,4 @@
-/** Jobs whose processes are killed. */
+/** Jobs whose processes are killed or paused while they run. */
 
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';

@@ -1,4 +1,4 @@
-/** Hostile images: memory and refusals. */
+/** Hostile images: all are accepted or refused within bounded memory. */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

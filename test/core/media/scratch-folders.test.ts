@@ -1,4 +1,4 @@
-/** Folders for work in progress. */
+/** Private folders for work in progress, and their removal after a crash. */
 
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

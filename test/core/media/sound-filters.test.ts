@@ -1,4 +1,4 @@
-/** ffmpeg as plugins use it. */
+/** The ffmpeg service of plugins: samples, filters, caps and aborts. */
 
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

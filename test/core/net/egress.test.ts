@@ -1,4 +1,4 @@
-/** HTTP through an egress proxy. */
+/** HTTP requests and tunnels through an egress proxy. */
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';

@@ -1,4 +1,4 @@
-/** The system clock. */
+/** The system clock: time of day, monotonic time and sleep. */
 
 import { expect } from 'chai';
 import { systemClock } from '../../../core/runtime/time.js';

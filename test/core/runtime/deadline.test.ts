@@ -1,4 +1,4 @@
-/** Deadlines of asynchronous work. */
+/** Deadlines of asynchronous work that ends late, never or on abort. */
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

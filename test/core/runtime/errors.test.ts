@@ -1,4 +1,4 @@
-/** GatewayError and its codes. */
+/** How a GatewayError cleans the message of a platform. */
 
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';

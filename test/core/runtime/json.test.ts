@@ -1,4 +1,4 @@
-/** Paths in JSON values. */
+/** Reading of JSON values by path, by type and by search. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Random bytes, drawn in batches. */
+/** Random bytes that are drawn in batches: length, repetition and distribution. */
 
 import { expect } from 'chai';
 import { drawRandomBytes } from '../../../core/runtime/time.js';

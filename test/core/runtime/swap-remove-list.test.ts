@@ -1,4 +1,4 @@
-/** The list of running work. */
+/** The list of running work, with removals while it is visited. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

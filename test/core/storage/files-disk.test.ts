@@ -1,4 +1,4 @@
-/** Files on the local disk. */
+/** Files on the local disk: permissions, changed bytes, crashes and expiry. */
 
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The sync of a folder. */
+/** The sync of a folder that several requests share. */
 
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Secrets on disk. */
+/** Secrets on disk: one for all callers, readable only by the owner. */
 
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Matchers of the testing kit. */
+/** Matchers of the testing kit and the differences that they report. */
 
 import { expect } from 'chai';
 import {

@@ -1,4 +1,4 @@
-/** Checks of upstreams. */
+/** Checks of an upstream's key, address, format and list of models. */
 
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';

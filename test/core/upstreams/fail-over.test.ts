@@ -1,4 +1,4 @@
-/** Fail-over between upstreams. */
+/** Fail-over between upstreams: order, retries, weights, cool-downs and rate limits. */
 
 import { expect } from 'chai';
 import { GatewayError, systemClock } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Sign-in with a real browser. */
+/** Sign-in and the authorization of a program in a real browser. */
 
 import { expect } from 'chai';
 import { type Browser, chromium, type Page } from 'playwright-core';

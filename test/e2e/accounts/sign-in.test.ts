@@ -1,4 +1,4 @@
-/** Sign-in to a gateway process. */
+/** Sign-in to a gateway process with the development and a configured provider. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

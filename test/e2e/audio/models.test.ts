@@ -1,4 +1,4 @@
-/** Audio models of a running gateway. */
+/** Audio models of a running gateway: mocks, upstreams and vendors. */
 
 import { expect } from 'chai';
 import { type ElevenlabsUpstream, startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';

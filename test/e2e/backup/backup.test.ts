@@ -1,4 +1,4 @@
-/** A backup of a gateway under load. */
+/** A backup of a gateway under load, and its restored jobs and files. */
 
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The programs in examples/. */
+/** The programs of the examples folder against a running gateway. */
 
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Image models of a running gateway. */
+/** Image models of a running gateway: mocks, failures and upstreams. */
 
 import { expect } from 'chai';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';

@@ -1,4 +1,4 @@
-/** Job commands beside a running server. */
+/** The job commands beside a running server: list, show, cancel. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';

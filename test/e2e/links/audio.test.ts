@@ -1,4 +1,4 @@
-/** MP3 files of a running gateway. */
+/** MP3 files of a running gateway, from the link to the file. */
 
 import { mkdtemp, readdir, readFile, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The browser of a running gateway. */
+/** The browser of a running gateway: reviews, challenges, memory and end. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Origins that misbehave. */
+/** Origins that stall, flood, break off, mislabel their bodies or redirect into private networks. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

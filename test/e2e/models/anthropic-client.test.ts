@@ -1,4 +1,4 @@
-/** Anthropic's client through a running gateway. */
+/** Anthropic's client through a running gateway: tools, thinking, retries. */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';

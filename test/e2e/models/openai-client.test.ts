@@ -1,4 +1,4 @@
-/** OpenAI's client through a running gateway. */
+/** OpenAI's client through a running gateway: chats, responses and failures. */
 
 import { expect } from 'chai';
 import OpenAI from 'openai';

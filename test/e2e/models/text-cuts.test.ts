@@ -1,4 +1,4 @@
-/** Answers that are cut off. */
+/** Interrupted model answers: how clients see them and how they are counted. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** Text models of a running gateway. */
+/** Text models of a running gateway, with and without an upstream. */
 
 import { expect } from 'chai';
 import OpenAI from 'openai';

@@ -1,4 +1,4 @@
-/** A node without its database. */
+/** A node without its database: what it serves, refuses and recovers. */
 
 import { expect } from 'chai';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';

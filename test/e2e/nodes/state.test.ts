@@ -1,4 +1,4 @@
-/** State of a process over kills. */
+/** Keys and slots of a process over kills and a drained stop. */
 
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

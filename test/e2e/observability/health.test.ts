@@ -1,4 +1,4 @@
-/** Health of the platforms. */
+/** Health of a platform that limits every method. */
 
 import { expect } from 'chai';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';

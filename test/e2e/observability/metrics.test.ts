@@ -1,4 +1,4 @@
-/** The listener for metrics. */
+/** The separate listener for metrics of a process. */
 
 import { expect } from 'chai';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';

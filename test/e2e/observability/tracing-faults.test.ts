@@ -1,4 +1,4 @@
-/** A collector of traces that fails. */
+/** A collector of traces that refuses, hangs or is unavailable. */
 
 import { expect } from 'chai';
 import { startOrigin } from '../../support/links/origin-server.js';

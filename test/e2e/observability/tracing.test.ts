@@ -1,4 +1,4 @@
-/** Traces over two processes. */
+/** Traces of a request and its job over two processes. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

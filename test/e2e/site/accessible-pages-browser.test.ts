@@ -1,4 +1,4 @@
-/** Accessibility of the site's pages. */
+/** Accessibility of every page of the site in a real browser. */
 
 import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';

@@ -1,4 +1,4 @@
-/** The playground in a real browser. */
+/** The playground in a real browser: links, images, chats and speech. */
 
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** The device flow. */
+/** The device flow: authorization of a program by its user. */
 
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';

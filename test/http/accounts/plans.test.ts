@@ -1,4 +1,4 @@
-/** Plans of accounts over HTTP. */
+/** Plans of accounts over HTTP: routes, daily images, limits and prices. */
 
 import { expect } from 'chai';
 import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from '../../../server/plans/index.js';

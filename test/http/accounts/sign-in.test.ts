@@ -1,4 +1,4 @@
-/** Sign-in over HTTP. */
+/** Sign-in over HTTP: redirects, cookies, codes, failures and rate limits. */
 
 import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';

@@ -1,4 +1,4 @@
-/** Commands of users. */
+/** The user commands: find, sign out, suspend, plans. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

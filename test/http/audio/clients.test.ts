@@ -1,4 +1,4 @@
-/** Audio by OpenAI's client. */
+/** Audio by OpenAI's client, and its records in the usage log. */
 
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** The pace of audio forms. */
+/** The minimum pace of audio uploads. */
 
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';

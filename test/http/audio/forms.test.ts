@@ -1,4 +1,4 @@
-/** Hostile and broken audio forms. */
+/** Hostile and broken audio forms: boundaries, headers, sizes and aborts. */
 
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';

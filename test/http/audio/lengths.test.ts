@@ -1,4 +1,4 @@
-/** The billed length of audio. */
+/** The billed length of audio, measured or reported. */
 
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** Repeated requests of audio routes. */
+/** Repeated requests of audio routes with one idempotency key. */
 
 import { expect } from 'chai';
 import { type AudioStream, type Clock, GatewayError, systemClock } from 'mediagate';

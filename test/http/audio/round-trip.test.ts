@@ -1,4 +1,4 @@
-/** Offline speech, spoken and transcribed. */
+/** Offline speech that is spoken and transcribed in every format. */
 
 import { expect } from 'chai';
 import OpenAI, { toFile } from 'openai';

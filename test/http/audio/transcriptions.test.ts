@@ -1,4 +1,4 @@
-/** Transcriptions and translations over HTTP. */
+/** Transcriptions and translations over HTTP: forms, formats, fields and refusals. */
 
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';

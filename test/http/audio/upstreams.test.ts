@@ -1,4 +1,4 @@
-/** Audio routes with upstreams. */
+/** Audio routes with upstreams in their vendors' formats. */
 
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** The commands backup and restore. */
+/** The commands backup and restore: contents, damage, interruptions. */
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** The command migrate. */
+/** The command migrate: checks, repeated runs, schemas of newer releases. */
 
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';

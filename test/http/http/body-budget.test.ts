@@ -1,4 +1,4 @@
-/** The memory of request bodies. */
+/** The memory of request bodies and its division between owners. */
 
 import { mock } from 'node:test';
 import { expect } from 'chai';

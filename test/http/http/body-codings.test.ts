@@ -1,4 +1,4 @@
-/** Content codings of request bodies. */
+/** Content codings of request bodies: gzip, deflate, br and zstd. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** The pace of request bodies. */
+/** The minimum pace of request bodies. */
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';

@@ -1,4 +1,4 @@
-/** The client address behind proxies. */
+/** The client address behind trusted and untrusted proxies. */
 
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';

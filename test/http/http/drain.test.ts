@@ -1,4 +1,4 @@
-/** Draining of the HTTP server. */
+/** Draining of the HTTP server: running requests, idle connections, the deadline. */
 
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';

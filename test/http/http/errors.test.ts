@@ -1,4 +1,4 @@
-/** Errors over HTTP. */
+/** Error answers over HTTP: codes, formats, header fields and log lines. */
 
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Unexpected failures of a stream. */
+/** Unexpected failures of a stream, before and after its first byte. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

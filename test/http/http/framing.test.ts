@@ -1,4 +1,4 @@
-/** HTTP framing. */
+/** HTTP framing: ambiguous, invalid, slow and refused requests on the socket. */
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';

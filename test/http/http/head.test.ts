@@ -1,4 +1,4 @@
-/** GET and HEAD. */
+/** HEAD like GET, and model ids in paths. */
 
 import { expect } from 'chai';
 import { scriptedText } from '../../support/models/scripted-text.js';

@@ -1,4 +1,4 @@
-/** Large answers over HTTP. */
+/** Model answers of tens of megabytes over HTTP. */
 
 import { expect } from 'chai';
 import { scriptedText } from '../../support/models/scripted-text.js';

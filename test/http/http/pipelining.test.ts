@@ -1,4 +1,4 @@
-/** Pipelined requests. */
+/** Pipelined requests: order, limits, timeouts and refusals. */
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

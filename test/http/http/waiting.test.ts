@@ -1,4 +1,4 @@
-/** The semaphore of waiting requests. */
+/** The semaphore of waiting requests, in total and for each holder. */
 
 import { expect } from 'chai';
 import { createSemaphore } from '../../../server/http/request.js';

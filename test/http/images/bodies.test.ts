@@ -1,4 +1,4 @@
-/** Large image requests. */
+/** Image requests of tens of megabytes: limits, slowness, refusals. */
 
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Image edits. */
+/** Image edits with files of a form or links in JSON. */
 
 import { expect } from 'chai';
 import { inventMask } from '../../../core/testing/models/image.js';

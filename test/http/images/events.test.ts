@@ -1,4 +1,4 @@
-/** Image jobs as events. */
+/** Image jobs as server-sent events. */
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,4 +1,4 @@
-/** Image files over HTTP. */
+/** Image files over HTTP: caching, ranges, expiry and damage. */
 
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';

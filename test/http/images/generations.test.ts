@@ -1,4 +1,4 @@
-/** The blocking image route. */
+/** The blocking image route: answers, failures, disconnected clients. */
 
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Repeated image requests. */
+/** Repeated image requests with one idempotency key. */
 
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';

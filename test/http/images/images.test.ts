@@ -1,4 +1,4 @@
-/** Image jobs over HTTP. */
+/** Image jobs over HTTP: submit, poll, wait, cancel, and the queue. */
 
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';

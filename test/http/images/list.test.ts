@@ -1,4 +1,4 @@
-/** The list of image jobs. */
+/** The list of image jobs: pages, states, priorities and times. */
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';

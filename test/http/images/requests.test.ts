@@ -1,4 +1,4 @@
-/** Validation of image requests. */
+/** Fields of image requests: defaults, sizes, input images, refusals. */
 
 import { expect } from 'chai';
 import type { ImageCall } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Streamed images. */
+/** Streamed images: partial images, the result, errors and repeated keys. */
 
 import { expect } from 'chai';
 import type { EventSourceMessage } from 'eventsource-parser';

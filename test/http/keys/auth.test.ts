@@ -1,4 +1,4 @@
-/** Authentication and grants over HTTP. */
+/** Authentication by key, grants of routes, and guesses from one address. */
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';

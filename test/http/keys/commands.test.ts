@@ -1,4 +1,4 @@
-/** Commands of keys. */
+/** The key commands: create, update, rotate, show, usage, groups and budgets. */
 
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** Random keys from one address. */
+/** An address that tries random keys beside clients with valid ones. */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Rate limits over HTTP. */
+/** Rate limits over HTTP: windows, parallel requests and header fields. */
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,4 +1,4 @@
-/** MP3 files over HTTP. */
+/** MP3 files over HTTP: making, ranges, failures, damage and slow clients. */
 
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Repeated batches. */
+/** Repeated batches of links with one idempotency key. */
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';

@@ -1,4 +1,4 @@
-/** Batches of links. */
+/** Batches of links: items, slots, refusals and the deadline. */
 
 import { expect } from 'chai';
 import { type Clock, GatewayError, systemClock } from 'mediagate';

@@ -1,4 +1,4 @@
-/** The answer of an extraction. */
+/** The answer of an extraction, field by field, and the capabilities. */
 
 import { expect } from 'chai';
 import { type ExtractionData, type ExtractResult, GatewayError, type PostData, type ProductData } from 'mediagate';

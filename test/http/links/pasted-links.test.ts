@@ -1,4 +1,4 @@
-/** Pasted links over HTTP. */
+/** Pasted links over HTTP in single, batched and background requests. */
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';

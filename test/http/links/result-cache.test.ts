@@ -1,4 +1,4 @@
-/** Cached results over HTTP. */
+/** Cached results over HTTP: freshness, outages, withdrawn items. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Errors of plugins over HTTP. */
+/** Plugins that throw the wrong errors or return invalid values, over HTTP. */
 
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';

@@ -1,4 +1,4 @@
-/** Commands of models. */
+/** The model commands: add, list and test. */
 
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

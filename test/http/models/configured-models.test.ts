@@ -1,4 +1,4 @@
-/** Models by configuration. */
+/** Models of the plugins file: upstreams, weights, routes and refusals. */
 
 import { expect } from 'chai';
 import { createGateway } from 'mediagate';

@@ -1,4 +1,4 @@
-/** The form of embedding vectors. */
+/** Embedding vectors as lists or base64, in the requested form. */
 
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';

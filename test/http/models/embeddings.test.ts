@@ -1,4 +1,4 @@
-/** Embeddings and moderations over HTTP. */
+/** Embeddings and moderations over HTTP: usage, budgets, refusals. */
 
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** Fallbacks of a model. */
+/** Fallbacks of a model to models of any format: order, price, restrictions. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** Messages of the vendor's client. */
+/** Anthropic's client on the messages route, with a model of OpenAI's format. */
 
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk';
 import { expect } from 'chai';

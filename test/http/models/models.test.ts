@@ -1,4 +1,4 @@
-/** The list of models. */
+/** The list of models for clients of OpenAI's and Anthropic's format. */
 
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** Stop sequences of converted answers. */
+/** Stop sequences of converted answers, across pieces of a stream. */
 
 import { expect } from 'chai';
 import { seededRandom } from '../../../core/testing/pruning.js';

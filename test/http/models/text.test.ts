@@ -1,4 +1,4 @@
-/** Chats and responses over HTTP. */
+/** Chats and responses over HTTP: limits, usage, refusals, streams and the end. */
 
 import { once } from 'node:events';
 import { connect } from 'node:net';

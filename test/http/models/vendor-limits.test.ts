@@ -1,4 +1,4 @@
-/** Limits of a model vendor. */
+/** Rate-limit header fields and waits of a model vendor. */
 
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';

@@ -1,4 +1,4 @@
-/** Text without invisible characters. */
+/** Which characters a name may contain to be visible as typed. */
 
 import { expect } from 'chai';
 import { isVisible, sanitizeForTerminal } from '../../../server/format/index.js';

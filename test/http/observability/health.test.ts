@@ -1,4 +1,4 @@
-/** The health routes. */
+/** The health routes: ready, degraded and their reasons. */
 
 import { expect } from 'chai';
 import { type Gateway, systemClock } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Settings of traces. */
+/** Settings of traces from the OpenTelemetry variables. */
 
 import { expect } from 'chai';
 import { readSettings, SettingsError } from 'mediagate/server';

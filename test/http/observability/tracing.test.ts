@@ -1,4 +1,4 @@
-/** Traces and their propagation. */
+/** Spans of requests and attempts, and which hosts get their ids. */
 
 import { expect } from 'chai';
 import { createGateway, definePlugin, type HttpClient, type HttpRequest, type Plugin } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Every declared GET route. */
+/** Every declared GET route with and without the required grant. */
 
 import { expect } from 'chai';
 import type { Route } from '../../../server/http/index.js';

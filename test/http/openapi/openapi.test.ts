@@ -1,4 +1,4 @@
-/** The API reference. */
+/** The API reference: validity, examples, and a description of every part. */
 
 import { randomBytes } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';

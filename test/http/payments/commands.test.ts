@@ -1,4 +1,4 @@
-/** Commands and settings of payments. */
+/** The payment commands, bank statements, and settings that are refused. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';

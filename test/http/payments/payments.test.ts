@@ -1,4 +1,4 @@
-/** Orders over HTTP. */
+/** Orders over HTTP: amounts, limits, polls, expiry and plans that follow. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';

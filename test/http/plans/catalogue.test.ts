@@ -1,4 +1,4 @@
-/** The catalogue of plans. */
+/** The catalogue of plans: the service document, an operator's file and its errors. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

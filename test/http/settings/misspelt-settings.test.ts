@@ -1,4 +1,4 @@
-/** Misspelt settings. */
+/** Misspelt environment variables and the settings that were meant. */
 
 import { expect } from 'chai';
 import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../../../server/settings/index.js';

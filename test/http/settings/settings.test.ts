@@ -1,4 +1,4 @@
-/** Settings from the environment. */
+/** Settings from the environment: defaults, values and all errors at once. */
 
 import path from 'node:path';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** Where upstreams report usage. */
+/** Every place of an answer where upstreams report usage. */
 
 import { expect } from 'chai';
 import anthropicText from 'mediagate/plugins/anthropic_text';

@@ -1,4 +1,4 @@
-/** The usage route. */
+/** The usage route of a key: totals, budget, window and filters. */
 
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';

@@ -1,4 +1,4 @@
-/** Webhooks of image jobs. */
+/** Webhooks of image jobs: contents, signatures, retries and addresses. */
 
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** Sessions in the database. */
+/** Sessions, sign-in attempts and device codes in the database. */
 
 import { expect } from 'chai';
 import type { NewSession } from '../../../server/accounts/sessions.js';

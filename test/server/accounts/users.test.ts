@@ -1,4 +1,4 @@
-/** Users in the database. */
+/** Users in the database: identities, the operator, search and suspension. */
 
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';

@@ -1,4 +1,4 @@
-/** API keys in the database. */
+/** API keys in the database: records, revocation and last uses. */
 
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';

@@ -1,4 +1,4 @@
-/** Rate limits over several processes. */
+/** Rate limits that several processes share, one of them killed. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Rolling windows under any clock. */
+/** Rolling windows of rate limits under any order of requests and any clock. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Stored responses of models. */
+/** Stored responses of models: owner, repetition and deletion. */
 
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';

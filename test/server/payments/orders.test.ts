@@ -1,4 +1,4 @@
-/** Orders in the database. */
+/** Orders in the database: codes, transfers, limits, expiry and refunds. */
 
 import { expect } from 'chai';
 import { orderCodesIn } from '../../../server/payments/order-changes.js';

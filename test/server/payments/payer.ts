@@ -1,4 +1,4 @@
-/** A process that pays orders. */
+/** A process that pays orders until it is killed. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import Sqlite from 'better-sqlite3';

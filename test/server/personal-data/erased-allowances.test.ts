@@ -1,4 +1,4 @@
-/** Free allowances of erased identities. */
+/** The free allowance that an erased identity has already used. */
 
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';

@@ -1,4 +1,4 @@
-/** Erasure of a person. */
+/** Erasure and export of everything that is stored of a person. */
 
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** Admissions of requests by budgets. */
+/** Admissions: slots, reservations, settlements and their refunds. */
 
 import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';

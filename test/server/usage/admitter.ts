@@ -1,4 +1,4 @@
-/** A process that admits requests. */
+/** A process that admits requests until it is killed. */
 
 import { once } from 'node:events';
 import { systemClock } from '../../../core/runtime/time.js';

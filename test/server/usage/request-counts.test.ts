@@ -1,4 +1,4 @@
-/** Counts of requests. */
+/** Counts of requests whose commit may not have been confirmed. */
 
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';

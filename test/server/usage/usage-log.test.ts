@@ -1,4 +1,4 @@
-/** The usage log. */
+/** The usage log: entries, totals and what is deleted when. */
 
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';

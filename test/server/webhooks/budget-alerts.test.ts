@@ -1,4 +1,4 @@
-/** Alerts of budgets. */
+/** Alerts at thresholds of budgets: once for a period, by any node. */
 
 import { createHmac, createSecretKey } from 'node:crypto';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** Due webhooks in the database. */
+/** Due webhooks in the database: leases, retries and secrets. */
 
 import { expect } from 'chai';
 import { openDatabase } from '../../../core/database/database.js';

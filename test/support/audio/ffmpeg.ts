@@ -1,4 +1,4 @@
-/** The ffmpeg of this machine. */
+/** Finds the ffmpeg of this machine and runs it for tests. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** An invented audio provider. */
+/** An audio provider without a model, with a name for each kind of work. */
 
 import {
   type AudioProvider,

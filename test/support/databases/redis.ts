@@ -1,4 +1,4 @@
-/** A Redis-compatible server for tests. */
+/** Starts a Redis-compatible server for tests: the system's own, or Valkey in WebAssembly. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -25,9 +25,9 @@ export function sourceFiles(): SourceFile[] {
   return filesOf(['core', 'plugins', 'server']).filter(({ file }) => !isOfTests(file));
 }
 
-/** Every file of the tests, those of plugins included; fault runs and benchmarks are programs, not tests. */
+/** Every file of the tests, fault runs and benchmarks, those of plugins included. */
 export function testFiles(): SourceFile[] {
-  return filesOf(['plugins', 'test']).filter(({ file }) => isOfTests(file) && !/^test\/(?:bench|chaos)\//.test(file));
+  return filesOf(['plugins', 'test']).filter(({ file }) => isOfTests(file));
 }
 
 function filesOf(folders: readonly string[]): SourceFile[] {

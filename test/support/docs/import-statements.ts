@@ -1,4 +1,4 @@
-/** Reads what a TypeScript source imports. */
+/** Reads the modules that a TypeScript source imports. */
 
 /**
  * What a TypeScript source imports: specifiers of `import`, `export … from`, `import()`, `require()` and `import type`,

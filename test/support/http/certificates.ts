@@ -1,4 +1,4 @@
-/** A certificate authority for tests. */
+/** A certificate authority that signs for any host in tests. */
 
 import 'reflect-metadata';
 import { type webcrypto as nodeCrypto, webcrypto } from 'node:crypto';

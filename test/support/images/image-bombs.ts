@@ -1,4 +1,4 @@
-/** Hostile images of every kind. */
+/** Hostile images of every kind, with what is expected of each. */
 
 import {
   blackPng,

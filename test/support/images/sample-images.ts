@@ -1,4 +1,4 @@
-/** Small sample images. */
+/** Small images of a requested format and size, each made once. */
 
 import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';

@@ -1,4 +1,4 @@
-/** Answers from recorded fixtures. */
+/** Answers HTTP requests from the recorded fixtures of plugins. */
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

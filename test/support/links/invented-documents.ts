@@ -1,4 +1,4 @@
-/** Documents with every field filled. */
+/** Documents in which every field has a value. */
 
 import type { Extraction } from 'mediagate';
 import { inventedExtraction } from './invented-plugin.js';

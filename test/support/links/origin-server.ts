@@ -1,4 +1,4 @@
-/** Origin servers on loopback. */
+/** Origin servers on loopback, plain and with TLS. */
 
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';

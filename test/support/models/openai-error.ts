@@ -1,4 +1,4 @@
-/** Errors in OpenAI's format. */
+/** Errors in the format of OpenAI's API. */
 
 import type { Delivery } from './vendor-delivery.js';
 

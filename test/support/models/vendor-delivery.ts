@@ -1,4 +1,4 @@
-/** How a vendor's server may fail. */
+/** The ways in which a scripted vendor stalls, breaks off or fails. */
 
 import type { ServerResponse } from 'node:http';
 

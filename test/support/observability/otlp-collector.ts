@@ -1,4 +1,4 @@
-/** A collector of traces. */
+/** A collector of traces that decodes and stores received spans. */
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** Flags of programs for developers. */
+/** Reads the flags of programs for developers, with help and refusals. */
 
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 

@@ -1,4 +1,4 @@
-/** Checks AWS signatures. */
+/** Checks the AWS signature of a request to the object store. */
 
 import { createHash, createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';

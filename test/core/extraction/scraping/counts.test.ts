@@ -1,4 +1,4 @@
-/** Counts as pages show them. */
+/** Counts as pages show them: exact, abbreviated, in every locale. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

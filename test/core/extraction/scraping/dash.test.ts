@@ -1,4 +1,4 @@
-/** DASH manifests. */
+/** Files and attributes in DASH manifests, cut and hostile ones included. */
 
 import { expect } from 'chai';
 import { readDashManifest } from '../../../../core/extraction/scraping/dash.js';

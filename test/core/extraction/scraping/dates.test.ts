@@ -1,4 +1,4 @@
-/** Dates and durations. */
+/** Dates and durations in the notations of platforms. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

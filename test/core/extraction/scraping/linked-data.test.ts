@@ -1,4 +1,4 @@
-/** Schema.org nodes of a page. */
+/** Posts and videos in the schema.org nodes of a page. */
 
 import { expect } from 'chai';
 import { linkedDataNodes, readLinkedItem } from '../../../../core/extraction/scraping/linked-data.js';

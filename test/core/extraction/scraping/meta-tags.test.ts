@@ -1,4 +1,4 @@
-/** Meta tags and HTML entities. */
+/** Meta tags, microdata and HTML entities of a page. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

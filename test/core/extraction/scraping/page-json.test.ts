@@ -1,4 +1,4 @@
-/** JSON in pages. */
+/** JSON in pages: big integers kept as text, and values found after a marker. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';

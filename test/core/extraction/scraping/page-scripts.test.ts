@@ -1,4 +1,4 @@
-/** Scripts in pages. */
+/** The separation of a page into its scripts and the rest. */
 
 import { expect } from 'chai';
 import fc from 'fast-check';
