@@ -151,7 +151,7 @@ async function takeJson(
   request: IncomingMessage,
   response: ServerResponse,
   options: BodyReaderOptions,
-  plan: Pick<LargeBodyPlan, 'fingerprinted' | 'brief'>,
+  { fingerprinted, brief: isBrief }: Pick<LargeBodyPlan, 'fingerprinted' | 'brief'>,
 ): Promise<HeldBody & JsonBody> {
   const scan = new JsonScan({ maxDepth: MAX_DEPTH, maxValues: options.maxValues ?? MAX_VALUES });
   const { bytes, release, onBytes } = await takeBody(request, response, options, JSON_TYPE, scan);
@@ -165,7 +165,8 @@ async function takeJson(
       // A small body may share its memory with the next request of its connection.
       const own = bytes.length > BIG_BYTES ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
       const whole = await parseInWorker(owner, own, {
-        ...plan,
+        fingerprinted,
+        ...(isBrief !== undefined && { brief: isBrief }),
         ...(exact && { exact: { read: exact, names: scan.names } }),
         fields,
         longStrings: scan.longStrings,
@@ -179,7 +180,7 @@ async function takeJson(
     }
     const value = orRefuse(parseObject(bytes));
     if (options.exact) refuseInexact(findInexactField(value, bytes, scan.names, options.exact));
-    return { bytes, value, fingerprint: plan.fingerprinted ? fingerprintOf(value) : '', release };
+    return { bytes, value, fingerprint: fingerprinted ? fingerprintOf(value) : '', release };
   } catch (error) {
     release();
     // Only owners with a full queue of their own are refused there.

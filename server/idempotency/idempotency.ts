@@ -304,10 +304,10 @@ export function keepWhileSending({ outgoing, head, work, answers, files, logger 
     // It is not streamed, so it has no reader.
     client.leave();
     const ended = pump([body]);
-    return { toSend: ended.then(() => outgoing), leave: client.leave, ended };
+    return { toSend: ended.then(() => outgoing), leave: () => client.leave(), ended };
   }
   const toSend = { ...rest, body: client.pieces, ...(completion && { ended: completion }) };
-  return { toSend, leave: client.leave, ended: pump(body) };
+  return { toSend, leave: () => client.leave(), ended: pump(body) };
 }
 
 /** Stops writing a file that is not needed. */
