@@ -40,7 +40,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     app = await startAudioApp({ stack, clock, key: { rpm: 1_000 } });
     keyId = (await app.state.keys.list())[0]?.id ?? '';
     const { idempotentResponses } = app.state;
-    const { waitFor } = idempotentResponses;
+    const waitFor = idempotentResponses.waitFor.bind(idempotentResponses);
     idempotentResponses.waitFor = (id, options) => {
       waits += 1;
       return waitFor(id, options);
