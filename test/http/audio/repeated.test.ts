@@ -307,7 +307,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
 
   it('report that no further response is stored, and are answered', async () => {
     const { idempotentResponses } = app.state;
-    const { claim } = idempotentResponses;
+    const claim = idempotentResponses.claim.bind(idempotentResponses);
     idempotentResponses.claim = async (request) => {
       const claimed = await claim(request);
       return claimed.state === 'begun' ? { ...claimed, work: { ...claimed.work, room } } : claimed;
