@@ -219,13 +219,6 @@ export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }
     return payments.find(await begin(context), paramOf(context, 'code'));
   }
 
-  async function payloadOf(context: ParamsContext): Promise<string> {
-    const order = await findOwn(context);
-    const transfer = payments.transferOf(order);
-    if (transfer) return transfer.qr.payload;
-    throw new GatewayError('order_state_conflict', `There is nothing to pay: this order is ${order.state}.`);
-  }
-
   async function encode(order: OrderRecord) {
     const transfer = payments.transferOf(order);
     const svg = transfer && (await drawSvg(transfer.qr.payload));
@@ -251,13 +244,13 @@ export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }
   }
 
   async function sendSvg(context: ParamsContext): Promise<void> {
-    const payload = await payloadOf(context);
+    const payload = payloadOf(payments, await findOwn(context));
     setPicture(context, 'image/svg+xml');
     context.body = await drawSvg(payload);
   }
 
   async function sendPng(context: ParamsContext): Promise<void> {
-    const payload = await payloadOf(context);
+    const payload = payloadOf(payments, await findOwn(context));
     setPicture(context, 'image/png');
     context.body = Buffer.from(await drawPng(payload));
   }
@@ -270,6 +263,13 @@ export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }
     { ...QR_SVG, handler: sendSvg },
     { ...QR_PNG, handler: sendPng },
   ];
+}
+
+/** What the QR code of an order says. @throws GatewayError `order_state_conflict` if there is nothing to pay. */
+function payloadOf(payments: PaymentService, order: OrderRecord): string {
+  const transfer = payments.transferOf(order);
+  if (transfer) return transfer.qr.payload;
+  throw new GatewayError('order_state_conflict', `There is nothing to pay: this order is ${order.state}.`);
 }
 
 /** No caching: its content may change or disappear. */
