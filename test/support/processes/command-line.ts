@@ -51,8 +51,8 @@ function start(args: readonly string[], environment: Environment, folder = packa
 }
 
 function withPrograms(environment: Environment): NodeJS.ProcessEnv {
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, HOME, NODE_COMPILE_CACHE, ...environment };
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, HOME, ...(TMPDIR !== undefined && { TMPDIR }), NODE_COMPILE_CACHE, ...environment };
 }
 
 function endWithTests(child: ChildProcess): ChildProcess {
