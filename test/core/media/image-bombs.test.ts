@@ -33,7 +33,7 @@ describe('hostile images', () => {
       Object.values(cases).map(([, bytes], index) => writeFile(path.join(folder, String(index)), bytes)),
     );
 
-    const script = path.join(packageRoot, 'dist', 'test', 'support', 'image-memory.js');
+    const script = path.join(packageRoot, 'dist', 'test', 'support', 'images', 'image-memory.js');
     const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', script, folder], {
       // As the launcher starts the gateway.
       env: { ...process.env, MALLOC_ARENA_MAX: '2' },
