@@ -23,7 +23,9 @@ export default class TotalsReporter extends Mocha.reporters.Spec {
     const nearTimeout: string[] = [];
     runner.on('pass', (test) => {
       const [taken, limit] = [(test.duration ?? 0) / 1_000, test.timeout() / 1_000];
-      if (taken > limit * NEAR_TIMEOUT) nearTimeout.push(`${test.fullTitle()} (${taken.toFixed(1)} of ${limit} s)`);
+      // 0 is no limit.
+      if (limit > 0 && taken > limit * NEAR_TIMEOUT)
+        nearTimeout.push(`${test.fullTitle()} (${taken.toFixed(1)} of ${limit} s)`);
     });
     const seconds: Record<string, number> = {};
     let begun = 0;
