@@ -1,7 +1,7 @@
 /*
  * One heartbeat per process. A process that holds something in the database (a running job, a reservation, an
  * idempotency key) has one row in `instances`, and what it holds names the id of that row. One timer increments `beat`
- * three times per lease.
+ * three times per lease of 15 s.
  *
  * Every process polls all rows at the same pace. It declares a process dead (`beat` becomes -1) if that process ended,
  * which its own machine knows at once, or if `beat` has not changed for a whole lease. The update names the value that

@@ -1,5 +1,5 @@
 /*
- * Declares the jobs that read links.
+ * Declares the kind of jobs that read links: ids begin with `exjob_`, and an ended job is kept for a day.
  */
 
 import { declareJobKind } from '../jobs/index.js';

@@ -1,8 +1,9 @@
 /*
  * Runs the methods of a platform, best first, until one has found enough or a definitive method refuses. Adjacent
- * methods of one group run concurrently. Each method has a deadline and the whole run has a budget; a method that
- * ignores its abort signal is abandoned. A method that keeps failing cools down for later calls, and is only probed if
- * nothing else succeeded. When no data was found, the error follows an order: a definitive refusal, the votes of other
+ * methods of one group run concurrently. Each method has a deadline (12 s) and the whole run has a budget (25 s); a
+ * method that ignores its abort signal is abandoned. A method cools down for later calls of this process after a rate
+ * limit, or after five unreadable answers in a row, for 10 or 30 s at first and ten minutes at most; it is only probed
+ * if nothing else succeeded. When no data was found, the error follows an order: a definitive refusal, the votes of other
  * methods, then the most informative failure. No data is shown for an item that a definitive method calls private or
  * removed.
  */

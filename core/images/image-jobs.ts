@@ -1,5 +1,6 @@
 /*
- * Declares the jobs that make images, the files that belong to one, and what their price depends on.
+ * Declares the kind of jobs that make images: ids begin with `imgjob_`, an ended job is kept for seven days, its files
+ * are its input images and its image, and its price depends on pixels and quality.
  */
 
 import { type Charge, declareJobKind } from '../jobs/index.js';

@@ -1,7 +1,7 @@
 /*
  * Claims jobs for the free workers of this process, and watches the runs that it holds. A claim usually shares the
  * transaction that accepts a job or ends a run, since the commit is the most expensive part of a small job. Jobs whose
- * runs crashed repeatedly run one at a time, so a poison job cannot exhaust the attempts of the jobs beside it. The
+ * runs crashed twice run one at a time, so a poison job cannot exhaust the attempts of the jobs beside it. The
  * run watch polls three times per lease: it aborts runs that this process has lost, queues the jobs of dead processes
  * again at their old priority, and fails jobs that waited too long.
  */
