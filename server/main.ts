@@ -16,11 +16,9 @@ import { describeLinks, describeListening, drain, type HttpServer, localAddress,
 import { openServer } from './open-server.js';
 import { type Role, settingsOfWorker, storedInFolder } from './roles.js';
 import type { Settings } from './settings/index.js';
-import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
+import { SAME_SIGNAL_MS, type WorkerPlace, type WorkerSiblings } from './workers/index.js';
 
 const METRICS_CONNECTIONS = 100;
-/** Two signals within this time are one: a terminal and a parent process may both send Ctrl-C. */
-const SAME_SIGNAL_MS = 500;
 /** Milliseconds that idle connections stay open when another worker takes over; Node's keep-alive ends them before. */
 const RETIRED_IDLE_MS = 70_000;
 

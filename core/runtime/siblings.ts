@@ -1,6 +1,7 @@
 /*
  * The other processes of this machine that serve the same port, as parts of the gateway see them: a way to send them
- * hints, and to ask them. A hint is lost if a process ends; what must be exact is in the database. A gateway of one process has no siblings, and pays nothing.
+ * hints, and to ask them. A hint is lost if a process ends; what must be exact is in the database. A gateway of one
+ * process has no siblings, and pays nothing.
  */
 
 /** The other processes of this machine that serve the same port. */

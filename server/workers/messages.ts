@@ -58,6 +58,9 @@ export type SupervisorMessage =
   /** It gets no more connections. */
   | { type: 'left' };
 
+/** Milliseconds within which two signals are one: a terminal and a parent process may both send Ctrl-C. */
+export const SAME_SIGNAL_MS = 500;
+
 /** Holds {@link WorkerPlace} as JSON. No setting: only a supervisor sets it. */
 export const PLACE_VARIABLE = 'MEDIAGATE_WORKER';
 

@@ -19,6 +19,7 @@ import { systemClock } from '../../core/runtime/index.js';
 import {
   PLACE_VARIABLE,
   type PortName,
+  SAME_SIGNAL_MS,
   type SupervisorMessage,
   type WorkerMessage,
   type WorkerPlace,
@@ -34,8 +35,6 @@ const LAST_RESTART_MS = 30_000;
 const HEALTHY_MS = 60_000;
 /** Milliseconds for a successor to become ready. The first start, with its migrations, has no limit. */
 const REPLACE_MS = 120_000;
-/** Two signals within this time are one: a terminal and a parent process may both send Ctrl-C. */
-const SAME_SIGNAL_MS = 500;
 
 export interface SupervisorOptions {
   /** Number of workers. */
