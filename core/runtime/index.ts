@@ -5,6 +5,7 @@
  */
 
 export { type CircuitBreaker, CoolDown, type Cooling, createCircuitBreaker } from './circuit-breaker.js';
+export { closePort } from './close-port.js';
 export {
   ASK_AGAIN,
   BAD_REQUEST,

@@ -7,10 +7,10 @@
  */
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setImmediate as eventsOfThisTurn, setTimeout as sleep } from 'node:timers/promises';
-import { ERRORS, endsWithin, GatewayError } from '../../core/runtime/index.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closePort, ERRORS, endsWithin, GatewayError } from '../../core/runtime/index.js';
 import { networkOf, plainAddress } from './addresses.js';
 import { encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
@@ -349,11 +349,4 @@ export async function drain(server: HttpServer, options: DrainOptions): Promise<
   }
   clearInterval(poll);
   return drained;
-}
-
-async function closePort(server: HttpServer): Promise<void> {
-  // Connections in the accept queue are accepted before this continues; closing would reset them.
-  await eventsOfThisTurn();
-  // Not the method of HTTP servers, which also closes connections that are about to send their first request.
-  NetServer.prototype.close.call(server);
 }

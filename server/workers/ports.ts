@@ -7,7 +7,7 @@
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { setImmediate as eventsOfThisTurn } from 'node:timers/promises';
+import { closePort } from '../../core/runtime/index.js';
 import type { PortName } from './messages.js';
 
 const MAX_WAITING = 1_000;
@@ -59,14 +59,14 @@ export class Ports {
     if (position >= 0) this.#takers.splice(position, 1);
   }
 
-  get isDealing(): boolean {
-    return this.#takers.length > 0;
+  /** Whether no other worker takes connections. */
+  isLast(taker: Taker): boolean {
+    return this.#takers.every((each) => each === taker);
   }
 
   /** Listens no more. Connections that the system has accepted are handed over before that. */
   async close(): Promise<void> {
-    await eventsOfThisTurn();
-    for (const server of this.#servers.splice(0)) server.close();
+    await Promise.all(this.#servers.splice(0).map(closePort));
     for (const { socket } of this.#waiting.splice(0)) socket.destroy();
   }
 

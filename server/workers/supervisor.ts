@@ -216,8 +216,9 @@ class Supervisor {
 
   /** Gives a worker no more connections. When the gateway stops, the port closes with the last worker. */
   async #leave(worker: Worker): Promise<void> {
+    // The last one still gets the connections that arrive until the port is closed.
+    if (this.#stoppedAt !== undefined && this.#ports.isLast(worker.taker)) await this.#ports.close();
     this.#ports.remove(worker.taker);
-    if (this.#stoppedAt !== undefined && !this.#ports.isDealing) await this.#ports.close();
     worker.send({ type: 'left' });
   }
 

@@ -62,10 +62,11 @@ describeOnStacks('several workers', (stack) => {
     return { ...json.checks, workers: json.checks.workers ?? { ok: false } };
   }
 
-  function chat() {
+  /** @param connection What becomes of the connection. Default: a new one for each request. */
+  function chat(connection: 'close' | 'keep-alive' = 'close') {
     return gateway.request('/v1/chat/completions', {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection },
       body: JSON.stringify({ model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] }),
     });
   }
@@ -162,17 +163,18 @@ describeOnStacks('several workers', (stack) => {
     expect(jobs.map(({ status }) => status)).to.deep.equal(ids.map(() => 'completed'));
   });
 
-  it('end on SIGTERM with exit code 0, and answer every request', async () => {
-    const clients = load();
+  it('end on SIGTERM with exit code 0, and answer every request until they announce the end of its connection', async () => {
+    // A connection that the system completes while the port closes is reset, which no process can prevent.
+    const clients = Array.from({ length: 6 }, async () => {
+      for (;;) {
+        const { status, headers, text } = await chat('keep-alive');
+        expect(status, text).to.equal(200);
+        if (headers.get('connection') === 'close') return;
+      }
+    });
     await sleep(500);
     expect(await gateway.stop()).to.equal(0);
-    const { 200: answered, ...others } = await clients.stop();
-    expect(answered).to.be.above(0);
-    // Refused by the system: nothing listens any more, and nothing was sent.
-    expect(Object.keys(others)).to.satisfy(
-      (names: string[]) => names.every((name) => name === 'ECONNREFUSED'),
-      JSON.stringify(others),
-    );
+    await Promise.all(clients);
     gateway = await start();
   });
 });
