@@ -1,9 +1,9 @@
 /*
- * Runs one image job: loads the input images, calls the provider, fits the image to the canvas, and stores the files.
- * The charge is stored before the vendor is asked, so a job that ends without an answer is still charged for what the
- * vendor may bill; each partial image raises it. What a plugin returns is checked, and impossible usage counts are
- * left out. The second half downloads input images by https within 15 seconds, with at most three redirects that are
- * all checked, and refuses a body above the limit before it is read.
+ * Runs one image job: loads the stored input images, calls the provider, fits the image to the canvas, and stores the
+ * files. The charge is stored before the vendor is asked, so a job that ends without an answer is still charged for
+ * what the vendor may bill; each partial image raises it. The job queue decides whether an interrupted job runs again;
+ * a second run has file names of its own, so that a late write of the first changes no promised image. What a plugin
+ * returns is checked, and impossible usage counts are left out.
  */
 
 import type {

@@ -1,7 +1,8 @@
 /*
- * Reads answers of text models, as a stream or as a whole. `AnswerStream` passes events on as they arrive and adds the
- * terminal event if the upstream did not send it. `readWholeAnswer` takes ids, usage and state from the bytes without
- * parsing them as one object, and replaces the model name of the upstream by the public one.
+ * Reads answers of text models, as a stream or as a whole. `AnswerStream` passes events on as they arrive; at the end
+ * of a stream without a terminal event it asks the event rewriter for the one of the route, with an error if the
+ * answer is incomplete. `readWholeAnswer` takes ids, usage and state from the bytes without parsing them as one
+ * object, and replaces the model name of the upstream by the public one.
  */
 
 import type { Usage } from '../contracts/index.js';

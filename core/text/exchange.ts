@@ -1,9 +1,10 @@
 /*
  * Runs one text request from the call of the upstream to the end of its answer. Each exchange ends exactly once:
  * `answer` settles, and `ended` always resolves with the usage, reported or estimated. A shared timer, not a timer per
- * request, aborts an upstream that does not answer, falls silent or takes too long, and sends keep-alive comments
- * while a stream waits. A failure after the body has begun is reported as a broken answer. Every request has an
- * exchange, so it is a class with callbacks instead of closures and promises.
+ * request, aborts an upstream that has sent nothing within the deadline of its model, is silent for 5 minutes or takes
+ * longer than an hour in all, and sends a keep-alive comment after 15 s without an event while a stream waits. A
+ * failure after the body has begun is reported as a broken answer. Every request has an exchange, so it is a class
+ * with callbacks instead of closures and promises.
  */
 
 import type { TextReply, Usage } from '../contracts/index.js';

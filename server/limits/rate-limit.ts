@@ -2,7 +2,8 @@
  * Requests per minute of a key, or of an account of the site, which all its keys share. A limit is a rolling 60 s in
  * SQL: it is exact over restarts and over several nodes. Requests that arrive while a transaction runs share the next
  * one, so that a check costs a part of a commit, and a result survives a crash of the process. An accepted request
- * counts for 60 s, also if it fails. The result is sent in the headers of the IETF draft and in those of model vendors.
+ * counts for 60 s, also if it fails. If the database does not answer within 2.5 s, the request is refused with 503:
+ * nothing is answered uncounted. The result is sent in the headers of the IETF draft and in those of model vendors.
  * How a window counts is in windows.ts.
  */
 

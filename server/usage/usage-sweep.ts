@@ -1,7 +1,7 @@
 /*
  * Deletes rows that have expired: entries of the usage log after 90 days, stored responses and their items after 30,
- * expired idempotency keys, old daily quotas, and marks of sent budget alerts after 60. The totals stay. Every process
- * calls it from its poll loop, and it runs at most every 10 minutes. One call deletes at most 1,000 rows of a table and
+ * expired idempotency keys, old daily quotas, and marks of sent budget alerts after 60. The totals stay. The poll loop
+ * of every process calls it, and it runs at most every 10 minutes. One call deletes at most 1,000 rows of a table and
  * visits at most 500 API keys, so no statement holds its locks long; the next call continues where this one stopped.
  */
 
