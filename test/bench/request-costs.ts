@@ -1,7 +1,7 @@
 /*
  * Benchmark of what one request of each kind costs the database: statements, transactions, statements that lock rows,
  * bytes of the write-ahead log, and CPU. Each kind is sent one at a time, and 32 at a time, when requests share
- * commits. What the gateway does while nobody asks is measured first and subtracted.
+ * commits. The work of an idle gateway is measured first and subtracted.
  */
 
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
