@@ -204,6 +204,7 @@ const VISIBLE = /^[\x21-\x7e]+$/;
 
 /** Reads `payos:SECRET,sepay:SECRET`. @throws Error naming the accepted form. */
 export function readPaymentSecrets(text: string): PaymentSecrets {
+  if (text === '') return {};
   const secrets = new Map<PaymentProvider, string>();
   for (const part of text.split(',')) {
     const [name = '', ...rest] = part.trim().split(':');
