@@ -284,8 +284,8 @@ function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['accoun
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
   const payments = new PaymentService({ orders, catalogue, freeTierPeriod, receiver });
   if (isBackground) {
-    const sweep = startPaymentSweep({ orders, clock: systemClock, logger });
-    opened.add(() => sweep.close());
+    const sweep = startPaymentSweep(orders, logger);
+    opened.add(() => sweep.stop());
     const erasing = startErasureSweep({ erasures, files, gateway, logger });
     opened.add(() => erasing.close());
   }

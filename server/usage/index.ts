@@ -15,7 +15,7 @@ export {
   type SettleLinks,
   UsageService,
 } from './usage.js';
-export { createUsageLog, type Settlement, type UsageLog } from './usage-log.js';
+export { type Settlement, UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,
