@@ -36,11 +36,11 @@ import { Erasures, PersonalExport, personalRecords } from './personal-data/index
 import type { Prices } from './prices/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import {
+  Admissions,
   createJobCosts,
   ENTRIES_RETENTION_MS,
   JobAdmission,
   RequestCounts,
-  SqlAdmissions,
   UsageLog,
 } from './usage/index.js';
 import { Webhooks } from './webhooks/index.js';
@@ -139,7 +139,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const notified = { database, dispatcher, instances, pollMs, logger };
     const jobs = createJobs({ ...notified, admission, clock: sharedClock, tracer, meter });
-    const admissions = new SqlAdmissions({
+    const admissions = new Admissions({
       database,
       instances,
       rateLimitTable,

@@ -235,7 +235,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const usage = new UsageService({
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
-    admissions: metrics?.requests.watchAdmissions(admissions) ?? admissions,
+    admissions,
+    noteSettled: metrics && ((one) => metrics.requests.settled(one)),
     clock: keys.clock,
     prices,
   });

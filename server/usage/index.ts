@@ -2,7 +2,7 @@
  * Admission of requests and jobs, the usage log and its reports. Other folders import these from here alone.
  */
 
-export { type Admissions, SqlAdmissions } from './admissions.js';
+export { Admissions } from './admissions.js';
 export { costOfImage, JobAdmission, jobBudgetsOf, toJobTerms } from './job-admission.js';
 export { type CostedJob, createJobCosts, type JobCharge, type JobCosts, type ProductJobs } from './job-costs.js';
 export { usagePersonalRecords } from './personal-records.js';
