@@ -69,6 +69,7 @@ export {
   rawStats,
   tryParseJson,
 } from './json.js';
+export { parseJsonFile, readJsonFile, readTextFile } from './json-file.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   DONE_EVENT,

@@ -6,9 +6,8 @@
  * compare the result.
  */
 
-import { readFile } from 'node:fs/promises';
 import { field, optional, type Static, Type } from '../../core/contracts/index.js';
-import { createValidator } from '../../core/runtime/index.js';
+import { createValidator, readJsonFile } from '../../core/runtime/index.js';
 import { BUDGET_FORM, parseBudget } from '../budgets/index.js';
 import { isCurrency } from '../format/index.js';
 import { KEY_GRANTS, type KeyGrant } from '../keys/index.js';
@@ -176,12 +175,9 @@ function openFreeTier(catalogue: Catalogue, grants: readonly KeyGrant[]): Catalo
 }
 
 async function readPlansFile(file: string): Promise<Catalogue> {
-  const checked = validator.check(await readJson(file));
-  if (!checked.ok) {
-    const issue = checked.issues[0];
-    throw new PlansFileError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
-  }
-  const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = checked.value;
+  const advice = 'Set PLANS_FILE to the file of plans.';
+  const content = await readJsonFile(file, { validator, advice, failure: PlansFileError });
+  const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = content;
   const { grants: freeGrants, ...freeFields } = freeTier;
   const { id: freeId } = DEFAULT_CATALOGUE.freeTier;
   const whole = readPlans(plans, file);
@@ -249,18 +245,4 @@ function changePlan(
   { price: _price, grants: _grants, budget: _budget, ...fields }: PlanChange,
 ): Plan {
   return { ...PLAIN_PLAN, ...(fields.imageOnly && IMAGE_ONLY_PLAN), name: fields.id, ...known, ...fields };
-}
-
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new PlansFileError(`${file} cannot be read. Set PLANS_FILE to the file of plans.`, { cause });
-  }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new PlansFileError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
-  }
 }
