@@ -39,7 +39,7 @@ export {
   Sessions,
   type SignedIn,
 } from './sessions.js';
-export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
+export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, SupportSchema, setupClients } from './setup.js';
 export { SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export { accountMigrations, type UserRecord } from './tables.js';
 export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
