@@ -35,6 +35,6 @@ export {
   toBudgetRow,
 } from './budgets.js';
 export { type BudgetOwner, Budgets, budgetIdsOf, holdBudgetOwners } from './owners.js';
-export { budgetPersonalRecords } from './personal-records.js';
+export { budgetPersonalRecords, closePlanBudgets } from './personal-records.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';
