@@ -73,10 +73,10 @@ function showProgress(isFirst, duration) {
   };
 }
 
-/** Compiles and checks all. */
 /** Of the compiler by itself; each checks a part, and computes again what the parts have in common. */
 const MAX_CHECKERS = 4;
 
+/** Compiles and checks all. */
 async function runCompiler(node, flags) {
   const checkers = String(Math.min(os.availableParallelism(), MAX_CHECKERS));
   const child = spawn(node, [compiler, '-p', root, '--checkers', checkers, ...flags], { stdio: ['ignore', 2, 2] });
@@ -123,16 +123,23 @@ async function completeBuild() {
   bringWeights();
 }
 
-/** Files that stand for a package of hundreds of files, all of which every command would have to find and read. */
+/**
+ * Files that stand for a package of many files, all of which every command would have to find and read, with the packages
+ * that it brings.
+ */
 const BUNDLED = [
-  { file: 'core/contracts/typebox', of: 'typebox' },
-  { file: 'core/database/kysely', of: 'kysely' },
+  { file: 'core/contracts/typebox', of: ['typebox'] },
+  { file: 'core/database/kysely', of: ['kysely'] },
+  { file: 'core/runtime/ajv', of: ['ajv', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse'] },
+  { file: 'core/plugins/tsyringe', of: ['tsyringe', 'tsyringe/node_modules/tslib'] },
 ];
 
 function bundle({ file, of }) {
-  const folder = path.join(root, 'node_modules', of);
-  const licence = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-  const terms = fs.readFileSync(path.join(folder, licence), 'utf8').trim();
+  const terms = of.map((name) => {
+    const folder = path.join(root, 'node_modules', name);
+    const licence = fs.readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
+    return `${name}\n\n${fs.readFileSync(path.join(folder, licence), 'utf8').trim()}`;
+  });
   require('esbuild').buildSync({
     absWorkingDir: root,
     entryPoints: [`${file}.ts`],
@@ -142,7 +149,7 @@ function bundle({ file, of }) {
     format: 'esm',
     target: oldestNode(),
     legalComments: 'none',
-    banner: { js: `/*!\n${of}\n\n${terms}\n*/` },
+    banner: { js: `/*!\n${terms.join('\n\n')}\n*/` },
     logLevel: 'warning',
   });
 }

@@ -61,9 +61,9 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/otlp-transformer': 'server/observability/otel-tracing.ts',
   '@opentelemetry/resources': 'server/observability/otel-tracing.ts',
   '@opentelemetry/sdk-trace': 'server/observability/otel-tracing.ts',
-  ajv: 'core/runtime/validation.ts',
+  ajv: 'core/runtime/ajv.ts',
   pino: 'core/observability/logger.ts',
-  tsyringe: 'core/plugins/instance-services.ts',
+  tsyringe: 'core/plugins/tsyringe.ts',
 };
 
 /** A package that one plugin needs and nobody else of its kind. */
@@ -107,8 +107,8 @@ const SERVER_LAZY_PACKAGES = [
   '@opentelemetry/sdk-trace',
 ];
 
-/** All that `import 'mediagate/plugin'` loads, in alphabetical order; all but ipaddr.js are ajv and what it needs. */
-const PLUGIN_ENTRY_PACKAGES = ['ajv', 'fast-deep-equal', 'fast-uri', 'ipaddr.js', 'json-schema-traverse'];
+/** All that `import 'mediagate/plugin'` loads. */
+const PLUGIN_ENTRY_PACKAGES = ['ipaddr.js'];
 const PLUGIN_ENTRY_FOLDERS = [
   'core/contracts',
   'core/extraction',
@@ -253,11 +253,13 @@ describe('architecture', () => {
     expect([...folders].sort()).to.deep.equal(PLUGIN_ENTRY_FOLDERS);
   });
 
-  // A command that lists something took two thirds of its time to load the hundreds of files of these two packages.
-  for (const place of [PLACES.kysely, PLACES.typebox] as string[]) {
+  // A command that lists something took two thirds of its time to load the hundreds of files of these packages.
+  for (const place of [PLACES.kysely, PLACES.typebox, PLACES.ajv, PLACES.tsyringe] as string[]) {
     it(`builds everything of the package ${place}`, () => {
       const file = path.join(packageRoot, 'dist', place.replace(/\.ts$/, '.js'));
-      expect(importsOf(readFileSync(file, 'utf8')).filter((target) => !target.startsWith('node:'))).to.deep.equal([]);
+      // What ajv would write into a module of its own making, which it makes none of here.
+      const text = readFileSync(file, 'utf8').replaceAll('require("ajv/dist/runtime/', '');
+      expect(importsOf(text).filter((target) => !target.startsWith('node:'))).to.deep.equal([]);
     });
   }
 

@@ -37,7 +37,7 @@ import {
   inject as injectToken,
   Lifecycle,
   container as processContainer,
-} from 'tsyringe';
+} from './tsyringe.js';
 
 /** What distinguishes the services of one plugin instance. */
 export interface InstanceIdentity {

@@ -5,8 +5,8 @@
  * the closest match: at most two edits for names of six letters or more, one for shorter names.
  */
 
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
+import { Ajv2020, type ErrorObject } from './ajv.js';
 
 const MAX_NAME = 100;
 
