@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 'use strict';
 // The way in for every command. It runs on any Node that npm runs on: on one older than package.json's "engines" it hands
-// over to the Node that npm installed as an optional platform dependency. That one is found by path, since not every npm
+// over to the Node that `npm ci` has put into the checkout (carried-node). That one is found by path, since not every npm
 // links it into node_modules/.bin. In a checkout build.cjs first compiles what changed.
 
 const { spawn } = require('node:child_process');
@@ -30,7 +30,7 @@ function findNode() {
   }
   console.error(
     `mediagate needs Node ${MINIMUM.join('.')} or newer; this is ${process.versions.node}, and npm has installed no Node for ` +
-      `${process.platform}-${process.arch}. Install a newer Node, or run "npm ci" without --omit=optional.`,
+      `${process.platform}-${process.arch}. Install a newer Node, or run "npm ci" without --omit in a checkout.`,
   );
   process.exit(1);
 }
