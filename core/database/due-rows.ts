@@ -4,9 +4,10 @@
  *
  * A process looks for due rows every `intervalMs`. It takes a row by moving its time into the future, in the statement
  * that finds it (`dueRows`): until then no other process is given the row, and afterwards another one takes it over
- * where this process has died. So a row is never lost, and its work may be done twice. A row needs no id of a process
- * and no `onProcessDead` (heartbeat.ts): one time limit covers hanging work and dead processes. The process that took the row finishes it or puts it off, unless another one has taken it since. An idle
- * process costs one read of an index for each look.
+ * where this process has died. So a row is never lost, and its work may be done twice. The process that took the row
+ * finishes it, puts it off, or makes it due at once again, unless another one has taken it since. A row needs no id of
+ * a process and no `onProcessDead`: one time limit covers hanging work and dead processes. An idle process costs one
+ * read of an index for each look.
  */
 
 import { leaveScope } from '../observability/index.js';
@@ -58,9 +59,10 @@ export interface TakeRequest {
 }
 
 /**
- * Groups share the concurrent rows, so that hanging work of some does not block others. Groups with the fewest running rows go first. A
- * group that has a running row gets another one only while fewer than half of `atOnce` rows run. Slow groups run half of `atOnce` rows
- * together: those with a row that takes longer than `slowMs`, now or within the last ten minutes.
+ * Groups share the concurrent rows, so that hanging work of some does not block others. Groups with the fewest running
+ * rows go first. A group that has a running row gets another one only while fewer than half of `atOnce` rows run. Slow
+ * groups run half of `atOnce` rows together: those with a row that takes longer than `slowMs`, now or within the last
+ * ten minutes.
  */
 export interface DueGroups<Row> {
   of(row: Row): string;
