@@ -17,6 +17,7 @@ const BUNDLED = [
   'core/contracts/typebox',
   'core/database/kysely',
   'core/media/fluent-ffmpeg',
+  'core/plugins/tsyringe',
   'core/text/counting/token-thread',
   'plugins/offline_speech/onnx',
   'server/observability/opentelemetry',

@@ -47,6 +47,8 @@ const ENVIRONMENT = {
   UV_THREADPOOL_SIZE: '6',
   // What libvips would rather not show to strangers' files. The gateway lets it read four kinds anyway, from memory.
   VIPS_BLOCK_UNTRUSTED: '1',
+  // V8 keeps here what it made of the 800 scripts: a fifth of the time of a short command. Where it may not write, it keeps nothing.
+  NODE_COMPILE_CACHE: path.join(root, 'dist', '.code-cache'),
   ...process.env,
 };
 

@@ -29,15 +29,14 @@ import type {
 import type { HttpClients } from '../net/index.js';
 import { inSpan, measureHttp, sendInSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
-import 'reflect-metadata';
 import {
   type ClassProvider,
   type DependencyContainer,
   injectable,
-  inject as injectToken,
+  injectToken,
   Lifecycle,
-  container as processContainer,
-} from 'tsyringe';
+  processContainer,
+} from './tsyringe.js';
 
 /** What distinguishes the services of one plugin instance. */
 export interface InstanceIdentity {
