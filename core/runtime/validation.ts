@@ -49,10 +49,11 @@ function openAjv(): Ajv2020 {
     strict: true,
     strictTypes: false,
     allowUnionTypes: true,
-    // To compile the schema of schemas would take longer than all else here. Wrong types of keywords fail without it.
-    validateSchema: false,
     // Errors then contain the failed part of the schema, which is more informative.
     verbose: true,
+    // Its schema of schemas takes 40 ms to compile, in every process; a keyword with a wrong value is refused without it.
+    validateSchema: false,
+    meta: false,
     // Its own optimizer takes half of the time of a compilation, all at the start of a process; V8 optimizes the code anyway.
     code: { optimize: false },
   });
