@@ -1,7 +1,7 @@
 /*
  * One call of an image provider, and what its image must be. The kit's upstream answers with an image of one colour in
- * the size and format that were asked for, so a provider that passes bytes on is told from one that changes them. Images
- * are made and decoded with sharp, which is loaded on demand.
+ * the size and format that were asked for, so changed bytes are noticed. Images are made and decoded with sharp, which
+ * is loaded on demand.
  */
 
 import assert from 'node:assert';
@@ -100,7 +100,7 @@ export function imageCall(
 }
 
 /** The image of a working upstream. */
-export async function imageOf({ size = USUAL.size, options = {} }: Partial<ImageCall>): Promise<Uint8Array> {
+async function imageOf({ size = USUAL.size, options = {} }: Partial<ImageCall>): Promise<Uint8Array> {
   const wanted = size === 'auto' ? { width: 800, height: 600 } : size;
   return (await inventImage(wanted, formatOf(options.output_format), '#2f6f8f')).bytes;
 }
@@ -138,7 +138,7 @@ export function formatOf(outputFormat: unknown): ImageFormat {
   return outputFormat === 'jpeg' || outputFormat === 'webp' ? outputFormat : 'png';
 }
 
-export const invented = new Map<string, Promise<Buffer>>();
+const invented = new Map<string, Promise<Buffer>>();
 
 /** An image of one colour. */
 export async function inventImage(size: ImageSize, format: ImageFormat, background: string): Promise<Media> {
@@ -149,7 +149,7 @@ export async function inventImage(size: ImageSize, format: ImageFormat, backgrou
   return { bytes: Buffer.from(await made), contentType: `image/${format}` };
 }
 
-export async function encodeImage(size: ImageSize, format: ImageFormat, background: string): Promise<Buffer> {
+async function encodeImage(size: ImageSize, format: ImageFormat, background: string): Promise<Buffer> {
   const sharp = await loadSharp();
   return sharp({ create: { ...size, channels: 3, background } })
     .toFormat(format)
@@ -176,6 +176,6 @@ export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { cont
 }
 
 /** Lazily: only tests of image providers need it. */
-export async function loadSharp() {
+async function loadSharp() {
   return (await import('sharp')).default;
 }
