@@ -11,6 +11,7 @@ export {
   consumeRateLimit,
   consumeRequest,
   forgetRateLimits,
+  isSiteAccount,
   RateLimits,
   sendRateLimit,
 } from './rate-limit.js';

@@ -10,7 +10,6 @@
 import type { ServerResponse } from 'node:http';
 import { type Database, type Script, Shards, type Tables, type Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { isSiteAccount } from '../format/index.js';
 import { addField } from '../http/index.js';
 import {
   type ConsumeRequest,
@@ -139,4 +138,9 @@ function setRateLimitHeaders(response: ServerResponse, answer: RateLimitResult):
 export async function forgetRateLimits(transaction: Transaction<Tables>, keyIds: readonly string[]): Promise<void> {
   await transaction.deleteFrom('rate_slots').where('keyId', 'in', keyIds).execute();
   await transaction.deleteFrom('rate_windows').where('keyId', 'in', keyIds).execute();
+}
+
+/** Whether the gateway made the account, for a user of the site: its keys share limits. Operators cannot choose such a name. */
+export function isSiteAccount(accountId: string): boolean {
+  return accountId.startsWith('acct_');
 }
