@@ -119,7 +119,7 @@ export async function lockKeys(
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
+function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
   const {
     grants,
     models,
@@ -197,7 +197,7 @@ type PlanColumns = Pick<
   'planId' | 'rpm' | 'models' | 'imageDailyLimit' | 'budgetId' | 'planExpiresAt' | 'followingPlans'
 > & { grants: string | null };
 
-export function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'followingPlans'>): readonly KeyPlan[] {
+function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'followingPlans'>): readonly KeyPlan[] {
   return plans === null ? [] : (JSON.parse(plans) as KeyPlan[]);
 }
 

@@ -1,8 +1,9 @@
 /*
  * The SQL of rate-limit windows, compiled once for each engine and number of windows. All statements take several
  * windows at once, so that a group of requests costs one round trip for each step; the usual case of one window has a
- * cheaper form. PostgreSQL locks the rows in the order of their key, and reads its clock after the lock was acquired.
- * SQLite stores the tables without row ids, since each step would otherwise cost a second lookup.
+ * cheaper form. The latest requests of a window are a text in its row. PostgreSQL locks the rows in the order of their
+ * key, and reads its clock after the lock was acquired. SQLite stores the tables without row ids, since each step would
+ * otherwise cost a second lookup.
  */
 
 import {
@@ -21,13 +22,41 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { RateLimitKey, RequestRun } from './windows.js';
+import type { RateLimitKey } from './rate-limit.js';
 
 /** Readings of the two clocks. */
 export interface ClockReading {
   clockSource: string;
   wallTime: number;
   monotonicTime: number;
+}
+
+/** Requests counted at the same time: from number `seq` up to the start of the next run. */
+export interface RequestRun {
+  seq: number;
+  at: number;
+}
+
+/** @param text Runs, oldest first: `12,1700000000000,13,1700000000250`. */
+export function readRuns(text: string): RequestRun[] {
+  const numbers: number[] = JSON.parse(`[${text}]`);
+  return Array.from({ length: numbers.length / 2 }, (_, index) => ({
+    seq: numbers[2 * index] as number,
+    at: numbers[2 * index + 1] as number,
+  }));
+}
+
+export function writeRuns(runs: readonly RequestRun[]): string {
+  return runs.map(({ seq, at }) => `${seq},${at}`).join();
+}
+
+export function addRun(text: string, { seq, at }: RequestRun): string {
+  return text === '' ? `${seq},${at}` : `${text},${seq},${at}`;
+}
+
+/** Runs that contain a request with number `tail` or later. */
+export function liveRuns(runs: readonly RequestRun[], tail: number): RequestRun[] {
+  return runs.filter((_, index) => (runs[index + 1]?.seq ?? Number.POSITIVE_INFINITY) > tail);
 }
 
 export type WindowRow = Selectable<RateWindowsTable> & { databaseNow: number };
@@ -245,7 +274,7 @@ declare module '../../core/database/tables.js' {
 }
 
 /** One row per key, or site account, and route family that ever had a limit; see rate-limit.ts. */
-export interface RateWindowsTable {
+interface RateWindowsTable {
   /** Id of the key or site account. */
   keyId: string;
   family: RateLimitKey['family'];
@@ -270,7 +299,7 @@ export interface RateWindowsTable {
  * Requests counted at the same time share a row: it begins with number `seq` and ends where the next row, or `recent`,
  * begins.
  */
-export interface RateSlotsTable {
+interface RateSlotsTable {
   keyId: string;
   family: RateLimitKey['family'];
   seq: number;
