@@ -67,6 +67,7 @@ export {
   parseJson,
   parseJsonPart,
   rawStats,
+  recordOf,
   tryParseJson,
 } from './json.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
