@@ -77,11 +77,3 @@ function writtenTokens(
   const { outputTokensPerSecond: speed = OUTPUT_TOKENS_PER_SECOND } = model;
   return Math.max(seen, Math.min(Math.ceil(seconds * speed), reserved?.output ?? maxOutput));
 }
-
-/** Whether a request makes the model think, where its stream does not show what it thinks. */
-export function hidesThoughts(route: string, { reasoning_effort: ofChat, reasoning }: TextParsed): boolean {
-  const effort = route === 'chat_completions' ? ofChat : (reasoning as TextParsed | null | undefined)?.effort;
-  return typeof effort === 'string' && effort !== 'none';
-}
-
-type TextParsed = Readonly<Record<string, unknown>>;

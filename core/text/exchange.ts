@@ -10,7 +10,6 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId, type InstancePolicy, type PluginHost } from '../plugins/index.js';
 import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { bodyFailure, WHOLE_TYPES } from './answer-form.js';
 import { AnswerStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { TextSample } from './counting/prompts.js';
 import type { Wording } from './event-rewriter.js';
@@ -35,7 +34,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'x-upstream-request-id',
 ]);
 
-export interface ExchangeTimes {
+interface ExchangeTimes {
   /** Milliseconds of silence after which a stream gets a comment. */
   keepAliveMs: number;
   /** Milliseconds of silence after which the upstream is aborted. */
@@ -418,4 +417,12 @@ function late(message: string): GatewayError {
 
 function brokenOff(cause: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model was interrupted.', { cause });
+}
+
+/** Types of what comes whole where a stream was asked for. */
+export const WHOLE_TYPES = /\b(json|html|xml)\b/;
+
+/** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
+function bodyFailure(terms: InstancePolicy, thrown: unknown, signal: AbortSignal): unknown {
+  return isGatewayError(thrown) ? terms.failureOf('text', thrown, signal) : thrown;
 }

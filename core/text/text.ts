@@ -21,7 +21,6 @@ import { demandFor } from './counting/demand.js';
 import { inputTokensOf, samplePrompt } from './counting/prompts.js';
 import type { TokenCounter } from './counting/tokens.js';
 import type { Watched } from './exchange.js';
-import { fallbacksOf } from './fallbacks.js';
 import {
   askForUsage,
   checkChoices,
@@ -40,7 +39,7 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { type Sending, sendRequest, type TextServices } from './sent-request.js';
+import { fallbacksOf, type Sending, sendRequest, type TextServices } from './sent-request.js';
 import { StoredTexts } from './stored-texts.js';
 
 /** Maximum delay of a deadline, in milliseconds. */
