@@ -8,8 +8,8 @@
  */
 
 import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
-import { EventRewriter, type Wording } from './event-rewriter.js';
-import type { EventReader } from './events.js';
+import { type EventReader, EventRewriter } from './events.js';
+import type { Wording } from './stream-failures.js';
 
 const SILENCE = Buffer.from(KEEP_ALIVE);
 const NO_MORE = { done: true, value: undefined } as const;

@@ -13,9 +13,9 @@ import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runt
 import { AnswerStream, type BodyReader, PullStream } from './answer-stream.js';
 import type { TextSample } from './counting/prompts.js';
 import { NO_TEXT } from './counting/written-text.js';
-import type { Wording } from './event-rewriter.js';
 import type { EventReader } from './events.js';
 import type { BackgroundStart, TextAnswer, TextExchange, TextOutcome } from './requests.js';
+import type { Wording } from './stream-failures.js';
 import type { VectorForm } from './vectors.js';
 import { AnswerBytes, readLargeAnswer, readWholeAnswer, type WholeAnswer } from './whole-answers.js';
 

@@ -11,10 +11,10 @@ import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { TextSample } from './counting/prompts.js';
 import { NO_TEXT, sampleBytes, WrittenText } from './counting/written-text.js';
-import { rewordFailure, type Wording } from './event-rewriter.js';
 import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
 import { LARGE_TEXT, workInThread } from './large-work.js';
 import { MAX_ITEMS, readItemId } from './response-events.js';
+import { rewordFailure, type Wording } from './stream-failures.js';
 import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
 import { convertVectors, type VectorForm } from './vectors.js';
 
