@@ -8,7 +8,7 @@
  */
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
-import { type PromptSample, samplePrompt, type TextSample } from './counting/prompts.js';
+import { type PromptSample, samplePrompt, type TextSample } from './counting/samples.js';
 import type { TokenCounter } from './counting/tokens.js';
 import type { EstimatedAnswer } from './exchange.js';
 import { allOf, type ReservedTokens } from './requests.js';

@@ -13,7 +13,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
+import type { TextSample } from './counting/samples.js';
 import { COLON } from './json.js';
 import { rewordFailure, type Wording } from './stream-failures.js';
 

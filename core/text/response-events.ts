@@ -7,8 +7,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
-import { WrittenText } from './counting/written-text.js';
+import { type TextSample, WrittenText } from './counting/samples.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkFields } from './json.js';
 import { responsesFailure } from './stream-failures.js';

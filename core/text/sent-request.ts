@@ -27,9 +27,8 @@ import type { InstancePolicy, PluginHost, RegisteredText, Registry } from '../pl
 import { type ErrorCode, GatewayError, isGatewayError, type JsonRecord } from '../runtime/index.js';
 import { type AbortCharge, type ChargedRequest, estimateUsage } from './charges.js';
 import { convertBody } from './chats/translation.js';
-import { MAX_STORED_BYTES, type PromptSample, samplePrompt, type TextSample } from './counting/prompts.js';
+import { MAX_STORED_BYTES, NO_TEXT, type PromptSample, samplePrompt, type TextSample } from './counting/samples.js';
 import type { TokenCounter } from './counting/tokens.js';
-import { NO_TEXT } from './counting/written-text.js';
 import type { EventReader } from './events.js';
 import { createEventsToWhole } from './events-to-whole.js';
 import {

@@ -17,7 +17,7 @@ import { runAsEntry } from '../observability/index.js';
 import type { InstancePolicy, Registry } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
-import type { TextSample } from './counting/prompts.js';
+import type { TextSample } from './counting/samples.js';
 import type { EventReader } from './events.js';
 import { Exchange, type ExchangeSubject, type WholeResponse } from './exchange.js';
 import type { StoredTextRequest, TextExchange } from './requests.js';

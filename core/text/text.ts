@@ -18,7 +18,7 @@ import type { PluginHost, RegisteredText, Registry } from '../plugins/index.js';
 import { GatewayError, KEEP_ALIVE_MS, SharedTimer } from '../runtime/index.js';
 import type { AbortCharge } from './charges.js';
 import { demandFor } from './counting/demand.js';
-import { inputTokensOf, samplePrompt } from './counting/prompts.js';
+import { inputTokensOf, samplePrompt } from './counting/samples.js';
 import type { TokenCounter } from './counting/tokens.js';
 import type { Watched } from './exchange.js';
 import {

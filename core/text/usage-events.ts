@@ -8,8 +8,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import { DONE_EVENT, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
-import { WrittenText } from './counting/written-text.js';
+import { type TextSample, WrittenText } from './counting/samples.js';
 import type { EventAction, EventReader } from './events.js';
 import { CLOSE_BRACKET, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
 import { chatFailure, messageFailure } from './stream-failures.js';

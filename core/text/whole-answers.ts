@@ -9,8 +9,7 @@
 
 import type { Usage } from '../contracts/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
-import { NO_TEXT, sampleBytes, WrittenText } from './counting/written-text.js';
+import { NO_TEXT, sampleBytes, type TextSample, WrittenText } from './counting/samples.js';
 import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
 import { LARGE_TEXT, workInThread } from './large-work.js';
 import { MAX_ITEMS, readItemId } from './response-events.js';
