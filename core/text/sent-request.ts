@@ -7,7 +7,8 @@
  *
  * While the upstreams of a model fail, its fallbacks are asked, which may belong to another provider or format. Only a
  * failure before any byte reached the client leads to the next model, and never an error that the client must correct.
- * Requests that continue stored responses have no fallback. The fallbacks of a fallback are not asked.
+ * Each model has the tries and the time budget of its own provider. Requests that continue stored responses, or run in
+ * the background, have no fallback. The fallbacks of a fallback are not asked.
  */
 
 import type {

@@ -1,9 +1,10 @@
 /*
  * The SQL of rate-limit windows, compiled once for each engine and number of windows. All statements take several
  * windows at once, so that a group of requests costs one round trip for each step; the usual case of one window has a
- * cheaper form. The latest requests of a window are a text in its row. PostgreSQL locks the rows in the order of their
- * key, and reads its clock after the lock was acquired. SQLite stores the tables without row ids, since each step would
- * otherwise cost a second lookup.
+ * cheaper form. A window's primary key is the id of its API key or site account and the route family. PostgreSQL locks
+ * the rows in the byte order of this primary key, against deadlocks, and reads its clock after the locks were acquired.
+ * SQLite has the latest requests of a window as a text in its row, and stores the tables without row ids, since each
+ * step would otherwise cost a second lookup.
  */
 
 import {
@@ -273,7 +274,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** One row per key, or site account, and route family that ever had a limit; see rate-limit.ts. */
+/** One row per key, or site account, and route family that ever had a limit. */
 interface RateWindowsTable {
   /** Id of the key or site account. */
   keyId: string;
@@ -291,7 +292,7 @@ interface RateWindowsTable {
   tailAt: number;
   /** When the latest request was counted; -1 before the first. */
   lastAt: number;
-  /** The latest requests, which have no rows of their own; see rate-limit.ts. */
+  /** The latest requests, which have no rows of their own. Empty on PostgreSQL. */
   recent: string;
 }
 

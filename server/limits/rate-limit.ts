@@ -1,19 +1,24 @@
 /*
  * Requests per minute of a key, or of an account of the site, which all its keys share. A limit is a rolling 60 s in
- * SQL: it is exact over restarts and over several nodes. Requests that arrive while a transaction runs share the next
- * one, so that a check costs a part of a commit, and a result survives a crash of the process. An accepted request
- * counts for 60 s, also if it fails. If the database does not answer within 2.5 s, the request is refused with 503:
- * nothing is answered uncounted. The result is sent in the headers of the IETF draft and in those of model vendors.
+ * SQL, so it holds over restarts and nodes; it is as exact as the clock of its window. Requests that arrive while a
+ * transaction runs share the next one, so a check costs a part of a commit, and its result survives a crash of the
+ * process. An accepted request counts for 60 s, also if it fails; a refused one (429) does not count. If the database
+ * does not answer, the request is refused with 503 within 2.5 s: the database has a timeout of 2.4 s, and a request
+ * that waited for an earlier transaction gets at least 50 ms. Nothing is answered uncounted. If the transaction of such
+ * a request commits late, the request stays counted. The result is sent in the headers of the IETF draft and in those
+ * of model vendors.
  *
- * The requests of a window are numbered in order; the live ones are from `tailSeq` up to `nextSeq`, so counting them is
- * a subtraction. Each access first moves the tail over the expired requests (each is passed once, for any limit) and
- * then counts new requests by moving the head. The times of requests are in rows of their own. On SQLite, where that
- * would write one more page per request, the latest requests are in the window's row until they are many.
+ * A key (or a site account) has a window for each route family. Its requests are numbered in order; the live ones are
+ * from `tailSeq` up to `nextSeq`, so counting them is a subtraction. Each access moves the tail over the expired
+ * requests, at most as many as the limit, and then counts new ones by moving the head. A refused request only writes a
+ * moved tail or a changed clock. The times of requests are in rows of their own, deleted behind the tail; on SQLite the
+ * latest are in the window's row until they are many. The window's row is deleted with its key or account.
  *
- * A window has its own time, which never goes backwards. Each access adds the time since the row was last written: by
- * the monotonic clock if this process wrote it, else by the wall clock, and nothing if that was set back meanwhile. So
- * a wall clock that jumps neither frees a request early within a process nor blocks a key for longer than the minute.
- * On PostgreSQL the wall clock is the database's, one for all nodes.
+ * A window has its own time, which never goes backwards: each access adds the time since the row was written. On SQLite
+ * that is by the monotonic clock if this process wrote it, else by the wall clock; on PostgreSQL always by the
+ * database's wall clock, one for all nodes. A clock that was set back adds nothing once, so no key is blocked for
+ * longer than the minute. A wall clock that jumps forward frees requests early by the jump: on SQLite only after a
+ * restart or a write of another worker, on PostgreSQL also after a failover to a server whose clock is ahead.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -58,7 +63,10 @@ interface ConsumeOrPeek extends ConsumeRequest {
   consumes: boolean;
 }
 
-/** Both methods throw GatewayError `upstream_unavailable` if the database does not answer in time or is overloaded. */
+/**
+ * A result is returned after its commit. Both methods throw GatewayError `upstream_unavailable` within 2.5 s if the
+ * database does not answer or is overloaded.
+ */
 export class RateLimits {
   readonly #shards: Shards<ConsumeOrPeek, RateLimitResult>;
 
