@@ -13,7 +13,6 @@
  * requests, at most as many as the limit, and then counts new ones by moving the head. A refused request only writes a
  * moved tail or a changed clock. The times of requests are in rows of their own, deleted behind the tail; on SQLite the
  * latest are in the window's row until they are many. The window's row is deleted with its key or account.
- *
  * A window has its own time, which never goes backwards: each access adds the time since the row was written. On SQLite
  * that is by the monotonic clock if this process wrote it, else by the wall clock; on PostgreSQL always by the
  * database's wall clock, one for all nodes. A clock that was set back adds nothing once, so no key is blocked for
@@ -63,10 +62,7 @@ interface ConsumeOrPeek extends ConsumeRequest {
   consumes: boolean;
 }
 
-/**
- * A result is returned after its commit. Both methods throw GatewayError `upstream_unavailable` within 2.5 s if the
- * database does not answer or is overloaded.
- */
+/** Both methods throw GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export class RateLimits {
   readonly #shards: Shards<ConsumeOrPeek, RateLimitResult>;
 
