@@ -123,6 +123,14 @@ describeOnStacks('several workers', (stack) => {
     for (let count = 0; count < 4; count += 1) expect(await countChats()).to.equal(8);
   });
 
+  it('count refused keys of an address together', async () => {
+    const readModels = (bearer: string) =>
+      gateway.request('/v1/models', { headers: { authorization: `Bearer ${bearer}`, connection: 'close' } });
+    const refused = await Promise.all(Array.from({ length: 300 }, () => readModels('wrong')));
+    expect(new Set(refused.map(({ status }) => status))).to.deep.equal(new Set([401]));
+    for (let count = 0; count < 4; count += 1) expect((await readModels('wrong')).status).to.equal(429);
+  });
+
   it('are replaced one after the other on SIGHUP without a lost request, and keep their counts', async () => {
     const before = await childrenOf(gateway.pid);
     const clients = load();
