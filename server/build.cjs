@@ -1,57 +1,66 @@
 'use strict';
 // What only a checkout can do: compile what changed, make the package, and run the tests and tools of developers. An installed
-// package is compiled and lacks this file; run.cjs then starts the command line at once.
+// package is compiled and lacks this file; run.cjs then starts the command line at once. What is tested or published is made
+// and checked by the compiler; a start or another command is not worth its twenty seconds, and esbuild makes the same scripts
+// of what changed. Both write to dist, and each takes what the other has made.
 
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const root = path.resolve(__dirname, '..');
-const SOURCES = ['core', 'plugins', 'server', 'test'];
+const dist = path.join(root, 'dist');
+/** What the product runs, and what its developers run besides. */
+const PRODUCT = ['core', 'plugins', 'server'];
+const ALL = [...PRODUCT, 'test'];
+/** Commands whose build is checked: the tests, and what is published. The others run what esbuild makes of the sources. */
+const CHECKED = ['--build', '--package', '--test'];
 const PROGRESS_MS = 3_000;
-
-function newestSource(folder) {
-  let newest = 0;
-  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
-    if (entry.name === 'fixtures') continue;
-    const full = path.join(folder, entry.name);
-    if (entry.isDirectory()) newest = Math.max(newest, newestSource(full));
-    else if (/\.(ts|json)$/.test(entry.name)) newest = Math.max(newest, fs.statSync(full).mtimeMs);
-  }
-  return newest;
-}
 
 const config = path.join(root, 'tsconfig.json');
 const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+/** What is bundled, and the tools themselves, may have come anew. */
+const installed = path.join(root, 'node_modules', '.package-lock.json');
 
-/** Compiles when a source is newer than the last build. */
-async function compile(node) {
-  if (!fs.existsSync(config) || !fs.existsSync(compiler)) return;
+/** Sources and their data, each with the time of its last change. */
+function sourcesIn(folder) {
+  return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const file = path.join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === 'fixtures' ? [] : sourcesIn(file);
+    return /\.(ts|json)$/.test(entry.name) ? [{ file, changedAt: changeOf(file) }] : [];
+  });
+}
+
+/** @returns Milliseconds; 0 for a file that is not there. */
+function changeOf(file) {
+  return fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+/** Makes what changed since the last build of this kind. */
+async function compile(node, command) {
+  const isChecked = CHECKED.includes(command);
+  const folders = isChecked || TOOLS[command] ? ALL : PRODUCT;
+  const tool = isChecked ? compiler : path.join(root, 'node_modules', 'esbuild');
+  if (!fs.existsSync(config) || !fs.existsSync(tool)) return;
   // Not the compiler's own file: it writes that one without compiling as well (`tsc --noEmit`).
-  const stamp = path.join(root, 'dist', '.built');
-  const built = fs.existsSync(stamp) ? fs.statSync(stamp).mtimeMs : 0;
-  const newest = Math.max(
-    fs.statSync(config).mtimeMs,
-    // What is bundled may have come anew.
-    ...[path.join(root, 'node_modules', '.package-lock.json')]
-      .filter(fs.existsSync)
-      .map((file) => fs.statSync(file).mtimeMs),
-    ...SOURCES.map((name) => path.join(root, name))
-      .filter(fs.existsSync)
-      .map(newestSource),
-  );
-  if (built > newest) return;
-  const endProgress = showProgress(built === 0);
-  await runCompiler(node, []);
+  const stamps = [path.join(dist, '.built'), ...(isChecked ? [] : [path.join(dist, `.transpiled-${folders.length}`)])];
+  const builtAt = Math.max(...stamps.map(changeOf));
+  const sources = folders.flatMap((name) => sourcesIn(path.join(root, name)));
+  const newest = Math.max(changeOf(config), changeOf(installed), ...sources.map(({ changedAt }) => changedAt));
+  if (builtAt > newest) return;
+  const endProgress = showProgress(builtAt === 0, isChecked ? 'up to a minute' : 'some seconds');
+  if (isChecked) await runCompiler(node, []);
+  else await transpile(sources);
+  await completeBuild();
   endProgress();
-  fs.writeFileSync(stamp, '');
+  fs.writeFileSync(stamps.at(-1), '');
 }
 
 /** Says every few seconds that the compilation still runs. @returns What ends it. */
-function showProgress(isFirst) {
+function showProgress(isFirst, duration) {
   console.error(
     isFirst
-      ? 'Compiling. This takes up to a minute, and only the first time.'
+      ? `Compiling. This takes ${duration}, and only the first time.`
       : 'Compiling, because sources or packages are newer than the last build.',
   );
   const startedAt = Date.now();
@@ -63,6 +72,7 @@ function showProgress(isFirst) {
   };
 }
 
+/** Compiles and checks all. */
 async function runCompiler(node, flags) {
   const child = spawn(node, [compiler, '-p', root, ...flags], { stdio: ['ignore', 2, 2] });
   const status = await new Promise((resolve, reject) => {
@@ -70,6 +80,38 @@ async function runCompiler(node, flags) {
     child.on('exit', resolve);
   });
   if (status !== 0) process.exit(status ?? 1);
+}
+
+/**
+ * Makes scripts of the sources that are newer than theirs, each by itself and without a look at types: in a second, where the
+ * compiler takes twenty. `isolatedModules` makes the compiler refuse what would need more than the one file.
+ */
+async function transpile(sources) {
+  const scriptOf = (file) => path.join(dist, path.relative(root, file)).replace(/\.ts$/, '.js');
+  const changed = sources
+    .filter(({ file, changedAt }) => changeOf(scriptOf(file)) <= changedAt)
+    .map(({ file }) => file);
+  if (changed.length === 0) return;
+  await require('esbuild').build({
+    absWorkingDir: root,
+    entryPoints: changed,
+    outdir: dist,
+    outbase: root,
+    format: 'esm',
+    loader: { '.json': 'copy' },
+    target: oldestNode(),
+    sourcemap: true,
+    logLevel: 'warning',
+  });
+}
+
+/** The oldest Node that runs the scripts, as esbuild names it. */
+function oldestNode() {
+  return require('../package.json').engines.node.replace('>=', 'node');
+}
+
+/** What neither the compiler nor esbuild makes of the sources by itself. */
+async function completeBuild() {
   for (const module of BUNDLED) bundle(module);
   // Its process would otherwise run as long as the gateway that is started next.
   await require('esbuild').stop();
@@ -83,7 +125,6 @@ const BUNDLED = [
 ];
 
 function bundle({ file, of }) {
-  const oldestNode = require('../package.json').engines.node.replace('>=', '');
   const folder = path.join(root, 'node_modules', of);
   const licence = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
   const terms = fs.readFileSync(path.join(folder, licence), 'utf8').trim();
@@ -94,7 +135,7 @@ function bundle({ file, of }) {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    target: `node${oldestNode}`,
+    target: oldestNode(),
     legalComments: 'none',
     banner: { js: `/*!\n${of}\n\n${terms}\n*/` },
     logLevel: 'warning',
@@ -116,10 +157,10 @@ function bringWeights() {
 
 /** Compiles for the packages: all of it, and without the lines that point to maps, which the package has not. */
 async function compilePackage(node) {
-  fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+  fs.rmSync(dist, { recursive: true, force: true });
   // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
   await runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
-  const dist = path.join(root, 'dist');
+  await completeBuild();
   const declarations = fs.readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'));
   for (const name of declarations) restoreAttributes(path.join(dist, name));
   const { status } = spawnSync(node, [path.join(__dirname, 'plugin-package.cjs')], { stdio: ['ignore', 2, 2] });
@@ -158,7 +199,7 @@ function toolOf(command, rest) {
  */
 async function prepare(node, [command, ...rest]) {
   if (command === '--package') await compilePackage(node);
-  else await compile(node);
+  else await compile(node, command);
   if (command === '--build' || command === '--package') process.exit(0);
   const tool = toolOf(command, rest);
   return tool && [...(command === '--bench' ? ['--expose-gc'] : []), path.join(root, tool), ...rest];

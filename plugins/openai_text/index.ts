@@ -69,7 +69,7 @@ export default definePlugin<typeof OptionsSchema>({
 });
 
 /** A model may think long before its first word, and its client shall see by then that there is an answer. */
-const PATIENCE_MS = 2_000;
+const FIRST_BYTES_MS = 2_000;
 /** Clients of the format know how to wait, and give up on who keeps them waiting. */
 const LONGEST_WAIT_MS = 5_000;
 const RETRY_SHARE = 0.2;
@@ -152,7 +152,7 @@ class OpenaiTextProvider implements TextProvider {
       call,
       // What runs in the background has nothing to say at first.
       ...(call.parsed.background !== true && { route }),
-      ...(stream && { firstBytesMs: PATIENCE_MS }),
+      ...(stream && { firstBytesMs: FIRST_BYTES_MS }),
     };
     const upstreams = task === 'input_tokens' ? served.looking : served.answering;
     if (route === 'embeddings') {
@@ -187,7 +187,7 @@ class OpenaiTextProvider implements TextProvider {
       lost: call.action === 'delete' ? 'nowhere' : 'anywhere',
       request: (upstream) => storedRequest(call, upstream),
       refuse: storedFailure,
-      firstBytesMs: PATIENCE_MS,
+      firstBytesMs: FIRST_BYTES_MS,
       // Who resumes a stream behind its last event is told nothing more.
       mayHaveNone: true,
     };

@@ -132,7 +132,7 @@ function piece(sound: Buffer, { headers }: ProxyRequest) {
 }
 
 function figures(byHand: readonly number[], rounds: readonly Round[]): Figure[] {
-  // The best of each: whatever else the machine does makes single rounds longer, never shorter.
+  // The best of each: other work of the machine makes single rounds longer, never shorter.
   const hand = Math.min(...byHand);
   const wall = Math.min(...rounds.map((round) => round.wall));
   const gap = Math.max(...rounds.map((round) => round.gap));

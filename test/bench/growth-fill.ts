@@ -15,7 +15,7 @@ export interface FillOptions {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const KEPT_DAYS = 7;
+const RETENTION_DAYS = 7;
 /** Days on which an account makes pictures, of those that are remembered. */
 const ACTIVE_DAYS = 3;
 
@@ -96,9 +96,9 @@ function statementsOf({ engine, jobs, keys, pepperVersion }: FillOptions): strin
         "processId", "createdAt", "startedAt", "finishedAt", result, error, "webhookTries")
       select 'imgjob_' || ${random}, 'image', '', 'completed', n.i, '${SUMMARY}', 'null',
         ${keyId(keyOfJob)}, ${account(keyOfJob)}, ${account(keyOfJob)}, '{"quotaDay":"' || ${dayOf(1)} || '"}', 1, 0, null,
-        ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 600000,
-        ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 601000,
-        ${now - KEPT_DAYS * DAY_MS} + n.i * ${(KEPT_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null, 0
+        ${now - RETENTION_DAYS * DAY_MS} + n.i * ${(RETENTION_DAYS * DAY_MS * 0.99) / jobs} + 600000,
+        ${now - RETENTION_DAYS * DAY_MS} + n.i * ${(RETENTION_DAYS * DAY_MS * 0.99) / jobs} + 601000,
+        ${now - RETENTION_DAYS * DAY_MS} + n.i * ${(RETENTION_DAYS * DAY_MS * 0.99) / jobs} + 608000, '${RESULT}', null, 0
       from ${count(jobs)}`,
     `insert into job_charges ("jobId", kind, "accountId", "keyId", model, units, usage, at)
       select id, kind, owner, "keyId", 'gen-img-2', 1, null, "finishedAt" from jobs`,

@@ -25,7 +25,7 @@ export async function measureGrownKeys(little: GrowthSide, much: GrowthSide): Pr
   const engine = much.engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
   return [
     compared(`${engine}: checking a key, one of ${count(much.keys)} beside one of ${little.keys}`, checks),
-    compared(`${engine}: the look for changed keys every 2 s, the same`, refreshes),
+    compared(`${engine}: the refresh of changed keys every 2 s, the same`, refreshes),
     {
       what: `${engine}: loading ${count(much.keys)} keys into memory`,
       measured: `${Math.round(milliseconds)} ms of CPU, ${Math.round(bytes / much.keys)} bytes a key`,

@@ -11,7 +11,7 @@ import type { GrowthSide } from './growth-side.js';
 
 const AT_ONCE = 10;
 const JOBS = 100;
-const LOOKS = 600;
+const READS = 600;
 const TOUCHED = 500;
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -59,7 +59,7 @@ function accept({ state, randomKey }: GrowthSide): Promise<unknown> {
   });
 }
 
-/** Runs whatever waits. */
+/** Runs all waiting jobs. */
 async function runAll({ state }: GrowthSide): Promise<number> {
   const { queued } = (await state.jobs.counts()).image;
   const result = { image: { name: 'img_0.png', rawName: 'img_0.png', contentType: 'image/png', bytes: 832_273 } };
@@ -105,21 +105,21 @@ export const GROWTH_WORK: readonly GrowthWork[] = [
   { what: 'accepting a job', work: (side) => parallel(JOBS, () => accept(side)) },
   { what: 'claiming it, ending it, writing its bill', work: runAll },
   {
-    what: 'looking at a finished job',
+    what: 'reading a finished job',
     work: ({ state, finished }) =>
-      parallel(LOOKS, (index) => {
+      parallel(READS, (index) => {
         const { id, accountId } = finished[(index * 7) % finished.length] as { id: string; accountId: string };
         return state.jobs.find(id, accountId);
       }),
   },
   {
-    what: 'looking for a job that is not there',
+    what: 'reading a job that does not exist',
     work: ({ state }) =>
-      parallel(LOOKS, (index) => state.jobs.find(`imgjob_${hash('md5', `none ${index}`)}`, 'acct_1')),
+      parallel(READS, (index) => state.jobs.find(`imgjob_${hash('md5', `none ${index}`)}`, 'acct_1')),
   },
   {
     what: 'the latest 20 jobs of an account',
-    work: (side) => parallel(LOOKS / 4, () => side.state.jobs.latest(side.randomKey().accountId, 20)),
+    work: (side) => parallel(READS / 4, () => side.state.jobs.latest(side.randomKey().accountId, 20)),
   },
   {
     what: 'writing down that 500 keys were used',
@@ -131,7 +131,7 @@ export const GROWTH_WORK: readonly GrowthWork[] = [
   },
   { what: `deleting ${JOBS} jobs whose time is over`, prepare: age, work: sweepJobs },
   {
-    what: 'looking for old usage and stored responses',
+    what: 'a search for old usage and stored responses',
     async work(side) {
       await createUsageSweeper(side.database, clockOf(side)).sweep();
       return 1;

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
-/** Between two looks at `/health`. */
+/** Between two requests to `/health`. */
 const PAUSE_MS = 10;
 
 /**
- * Milliseconds that `/health` took, looked at one after the other while the work goes on. A thread of its own looks, so
+ * Milliseconds that `/health` took, one request after the other while the work goes on. A thread of its own looks, so
  * that what this one is busy with is not taken for the server's slowness.
  */
 export async function watchHealthDuring(url: string, work: () => Promise<void>): Promise<number[]> {
@@ -24,7 +24,7 @@ export async function watchHealthDuring(url: string, work: () => Promise<void>):
   }
 }
 
-async function look(url: string): Promise<number> {
+async function check(url: string): Promise<number> {
   const began = performance.now();
   const response = await fetch(`${url}/health`);
   await response.arrayBuffer();
@@ -36,10 +36,10 @@ if (!isMainThread && parentPort) {
   const times: number[] = [];
   const over = new AbortController();
   parentPort.once('message', () => over.abort());
-  await look(workerData as string);
+  await check(workerData as string);
   parentPort.postMessage('ready');
   while (!over.signal.aborted) {
-    times.push(await look(workerData as string));
+    times.push(await check(workerData as string));
     await sleep(PAUSE_MS);
   }
   parentPort.postMessage(times);

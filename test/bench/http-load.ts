@@ -34,8 +34,8 @@ export interface HttpLoadResult {
  * Sends so many requests over so many connections, each of which waits for its answer before the next.
  * @throws Error where an answer has another status than it must have.
  */
-export async function loadHttp({ url, connections, count, next, ...kept }: HttpLoad): Promise<HttpLoadResult> {
-  const agent = kept.agent ?? new Agent({ keepAlive: true, maxSockets: connections });
+export async function loadHttp({ url, connections, count, next, ...options }: HttpLoad): Promise<HttpLoadResult> {
+  const agent = options.agent ?? new Agent({ keepAlive: true, maxSockets: connections });
   const times: number[] = [];
   const texts: string[] = [];
   let index = 0;
@@ -52,12 +52,12 @@ export async function loadHttp({ url, connections, count, next, ...kept }: HttpL
   try {
     await Promise.all(Array.from({ length: connections }, client));
   } finally {
-    if (!kept.agent) agent.destroy();
+    if (!options.agent) agent.destroy();
   }
   return { seconds: (performance.now() - began) / 1000, times, texts };
 }
 
-/** Text of a JSON answer; of a file, nothing is kept. */
+/** Text of a JSON answer; of a file, an empty one. */
 function send(origin: string, agent: Agent, { method, path, headers, body, status }: LoadedRequest): Promise<string> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

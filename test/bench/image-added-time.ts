@@ -35,13 +35,13 @@ export async function measureAddedTime(): Promise<Figure[]> {
   return [
     {
       what: `A picture by job and file, ${AT_ONCE} at a time, ${beside}, called in one process: time of each ${patient}`,
-      measured: tellWait(called),
+      measured: describeWait(called),
       target: `< ${TARGET_MS} ms more`,
       met: waitOf(called) < TARGET_MS,
     },
     {
       what: `The same with its request and answer over HTTP, ${beside}: time of each ${patient}`,
-      measured: tellWait(calm),
+      measured: describeWait(calm),
       target: '',
       met: true,
     },
@@ -72,7 +72,7 @@ function waitOf({ ours, direct }: Compared): number {
   return ours.p50 - direct.p50;
 }
 
-function tellWait({ ours, direct }: Compared): string {
+function describeWait({ ours, direct }: Compared): string {
   return (
     `p50 ${ours.p50.toFixed(1)} ms, ${direct.p50.toFixed(1)} ms: ${waitOf({ ours, direct }).toFixed(1)} ms more ` +
     `(p90 ${(ours.p90 - direct.p90).toFixed(1)} ms more)`
@@ -150,7 +150,7 @@ async function compareOverHttp(modelMs: number): Promise<{ ours: Made; direct: M
   }
 }
 
-/** One of those who want pictures, each of whom makes one after the other. */
+/** One of the clients, each of which makes one picture after the other. */
 type Client = () => (index: number, takesMs: number) => Promise<unknown>;
 
 function toRawRequest({ method, path, headers, body = '' }: LoadedRequest): Buffer {

@@ -11,7 +11,7 @@ import instantImage from './instant-image.js';
 const KEYS = 400;
 const ACCOUNT = 'embedder';
 const MANY = 1_000_000;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** A gateway in this process, as an app that embeds it has one: with durable jobs and files, without HTTP. */
 export interface EmbeddedGateway {
@@ -54,7 +54,7 @@ export async function startEmbeddedGateway(options: EmbeddedGatewayOptions): Pro
         }),
       });
       if (!('job' in submission)) throw new Error('There is no job.');
-      const { state: end } = await gateway.images.wait(submission.job.id, ACCOUNT, { timeoutMs: PATIENCE_MS });
+      const { state: end } = await gateway.images.wait(submission.job.id, ACCOUNT, { timeoutMs: TIMEOUT_MS });
       if (end !== 'completed') throw new Error(`A picture ended as ${end}.`);
     },
     async stop() {

@@ -100,5 +100,5 @@ process.send?.({
   files: await listen(files),
 });
 
-// Whatever becomes of the parent, nothing is left running.
+// Ends with the parent, also if that was killed.
 process.once('disconnect', () => process.exit());

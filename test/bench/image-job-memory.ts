@@ -12,7 +12,7 @@ const WARM_UP = 5_000;
 const JOBS = WARM_UP + 5_000;
 const BATCH = 250;
 const AT_ONCE = 20;
-const TOLD = 1_000;
+const SHOWN_EVERY = 1_000;
 const TARGET_MEGABYTES = 2;
 const ROUTE = '/v1/images/generations';
 
@@ -39,7 +39,7 @@ export async function measureImageMemory(): Promise<Figure> {
     const settled = samples.filter(({ jobs }) => jobs >= WARM_UP);
     const rise = (of: 'megabytes' | 'stored') => slope(settled.map((sample) => [sample.jobs / 1_000, sample[of]]));
     const curve = settled
-      .filter(({ jobs }) => (jobs - WARM_UP) % TOLD === 0)
+      .filter(({ jobs }) => (jobs - WARM_UP) % SHOWN_EVERY === 0)
       .map(({ megabytes }) => megabytes.toFixed(0));
     const [jobs, warmUp] = [JOBS - WARM_UP, WARM_UP].map((count) => count.toLocaleString('en-US'));
     return {

@@ -15,7 +15,7 @@ const WARM_UP_ROUNDS = 2;
 const POLLS = 6_000;
 const FILES = 300;
 const CONNECTIONS = 50;
-/** So many that there is always somebody who asks, and as few as leave the server waiting at times. */
+/** Enough for a request at any time, and few enough that the server waits at times. */
 const CLIENTS = [200, 50];
 
 /** What the routes of images cost beside servers that do nothing else. PollLoop alternate, so that the machine's moods hit both. */

@@ -7,7 +7,7 @@ import { measureImageLoad } from './image-load.js';
 import { measureImageRoutes } from './image-routes.js';
 import type { Figure } from './measure.js';
 
-/** Images as jobs: what accepting, looking, serving and making cost. */
+/** Images as jobs: what accepting, polling, serving and making cost. */
 export async function measureImages(): Promise<Figure[]> {
   return [
     ...(await measureImageRoutes()),

@@ -122,11 +122,11 @@ export async function measureLargeAnswers(): Promise<Figure[]> {
     const only = process.env.BENCH_ANSWERS;
     const chosen = KINDS.filter((one) => !only || only.split(',').some((name) => one.name.includes(name)));
     for (const { name, route, kind, megabytes, model, stream, sends = 0 } of chosen) {
-      const said = `kind=${kind};mb=${megabytes};`;
+      const text = `kind=${kind};mb=${megabytes};`;
       const long = Array.from({ length: sends }, () => ({ role: 'user', content: PLAIN.repeat(MB / PLAIN.length) }));
-      const messages = [{ role: 'user', content: said }, ...long];
+      const messages = [{ role: 'user', content: text }, ...long];
       const isInput = route === 'embeddings' || route === 'responses';
-      const input = isInput ? { input: sends > 0 ? messages : said } : { messages };
+      const input = isInput ? { input: sends > 0 ? messages : text } : { messages };
       const limit = route === 'messages' && { max_tokens: 100 };
       const body = JSON.stringify({ model, ...input, ...limit, ...(stream && { stream }) });
       const url = `${gateway.url}/v1/${route}`;

@@ -10,7 +10,7 @@ import { PLATFORMS, type PlatformName, platformNames } from './platforms.js';
 
 const CONNECTIONS = 200;
 const SECONDS = 6;
-/** Between two looks at `/health`. */
+/** Between two requests to `/health`. */
 const PAUSE_MS = 10;
 const TARGET_MS = 200;
 
@@ -58,7 +58,7 @@ async function underLoad(name: PlatformName): Promise<Figure> {
   }
 }
 
-/** Milliseconds that `/health` took, looked at one after the other. */
+/** Milliseconds that `/health` took, one request after the other. */
 async function watchHealth(gateway: GatewayProcess, over: AbortSignal): Promise<number[]> {
   const times: number[] = [];
   while (!over.aborted) {

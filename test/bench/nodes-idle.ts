@@ -74,7 +74,7 @@ async function openFleet(dataDir: string, databaseUrl: string, size: number): Pr
 }
 
 async function measureFleet({ states }: Fleet, databaseUrl: string, cpu: () => number): Promise<Figure> {
-  // What they look for when they begin.
+  // What they read when they start.
   await sleep(6_000);
   const [before, countBefore] = [cpu(), await readCounts(databaseUrl)];
   await sleep(IDLE_MS);

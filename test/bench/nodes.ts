@@ -92,7 +92,7 @@ export async function measureNodes(): Promise<Figure[]> {
   }
 }
 
-/** Nobody works here: what the last round has queued is put away. */
+/** No worker runs here: the jobs that the last round queued are removed. */
 async function emptyQueue(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();

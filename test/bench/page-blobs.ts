@@ -5,8 +5,8 @@ import { findJsonAfter } from 'mediagate/plugin';
 const SCRIPT = /<script[^>]*>(?:\s*(?:var|window\.)?\s*\w+\s*=)?\s*(?=[{[])/g;
 
 /**
- * The JSON in a page's scripts that names the item: which of it says something about the item, and which repeats its id
- * only, nobody knows before it is parsed.
+ * The JSON in a page's scripts that names the item. Only parsing shows which of it describes the item, and which only
+ * repeats its id.
  */
 export function blobsNaming(html: string, id: string): string[] {
   const blobs: string[] = [];

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 
-/** What is measured has one core to itself; whatever loads and answers it has the other. */
+/** What is measured has one core to itself; its clients and upstreams have the other. */
 export const MEASURED_CORE = 0;
 export const LOADING_CORE = 1;
 

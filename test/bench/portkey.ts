@@ -50,16 +50,16 @@ async function install(): Promise<string> {
     `mediagate-portkey-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`,
   );
   if (existsSync(path.join(folder, SERVER))) return folder;
-  const making = await mkdtemp(`${folder}-`);
+  const temporary = await mkdtemp(`${folder}-`);
   try {
     for (const name of ['package.json', 'package-lock.json'])
-      await copyFile(path.join(SOURCE, name), path.join(making, name));
+      await copyFile(path.join(SOURCE, name), path.join(temporary, name));
     const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund'];
-    await promisify(execFile)('npm', args, { cwd: making, timeout: INSTALL_MS });
-    await rename(making, folder);
+    await promisify(execFile)('npm', args, { cwd: temporary, timeout: INSTALL_MS });
+    await rename(temporary, folder);
     return folder;
   } catch (error) {
-    await rm(making, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
     throw new Error('npm could not install it', { cause: error });
   }
 }

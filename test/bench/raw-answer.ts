@@ -11,7 +11,7 @@ export interface RawAnswer {
   closes: boolean;
 }
 
-const KEPT_BYTES = 4_096;
+const STORED_BYTES = 4_096;
 
 export interface AnswerReader {
   /** True once the answer is whole. @throws Error where it is no HTTP. */
@@ -73,7 +73,7 @@ export function createAnswerReader(onEvents?: (events: number) => void): AnswerR
   }
 
   function readData(bytes: Buffer, from: number, to: number): void {
-    if (answer.text.length < KEPT_BYTES) answer.text += bytes.toString('latin1', from, to);
+    if (answer.text.length < STORED_BYTES) answer.text += bytes.toString('latin1', from, to);
     const before = answer.events;
     if (endsWithLine && bytes[from] === 0x0a) answer.events += 1;
     for (let end = bytes.indexOf('\n\n', from); end !== -1 && end + 2 <= to; end = bytes.indexOf('\n\n', end + 2)) {
@@ -88,7 +88,7 @@ export function createAnswerReader(onEvents?: (events: number) => void): AnswerR
       const body = inHead ? readHead(bytes) : bytes;
       if (body === undefined) return false;
       if (chunked) return readChunks(body);
-      if (answer.text.length < KEPT_BYTES) answer.text += body.toString('latin1');
+      if (answer.text.length < STORED_BYTES) answer.text += body.toString('latin1');
       left -= body.length;
       return left <= 0;
     },

@@ -10,7 +10,7 @@ export interface RawConnection {
    * @throws Error where the connection breaks before the answer is whole.
    */
   exchange(request: Buffer, onEvents?: (events: number) => void): Promise<RawAnswer>;
-  /** Hangs up, whatever is under way. */
+  /** Closes the connection, also during an exchange. */
   destroy(): void;
 }
 

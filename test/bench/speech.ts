@@ -34,7 +34,7 @@ const TARGET_ERRORS = 0.1;
 const TARGET_SECONDS = 5;
 const TARGET_MEGABYTES = 60;
 
-/** What the offline engines hear of what they speak, how long that takes, and what it needs. */
+/** How well the offline engines transcribe their own speech, how long that takes, and what it needs. */
 export async function measureSpeech(): Promise<Figure[]> {
   const before = megabytes();
   const speech = await openOfflineSpeech();
@@ -44,7 +44,7 @@ export async function measureSpeech(): Promise<Figure[]> {
     for (const voice of VOICES) {
       const own = { errors: 0, words: 0 };
       for (const sentence of SENTENCES) {
-        const { text } = await speech.hear(await speech.speak(sentence, { voice }));
+        const { text } = await speech.transcribe(await speech.speak(sentence, { voice }));
         const { errors, words } = countWordErrors(sentence, text);
         for (const count of [own, all]) {
           count.errors += errors;
@@ -56,12 +56,12 @@ export async function measureSpeech(): Promise<Figure[]> {
 
     const spoken = await speech.speak(SENTENCES.join(' '));
     const clip = spoken.subarray(0, CLIP_SECONDS * SPEECH_RATE * 2);
-    const heard = await rounds(async () => void (await speech.hear(clip)));
-    const said = await rounds(async () => void (await speech.speak(SENTENCES.slice(0, 4).join(' '))));
+    const transcribed = await rounds(async () => void (await speech.transcribe(clip)));
+    const sentences = await rounds(async () => void (await speech.speak(SENTENCES.slice(0, 4).join(' '))));
 
     const settled = megabytes();
     for (let call = 0; call < CALLS; call += 1) {
-      await speech.hear((await speech.speak('Yes, please.')).subarray(0, SPEECH_RATE * 2));
+      await speech.transcribe((await speech.speak('Yes, please.')).subarray(0, SPEECH_RATE * 2));
     }
     const later = megabytes();
     const perVoice = [...voices].map(([voice, rate]) => `${voice} ${percent(rate)}`).join(', ');
@@ -74,13 +74,13 @@ export async function measureSpeech(): Promise<Figure[]> {
       },
       {
         what: `A clip of ${CLIP_SECONDS} s transcribed offline (and CPU time for it)`,
-        measured: `${heard.wall.toFixed(1)} s (${heard.cpu.toFixed(1)} s)`,
+        measured: `${transcribed.wall.toFixed(1)} s (${transcribed.cpu.toFixed(1)} s)`,
         target: `≤ ${TARGET_SECONDS} s`,
-        met: heard.wall <= TARGET_SECONDS,
+        met: transcribed.wall <= TARGET_SECONDS,
       },
       {
         what: `Four sentences, about ${CLIP_SECONDS} s, spoken offline (and CPU time for it)`,
-        measured: `${said.wall.toFixed(2)} s (${said.cpu.toFixed(2)} s)`,
+        measured: `${sentences.wall.toFixed(2)} s (${sentences.cpu.toFixed(2)} s)`,
         target: '',
         met: true,
       },

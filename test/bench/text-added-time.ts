@@ -9,7 +9,7 @@ const PER_SECOND = 500;
 const SECONDS = 4;
 const MOST_MS = 0.5;
 
-/** What the gateway adds to a request when 500 come in a second, whatever has become of those before them. */
+/** What the gateway adds to a request when 500 come in a second, without waiting for those before them. */
 export async function measureAddedTime({ gateway, upstream, load }: TextSite): Promise<Figure> {
   const rate = {
     kind: 'rate',

@@ -16,7 +16,7 @@ export interface LoadTarget {
 
 export type LoadOrder = LoadTarget & { body: string } & (
     | { kind: 'requests'; connections: number; count: number }
-    /** An open loop: sent when it is time, whatever has become of those before. */
+    /** An open loop: each request is sent when it is time, also if those before it are still open. */
     | { kind: 'rate'; perSecond: number; count: number }
     | { kind: 'streams'; parallel: number; count: number }
     /** Hangs up once so many events are here. */

@@ -79,7 +79,7 @@ export async function measureHangUp(site: TextSite): Promise<Figure> {
   };
 }
 
-/** Nothing counts unless the events are the upstream's, but for the model's name and the usage that nobody asked for. */
+/** Nothing counts unless the events are the upstream's, but for the model's name and the usage that the client did not ask for. */
 async function checkStream({ gateway, load }: TextSite): Promise<void> {
   const { text, events } = await load({ ...gateway, kind: 'streams', parallel: 1, count: 1, body });
   const wanted = chatEvents(PUBLIC_MODEL).filter((event) => !event.includes('"usage"'));

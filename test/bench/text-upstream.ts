@@ -87,5 +87,5 @@ const server = createServer({ noDelay: true }, (socket) => {
 server.listen(0, '127.0.0.1', () => {
   process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
-// Whatever becomes of the parent, nothing is left running.
+// Ends with the parent, also if that was killed.
 process.once('disconnect', () => process.exit());

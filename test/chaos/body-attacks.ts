@@ -18,7 +18,7 @@ const PROBE = path.join(packageRoot, 'dist', 'test', 'chaos', 'probe.js');
 const MEGABYTE = 1024 * 1024;
 const SECRET = 'invented-secret-of-a-bank-that-nobody-knows';
 const NETWORKS = Array.from({ length: 8 }, (_, index) => `127.0.${index + 1}.1`);
-/** Addresses of everybody else. */
+/** Addresses of all other clients. */
 const OTHERS = Array.from({ length: 20 }, (_, index) => `127.1.${index + 1}.1`);
 const CHAT = JSON.stringify({ model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] });
 const IMAGE = JSON.stringify({ model: 'gen-img-2', prompt: 'A tug at dawn', size: '1024x1024' });

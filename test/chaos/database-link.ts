@@ -23,7 +23,7 @@ export interface DatabaseLink {
    * Cuts the very answer to the next COMMIT of a transaction in which a statement matches: the database has done it, and
    * the node is not told. False where none came in that many milliseconds.
    */
-  loseCommit(statement: RegExp, patienceMs: number): Promise<boolean>;
+  loseCommit(statement: RegExp, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -101,12 +101,12 @@ export async function startDatabaseLink(socketPath: string): Promise<DatabaseLin
       healed.resolve();
       healed = Promise.withResolvers<void>();
     },
-    async loseCommit(statement, patienceMs) {
+    async loseCommit(statement, timeoutMs) {
       const lost = new Promise<boolean>((resolve) => {
         loss = { statement, lost: () => resolve(true) };
       });
       const none = new AbortController();
-      const inVain = sleep(patienceMs, false, { signal: none.signal }).catch(() => false);
+      const inVain = sleep(timeoutMs, false, { signal: none.signal }).catch(() => false);
       const came = await Promise.race([lost, inVain]);
       none.abort();
       if (!came) loss = undefined;

@@ -19,9 +19,9 @@ const LONGEST_MS = 200;
 const KILL_WITHIN_MS = 300;
 /** A key may poll twenty times a second. */
 const JOBS_PER_KEY = 125;
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
-export interface TortureOptions {
+export interface ChaosOptions {
   jobs: number;
   /** How often the gateway's process is killed with SIGKILL, spread over the work. */
   kills: number;
@@ -29,14 +29,14 @@ export interface TortureOptions {
   databaseUrl?: string;
 }
 
-export interface TortureReport {
+export interface ChaosReport {
   /** Different jobs that clients were given an id of. */
   accepted: number;
   /** Products that were there by the time a client asked again, since it never heard of its job. */
   answered: number;
   completed: number;
   failed: number;
-  /** Jobs that a client was given an id of and that nobody knows any more. */
+  /** Jobs whose id a client has and that the gateway no longer has. */
   lost: number;
   kills: number;
   /** Runs that had to be begun again, summed over all jobs. */
@@ -53,10 +53,10 @@ export interface TortureReport {
  * Jobs submitted over HTTP to a gateway process that is killed again and again, and asked for afterwards. A client whose
  * connection breaks asks again, as clients do.
  */
-export async function tortureExtractionJobs({ jobs, kills, databaseUrl }: TortureOptions): Promise<TortureReport> {
+export async function runExtractionChaos({ jobs, kills, databaseUrl }: ChaosOptions): Promise<ChaosReport> {
   const startedAt = performance.now();
   const page = await readFile(PAGE, 'utf8');
-  const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-torture-'));
+  const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-chaos-'));
   const fetches = new Map<string, number>();
   const underWay = new Map<string, number>();
   let total = 0;
@@ -78,9 +78,9 @@ export async function tortureExtractionJobs({ jobs, kills, databaseUrl }: Tortur
   const environment = { LOG_LEVEL: 'error', ...(databaseUrl && { DATABASE_URL: databaseUrl }) };
   const start = () => startGatewayProcess({ proxy, dataFolder, environment });
   let gateway: GatewayProcess = await start();
-  const deadline = AbortSignal.timeout(PATIENCE_MS);
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
 
-  /** Whatever process answers: while one is down, the next is on its way. */
+  /** Asks the process that runs; while none runs, until the next one does. */
   async function ask(target: string, init: RequestInit): Promise<HttpAnswer> {
     for (;;) {
       deadline.throwIfAborted();

@@ -6,13 +6,13 @@
 import { readFileSync } from 'node:fs';
 
 const file = process.env.CLOCK_FILE ?? '';
-const LOOK_MS = 10;
+const POLL_MS = 10;
 const RealDate = Date;
 let offsetMs = read();
 
 setInterval(() => {
   offsetMs = read();
-}, LOOK_MS).unref();
+}, POLL_MS).unref();
 
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, args, newTarget) =>

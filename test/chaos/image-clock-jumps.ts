@@ -13,21 +13,21 @@ import { drawSlowly, type ImageSite, openImageSite } from './image-site.js';
 const HOUR_MS = 3_600_000;
 /**
  * By how much the clock is wrong, one after the other. Every other time it is set while no process runs, and then never
- * forward: without a server of its own that keeps the time, nobody can tell that from having been off for so long.
+ * forward: a gateway without a time server of its own cannot tell that from having been off for so long.
  */
 const OFFSETS_MS = [HOUR_MS, 0, 5_000, -5_000, -HOUR_MS, -HOUR_MS - 5_000, HOUR_MS, -HOUR_MS, 0] as const;
 const BETWEEN_MS = 400;
 const KEYS = 4;
 const RPM = 6;
 const WINDOW_MS = 60_000;
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 export interface ClockReport extends ImageFindings {
   jumps: number;
   restarts: number;
   /** Most seconds that a refusal told a client to wait. At most 60. */
   longestRetryAfter: number;
-  /** Keys that were still refused 60 s after their last acceptance. Must be 0; undefined where nobody waited so long. */
+  /** Keys that were still refused 60 s after their last acceptance. Must be 0; undefined if the run did not wait so long. */
   blockedKeys?: number;
 }
 
@@ -38,7 +38,7 @@ export interface ClockPlan {
 }
 
 /** Sets the clock of a gateway forth and back while clients use up their slots, also while it is down. */
-export async function tortureByClock({ waitsForSlots, databaseUrl }: ClockPlan): Promise<ClockReport> {
+export async function runClockFaults({ waitsForSlots, databaseUrl }: ClockPlan): Promise<ClockReport> {
   const site = await openImageSite({ keys: KEYS, rpm: RPM, databaseUrl });
   const clockFile = path.join(site.folder, 'clock');
   const setClock = (ms: number) => {
@@ -68,9 +68,9 @@ export async function tortureByClock({ waitsForSlots, databaseUrl }: ClockPlan):
     }
     over.abort();
     const waits = await Promise.all(clients);
-    await replayUntold(site, ledger, performance.now() + PATIENCE_MS);
+    await replayUntold(site, ledger, performance.now() + TIMEOUT_MS);
     const blockedKeys = waitsForSlots ? await countBlocked(site, ledger) : undefined;
-    await drain(site, ledger, performance.now() + PATIENCE_MS);
+    await drain(site, ledger, performance.now() + TIMEOUT_MS);
     const findings = await judge(site, ledger, { wallClock: false });
     const found = { jumps: OFFSETS_MS.length, restarts, longestRetryAfter: Math.max(...waits), ...findings };
     return blockedKeys === undefined ? found : { ...found, blockedKeys };

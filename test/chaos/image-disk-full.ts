@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ImageFindings, judge } from './image-findings.js';
-import { drain, look, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';
+import { drain, newOrder, type OrderLedger, pollJob, replayUntold, submit } from './image-orders.js';
 import { drawSlowly, openImageSite } from './image-site.js';
 import { fillDisk, mountSmallDisk } from './small-disk.js';
 
 const DISK_MIB = 48;
 const FULL_MS = 1_500;
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const CLIENTS = 8;
 
 export interface DiskFullReport extends ImageFindings {
@@ -25,7 +25,7 @@ export interface DiskFullReport extends ImageFindings {
 }
 
 /** Runs a gateway on a small disk of its own, fills that, and makes room again; undefined where no disk can be mounted. */
-export async function tortureByFullDisk(): Promise<DiskFullReport | undefined> {
+export async function runDiskFullFaults(): Promise<DiskFullReport | undefined> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-disk-'));
   try {
     const disk = await mountSmallDisk(folder, DISK_MIB);
@@ -53,7 +53,7 @@ async function fillAndEmpty(folder: string): Promise<DiskFullReport> {
     };
     const first = order(0);
     await submit(site, first);
-    await drain(site, [first], performance.now() + PATIENCE_MS);
+    await drain(site, [first], performance.now() + TIMEOUT_MS);
 
     const over = new AbortController();
     let isFull = false;
@@ -73,7 +73,7 @@ async function fillAndEmpty(folder: string): Promise<DiskFullReport> {
     isFull = true;
     let failedReads = 0;
     for (const end = performance.now() + FULL_MS; performance.now() < end; await sleep(100)) {
-      if ((await look(site, first))?.status !== 200) failedReads += 1;
+      if ((await pollJob(site, first))?.status !== 200) failedReads += 1;
       const file = await site.gateway?.request(first.files?.links[0] ?? '');
       if (file?.status !== 200) failedReads += 1;
       // What is written meanwhile frees and takes pages; it shall stay full.
@@ -84,11 +84,11 @@ async function fillAndEmpty(folder: string): Promise<DiskFullReport> {
     await Promise.all(clients);
     await rm(ballast);
     const roomAt = performance.now();
-    while ((await submit(site, order(0)))?.status !== 202 && performance.now() < roomAt + PATIENCE_MS) await sleep(20);
+    while ((await submit(site, order(0)))?.status !== 202 && performance.now() < roomAt + TIMEOUT_MS) await sleep(20);
     const recoveryMs = Math.round(performance.now() - roomAt);
 
-    await replayUntold(site, ledger, performance.now() + PATIENCE_MS);
-    await drain(site, ledger, performance.now() + PATIENCE_MS);
+    await replayUntold(site, ledger, performance.now() + TIMEOUT_MS);
+    await drain(site, ledger, performance.now() + TIMEOUT_MS);
     const findings = await judge(site, ledger, { wallClock: true });
     return { takenWhileFull, refusedWhileFull, failedReads, recoveryMs, ...findings };
   } finally {

@@ -12,7 +12,7 @@ const READ_APART_MS = 100;
 
 /** What must be 0 after every fault. */
 export interface FaultCounters {
-  /** Clients were told of the job, but it is gone. */
+  /** Clients have the id of the job, but it is gone. */
   lost: number;
   /** Requests with two jobs, jobs of no request, completed jobs without exactly one bill, bills of jobs that their vendor was not asked for, results that changed. */
   duplicated: number;
@@ -42,7 +42,7 @@ export interface ImageFindings extends FaultCounters {
 }
 
 export interface JudgeOptions {
-  /** Whether the times in the database are those of a clock that nobody set. */
+  /** Whether the times in the database are those of a clock that was never set. */
   wallClock: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface JudgeOptions {
 export async function judge(site: OrderSite, ledger: OrderLedger, options: JudgeOptions): Promise<ImageFindings> {
   const database = await site.openDatabase();
   try {
-    const told = ledger.filter(({ ids }) => ids.size > 0);
+    const answered = ledger.filter(({ ids }) => ids.size > 0);
     const { queries } = database;
     const jobs = await queries
       .selectFrom('jobs')
@@ -58,7 +58,7 @@ export async function judge(site: OrderSite, ledger: OrderLedger, options: Judge
       .execute();
     const bills = (await queries.selectFrom('job_charges').select('jobId').execute()).map(({ jobId }) => jobId);
     const known = new Set(jobs.map(({ id }) => id));
-    const ids = new Set(told.flatMap((order) => [...order.ids]));
+    const ids = new Set(answered.flatMap((order) => [...order.ids]));
     const ofState = (state: string) => jobs.filter((job) => job.state === state);
     const completed = ofState('completed');
     const billed = new Set(bills);
@@ -66,20 +66,20 @@ export async function judge(site: OrderSite, ledger: OrderLedger, options: Judge
     const unseen = jobs.filter(({ state, asked }) => asked !== null && (state === 'cancelled' || state === 'failed'));
     const mayBill = new Set([...completed, ...unseen].map(({ id }) => id));
     const duplicated =
-      sum(told, (order) => order.ids.size - 1 + Math.max(0, order.results.size - 1)) +
+      sum(answered, (order) => order.ids.size - 1 + Math.max(0, order.results.size - 1)) +
       count(jobs, ({ id }) => !ids.has(id)) +
       count(completed, ({ id }) => !billed.has(id)) +
       count(ofState('cancelled'), ({ id, asked }) => asked !== null && !billed.has(id)) +
       count(bills, (id) => !mayBill.has(id)) +
       (bills.length - billed.size);
     return {
-      lost: count([...ids], (id) => !known.has(id)) + count(told, ({ last }) => last === '404'),
+      lost: count([...ids], (id) => !known.has(id)) + count(answered, ({ last }) => last === '404'),
       duplicated,
-      slotErrors: (await slotErrors(database, site.rpm, options)) + overLimit(told, site.rpm),
-      stuck: count(told, (order) => !hasEnded(order) && order.last !== '404') + ofState('queued').length,
-      deadLinks: await deadLinks(site, told),
+      slotErrors: (await slotErrors(database, site.rpm, options)) + overLimit(answered, site.rpm),
+      stuck: count(answered, (order) => !hasEnded(order) && order.last !== '404') + ofState('queued').length,
+      deadLinks: await deadLinks(site, answered),
       requests: ledger.length,
-      accepted: told.length,
+      accepted: answered.length,
       refused: count(ledger, ({ refusal }) => refusal !== undefined),
       completed: completed.length,
       failed: ofState('failed').length,
@@ -115,11 +115,11 @@ async function slotErrors({ queries }: Database, rpm: number, { wallClock }: Jud
   });
 }
 
-/** As clients saw it, whatever the clock of the gateway said: more were accepted than 60 s have slots. */
-function overLimit(told: OrderLedger, rpm: number): number {
-  return sum([...Map.groupBy(told, ({ key }) => key).values()], (ofKey) => {
+/** As clients saw it, independent of the gateway's clock: more were accepted than 60 s have slots. */
+function overLimit(answered: OrderLedger, rpm: number): number {
+  return sum([...Map.groupBy(answered, ({ key }) => key).values()], (ofKey) => {
     const accepted = ofKey.toSorted((left, right) => (left.acceptedAt ?? 0) - (right.acceptedAt ?? 0));
-    // Each was accepted between being sent and being told, so that only this span is certain.
+    // Each was accepted between the request and its answer, so that only this span is certain.
     return count(accepted, (_order, index) => {
       const group = accepted.slice(index, index + rpm + 1);
       const firstSentAt = Math.min(...group.map(({ sentAt }) => sentAt));
@@ -128,9 +128,9 @@ function overLimit(told: OrderLedger, rpm: number): number {
   });
 }
 
-async function deadLinks(site: OrderSite, told: OrderLedger): Promise<number> {
+async function deadLinks(site: OrderSite, answered: OrderLedger): Promise<number> {
   const limit = pLimit(FETCHES);
-  const promised = told.flatMap(({ files }) =>
+  const promised = answered.flatMap(({ files }) =>
     (files?.links ?? []).map((link, index) => ({ link, bytes: index === 0 ? files?.bytes : undefined })),
   );
   const dead = await Promise.all(promised.map((one) => limit(isDead, site, one)));

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ImageFindings, judge } from './image-findings.js';
-import { cancel, drain, look, newOrder, type OrderLedger, replayUntold, submit } from './image-orders.js';
+import { cancel, drain, newOrder, type OrderLedger, pollJob, replayUntold, submit } from './image-orders.js';
 import { drawSlowly, type ImageSite, MOMENTS, type Moment, type OrderSite } from './image-site.js';
 
 export interface KillPlan {
@@ -14,14 +14,14 @@ export interface KillPlan {
   /** Milliseconds between two requests of a client, at most. */
   paceMs: number;
   /** Milliseconds for the last jobs to end once the killing is over. */
-  patienceMs: number;
+  timeoutMs: number;
 }
 
 export interface KillReport extends ImageFindings {
   kills: number;
   /** Of them, those at a named moment. */
   atMoments: number;
-  /** Requests that nobody knew the outcome of when the killing was over. */
+  /** Requests whose outcome no client knew after the last kill. */
   untold: number;
   /** Milliseconds until a killed process's successor answered: the median. */
   restartMs: number;
@@ -32,7 +32,7 @@ const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** Kills the process at random instants and at named moments, while clients ask for pictures; then counts what became of them. */
-export async function tortureByKills(site: ImageSite, plan: KillPlan): Promise<KillReport> {
+export async function runKillFaults(site: ImageSite, plan: KillPlan): Promise<KillReport> {
   const ledger: OrderLedger = [];
   const over = new AbortController();
   drawSlowly(site, plan.drawMs);
@@ -55,7 +55,7 @@ export async function tortureByKills(site: ImageSite, plan: KillPlan): Promise<K
   over.abort();
   await Promise.all(clients);
 
-  const deadline = performance.now() + plan.patienceMs;
+  const deadline = performance.now() + plan.timeoutMs;
   const untold = ledger.filter(({ ids, refusal }) => ids.size === 0 && refusal === undefined).length;
   await replayUntold(site, ledger, deadline);
   await drain(site, ledger, deadline);
@@ -65,7 +65,7 @@ export async function tortureByKills(site: ImageSite, plan: KillPlan): Promise<K
 }
 
 /** Resolves at the very moment, some of them later; false where it does not come in time. */
-export function comes({ moments }: Pick<OrderSite, 'moments'>, moment: Moment, patienceMs: number): Promise<boolean> {
+export function comes({ moments }: Pick<OrderSite, 'moments'>, moment: Moment, timeoutMs: number): Promise<boolean> {
   let left = Math.floor(Math.random() * 4);
   return new Promise((resolve) => {
     const end = (came: boolean) => {
@@ -77,7 +77,7 @@ export function comes({ moments }: Pick<OrderSite, 'moments'>, moment: Moment, p
       left -= 1;
       if (left < 0) end(true);
     };
-    const timer = setTimeout(() => end(false), patienceMs);
+    const timer = setTimeout(() => end(false), timeoutMs);
     moments.on(moment, pass);
   });
 }
@@ -88,7 +88,7 @@ export interface ClientPlan {
   over: AbortSignal;
 }
 
-/** Asks, asks again, looks and cancels, as clients do. */
+/** Submits, submits again, polls and cancels, as clients do. */
 export async function runClient(
   site: OrderSite,
   ledger: OrderLedger,
@@ -106,6 +106,6 @@ export async function runClient(
     if (Math.random() < (answer ? 0.2 : 0.5)) await submit(site, order);
     if (order.ids.size === 0) continue;
     if (Math.random() < 0.1) await cancel(site, order);
-    if (Math.random() < 0.3) await look(site, order);
+    if (Math.random() < 0.3) await pollJob(site, order);
   }
 }

@@ -14,15 +14,15 @@ export interface ImageOrder {
   sentAt: number;
   /** When the first 202 was there. */
   acceptedAt?: number;
-  /** Every different job that it was told of. More than one is a fault. */
+  /** Ids of all jobs in its answers. More than one is a fault. */
   ids: Set<string>;
-  /** Code of the refusal, where it was told no and never yes. */
+  /** Code of the refusal, where it was refused and never accepted. */
   refusal?: string;
-  /** Whether it was once sent without a verdict: that request may still be carried out, whatever later ones are told. */
+  /** Whether a request got no definite answer: the gateway may still carry it out, also if later requests are refused. */
   inDoubt?: boolean;
   /** Results seen of the completed job. More than one is a fault. */
   results: Set<string>;
-  /** Status of the last look at it; 404 where there is no such job. */
+  /** Status in the last answer about it; 404 if there is no such job. */
   last?: string;
   /** Addresses of its picture, without origin, and the bytes that are promised. */
   files?: { links: string[]; bytes: number };
@@ -37,7 +37,7 @@ export function newOrder(key: string, members: object): ImageOrder {
   return { key, idempotencyKey, body, sentAt: performance.now(), ids: new Set(), results: new Set() };
 }
 
-/** Whether nobody knows what became of it: cut off, or answered with a failure of the gateway. */
+/** Whether its outcome is unknown: the connection broke, or the gateway answered with a failure of its own. */
 export function isUntold({ ids, refusal }: ImageOrder): boolean {
   return ids.size === 0 && refusal === undefined;
 }
@@ -67,8 +67,8 @@ export async function cancel(site: OrderSite, order: ImageOrder): Promise<void> 
   for (const id of order.ids) await request(site, order, `/v1/images/jobs/${id}`, { method: 'DELETE' });
 }
 
-/** Looks at the order's job. @param waitSeconds how long the gateway may hold on until the job has ended. */
-export async function look(site: OrderSite, order: ImageOrder, waitSeconds = 0): Promise<HttpAnswer | undefined> {
+/** Reads the status of the order's job. @param waitSeconds how long the gateway may hold on until the job has ended. */
+export async function pollJob(site: OrderSite, order: ImageOrder, waitSeconds = 0): Promise<HttpAnswer | undefined> {
   const [id] = order.ids;
   const answer = await request(site, order, `/v1/images/jobs/${id}?wait=${waitSeconds}`);
   if (answer?.status === 404) order.last = '404';
@@ -93,7 +93,7 @@ async function request(site: OrderSite, { key }: ImageOrder, target: string, ini
   return site.gateway?.request(target, { ...init, headers }).catch(() => undefined);
 }
 
-/** Replays what nobody was told about, under the same idempotency key, until everybody was told. */
+/** Repeats the requests without a known outcome, with the same idempotency key, until each has an answer. */
 export async function replayUntold(site: OrderSite, ledger: OrderLedger, deadline: number): Promise<void> {
   const byKey = Map.groupBy(ledger.filter(isUntold), ({ key }) => key);
   // One at a time for each key, as its clients do it.
@@ -119,7 +119,7 @@ export async function drain(site: OrderSite, ledger: OrderLedger, deadline: numb
   const queues = [...byKey.values()].map(async (orders) => {
     for (const order of orders) {
       do {
-        const answer = await look(site, order, 20);
+        const answer = await pollJob(site, order, 20);
         await sleep(answer?.status === 429 ? 300 : 50);
       } while (!hasEnded(order) && order.last !== '404' && performance.now() < deadline);
     }

@@ -127,8 +127,8 @@ export interface KeysWanted {
 }
 
 /** Straight into the database, since a process for each would take as long as the rest of a short run. */
-export async function makeKeys(dataDir: string, wish: KeysWanted): Promise<string[]> {
-  const { keys, rpm, databaseUrl, grants = ['images'] } = wish;
+export async function makeKeys(dataDir: string, wanted: KeysWanted): Promise<string[]> {
+  const { keys, rpm, databaseUrl, grants = ['images'] } = wanted;
   const state = await openState({ dataDir, databaseUrl, clock: systemClock, logger: new ListLogger() });
   try {
     const made: string[] = [];

@@ -28,7 +28,7 @@ const MODES: Readonly<Record<string, readonly [ImageUpstreamAnswer, 'completed' 
 
 /** Longer than an upstream is left alone at the longest. */
 const PAUSE_MS = 50;
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 export interface UpstreamFaultReport extends ImageFindings {
   modes: { mode: string; jobs: number; completed: number; failed: number; calls: number }[];
@@ -37,7 +37,7 @@ export interface UpstreamFaultReport extends ImageFindings {
 }
 
 /** So many jobs for each way in which an upstream can fail. */
-export async function tortureByUpstream(jobsPerMode: number, databaseUrl?: string): Promise<UpstreamFaultReport> {
+export async function runUpstreamFaults(jobsPerMode: number, databaseUrl?: string): Promise<UpstreamFaultReport> {
   const site = await openImageSite({
     keys: Object.keys(MODES).length,
     rpm: 10_000,
@@ -61,8 +61,8 @@ export async function tortureByUpstream(jobsPerMode: number, databaseUrl?: strin
       ledger.push(...orders);
       const limit = pLimit(20);
       await Promise.all(orders.map((order) => limit(submit, site, order)));
-      await replayUntold(site, orders, performance.now() + PATIENCE_MS);
-      await drain(site, orders, performance.now() + PATIENCE_MS);
+      await replayUntold(site, orders, performance.now() + TIMEOUT_MS);
+      await drain(site, orders, performance.now() + TIMEOUT_MS);
       const ended = (state: string) => orders.filter(({ last }: ImageOrder) => last === state).length;
       wrongEnds += jobsPerMode - ended(end);
       const calls = site.upstream.requests.length - before;
@@ -79,15 +79,15 @@ async function heal(site: ImageSite, ledger: OrderLedger): Promise<void> {
   site.upstream.behave([]);
   for (let last: string | undefined; last !== 'completed'; ) {
     await sleep(PAUSE_MS);
-    const order = newOrder(site.keys[0] ?? '', { prompt: 'a sound one' });
+    const order = newOrder(site.keys[0] ?? '', { prompt: 'a working one' });
     ledger.push(order);
     await submit(site, order);
-    await drain(site, [order], performance.now() + PATIENCE_MS);
+    await drain(site, [order], performance.now() + TIMEOUT_MS);
     last = order.last;
   }
 }
 
-/** A provider that gives up soon, so that nobody waits four minutes for each of a hundred silent upstreams. */
+/** A provider that gives up soon, so that the run does not wait four minutes for each of a hundred silent upstreams. */
 function hastyEntry(url: string) {
   const use = path.join(packageRoot, 'dist', 'plugins', 'openai_image', 'index.js');
   return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 2_500, restMs: 5 }, timeoutMs: 10_000 };

@@ -55,7 +55,7 @@ export async function reloadWorkers(gateway: GatewayProcess): Promise<void> {
 }
 
 /** Does harm to the workers of a site, while clients ask for pictures; then counts what became of them. */
-export async function tortureWorkers(site: ImageSite, plan: WorkerPlan): Promise<WorkerReport> {
+export async function runWorkerFaults(site: ImageSite, plan: WorkerPlan): Promise<WorkerReport> {
   const ledger: OrderLedger = [];
   const over = new AbortController();
   drawSlowly(site, plan.drawMs);

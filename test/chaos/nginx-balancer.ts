@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { until } from '../support/until.js';
 
-/** nginx before the nodes, set up as docs/operate/multi-node.md says; it asks nobody whether he is ready. */
+/** nginx before the nodes, set up as docs/operate/multi-node.md says; it does not ask the nodes whether they are ready. */
 export async function startNginx(
   addresses: readonly string[],
 ): Promise<{ readonly url: string; close(): Promise<void> }> {

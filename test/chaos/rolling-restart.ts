@@ -117,7 +117,7 @@ function startBalancerOf(addresses: readonly string[]) {
   return startBalancer({ nodes: () => addresses });
 }
 
-/** Requests begin at an even pace, whatever becomes of those before them. */
+/** Requests begin at an even pace, without waiting for those before them. */
 function startLoad(url: string, plan: RollingPlan, key: string, jobKey: string) {
   const tally = createTally();
   const begun = performance.now();

@@ -26,7 +26,7 @@ if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavai
 const nodes = await openNodes({ databaseUrl: await postgres.createDatabase(), environment: { LOG_LEVEL: 'error' } });
 try {
   const [api, other] = await Promise.all([nodes.start('api'), nodes.start('api'), nodes.start('worker')]);
-  const [begun, told, revoked]: [number[], number[], number[]] = [[], [], []];
+  const [begun, answered, revoked]: [number[], number[], number[]] = [[], [], []];
   const headersOf = (key: string) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
   const headers = headersOf(await nodes.makeKey());
   const body = JSON.stringify({ model: 'gen-img-2', prompt: 'A tug at dawn', size: '256x256' });
@@ -36,7 +36,7 @@ try {
     const at = Date.now();
     const job = await nodes.state.jobs.find(json.id, 'local');
     begun.push((job?.startedAt ?? 0) - (job?.createdAt ?? 0));
-    told.push(at - (job?.finishedAt ?? 0));
+    answered.push(at - (job?.finishedAt ?? 0));
     await sleep(PAUSE_MS);
   }
   for (let index = 0; index < times / 5; index += 1) {
@@ -48,12 +48,12 @@ try {
     while ((await ask()).some(({ status }) => status === 200)) await sleep(PAUSE_MS);
     revoked.push(Math.round(performance.now() - at));
   }
-  const [begins, tells, refuses] = [summary(begun), summary(told), summary(revoked)];
-  console.table({ begun: begins, told: tells, revoked: refuses });
+  const [starts, answers, refusals] = [summary(begun), summary(answered), summary(revoked)];
+  console.table({ begun: starts, answered: answers, revoked: refusals });
   if (update) {
-    const jobs = `median ${begins.median} ms and ${tells.median} ms, longest ${begins.longest} ms and ${tells.longest} ms of ${times}`;
+    const jobs = `median ${starts.median} ms and ${answers.median} ms, longest ${starts.longest} ms and ${answers.longest} ms of ${times}`;
     writeRow('nodes', [JOBS, jobs]);
-    writeRow('nodes', [KEYS, `median ${inSeconds(refuses.median)}, longest ${inSeconds(refuses.longest)}`]);
+    writeRow('nodes', [KEYS, `median ${inSeconds(refusals.median)}, longest ${inSeconds(refusals.longest)}`]);
   }
 } finally {
   await nodes.close();

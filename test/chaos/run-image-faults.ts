@@ -6,13 +6,13 @@
 import { startPostgres } from '../support/databases/postgres.js';
 import { renderTable, writeTable } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
-import { tortureByClock } from './image-clock-jumps.js';
-import { tortureByFullDisk } from './image-disk-full.js';
+import { runClockFaults } from './image-clock-jumps.js';
+import { runDiskFullFaults } from './image-disk-full.js';
 import { type FaultCounters, isClean } from './image-findings.js';
-import { tortureByKills } from './image-kills.js';
+import { runKillFaults } from './image-kills.js';
 import { openImageSite } from './image-site.js';
-import { tortureByUpstream } from './image-upstream-faults.js';
-import { tortureWorkers } from './image-workers.js';
+import { runUpstreamFaults } from './image-upstream-faults.js';
+import { runWorkerFaults } from './image-workers.js';
 
 interface Row {
   fault: string;
@@ -74,8 +74,8 @@ process.exitCode = rows.every(({ report, good }) => good && (!report || isClean(
 async function faultsByKills(engine: string, databaseUrl?: string): Promise<Row[]> {
   const site = await openImageSite({ keys: 20, rpm: 30, databaseUrl });
   try {
-    const times = { lifeMs: 600, drawMs: 80, paceMs: 400, patienceMs: 300_000 };
-    const report = await tortureByKills(site, { kills: flags.kills, clients: 20, ...times });
+    const times = { lifeMs: 600, drawMs: 80, paceMs: 400, timeoutMs: 300_000 };
+    const report = await runKillFaults(site, { kills: flags.kills, clients: 20, ...times });
     const { kills, atMoments, requests, refused, untold, completed, failed, cancelled, bills } = report;
     const detail =
       `${atMoments} of them at named moments; 20 clients, ${requests} requests, ${refused} refused, ${untold} replayed; ` +
@@ -94,7 +94,7 @@ async function faultsOfWorkers(engine: string, databaseUrl?: string): Promise<Ro
     const few = Math.ceil(flags.kills / 50);
     const faults = { workerKills: 5 * few, supervisorKills: few, reloads: few };
     const times = { drawMs: 80, paceMs: 400, patienceMs: 300_000 };
-    const report = await tortureWorkers(site, { ...faults, clients: 20, ...times });
+    const report = await runWorkerFaults(site, { ...faults, clients: 20, ...times });
     const { requests, refused, untold, completed, failed, cancelled, bills, unexplainedCalls } = report;
     const detail =
       `20 clients, ${requests} requests, ${refused} refused, ${untold} replayed; ${completed} completed, ${failed} failed, ` +
@@ -110,7 +110,7 @@ async function faultsOfWorkers(engine: string, databaseUrl?: string): Promise<Ro
 }
 
 async function faultsByUpstream(engine: string, databaseUrl?: string): Promise<Row[]> {
-  const report = await tortureByUpstream(flags.jobs, databaseUrl);
+  const report = await runUpstreamFaults(flags.jobs, databaseUrl);
   console.table(report.modes);
   const { modes, completed, failed, bills, wrongEnds } = report;
   const detail = `${completed} completed, ${failed} failed; ${bills} bills; ${wrongEnds} ended otherwise than they should`;
@@ -121,7 +121,7 @@ async function faultsByUpstream(engine: string, databaseUrl?: string): Promise<R
 async function faultsByFullDisk(engine: string, databaseUrl?: string): Promise<Row[]> {
   // The database of PostgreSQL is on a disk of its own.
   if (databaseUrl) return [];
-  const report = await tortureByFullDisk();
+  const report = await runDiskFullFaults();
   const fault = `full disk, ${engine}`;
   if (!report) return [{ fault, detail: 'not here: it takes root to mount a small disk', good: true }];
   const { takenWhileFull, refusedWhileFull, failedReads, recoveryMs } = report;
@@ -132,7 +132,7 @@ async function faultsByFullDisk(engine: string, databaseUrl?: string): Promise<R
 }
 
 async function faultsByClock(engine: string, databaseUrl?: string): Promise<Row[]> {
-  const report = await tortureByClock({ waitsForSlots: true, databaseUrl });
+  const report = await runClockFaults({ waitsForSlots: true, databaseUrl });
   const { jumps, restarts, refused, longestRetryAfter, blockedKeys = 0 } = report;
   const detail =
     `up to an hour, ${restarts} with a restart; ${refused} refused, told to wait ${longestRetryAfter} s at most; ` +

@@ -8,7 +8,7 @@ import { createTerminal } from '../demo/terminal.js';
 import { renderTable, writeTable } from '../support/docs/documents.js';
 import { readFlags } from '../support/processes/program-flags.js';
 import { isClean } from './image-findings.js';
-import { type ScaleReport, tortureNodes } from './scale-run.js';
+import { runScaleFaults, type ScaleReport } from './scale-run.js';
 import { openScaleSite } from './scale-site.js';
 
 const flags = readFlags({
@@ -26,14 +26,14 @@ const terminal = createTerminal(process.stderr);
 const wait = terminal.wait(`three nodes start; the seed is ${flags.seed}`);
 const site = await openScaleSite({ keys: 20, rpm: 15 });
 try {
-  const report = await tortureNodes(site, {
+  const report = await runScaleFaults(site, {
     faults: flags.faults,
     atOnce: flags['at-once'],
     seed: flags.seed,
     clients: 20,
     paceMs: 8_000,
     drawMs: 1_500,
-    patienceMs: 300_000,
+    timeoutMs: 300_000,
     progress: (text) => wait.update(text),
   });
   wait.end();

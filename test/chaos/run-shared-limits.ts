@@ -6,7 +6,7 @@
 import { startPostgres } from '../support/databases/postgres.js';
 import { hasRow, pageOfTable, writeRow } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
-import { LIMIT, LIMITS, REQUESTS, tortureSharedLimits } from './shared-limits.js';
+import { LIMIT, LIMITS, REQUESTS, runSharedLimitChaos } from './shared-limits.js';
 
 const { rounds, update } = readFlags({
   command: 'npm run faults -- limits',
@@ -24,7 +24,7 @@ if (update && !hasRow('nodes', run)) refuse(`${pageOfTable('nodes')} has no row 
 const postgres = await startPostgres();
 if ('unavailable' in postgres) refuse(`There is no PostgreSQL: ${postgres.unavailable}.`);
 try {
-  const reports = await tortureSharedLimits({ databaseUrl: await postgres.createDatabase(), rounds });
+  const reports = await runSharedLimitChaos({ databaseUrl: await postgres.createDatabase(), rounds });
   console.table(reports);
   const exact = reports.reduce((sum, report) => sum + report.exact, 0);
   const tried = reports.length * rounds;

@@ -31,7 +31,7 @@ export interface FaultPlan {
 
 /** One in so many faults is of a rare kind. */
 const RARE = 30;
-/** How often the opportunity of one fault is looked for. */
+/** How often a run checks for the opportunity of one fault. */
 const TRIES = 5;
 /** From the end of a fault to the next, in milliseconds. */
 const PAUSE_MS = [50, 500] as const;

@@ -11,8 +11,8 @@ import type { ScaleNode, ScaleSite } from './scale-site.js';
 import type { Zombies } from './scale-zombies.js';
 import { fillDisk } from './small-disk.js';
 
-/** How long a node is away, in milliseconds. */
-const AWAY_MS = [0, 800] as const;
+/** How long a node is down, in milliseconds. */
+const DOWN_MS = [0, 800] as const;
 /** How long a moment is waited for. */
 const CHANCE_MS = 3_000;
 const SKEWS_MS = [5_000, -5_000, 0] as const;
@@ -29,11 +29,11 @@ export function nodeFaults(site: ScaleSite, dice: Dice, zombies: Zombies): Fault
 
   function kill(node: ScaleNode): Fault {
     const moment = dice.pick([undefined, MOMENTS[0], MOMENTS[1], MOMENTS[2]]);
-    const awayMs = dice.between(...AWAY_MS);
+    const downMs = dice.between(...DOWN_MS);
     return certain([node.name], async () => {
       if (moment) await comes(site, moment, CHANCE_MS);
       await node.kill();
-      await sleep(awayMs);
+      await sleep(downMs);
       await node.start();
     });
   }
@@ -55,7 +55,7 @@ export function nodeFaults(site: ScaleSite, dice: Dice, zombies: Zombies): Fault
     },
     'zombie worker': () => {
       const node = dice.pick(workers);
-      // One at a time: with all workers stopped there is nobody to take their jobs over.
+      // One at a time: with all workers stopped no process can take their jobs over.
       return { touches: [node.name, 'zombies'], bringAbout: () => zombies.hold(node) };
     },
     'rolling restart': () => {

@@ -29,15 +29,15 @@ export interface ScalePlan {
   /** Milliseconds that the upstream takes for a picture at most. */
   drawMs: number;
   /** Milliseconds for the last jobs to end, and the last files to be uploaded. */
-  patienceMs: number;
-  /** Told what happens. Default: nobody. */
+  timeoutMs: number;
+  /** Called with what happens. Default: nothing. */
   progress?(text: string): void;
 }
 
 export interface ScaleReport extends ImageFindings, ZombieFindings, LinkFindings {
   /** How often each kind of fault happened. */
   faults: ReadonlyMap<string, number>;
-  /** Requests that nobody knew the outcome of when it was over. */
+  /** Requests whose outcome no client knew when the faults were over. */
   untold: number;
   /** Of the jobs that failed, how many for which reason. */
   failures: ReadonlyMap<string, number>;
@@ -48,11 +48,11 @@ export interface ScaleReport extends ImageFindings, ZombieFindings, LinkFindings
 
 const RARE = ['zombie worker', 'rolling restart'];
 const LINK_CLIENTS = 2;
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 /** Does harm to three nodes and all that they share, while clients ask for pictures; then counts what became of them. */
-export async function tortureNodes(site: ScaleSite, plan: ScalePlan): Promise<ScaleReport> {
-  const { progress = () => undefined, patienceMs, clients, paceMs } = plan;
+export async function runScaleFaults(site: ScaleSite, plan: ScalePlan): Promise<ScaleReport> {
+  const { progress = () => undefined, timeoutMs, clients, paceMs } = plan;
   const begunAt = performance.now();
   const dice = createDice(plan.seed);
   const zombies = createZombies(site);
@@ -66,16 +66,16 @@ export async function tortureNodes(site: ScaleSite, plan: ScalePlan): Promise<Sc
     // Some ask more often than they may, and some less.
     runClient(site, ledger, { client, paceMs: paceMs * (0.5 + (1.5 * client) / clients), over: over.signal }),
   );
-  const looking = Array.from({ length: LINK_CLIENTS }, () => runLinkClient(site, over.signal));
+  const linkClients = Array.from({ length: LINK_CLIENTS }, () => runLinkClient(site, over.signal));
   const happened = (kind: string, count: number) => progress(`${count} of ${plan.faults}: ${kind}`);
   const faults = await bringAboutFaults(kinds, { ...plan, rare: RARE, happened }, dice);
   over.abort();
   await Promise.all(asking);
-  const links = (await Promise.all(looking)).reduce(addLinks);
+  const links = (await Promise.all(linkClients)).reduce(addLinks);
 
   progress('everything is restarted');
   await restartAll(site);
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   const untold = ledger.filter(isUntold).length;
   progress(`${untold} requests are sent again`);
   await replayUntold(site, ledger, deadline);
@@ -123,7 +123,7 @@ async function untilUploaded(nodes: readonly ScaleNode[], deadline: number): Pro
   for (const { dataFolder } of nodes) {
     const left = async () =>
       (await readdir(path.join(dataFolder, 'files'))).some((name) => /^(img|inline)_/.test(name));
-    while ((await left()) && performance.now() < deadline) await sleep(LOOK_MS);
+    while ((await left()) && performance.now() < deadline) await sleep(POLL_MS);
   }
 }
 

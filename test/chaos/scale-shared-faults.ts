@@ -10,14 +10,14 @@ import { certain, type Fault, type FaultKinds } from './scale-faults.js';
 import type { ScaleNode, ScaleSite } from './scale-site.js';
 
 /** How long harm lasts, in milliseconds. */
-const AWAY_MS = [50, 1_000] as const;
+const OUTAGE_MS = [50, 1_000] as const;
 const LASTS_MS = [300, 3_000] as const;
 const DELAY_MS = [50, 400] as const;
 /** How long a COMMIT of the right sort is waited for. */
 const CHANCE_MS = 6_000;
 /** How long a first hint is waited for. */
 const HINT_MS = 10_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 const CHANNEL = 'mediagate_jobs';
 
 /** Of the transactions that accept, begin and end jobs: a statement that none of the others has. */
@@ -33,10 +33,10 @@ export function sharedFaults(site: ScaleSite, dice: Dice): FaultKinds {
   const workers = nodes.filter(({ runsJobs }) => runsJobs) as [ScaleNode, ...ScaleNode[]];
 
   function endDatabase(signal: DatabaseEnd): Fault {
-    const awayMs = dice.between(...AWAY_MS);
+    const outageMs = dice.between(...OUTAGE_MS);
     return certain(['database'], async () => {
       await database.end(signal);
-      await sleep(awayMs);
+      await sleep(outageMs);
       await database.start();
     });
   }
@@ -81,10 +81,10 @@ export function sharedFaults(site: ScaleSite, dice: Dice): FaultKinds {
     'object store slow': () => failStore(() => 'slow'),
     'cut uploads': () => failStore(({ method }) => (method === 'PUT' ? 'cut' : undefined)),
     'kill -9 of the cache': () => {
-      const awayMs = dice.between(...LASTS_MS);
+      const outageMs = dice.between(...LASTS_MS);
       return certain(['cache'], async () => {
         await cache.kill();
-        await sleep(awayMs);
+        await sleep(outageMs);
         await cache.start();
       });
     },
@@ -103,27 +103,27 @@ export function sharedFaults(site: ScaleSite, dice: Dice): FaultKinds {
   };
 }
 
-/** Says twice more what nodes say to each other of work and ends. False where they said nothing. */
+/** Sends each notification of the nodes about work and ends twice more. False where they sent none. */
 async function repeatHints(url: string, lastsMs: number): Promise<boolean> {
-  const [listener, speaker] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: url })];
-  await Promise.all([listener.connect(), speaker.connect()]);
-  const { rows } = await speaker.query<{ own: number }>('select pg_backend_pid() as own');
-  let saying: Promise<unknown> = Promise.resolve();
-  let said = 0;
+  const [listener, sender] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: url })];
+  await Promise.all([listener.connect(), sender.connect()]);
+  const { rows } = await sender.query<{ own: number }>('select pg_backend_pid() as own');
+  let sending: Promise<unknown> = Promise.resolve();
+  let count = 0;
   listener.on('notification', ({ processId, payload }) => {
     if (processId === rows[0]?.own) return;
-    // Each in a transaction of its own: within one, the same is said once.
+    // Each in a transaction of its own: within one, PostgreSQL sends equal notifications once.
     for (let times = 0; times < 2; times += 1) {
-      saying = saying.then(() => speaker.query('select pg_notify($1, $2)', [CHANNEL, payload]));
-      said += 1;
+      sending = sending.then(() => sender.query('select pg_notify($1, $2)', [CHANNEL, payload]));
+      count += 1;
     }
   });
   await listener.query(`listen ${CHANNEL}`);
   await sleep(lastsMs);
-  // Nodes that were done harm a moment ago may have nothing to say for a while.
-  for (const end = performance.now() + HINT_MS; said === 0 && performance.now() < end; ) await sleep(LOOK_MS);
+  // Nodes that have just had a fault may send nothing for a while.
+  for (const end = performance.now() + HINT_MS; count === 0 && performance.now() < end; ) await sleep(POLL_MS);
   await listener.end();
-  await saying;
-  await speaker.end();
-  return said > 0;
+  await sending;
+  await sender.end();
+  return count > 0;
 }

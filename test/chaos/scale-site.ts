@@ -24,7 +24,7 @@ import { mountSmallDisk } from './small-disk.js';
 
 const START_AGAIN_MS = 200;
 const START_MS = 120_000;
-/** A client that hears nothing for so long asks somebody else; longer where it said that it would wait. */
+/** A client without an answer for so long asks another node; longer if its request waits for a job. */
 const CLIENT_MS = 8_000;
 const WAITING_CLIENT_MS = 30_000;
 const DISK_MIB = 24;
@@ -66,7 +66,7 @@ export interface ScaleSite extends OrderSite {
   readonly database: DatabaseServer;
   readonly store: ObjectProxy;
   readonly cache: CacheServer;
-  /** May look at links. */
+  /** May extract links. */
   readonly linkKey: string;
   remove(): Promise<void>;
 }
@@ -249,6 +249,6 @@ async function startCache(): Promise<CacheServer & { url: string }> {
 }
 
 function askInTime(chosen: GatewayProcess, target: string, init: RequestInit = {}) {
-  const patienceMs = target.includes('wait=') ? WAITING_CLIENT_MS : CLIENT_MS;
-  return chosen.request(target, { signal: AbortSignal.timeout(patienceMs), ...init });
+  const timeoutMs = target.includes('wait=') ? WAITING_CLIENT_MS : CLIENT_MS;
+  return chosen.request(target, { signal: AbortSignal.timeout(timeoutMs), ...init });
 }

@@ -8,14 +8,14 @@ import type { ScaleNode, ScaleSite } from './scale-site.js';
 /** Of a lease, as every node has it. */
 const LEASE_MS = 15_000;
 const CHANCE_MS = 20_000;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 const TAKE_OVER_MS = 180_000;
-const TAKEN_LOOK_MS = 1_000;
+const TAKEN_POLL_MS = 1_000;
 
 export interface ZombieFindings {
   /** Jobs that a process had in its hands when it was stopped. */
   heldJobs: number;
-  /** Of them, those that nobody had taken over after three leases. Must be 0. */
+  /** Of them, those that no process had taken over after three leases. Must be 0. */
   abandoned: number;
   /** Of them, those that were over by then, and changed once the process went on. Must be 0. */
   staleCommits: number;
@@ -33,7 +33,7 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
   const over = new Map<string, string>();
   let abandoned = 0;
 
-  async function look<Result>(ask: (database: Database) => Promise<Result>): Promise<Result> {
+  async function query<Result>(ask: (database: Database) => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
         const database = await site.openDatabase();
@@ -43,14 +43,14 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
           await database.close();
         }
       } catch {
-        // Somebody else has just taken it away; it comes back.
-        await sleep(LOOK_MS);
+        // Another fault has just stopped the database; it comes back.
+        await sleep(POLL_MS);
       }
     }
   }
 
   const heldBy = (pid: number) =>
-    look(({ queries }) =>
+    query(({ queries }) =>
       queries
         .selectFrom('jobs')
         .select(['id', 'attempts'])
@@ -60,7 +60,7 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
     );
 
   const rowsOf = (ids: readonly string[]) =>
-    look(({ queries }) =>
+    query(({ queries }) =>
       queries
         .selectFrom('jobs')
         .select(['id', 'state', 'attempts', 'finishedAt', 'result', 'error'])
@@ -72,8 +72,8 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
     async hold({ process: victim }) {
       if (!victim) return false;
       const { pid } = victim;
-      for (const end = performance.now() + CHANCE_MS; performance.now() < end; await sleep(LOOK_MS)) {
-        // Somebody's model is being asked at this moment, maybe by this process.
+      for (const end = performance.now() + CHANCE_MS; performance.now() < end; await sleep(POLL_MS)) {
+        // A process is asking its model at this moment, maybe this one.
         await comes(site, 'asked', CHANCE_MS);
         process.kill(pid, 'SIGSTOP');
         try {
@@ -86,7 +86,7 @@ export function createZombies(site: Pick<ScaleSite, 'openDatabase' | 'moments'>)
           let rows = await rowsOf([...attempts.keys()]);
           // Those who would take them over are done harm as well, and then watch the lease anew.
           for (const last = performance.now() + TAKE_OVER_MS; rows.some(isHeld) && performance.now() < last; ) {
-            await sleep(TAKEN_LOOK_MS);
+            await sleep(TAKEN_POLL_MS);
             rows = await rowsOf([...attempts.keys()]);
           }
           for (const row of rows) {

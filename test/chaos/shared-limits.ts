@@ -93,7 +93,7 @@ export interface SharedLimitsOptions {
 }
 
 /** 200 requests of one key at once over two nodes, of which a limit lets 15 in. */
-export async function tortureSharedLimits(options: SharedLimitsOptions): Promise<LimitReport[]> {
+export async function runSharedLimitChaos(options: SharedLimitsOptions): Promise<LimitReport[]> {
   const { databaseUrl, rounds, only = () => true } = options;
   const proxy = await startReplayingProxy({ answer: () => ({ status: 404 }) });
   const environment = { IMAGE_MAX_ACTIVE: '100000', LOG_LEVEL: 'error' };

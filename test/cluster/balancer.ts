@@ -20,8 +20,8 @@ export interface BalancerOptions {
 }
 
 /** How often each node is asked whether it is ready, and how long it may take to say so. */
-const LOOK_MS = 250;
-const PATIENCE_MS = 2_000;
+const POLL_MS = 250;
+const TIMEOUT_MS = 2_000;
 /** Of one connection each, so they are not passed on. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade'];
 
@@ -32,8 +32,8 @@ export async function startBalancer({ port = 0, nodes }: BalancerOptions): Promi
   let turn = 0;
 
   async function look(node: string): Promise<void> {
-    const patience = AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), closing.signal]);
-    const answer = await fetch(`${node}/health/ready`, { signal: patience }).catch(() => undefined);
+    const timeout = AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), closing.signal]);
+    const answer = await fetch(`${node}/health/ready`, { signal: timeout }).catch(() => undefined);
     await answer?.body?.cancel();
     if (answer?.ok) unready.delete(node);
     else unready.add(node);
@@ -42,7 +42,7 @@ export async function startBalancer({ port = 0, nodes }: BalancerOptions): Promi
   async function keepLooking(): Promise<void> {
     while (!closing.signal.aborted) {
       await Promise.all(nodes().map(look));
-      await sleep(LOOK_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      await sleep(POLL_MS, undefined, { signal: closing.signal }).catch(() => undefined);
     }
   }
 

@@ -29,7 +29,7 @@ describe('offline_speech with its engines', function () {
 
   for (const sentence of SENTENCES) {
     it(`transcribes "${sentence}" as it was spoken`, async () => {
-      const { text, language, durationSeconds, segments } = await speech.hear(await speech.speak(sentence));
+      const { text, language, durationSeconds, segments } = await speech.transcribe(await speech.speak(sentence));
       expect(countWordErrors(sentence, text).errors, text).to.equal(0);
       expect(language).to.equal('english');
       expect(durationSeconds).to.be.within(2, 6);
@@ -41,7 +41,7 @@ describe('offline_speech with its engines', function () {
     const silence = Buffer.alloc(2 * SECOND);
     const spoken = [];
     for (const sentence of SENTENCES) spoken.push(await speech.speak(sentence));
-    const { segments, text } = await speech.hear(Buffer.concat(spoken.flatMap((samples) => [silence, samples])));
+    const { segments, text } = await speech.transcribe(Buffer.concat(spoken.flatMap((samples) => [silence, samples])));
     expect(segments.length).to.equal(3);
     expect(text).to.equal(segments.map((segment) => segment.text).join(' '));
     let start = 0;
@@ -84,7 +84,7 @@ describe('offline_speech with its engines', function () {
   });
 
   it('transcribes five minutes of silence as nothing, with their length', async () => {
-    const result = await speech.hear(Buffer.alloc(300 * SECOND));
+    const result = await speech.transcribe(Buffer.alloc(300 * SECOND));
     expect(result).to.deep.include({ text: '', segments: [], durationSeconds: 300 });
   });
 
@@ -99,12 +99,14 @@ describe('offline_speech with its engines', function () {
 
   it('refuses other languages and word times, and lists what it ignores', async () => {
     const samples = await speech.speak('Yes.');
-    expect(await rejection(speech.hear(samples, { language: 'vi' }))).to.include({
+    expect(await rejection(speech.transcribe(samples, { language: 'vi' }))).to.include({
       code: 'unsupported_value',
       param: 'language',
     });
-    expect(await rejection(speech.hear(samples, { granularity: 'word' }))).to.include({ code: 'unsupported_value' });
-    const { ignored } = await speech.hear(samples, { language: 'en', prompt: 'Names: Ann', temperature: 0.4 });
+    expect(await rejection(speech.transcribe(samples, { granularity: 'word' }))).to.include({
+      code: 'unsupported_value',
+    });
+    const { ignored } = await speech.transcribe(samples, { language: 'en', prompt: 'Names: Ann', temperature: 0.4 });
     expect(ignored).to.deep.equal(['prompt', 'temperature']);
   });
 
@@ -135,19 +137,19 @@ describe('offline_speech with its engines', function () {
     const long = Buffer.concat(Array.from({ length: 20 }, () => samples));
     const leaving = new AbortController();
     const gone = new Error('the caller left');
-    const left = rejection(speech.hear(long, { signal: leaving.signal }));
+    const left = rejection(speech.transcribe(long, { signal: leaving.signal }));
     await sleep(500);
     leaving.abort(gone);
     expect(await left).to.equal(gone);
-    expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
+    expect(countWordErrors(sentence, (await speech.transcribe(samples)).text).errors).to.equal(0);
   });
 
   it('refuses only the seventeenth simultaneous call', async () => {
     const samples = await speech.speak('Yes, please.');
-    const outcomes = await Promise.allSettled(Array.from({ length: 17 }, () => speech.hear(samples)));
+    const outcomes = await Promise.allSettled(Array.from({ length: 17 }, () => speech.transcribe(samples)));
     const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []));
     expect(refused).to.deep.equal(['queue_full']);
-    await speech.hear(samples);
+    await speech.transcribe(samples);
   });
 
   it('frees the place of audio that is never read', async () => {
@@ -169,14 +171,14 @@ describe('offline_speech with its engines', function () {
     // No samples, which is no order at all: the thread ends with an error that nobody catches.
     const broken = rejection(engines.hearing.run(undefined as never, [], new AbortController().signal));
     expect(await broken).to.include({ code: 'plugin_unavailable', retryable: true });
-    expect(countWordErrors(sentence, (await speech.hear(samples)).text).errors).to.equal(0);
+    expect(countWordErrors(sentence, (await speech.transcribe(samples)).text).errors).to.equal(0);
   });
 
   it('uses no more memory after many calls', async () => {
     const samples = await speech.speak('Yes, please.');
     const call = async () => {
       await speech.speak('Yes.');
-      await speech.hear(samples);
+      await speech.transcribe(samples);
     };
     for (let count = 0; count < 10; count += 1) await call();
     const before = process.memoryUsage.rss();

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Far more than a wake-up takes on a busy machine, and less than a test may take. */
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /**
  * What is to come of itself, without anybody who looks again.
@@ -11,8 +11,8 @@ const PATIENCE_MS = 30_000;
  */
 export async function inTime<Result>(result: Promise<Result>): Promise<Result> {
   const patience = new AbortController();
-  const tooLong = sleep(PATIENCE_MS, undefined, { signal: patience.signal }).then(() => {
-    throw new Error(`nothing came within ${PATIENCE_MS / 1000} s`);
+  const tooLong = sleep(TIMEOUT_MS, undefined, { signal: patience.signal }).then(() => {
+    throw new Error(`nothing came within ${TIMEOUT_MS / 1000} s`);
   });
   tooLong.catch(() => undefined);
   try {

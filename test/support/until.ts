@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Far more than anything takes, and less than a test may take: so the test says what it waited for. */
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 
 /** Between two looks: what comes soon is seen at once, and what takes long is not slowed down by those who look. */
 const FIRST_PAUSE_MS = 5;
@@ -21,11 +21,11 @@ export async function until<Found>(
   pauseMs?: number,
 ): Promise<Exclude<Found, Nothing>> {
   let pause = pauseMs ?? FIRST_PAUSE_MS;
-  for (const began = performance.now(); performance.now() - began < PATIENCE_MS; ) {
+  for (const began = performance.now(); performance.now() - began < TIMEOUT_MS; ) {
     const found = await look();
     if (found) return found as Exclude<Found, Nothing>;
     await sleep(pause);
     if (pauseMs === undefined) pause = Math.min(pause * 1.2, LONGEST_PAUSE_MS);
   }
-  throw new Error(`waited ${PATIENCE_MS / 1000} s in vain: ${look}`);
+  throw new Error(`waited ${TIMEOUT_MS / 1000} s in vain: ${look}`);
 }

@@ -15,7 +15,7 @@ import { acceptanceOf, KILL_POINTS, type NodeOrder, type Note } from './image-no
 const script = fileURLToPath(new URL('image-node.js', import.meta.url));
 const WINDOW_MS = 60_000;
 
-export interface ImageTorturePlan {
+export interface ImageChaosPlan {
   kills: number;
   clients: number;
   keys: number;
@@ -24,11 +24,11 @@ export interface ImageTorturePlan {
   lifeMs: number;
   jobMs: number;
   /** Milliseconds for the last jobs to end once the killing is over. */
-  patienceMs: number;
+  timeoutMs: number;
 }
 
 /** What was done, and what must be 0. */
-export interface ImageTortureReport {
+export interface ImageChaosReport {
   kills: number;
   requests: number;
   accepted: number;
@@ -49,7 +49,7 @@ export interface ImageTortureReport {
 }
 
 /** Kills the process that accepts and runs image jobs, at random or at named points, and then counts what became of them. */
-export async function tortureImages(place: Place, state: State, plan: ImageTorturePlan): Promise<ImageTortureReport> {
+export async function runImageChaos(place: Place, state: State, plan: ImageChaosPlan): Promise<ImageChaosReport> {
   const notes = path.join(place.dataDir, 'notes');
   for (let kill = 0; kill < plan.kills; kill += 1) await liveAndDie(place, notes, plan, kill);
 
@@ -76,7 +76,7 @@ export async function tortureImages(place: Place, state: State, plan: ImageTortu
     charge: () => ({ model: 'gen-img-2', units: 1 }),
     run: async () => 'picture',
   });
-  const deadline = performance.now() + plan.patienceMs;
+  const deadline = performance.now() + plan.timeoutMs;
   while ((await state.jobs.active('image')) > 0 && performance.now() < deadline) await sleep(20);
   await workers.stop();
 
@@ -96,7 +96,7 @@ export async function tortureImages(place: Place, state: State, plan: ImageTortu
   }
 }
 
-async function liveAndDie(place: Place, notes: string, plan: ImageTorturePlan, kill: number): Promise<void> {
+async function liveAndDie(place: Place, notes: string, plan: ImageChaosPlan, kill: number): Promise<void> {
   const { dataDir, databaseUrl } = place;
   const { clients, keys, rpm, jobMs, lifeMs } = plan;
   const point = KILL_POINTS[kill % (2 * KILL_POINTS.length)];
@@ -121,7 +121,7 @@ function readNotes(file: string): Note[] {
     .map((line) => JSON.parse(line) as Note);
 }
 
-async function count({ queries }: Database, { rpm }: ImageTorturePlan, answers: ReadonlyMap<string, Set<string>>) {
+async function count({ queries }: Database, { rpm }: ImageChaosPlan, answers: ReadonlyMap<string, Set<string>>) {
   const jobs = await queries.selectFrom('jobs').select(['id', 'state', 'keyId', 'summary', 'createdAt']).execute();
   const ledger = await queries.selectFrom('job_charges').select('jobId').execute();
   const quotas = await queries.selectFrom('daily_quotas').select(['accountId', 'used']).execute();

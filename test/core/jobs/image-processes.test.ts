@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { engines, type Place } from '../../support/databases/engines.js';
-import { tortureImages } from './image-chaos.js';
+import { runImageChaos } from './image-chaos.js';
 
 for (const engine of engines) {
   describe(`processes that accept and run image jobs and die on ${engine.name}`, () => {
@@ -16,8 +16,8 @@ for (const engine of engines) {
 
     it('lose, duplicate, miscount and block no job', async () => {
       const state = await place.open();
-      const plan = { kills: 8, clients: 8, keys: 3, rpm: 60, lifeMs: 400, jobMs: 60, patienceMs: 90_000 };
-      const report = await tortureImages(place, state, plan);
+      const plan = { kills: 8, clients: 8, keys: 3, rpm: 60, lifeMs: 400, jobMs: 60, timeoutMs: 90_000 };
+      const report = await runImageChaos(place, state, plan);
       expect(report).to.include({ lost: 0, duplicated: 0, slotErrors: 0, stuck: 0 }, JSON.stringify(report));
       expect(report.completed, JSON.stringify(report)).to.be.above(0);
     });

@@ -15,7 +15,7 @@ const kind = 'image' as const;
 /** Longer than a test may take: whoever looks by himself is too late. */
 const NEVER_MS = 600_000;
 /** The database of a busy machine may take longer than that of a request may. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 describe('hints between nodes', () => {
   let place: Place;
@@ -26,7 +26,7 @@ describe('hints between nodes', () => {
   afterEach(() => place?.remove());
 
   const open = (databaseUrl?: string) =>
-    place.open({ jobPollMs: NEVER_MS, databaseTimeoutMs: PATIENCE_MS, ...(databaseUrl && { databaseUrl }) });
+    place.open({ jobPollMs: NEVER_MS, databaseTimeoutMs: TIMEOUT_MS, ...(databaseUrl && { databaseUrl }) });
 
   function workOn(node: State): void {
     node.jobs.work({ kind, concurrency: 1, run: async ({ input }) => input });

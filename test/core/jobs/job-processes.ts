@@ -6,13 +6,13 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { State } from '../../../server/state.js';
 import type { Place } from '../../support/databases/engines.js';
-import type { TortureProcess, TortureTarget } from '../../support/jobs/jobs-chaos.js';
+import type { ChaosProcess, ChaosTarget } from '../../support/jobs/jobs-chaos.js';
 import { openLedger } from '../../support/jobs/run-ledger.js';
 import type { Working, WorkOrder } from './job-worker.js';
 
 const script = fileURLToPath(new URL('job-worker.js', import.meta.url));
 
-export interface WorkerProcess extends TortureProcess {
+export interface WorkerProcess extends ChaosProcess {
   /** Resolves when the process is gone, for whatever reason. */
   ended: Promise<unknown>;
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
@@ -51,7 +51,7 @@ function ledgerFile({ dataDir }: Place): string {
 }
 
 /** Jobs of 0 to `jobMs` milliseconds, accepted here and run by processes that are killed. */
-export function tortureTarget(place: Place, state: State, jobMs: number): TortureTarget {
+export function chaosTarget(place: Place, state: State, jobMs: number): ChaosTarget {
   return {
     ledger: ledgerOf(place),
     start: () => startWorkerProcess(place),

@@ -4,16 +4,10 @@ import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
 import { engines, type Place } from '../../support/databases/engines.js';
-import { tortureJobs } from '../../support/jobs/jobs-chaos.js';
+import { runJobsChaos } from '../../support/jobs/jobs-chaos.js';
 import { judgeLedger } from '../../support/jobs/run-ledger.js';
 import { until } from '../../support/until.js';
-import {
-  ledgerOf,
-  startWorkerProcess,
-  tortureTarget,
-  type WorkerOptions,
-  type WorkerProcess,
-} from './job-processes.js';
+import { chaosTarget, ledgerOf, startWorkerProcess, type WorkerOptions, type WorkerProcess } from './job-processes.js';
 import type { WorkOrder } from './job-worker.js';
 
 const JOB_LEASE_MS = 2_000;
@@ -148,8 +142,8 @@ for (const engine of engines) {
     });
 
     it('lose no job and run none twice when they are killed at random', async () => {
-      const target = tortureTarget(place, state, 20);
-      const report = await tortureJobs(target, { jobs: 60, kills: 4, lifeMs: 60, patienceMs: 90_000 });
+      const target = chaosTarget(place, state, 20);
+      const report = await runJobsChaos(target, { jobs: 60, kills: 4, lifeMs: 60, timeoutMs: 90_000 });
       expect(report).to.include({ accepted: 60, completed: 60, kills: 4, refused: 0 });
       expect(report).to.include({ lost: 0, failed: 0, overlapping: 0, completedTwice: 0 });
     });

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { endsWithin, GatewayError, withDeadline } from '../../../core/runtime/index.js';
 import { createManualClock } from '../../../core/testing/index.js';
 
-const PATIENCE_MS = 200;
+const TIMEOUT_MS = 200;
 const late = () => new GatewayError('upstream_timeout', 'Too late.');
 
 describe('deadline', () => {
@@ -15,7 +15,7 @@ describe('deadline', () => {
     const child = fork('--eval', ["process.once('message', () => process.send('answer'))"], { execArgv: [] });
     await once(child, 'spawn');
     const answer = once(child, 'message').then(([message]) => message);
-    const answered = withDeadline(PATIENCE_MS, () => answer, { error: late });
+    const answered = withDeadline(TIMEOUT_MS, () => answer, { error: late });
     child.send('question');
     // The question goes out, and then nothing is read until the answer has long been there.
     await new Promise((resolve) => setImmediate(resolve));

@@ -14,7 +14,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 /** What other nodes may take to follow; and what a busy machine may add to that. */
 const FOLLOW_MS = 5_000;
 const SLACK_MS = 3_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** What a program does that knows one address, and reads nothing but JSON. */
 function createAgent(gateway: GatewayProcess, answers: string[]) {
@@ -150,9 +150,9 @@ describeOnStacks('accounts of a gateway process', (stack) => {
         await until(async () => {
           looks += 1;
           return (await use(key, target)) === expected;
-        }, LOOK_MS);
+        }, POLL_MS);
         // A busy machine looks less often in the same time, and never more often.
-        expect(looks).to.be.below((FOLLOW_MS + SLACK_MS) / LOOK_MS);
+        expect(looks).to.be.below((FOLLOW_MS + SLACK_MS) / POLL_MS);
       };
       const command = async (...args: string[]) => {
         const { code, stdout, stderr } = await here.command(...args);

@@ -1,11 +1,11 @@
 /** Image jobs under kills, failing upstreams and full disks. */
 
 import { expect } from 'chai';
-import { type DiskFullReport, tortureByFullDisk } from '../../chaos/image-disk-full.js';
+import { type DiskFullReport, runDiskFullFaults } from '../../chaos/image-disk-full.js';
 import type { FaultCounters } from '../../chaos/image-findings.js';
-import { type KillReport, tortureByKills } from '../../chaos/image-kills.js';
+import { type KillReport, runKillFaults } from '../../chaos/image-kills.js';
 import { openImageSite } from '../../chaos/image-site.js';
-import { tortureByUpstream, type UpstreamFaultReport } from '../../chaos/image-upstream-faults.js';
+import { runUpstreamFaults, type UpstreamFaultReport } from '../../chaos/image-upstream-faults.js';
 
 const ZEROS: FaultCounters = { lost: 0, duplicated: 0, slotErrors: 0, stuck: 0, deadLinks: 0 };
 /** An upstream that is given up on may have made the picture. One that refused has not. */
@@ -20,7 +20,7 @@ describe('image jobs under faults', () => {
   // Each mostly waits, so they take no longer together than the longest alone.
   before(async function () {
     this.timeout(300_000);
-    [kills, upstream, disk] = await Promise.all([killUnderClients(), tortureByUpstream(1), tortureByFullDisk()]);
+    [kills, upstream, disk] = await Promise.all([killUnderClients(), runUpstreamFaults(1), runDiskFullFaults()]);
   });
 
   it('lose, duplicate and miscount no job when the process is killed under twenty clients', () => {
@@ -51,8 +51,8 @@ describe('image jobs under faults', () => {
 async function killUnderClients(): Promise<KillReport> {
   const site = await openImageSite({ keys: 5, rpm: 8 });
   try {
-    const times = { lifeMs: 300, drawMs: 40, paceMs: 400, patienceMs: 90_000 };
-    return await tortureByKills(site, { kills: 3, clients: 20, ...times });
+    const times = { lifeMs: 300, drawMs: 40, paceMs: 400, timeoutMs: 90_000 };
+    return await runKillFaults(site, { kills: 3, clients: 20, ...times });
   } finally {
     await site.remove();
   }

@@ -3,7 +3,7 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import type { FaultCounters } from '../../chaos/image-findings.js';
-import { type ScaleReport, tortureNodes } from '../../chaos/scale-run.js';
+import { runScaleFaults, type ScaleReport } from '../../chaos/scale-run.js';
 import { openScaleSite } from '../../chaos/scale-site.js';
 
 const ZEROS: FaultCounters = { lost: 0, duplicated: 0, slotErrors: 0, stuck: 0, deadLinks: 0 };
@@ -21,8 +21,8 @@ describe('image jobs on several nodes under faults', function () {
   before(async () => {
     const site = await openScaleSite({ keys: 16, rpm: 20 });
     try {
-      const times = { paceMs: 5_000, drawMs: 1_000, patienceMs: 90_000 };
-      report = await tortureNodes(site, { faults: KINDS, atOnce: 6, seed, clients: 16, ...times });
+      const times = { paceMs: 5_000, drawMs: 1_000, timeoutMs: 90_000 };
+      report = await runScaleFaults(site, { faults: KINDS, atOnce: 6, seed, clients: 16, ...times });
       found = `seed ${seed}: ${JSON.stringify({ ...report, faults: [...report.faults] })}`;
     } finally {
       await site.remove();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { tortureExtractionJobs } from '../../chaos/extract-jobs.js';
+import { runExtractionChaos } from '../../chaos/extract-jobs.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
 import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
@@ -143,7 +143,7 @@ describeOnStacks('jobs and batches through the real process', (stack) => {
   });
 
   it('survive two kills of the process: none of thirty jobs is lost or run twice at a time', async () => {
-    const report = await tortureExtractionJobs({ jobs: 30, kills: 2, databaseUrl: place.settings.databaseUrl });
+    const report = await runExtractionChaos({ jobs: 30, kills: 2, databaseUrl: place.settings.databaseUrl });
     expect(report.completed + report.answered, JSON.stringify(report)).to.equal(30);
     expect(report).to.include({ failed: 0, lost: 0, kills: 2, overlappingFetches: 0, unaccountedFetches: 0 });
     expect(report.repeatedRuns).to.be.greaterThan(0);

@@ -11,7 +11,7 @@ import { until } from '../../support/until.js';
 const IMAGE = { model: 'gen-img-2', prompt: 'A tug at dawn', size: '256x256' };
 const LINK = linkSamples.find(({ platform }) => platform !== 'clip_shop')?.url ?? '';
 /** Between two looks. */
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 describe('a node without its database', () => {
   const postgres = ownPostgres();
@@ -43,7 +43,7 @@ describe('a node without its database', () => {
     until(async () => {
       const answer = await node.request('/health/ready');
       return answer.status === status && answer;
-    }, LOOK_MS);
+    }, POLL_MS);
 
   it('reports it, serves what needs no database, refuses the rest completely, and recovers', async () => {
     const [key, limited] = [await nodes.makeKey(), await nodes.makeKey({ rpm: 3 })];

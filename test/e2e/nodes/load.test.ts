@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { restartUnderLoad } from '../../chaos/rolling-restart.js';
-import { tortureSharedLimits } from '../../chaos/shared-limits.js';
+import { runSharedLimitChaos } from '../../chaos/shared-limits.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 
 describe('nodes under load', () => {
@@ -14,7 +14,7 @@ describe('nodes under load', () => {
   afterEach(() => place?.remove());
 
   it('accept exactly 15 of 200 simultaneous requests to two of them, for every kind of limit', async () => {
-    const reports = await tortureSharedLimits({ databaseUrl: place.databaseUrl ?? '', rounds: 1 });
+    const reports = await runSharedLimitChaos({ databaseUrl: place.databaseUrl ?? '', rounds: 1 });
     for (const report of reports) expect(report).to.include({ exact: 1, fewest: 15, most: 15 });
     expect(reports).to.have.length(6);
   });

@@ -26,7 +26,7 @@ describe('audio by the openai client', () => {
   });
   after(() => app.close());
   beforeEach(() => {
-    app.audio.hear = async () => HEARD;
+    app.audio.transcribe = async () => HEARD;
     app.audio.sound = () => ({ body: tonePieces(), format: 'pcm' });
   });
 
@@ -227,7 +227,7 @@ describe('audio by the openai client', () => {
       const key = await app.makeKey({ grants: ['audio'] });
       const own = new OpenAI({ apiKey: key, baseURL: `${app.url}/v1`, maxRetries: 0 });
       const asked = Promise.withResolvers<void>();
-      app.audio.hear = ({ signal }) => {
+      app.audio.transcribe = ({ signal }) => {
         asked.resolve();
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       };

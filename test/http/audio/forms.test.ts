@@ -27,7 +27,7 @@ describe('hostile and broken audio forms', () => {
   after(() => app.close());
   beforeEach(() => {
     app.audio.calls.length = 0;
-    app.audio.hear = async () => HEARD;
+    app.audio.transcribe = async () => HEARD;
   });
   afterEach(async () => {
     await until(async () => (await readdir(path.join(app.dataDir, 'scratch')).catch(() => [])).length === 0);
@@ -203,7 +203,7 @@ describe('hostile and broken audio forms', () => {
 
   it('limits the simultaneous forms of a key', async () => {
     const hold = Promise.withResolvers<void>();
-    app.audio.hear = async () => {
+    app.audio.transcribe = async () => {
       await hold.promise;
       return HEARD;
     };

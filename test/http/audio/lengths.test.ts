@@ -78,7 +78,7 @@ describe('billed length of audio', () => {
   });
   beforeEach(() => {
     app.audio.calls.splice(0);
-    app.audio.hear = async () => ({ text: HEARD.text, segments: [] });
+    app.audio.transcribe = async () => ({ text: HEARD.text, segments: [] });
   });
   after(() => app?.close());
 
@@ -142,7 +142,7 @@ describe('billed length of audio', () => {
   });
 
   it('does not measure when the model reports the length', async () => {
-    app.audio.hear = async () => ({ text: HEARD.text, segments: [], usage: { seconds: 7 } });
+    app.audio.transcribe = async () => ({ text: HEARD.text, segments: [], usage: { seconds: 7 } });
     const answer = await send(await makeKey('20 USD/month'), TRANSCRIPTIONS, files.get('mp3') ?? Buffer.alloc(0));
     expect(costOf(answer)).to.equal(0.07);
   });

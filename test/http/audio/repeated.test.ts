@@ -181,7 +181,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     const transcribe = (init?: RequestInit) =>
       ask('/v1/audio/transcriptions', 'heard', { body: toForm({ model: HEARING, file: fileOf(wav) }), ...init });
     const heard = Promise.withResolvers<void>();
-    app.audio.hear = async () => {
+    app.audio.transcribe = async () => {
       await heard.promise;
       return HEARD;
     };

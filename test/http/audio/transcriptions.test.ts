@@ -23,7 +23,7 @@ describe('transcriptions and translations over HTTP', () => {
   after(() => app.close());
   beforeEach(() => {
     app.audio.calls.length = 0;
-    app.audio.hear = async () => HEARD;
+    app.audio.transcribe = async () => HEARD;
   });
 
   const ask = (fields: Parameters<AudioApp['send']>[1] = {}, target = TRANSCRIPTIONS) =>
@@ -35,7 +35,7 @@ describe('transcriptions and translations over HTTP', () => {
     it(`accepts ${extension} under any name, and sends the model its bytes and length`, async () => {
       const sound = await makeSound(app.folder, extension);
       let seen: Buffer | undefined;
-      app.audio.hear = async (call) => {
+      app.audio.transcribe = async (call) => {
         seen = await readFile(call.audio.path);
         return HEARD;
       };
@@ -163,7 +163,7 @@ describe('transcriptions and translations over HTTP', () => {
   });
 
   it('lists what the model ignored', async () => {
-    app.audio.hear = async () => ({ ...HEARD, ignored: ['prompt', 'bad name\r\nx: y'] });
+    app.audio.transcribe = async () => ({ ...HEARD, ignored: ['prompt', 'bad name\r\nx: y'] });
     expect((await ask({ prompt: 'x' })).headers.get('x-ignored-params')).to.equal('prompt');
   });
 
@@ -229,12 +229,13 @@ describe('transcriptions and translations over HTTP', () => {
   });
 
   it('forwards what the model reports, and treats invalid reports as its failure', async () => {
-    app.audio.hear = () => Promise.reject(new GatewayError('upstream_rate_limited', 'Busy.', { retryAfterSeconds: 3 }));
+    app.audio.transcribe = () =>
+      Promise.reject(new GatewayError('upstream_rate_limited', 'Busy.', { retryAfterSeconds: 3 }));
     const busy = await ask();
     expect([busy.json.error.code, busy.headers.get('retry-after')]).to.deep.equal(['upstream_rate_limited', '3']);
-    app.audio.hear = async () => ({ ...HEARD, segments: [{ start: Number.NaN, end: 1, text: '' }] });
+    app.audio.transcribe = async () => ({ ...HEARD, segments: [{ start: Number.NaN, end: 1, text: '' }] });
     expect((await ask()).json.error.code).to.equal('upstream_changed');
-    app.audio.hear = () => Promise.reject(new Error('secret at /srv/x'));
+    app.audio.transcribe = () => Promise.reject(new Error('secret at /srv/x'));
     const broken = await ask();
     expect(broken.status).to.equal(502);
     expect(broken.text).not.to.include('secret');
@@ -243,7 +244,7 @@ describe('transcriptions and translations over HTTP', () => {
 
   it('aborts the model when the client disconnects', async () => {
     const asked = Promise.withResolvers<AbortSignal>();
-    app.audio.hear = ({ signal }) => {
+    app.audio.transcribe = ({ signal }) => {
       asked.resolve(signal);
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     };

@@ -328,7 +328,7 @@ function routesOf(
   return stack.flatMap(({ methods, path: address }) => methods.map((method) => `${method} ${address}`));
 }
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 function exchange(port: number, bytes: string | Uint8Array, answers: number): Promise<string> {
   return new Promise((resolve) => {
@@ -339,7 +339,7 @@ function exchange(port: number, bytes: string | Uint8Array, answers: number): Pr
       socket.destroy();
       resolve(received);
     };
-    const patience = setTimeout(finish, PATIENCE_MS);
+    const patience = setTimeout(finish, TIMEOUT_MS);
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
       if (countAnswers(received) >= answers) finish();

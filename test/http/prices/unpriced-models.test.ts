@@ -39,7 +39,7 @@ describe('unpriced models', () => {
 
   before(async () => {
     const { plugin: hearing, audio } = inventedAudio();
-    audio.hear = async (): Promise<Transcript> => ({ ...HEARD, durationSeconds: 12, usage: TOKENS });
+    audio.transcribe = async (): Promise<Transcript> => ({ ...HEARD, durationSeconds: 12, usage: TOKENS });
     app = await startApp({
       prices: PRICES,
       gateway: { plugins: [{ use: hearing }, { use: inventedModel(inventedImage) }] },

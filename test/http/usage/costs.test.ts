@@ -185,7 +185,7 @@ describeOnStacks('costs of requests', (stack) => {
   beforeEach(untilDayHasRoom);
   before(async () => {
     const { plugin: hearing, audio } = inventedAudio();
-    audio.hear = async (): Promise<Transcript> => ({ ...HEARD, durationSeconds: asked.seconds });
+    audio.transcribe = async (): Promise<Transcript> => ({ ...HEARD, durationSeconds: asked.seconds });
     const plugins = [
       { use: scriptedText(answerOf, { models: MODELS }).plugin },
       { use: inventedModel(inventedImage) },

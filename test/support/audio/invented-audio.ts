@@ -44,7 +44,7 @@ export interface InventedAudio extends Partial<AudioProvider> {
   readonly calls: (TranscribeCall | SpeakCall | ChangeVoiceCall | GenerateSoundCall)[];
   /** What the next sounds are. Default: a tone of a second in `pcm`. */
   sound(format: SpeakCall['format'], signal: AbortSignal): AudioStream;
-  hear(call: TranscribeCall): Promise<Transcript>;
+  transcribe(call: TranscribeCall): Promise<Transcript>;
 }
 
 /** Models that hear and speak as a test has it. */
@@ -52,11 +52,11 @@ export function inventedAudio(): { plugin: Plugin; audio: InventedAudio } {
   const audio: InventedAudio = {
     calls: [],
     sound: () => ({ body: tonePieces(), format: 'pcm' }),
-    hear: async () => HEARD,
+    transcribe: async () => HEARD,
   };
   const hear = async (call: TranscribeCall) => {
     audio.calls.push(call);
-    return audio.hear(call);
+    return audio.transcribe(call);
   };
   const sound = async (call: SpeakCall | ChangeVoiceCall | GenerateSoundCall) => {
     audio.calls.push(call);

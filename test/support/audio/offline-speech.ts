@@ -16,7 +16,7 @@ export interface OfflineSpeech {
   /** All samples of what is spoken. */
   speak(input: string, call?: Partial<SpeakCall>): Promise<Buffer>;
   /** What is heard in samples of speech. */
-  hear(samples: Uint8Array, call?: Partial<TranscribeCall>): ReturnType<Required<AudioProvider>['transcribe']>;
+  transcribe(samples: Uint8Array, call?: Partial<TranscribeCall>): ReturnType<Required<AudioProvider>['transcribe']>;
   /** A WAV file of samples, there until the close. */
   keep(samples: Uint8Array): Promise<AudioInputFile>;
   close(): Promise<void>;
@@ -54,7 +54,8 @@ export async function openOfflineSpeech(options: Readonly<Record<string, unknown
       for await (const chunk of body) chunks.push(chunk);
       return Buffer.concat(chunks);
     },
-    hear: async (samples, call) => transcribe({ model: 'stt-large-v3', audio: await keep(samples), signal, ...call }),
+    transcribe: async (samples, call) =>
+      transcribe({ model: 'stt-large-v3', audio: await keep(samples), signal, ...call }),
     keep,
     async close() {
       await gateway.close();

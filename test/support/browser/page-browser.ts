@@ -6,7 +6,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import type { BrowserExecutable } from '../../../core/browser/browser-process.js';
 
 /** Far more than a page needs, and less than a test may take. */
-const PATIENCE_MS = 90_000;
+const TIMEOUT_MS = 90_000;
 
 /** A browser as people use it, for the pages of the gateway. The caller closes it. */
 export async function launchPageBrowser({ path, libraryFolder }: BrowserExecutable): Promise<Browser> {
@@ -18,7 +18,7 @@ export async function launchPageBrowser({ path, libraryFolder }: BrowserExecutab
       string
     >,
   });
-  browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
+  browser.on('context', (context) => context.setDefaultTimeout(TIMEOUT_MS));
   return browser;
 }
 

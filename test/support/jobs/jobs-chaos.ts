@@ -4,16 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { judgeLedger, type RunLedger } from './run-ledger.js';
 
 /** A process that runs jobs, or a gateway that does; it writes to the ledger at the beginning and end of each run. */
-export interface TortureTarget {
+export interface ChaosTarget {
   ledger: RunLedger;
   /** Resolves once the process works. */
-  start(): Promise<TortureProcess>;
+  start(): Promise<ChaosProcess>;
   /** Submits job number `index` and gives its id; rejects where it was not accepted. */
   submit(index: number): Promise<string>;
   find(id: string): Promise<JobSeen | undefined>;
 }
 
-export interface TortureProcess {
+export interface ChaosProcess {
   pid: number;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
@@ -26,17 +26,17 @@ export interface JobSeen {
   mark: string;
 }
 
-export interface TorturePlan {
+export interface ChaosPlan {
   jobs: number;
   kills: number;
   /** Milliseconds after its start that a process is killed, drawn between 0 and this. */
   lifeMs: number;
   /** Milliseconds for the last jobs to end once the killing is over. */
-  patienceMs: number;
+  timeoutMs: number;
 }
 
 /** Every number behind `kills` and `runs` has to be 0. */
-export interface TortureReport {
+export interface ChaosReport {
   accepted: number;
   completed: number;
   kills: number;
@@ -54,7 +54,7 @@ export interface TortureReport {
  * Submits jobs all the while it kills the process that runs them at random moments, again and again, and then counts what
  * became of them.
  */
-export async function tortureJobs(target: TortureTarget, plan: TorturePlan): Promise<TortureReport> {
+export async function runJobsChaos(target: ChaosTarget, plan: ChaosPlan): Promise<ChaosReport> {
   const ids: string[] = [];
   let refused = 0;
   const submitting = submitAll();
@@ -70,7 +70,7 @@ export async function tortureJobs(target: TortureTarget, plan: TorturePlan): Pro
     running = await target.start();
   }
   await submitting;
-  const deadline = performance.now() + plan.patienceMs;
+  const deadline = performance.now() + plan.timeoutMs;
   while (outcomes.size < ids.length && performance.now() < deadline) {
     await sleep(20);
     await look();

@@ -1,0 +1,69 @@
+/*
+ * The launcher in a checkout that was never compiled: it makes the scripts of the product without the compiler, says so,
+ * and runs the command; later it makes only those of changed sources.
+ */
+
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { appendFile, cp, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { packageRoot } from './support/package-root.js';
+
+const run = promisify(execFile);
+
+const COPIED = ['core', 'plugins', 'server', 'package.json', 'plugins.config.json', 'tsconfig.json'];
+
+describe('the launcher in a new checkout', () => {
+  let folder: string;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-checkout-'));
+    for (const name of COPIED) {
+      await cp(path.join(packageRoot, name), path.join(folder, name), {
+        recursive: true,
+        filter: (source) => path.basename(source) !== 'fixtures',
+      });
+    }
+    await symlink(path.join(packageRoot, 'node_modules'), path.join(folder, 'node_modules'));
+  });
+
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  function launch(...args: string[]) {
+    const environment = { PATH: process.env.PATH, DATA_DIR: path.join(folder, 'data'), BROWSER: 'off' };
+    return run(process.execPath, [path.join(folder, 'server/run.cjs'), ...args], { cwd: folder, env: environment });
+  }
+
+  const scriptOf = (name: string) => path.join(folder, 'dist', name);
+
+  it('runs the product without the compiler, with every plugin', async () => {
+    const { stdout, stderr } = await launch('plugins');
+    expect(stderr).to.match(
+      /^Compiling\. This takes some seconds, and only the first time\.\n(.*\n)*Compiled in \d+ s\.\n/,
+    );
+    expect(stdout)
+      .to.match(/^clip_video +ready/m)
+      .and.not.to.include('failed');
+    expect(existsSync(scriptOf('.tsbuildinfo'))).to.equal(false);
+    expect(existsSync(scriptOf('test'))).to.equal(false);
+  });
+
+  it('makes nothing anew without a change', async () => {
+    const { stderr } = await launch('--version');
+    expect(stderr).to.equal('');
+  });
+
+  it('makes the scripts of changed sources alone', async () => {
+    const untouched = await stat(scriptOf('server/version.js'));
+    await appendFile(path.join(folder, 'server/cli/cli.ts'), "\nconsole.error('changed: number' satisfies string);\n");
+    const { stderr } = await launch('--version');
+    expect(stderr)
+      .to.match(/^Compiling, because sources or packages are newer/)
+      .and.to.include('changed: number');
+    expect((await stat(scriptOf('server/version.js'))).mtimeMs).to.equal(untouched.mtimeMs);
+    expect(await readFile(scriptOf('server/cli/cli.js'), 'utf8')).not.to.include('satisfies');
+  });
+});
