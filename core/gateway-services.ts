@@ -56,7 +56,7 @@ import {
   registerInstanceServices,
   STORAGE,
 } from './plugins/index.js';
-import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
+import { GatewayError, noSiblings, type Siblings, silentLogger, systemClock } from './runtime/index.js';
 import { createMemoryCache } from './storage/index.js';
 import { TextService, type TextsOptions, TokenCounter } from './text/index.js';
 
@@ -70,6 +70,8 @@ export interface GatewayServices {
   clock?: Clock;
   /** Default: no metrics. */
   meter?: Meter;
+  /** Other processes of this machine that serve the same port. Default: none. */
+  siblings?: Siblings;
 }
 
 /** Options of a gateway; everything but the plugins has a default. */
@@ -223,6 +225,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
       audioExpected: links !== undefined,
       meter: options.services?.meter,
+      siblings: options.services?.siblings,
     });
   });
   root.provideFactory(
@@ -264,6 +267,7 @@ function registerModels(root: RootScope, options: GatewayOptions): void {
       host: get(PLUGIN_HOST),
       references: createReferences({ http, images: imageFiles, trustedOrigins }),
       imageFiles,
+      siblings: services.siblings ?? noSiblings,
       clock: get(CLOCK),
       logger: get(LOGGER),
     });

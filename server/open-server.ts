@@ -179,7 +179,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
 
-  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter };
+  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter, siblings };
   const { baseUrl: configured } = settings;
   const baseUrl = configured === undefined ? options.address : () => configured;
   const { jobs } = state;

@@ -17,6 +17,19 @@ export interface Siblings {
   ask(topic: string, own: unknown): Promise<SiblingAnswers>;
   /** Answers the questions of others on a topic. */
   answer(topic: string, reply: () => unknown): void;
+  /**
+   * Claims work that one process does for all. Resolves at once if no other does it, and else when that one has released
+   * it, has ended, or has not done so for 15 seconds.
+   */
+  claim(name: string): Promise<Claim>;
+}
+
+/** A claim on work. */
+export interface Claim {
+  /** Set if this process has the work. It must be called once, with what the others are told. */
+  release?(left?: unknown): void;
+  /** What the process that had the work told; undefined if it ended before. */
+  left?: unknown;
 }
 
 export interface SiblingAnswers {
@@ -32,4 +45,5 @@ export const noSiblings: Siblings = {
   on() {},
   ask: async () => ({ running: [] }),
   answer() {},
+  claim: async () => ({ release() {} }),
 };

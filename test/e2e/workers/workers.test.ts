@@ -1,26 +1,14 @@
 /** Several workers of one machine behind one port: sharing, death, reload and end. */
 
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { childrenOf } from '../../support/processes/child-processes.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
-
-const run = promisify(execFile);
-
-/** Processes that a process has started, oldest first. */
-async function childrenOf(pid: number): Promise<number[]> {
-  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(pid)]).catch(() => ({ stdout: '' }));
-  return stdout
-    .split('\n')
-    .flatMap((line) => (line.trim() === '' ? [] : [Number(line)]))
-    .sort((one, other) => one - other);
-}
 
 function isAlive(pid: number): boolean {
   try {

@@ -15,5 +15,6 @@ export function linkSiblings(count: number): Siblings[] {
     },
     ask: async () => ({ running: [] }),
     answer() {},
+    claim: async () => ({ release() {} }),
   }));
 }
