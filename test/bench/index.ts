@@ -16,6 +16,7 @@ import { measureNodes } from './nodes.js';
 import { measureIdleNodes } from './nodes-idle.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
+import { measureRequestCosts } from './request-costs.js';
 import { measureSharedPages } from './shared-pages.js';
 import { measureSoak } from './soak.js';
 import { measureSpeech } from './speech.js';
@@ -39,6 +40,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   growth: measureGrowth,
   nodes: measureNodes,
   idle: measureIdleNodes,
+  requests: measureRequestCosts,
 };
 
 const PART_NAMES = Object.keys(PARTS);
