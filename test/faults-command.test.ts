@@ -78,7 +78,7 @@ describe('npm run faults', () => {
       'docs/operate/multi-node.md has no row for this run: 2 × api and 1 × worker, each restarted 5 ×',
     ],
     ['hints --times', "Option '--times <value>' argument missing"],
-    ['--only kills,fire', '--only must be some of kills,upstream,disk,clock.'],
+    ['--only kills,fire', '--only must be some of kills,workers,upstream,disk,clock.'],
     ['--engine mysql', '--engine must be some of sqlite,postgres.'],
   ];
   for (const [typed, said] of refused) {

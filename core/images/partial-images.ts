@@ -44,7 +44,7 @@ interface Shown {
 interface Follower {
   receive: PartialListener;
   /** Looks for files of another process. */
-  look(): Promise<void>;
+  poll(): Promise<void>;
 }
 
 export function createPartialImages(options: PartialImagesOptions): PartialImagesOfJobs {
@@ -54,7 +54,7 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
   const report = (error: unknown) => logger.debug('a partial image could not be stored or read', { error });
 
   siblings.on(SHOWN, (jobId) => {
-    for (const { look } of listeners.get(jobId as string) ?? []) void look().catch(report);
+    for (const { poll } of listeners.get(jobId as string) ?? []) void poll().catch(report);
   });
 
   function store({ files }: Shown, jobId: string, index: number, { bytes, contentType }: Media): void {
@@ -101,7 +101,7 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
       };
       const followers = listeners.get(jobId) ?? new Set();
       let isOver = false;
-      const look = async () => {
+      const poll = async () => {
         for (;;) {
           // A run of this process shows the images itself.
           const index = next;
@@ -110,10 +110,10 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
           receive(image, index);
         }
       };
-      const follower = { receive, look };
+      const follower = { receive, poll };
       listeners.set(jobId, followers.add(follower));
       for (const [index, image] of (shown.get(jobId)?.images ?? []).entries()) receive(image, index);
-      const polling = startPollLoop({ intervalMs: pollMs, work: look, report });
+      const polling = startPollLoop({ intervalMs: pollMs, work: poll, report });
       return () => {
         isOver = true;
         followers.delete(follower);

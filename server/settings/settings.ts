@@ -136,7 +136,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const settings: Settings = {
     host: '127.0.0.1',
     port: 8787,
-    workers: 1,
+    workers: 'auto',
     site: true,
     dataDir: path.resolve('data'),
     databasePool: 10,

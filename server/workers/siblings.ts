@@ -152,7 +152,7 @@ export class WorkerSiblings implements Siblings {
 
   #endClaim({ claim, name, isMine, left }: Extract<SupervisorMessage, { type: 'claimed' }>): void {
     const end = this.#claims.get(claim);
-    const release = (told?: unknown) => this.#send({ type: 'release', name, left: told });
+    const release = (outcome?: unknown) => this.#send({ type: 'release', name, left: outcome });
     if (end) end(isMine ? { release } : { left });
     else if (isMine) release();
   }

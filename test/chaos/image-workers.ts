@@ -18,13 +18,13 @@ export interface WorkerPlan {
   drawMs: number;
   paceMs: number;
   /** Milliseconds for the last jobs to end. */
-  patienceMs: number;
+  timeoutMs: number;
 }
 
 export interface WorkerReport extends ImageFindings {
   /** Reloads after which all workers had been replaced. */
   reloaded: number;
-  /** Requests that nobody knew the outcome of when the faults were over. */
+  /** Requests whose outcome no client knew when the faults were over. */
   untold: number;
 }
 
@@ -89,7 +89,7 @@ export async function runWorkerFaults(site: ImageSite, plan: WorkerPlan): Promis
   over.abort();
   await Promise.all(clients);
 
-  const deadline = performance.now() + plan.patienceMs;
+  const deadline = performance.now() + plan.timeoutMs;
   const untold = ledger.filter(isUntold).length;
   await replayUntold(site, ledger, deadline);
   await drain(site, ledger, deadline);

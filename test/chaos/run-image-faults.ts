@@ -93,7 +93,7 @@ async function faultsOfWorkers(engine: string, databaseUrl?: string): Promise<Ro
   try {
     const few = Math.ceil(flags.kills / 50);
     const faults = { workerKills: 5 * few, supervisorKills: few, reloads: few };
-    const times = { drawMs: 80, paceMs: 400, patienceMs: 300_000 };
+    const times = { drawMs: 80, paceMs: 400, timeoutMs: 300_000 };
     const report = await runWorkerFaults(site, { ...faults, clients: 20, ...times });
     const { requests, refused, untold, completed, failed, cancelled, bills, unexplainedCalls } = report;
     const detail =

@@ -45,7 +45,7 @@ interface Sample {
 }
 
 const SAMPLE_MS = 500;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 /** Share of the requests during which nothing is killed: the last ones, by which memory is judged. */
 const QUIET_SHARE = 0.5;
 
@@ -75,7 +75,7 @@ export async function soakWorkers(gateway: GatewayProcess, key: string, plan: So
     ].toSorted(() => Math.random() - 0.5);
     for (const [index, kind] of faults.entries()) {
       const due = (plan.requests * (1 - QUIET_SHARE) * (index + 1)) / (faults.length + 1);
-      while (sent < due) await sleep(LOOK_MS);
+      while (sent < due) await sleep(POLL_MS);
       await until(() => allWorkersServe(gateway));
       const period: Period = { kind, begunAt: performance.now(), endedAt: Number.POSITIVE_INFINITY };
       periods.push(period);

@@ -107,6 +107,7 @@ describeOnStacks('several workers', (stack) => {
   }
 
   it('answer requests in turn, and count them together', async () => {
+    expect(gateway.output()).to.contain('2 workers answer requests');
     for (let count = 0; count < 8; count += 1) expect((await chat()).status).to.equal(200);
     for (let count = 0; count < 4; count += 1) expect(await countChats()).to.equal(8);
   });
