@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { renderTable, writeTable } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { measureAudio } from './audio.js';
+import { measureBoard } from './board.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
 import { measureGrowth } from './growth.js';
@@ -35,6 +36,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   images: measureImages,
   speech: measureSpeech,
   text: measureText,
+  board: measureBoard,
   answers: measureLargeAnswers,
   soak: measureSoak,
   growth: measureGrowth,
