@@ -48,6 +48,7 @@ import {
   CACHE,
   CLOCK,
   createToken,
+  HINTS,
   HTTP,
   LOGGER,
   PluginHost,
@@ -150,6 +151,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
 function registerTools(root: RootScope, options: GatewayOptions): void {
   const { services = {} } = options;
   root.provide(CLOCK, services.clock ?? systemClock);
+  root.provide(HINTS, services.siblings ?? noSiblings);
   root.provide(LOGGER, services.logger ?? silentLogger);
   root.provide(STORAGE, services.storage ? writeInSpans(services.storage) : absentStorage);
   // Answers that end with the plugins are still counted, so it is closed after them.

@@ -10,6 +10,7 @@ export {
   CLOCK,
   createRootScope,
   createToken,
+  HINTS,
   HTTP,
   LOGGER,
   type Resolve,

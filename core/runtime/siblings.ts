@@ -4,12 +4,16 @@
  * process has no siblings, and pays nothing.
  */
 
-/** The other processes of this machine that serve the same port. */
-export interface Siblings {
-  /** Tells all others, in the order of the calls of this process. */
+/** Hints between processes of one machine. One is lost if its sender or receiver ends. */
+export interface Hints {
+  /** Tells all others, in the order of the calls of this process. The payload is cloned by structure. */
   post(topic: string, payload?: unknown): void;
   /** Receives what others post on a topic. */
   on(topic: string, listener: (payload: unknown) => void): void;
+}
+
+/** The other processes of this machine that serve the same port. */
+export interface Siblings extends Hints {
   /**
    * The answers of the others to a question. Those that do not answer within two seconds are left out.
    * @param own The answer of this process, which is remembered when it has ended.
