@@ -1,6 +1,6 @@
 /*
  * `mediagate/plugin`: everything a plugin may import. It has the contracts, errors and building blocks, and none of the
- * gateway, so it loads two small packages: ipaddr.js and, once a page is parsed, cheerio.
+ * gateway, so it loads three small packages: ajv, ipaddr.js and, once a page is parsed, cheerio.
  */
 
 /// <reference types="node" preserve="true" />

@@ -52,7 +52,7 @@ async function compile(node, command) {
   const endProgress = showProgress(builtAt === 0, isChecked ? 'up to a minute' : 'some seconds');
   if (isChecked) await runCompiler(node, []);
   else await transpile(sources);
-  await completeBuild();
+  await require('./bundles.cjs').takeFromPackages();
   endProgress();
   fs.writeFileSync(stamps.at(-1), '');
 }
@@ -104,67 +104,10 @@ async function transpile(sources) {
     outbase: root,
     format: 'esm',
     loader: { '.json': 'copy' },
-    target: oldestNode(),
+    target: require('./bundles.cjs').oldestNode(),
     sourcemap: true,
     logLevel: 'warning',
   });
-}
-
-/** The oldest Node that runs the scripts, as esbuild names it. */
-function oldestNode() {
-  return require('../package.json').engines.node.replace('>=', 'node');
-}
-
-/** What neither the compiler nor esbuild makes of the sources by itself. */
-async function completeBuild() {
-  for (const module of BUNDLED) bundle(module);
-  // Its process would otherwise run as long as the gateway that is started next.
-  await require('esbuild').stop();
-  bringWeights();
-}
-
-/**
- * Files that stand for a package of many files, all of which every command would have to find and read, with the packages
- * that it brings.
- */
-const BUNDLED = [
-  { file: 'core/contracts/typebox', of: ['typebox'] },
-  { file: 'core/database/kysely', of: ['kysely'] },
-  { file: 'core/runtime/ajv', of: ['ajv', 'fast-deep-equal', 'fast-uri', 'json-schema-traverse'] },
-  { file: 'core/plugins/tsyringe', of: ['tsyringe', 'tsyringe/node_modules/tslib'] },
-];
-
-function bundle({ file, of }) {
-  const terms = of.map((name) => {
-    const folder = path.join(root, 'node_modules', name);
-    const licence = fs.readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
-    return `${name}\n\n${fs.readFileSync(path.join(folder, licence), 'utf8').trim()}`;
-  });
-  require('esbuild').buildSync({
-    absWorkingDir: root,
-    entryPoints: [`${file}.ts`],
-    outfile: `dist/${file}.js`,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: oldestNode(),
-    legalComments: 'none',
-    banner: { js: `/*!\n${terms.join('\n\n')}\n*/` },
-    logLevel: 'warning',
-  });
-}
-
-/** What offline_speech hears with, out of a package that only a checkout has, for installations that lack it. */
-function bringWeights() {
-  const from = path.join(root, 'node_modules', '@moonshine-ai', 'moonshine-js');
-  const to = path.join(root, 'dist', 'plugins', 'offline_speech', 'weights');
-  fs.mkdirSync(to, { recursive: true });
-  for (const file of [
-    'LICENSE',
-    'dist/model/tiny/quantized/encoder_model.onnx',
-    'dist/model/tiny/quantized/decoder_model_merged.onnx',
-  ])
-    fs.copyFileSync(path.join(from, file), path.join(to, path.basename(file)));
 }
 
 /** Compiles for the packages: all of it, and without the lines that point to maps, which the package has not. */
@@ -172,7 +115,7 @@ async function compilePackage(node) {
   fs.rmSync(dist, { recursive: true, force: true });
   // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
   await runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
-  await completeBuild();
+  await require('./bundles.cjs').takeFromPackages();
   const declarations = fs.readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'));
   for (const name of declarations) restoreAttributes(path.join(dist, name));
   const { status } = spawnSync(node, [path.join(__dirname, 'plugin-package.cjs')], { stdio: ['ignore', 2, 2] });

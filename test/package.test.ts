@@ -89,9 +89,14 @@ describe('the package, installed in another project', function () {
     expect(brought.filter(([place, { name }]) => place !== '' && name !== undefined)).to.deep.equal([]);
   });
 
-  it('contains the weights of offline_speech, under their licence', () => {
+  it('contains the weights of offline_speech, under their licence, and one runtime for them', () => {
     const brought = readdirSync(path.join(installed.root, 'dist/plugins/offline_speech/weights'));
-    expect(brought).to.have.members(['LICENSE', 'encoder_model.onnx', 'decoder_model_merged.onnx']);
+    expect(brought).to.have.members([
+      'LICENSE',
+      'encoder_model.onnx',
+      'decoder_model_merged.onnx',
+      'ort-wasm-simd-threaded.wasm',
+    ]);
   });
 
   it('starts without the part of the launcher that compiles', async () => {
@@ -205,7 +210,7 @@ describe('the package, installed in another project', function () {
       const names = readdirSync(packages).flatMap((name) =>
         name.startsWith('@') ? readdirSync(path.join(packages, name)).map((one) => `${name}/${one}`) : name,
       );
-      expect(names).to.include('ipaddr.js').and.not.include.members(['sharp']);
+      expect(names).to.include('ajv').and.not.include.members(['sharp']);
       expect(names.length).to.be.lessThan(AUTHOR_PACKAGES);
       expect(sizeOf(packages)).to.be.lessThan(AUTHOR_BYTES);
     });
@@ -236,8 +241,7 @@ describe('the package, installed in another project', function () {
     it('keeps the licence of what is bundled into it', async () => {
       const scripts = readdirSync(author.root).filter((name) => name.endsWith('.js'));
       const texts = await Promise.all(scripts.map((name) => readFile(path.join(author.root, name), 'utf8')));
-      for (const licence of [/^typebox\n\nThe MIT License/im, /^ajv\n\nThe MIT License/im, /^fast-uri\n\nCopyright/im])
-        expect(texts.filter((text) => licence.test(text))).to.have.length(1);
+      expect(texts.filter((text) => /^typebox\n\nThe MIT License/im.test(text))).to.have.length(1);
     });
 
     it('has the pages for authors, with working links', async () => {

@@ -3,6 +3,7 @@
  * services.
  */
 
+export { CONTRIBUTION_LISTS, checkContributions, namesServed } from './contributions.js';
 export {
   AUDIO_FILTERS,
   BROWSER,
@@ -10,6 +11,7 @@ export {
   CLOCK,
   createRootScope,
   createToken,
+  HINTS,
   HTTP,
   LOGGER,
   type Resolve,
@@ -33,13 +35,5 @@ export {
   impossibleUsage,
   readReportedUsage,
 } from './plugin-failure.js';
-export { PluginHost } from './plugin-host.js';
+export { PluginHost, type Registered, type RegisteredText, Registry } from './plugin-host.js';
 export type { InstancePolicy } from './plugin-instance.js';
-export {
-  CONTRIBUTION_LISTS,
-  checkContributions,
-  namesServed,
-  type Registered,
-  type RegisteredText,
-  Registry,
-} from './registry.js';

@@ -1,6 +1,12 @@
-/*
- * The dependency container. The build bundles the package into this file, because loading its 34 files one by one takes
- * several times as long.
- */
+/* The dependency container. The build bundles the package and what it needs into this file, instead of 34 files to load. */
 
-export { type ClassProvider, container, type DependencyContainer, inject, injectable, Lifecycle } from 'tsyringe';
+import 'reflect-metadata';
+
+export {
+  type ClassProvider,
+  container as processContainer,
+  type DependencyContainer,
+  inject as injectToken,
+  injectable,
+  Lifecycle,
+} from 'tsyringe';

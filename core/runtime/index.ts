@@ -63,6 +63,7 @@ export {
   parseJson,
   parseJsonPart,
   rawStats,
+  recordOf,
   tryParseJson,
 } from './json.js';
 export { parseJsonFile, readJsonFile, readTextFile } from './json-file.js';
@@ -76,7 +77,7 @@ export {
   KEEP_ALIVE_MS,
   withKeepAlive,
 } from './server-sent-events.js';
-export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
+export { type Claim, type Hints, noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,
   type DefinitiveCode,

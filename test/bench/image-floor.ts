@@ -23,7 +23,7 @@ import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
 import { IdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, KeyTable } from '../../server/keys/index.js';
-import type { RateLimitResult } from '../../server/limits/windows.js';
+import type { RateLimitResult } from '../../server/limits/rate-limit.js';
 import { Health } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
 import { UsageService } from '../../server/usage/index.js';
@@ -31,10 +31,9 @@ import type { JobTerms } from '../../server/usage/job-admission.js';
 import { PEPPER } from '../chaos/image-site.js';
 
 const [folder = ''] = process.argv.slice(2);
-const address = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const listen = async (server: Server) => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return address(server);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
 /** Jobs are accepted and forgotten; nothing else is asked of them here. */
