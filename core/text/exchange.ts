@@ -9,7 +9,7 @@
 
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId, type InstancePolicy, type PluginHost } from '../plugins/index.js';
-import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
+import { ArrivedBody, GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
 import { bodyFailure, WHOLE_TYPES } from './answer-form.js';
 import { AnswerStream, readWholeAnswer, type WholeAnswer } from './answers.js';
 import type { TextSample } from './counting/prompts.js';
@@ -210,11 +210,17 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   #open(reply: TextReply): void {
     // The exchange was abandoned meanwhile and its upstream request aborted.
     if (this.#isOver) return;
-    const body = new PullStream(reply.body, (thrown) => bodyFailure(this.#subject.terms, thrown, this.#flow.signal));
     this.#reply = reply;
-    this.#body = body;
     this.#receive();
-    if (!isStream(reply, this.#subject.stream)) body.ask(this);
+    const streams = isStream(reply, this.#subject.stream);
+    if (!streams && reply.body instanceof ArrivedBody) {
+      this.#received.add(reply.body.bytes);
+      this.finish();
+      return;
+    }
+    const body = new PullStream(reply.body, (thrown) => bodyFailure(this.#subject.terms, thrown, this.#flow.signal));
+    this.#body = body;
+    if (!streams) body.ask(this);
     else {
       try {
         this.#openStream(reply, body);
