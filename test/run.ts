@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import { findPackagedChromium, findSystemChromium } from '../server/settings/executables.js';
 import { startPostgresOfRun } from './support/databases/postgres.js';
 import { packageRoot } from './support/package-root.js';
+import { cpuSeconds } from './support/runner/cpu-seconds.js';
 import { makeFolderInMemory } from './support/runner/memory-folder.js';
 import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/runner/test-order.js';
 import { runTestFiles, type TestTotals } from './support/runner/test-process.js';
@@ -126,17 +127,29 @@ async function systemChromiumShares(): Promise<Share[]> {
 function printSeconds(): void {
   // On SQLite alone a file takes less.
   if (!quick) storeLastRun(Object.assign({}, ...ended.map(({ seconds }) => seconds)));
-  const byFile = ended.flatMap(({ seconds }) => Object.entries(seconds)).sort(([, one], [, other]) => other - one);
-  const byFolder = Map.groupBy(byFile, ([file]) => path.posix.dirname(file));
-  const sums = Array.from(byFolder, ([folder, files]) => ({
-    name: `${folder} (${files.length} file${files.length === 1 ? '' : 's'})`,
-    seconds: files.reduce((sum, [, seconds]) => sum + seconds, 0),
-  }));
-  const line = (name: string, seconds: number) => console.log(`${seconds.toFixed(1).padStart(8)} s  ${name}`);
-  console.log('Seconds by folder:');
-  for (const { name, seconds } of sums.sort((one, other) => other.seconds - one.seconds)) line(name, seconds);
-  console.log('Slowest files:');
-  for (const [file, seconds] of byFile.slice(0, LISTED)) line(file, seconds);
+  const files = ended.flatMap(({ seconds, cpu }) =>
+    Object.entries(seconds).map(([name, wall]) => ({ name, wall, cpu: cpu[name] ?? 0 })),
+  );
+  const folders = Array.from(
+    Map.groupBy(files, ({ name }) => path.posix.dirname(name)),
+    ([folder, inside]) => ({
+      name: `${folder} (${inside.length} file${inside.length === 1 ? '' : 's'})`,
+      wall: inside.reduce((sum, { wall }) => sum + wall, 0),
+      cpu: inside.reduce((sum, { cpu }) => sum + cpu, 0),
+    }),
+  );
+  printTimes('Seconds by folder, and of the processor in them:', folders);
+  printTimes('Slowest files:', files.sort((one, other) => other.wall - one.wall).slice(0, LISTED));
+  printTimes('Files that compute most:', files.sort((one, other) => other.cpu - one.cpu).slice(0, LISTED));
+  const inTests = files.reduce((sum, { cpu }) => sum + cpu, 0);
+  const besides = cpuSeconds() - inTests;
+  console.log(`Processor: ${inTests.toFixed(0)} s in tests, ${besides.toFixed(0)} s to load them.`);
+}
+
+function printTimes(title: string, rows: readonly { name: string; wall: number; cpu: number }[]): void {
+  console.log(title);
+  for (const { name, wall, cpu } of rows.toSorted((one, other) => other.wall - one.wall))
+    console.log(`${wall.toFixed(1).padStart(8)} s ${cpu.toFixed(1).padStart(8)} s  ${name}`);
 }
 
 function nextShare(): Share | undefined {

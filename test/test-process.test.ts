@@ -26,14 +26,15 @@ describe('test process', () => {
   }
 
   it('counts passed, failed and skipped tests, with reasons', async () => {
-    const { output, seconds, ...totals } = await run([
+    const { output, seconds, cpu, ...totals } = await run([
       `describe('tugs', () => { it('pull', () => {}); it('sink', () => { throw new Error('leak'); }); it('fly'); });`,
       `describe('docks', () => { before(() => { throw new Error('shut'); }); it('open', () => {}); });`,
     ]);
     const failures = ['tugs sink (leak)', 'docks "before all" hook for "open" (shut)'];
     expect(totals).to.deep.equal({ passed: 1, skipped: 1, failures, nearTimeout: [] });
     expect(Object.keys(seconds).map((file) => path.basename(file))).to.deep.equal(['0.test.js', '1.test.js']);
-    for (const each of Object.values(seconds)) expect(each).to.be.at.least(0);
+    expect(Object.keys(cpu)).to.deep.equal(Object.keys(seconds));
+    for (const each of [seconds, cpu].flatMap(Object.values)) expect(each).to.be.at.least(0);
     expect(output).to.contain('Error: leak').and.to.contain('Error: shut');
   });
 
@@ -48,6 +49,13 @@ describe('test process', () => {
     expect(await ran({ reverse: true })).to.deep.equal(['b 2', 'b 1', 'b 3', 'a 2', 'a 1', 'a 3']);
     const walks = path.join('test', 'e2e', 'tugs');
     expect(await ran({ reverse: true }, walks)).to.deep.equal(['b 1', 'b 2', 'b 3', 'a 1', 'a 2', 'a 3']);
+  });
+
+  it('counts the time of the processor, with that of the processes that a file has started', async () => {
+    const busy = `for (const end = performance.now() + 400; performance.now() < end; );`;
+    const start = `require('node:child_process').execFileSync(process.execPath, ['--eval', '${busy}'])`;
+    const { cpu } = await run([`describe('starts', () => { it('one', () => { ${start}; }); });`]);
+    if (process.platform === 'linux') expect(Object.values(cpu)[0]).to.be.within(0.1, 10);
   });
 
   it('names tests that take more than a third of their time', async () => {

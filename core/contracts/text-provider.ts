@@ -1,9 +1,10 @@
 /*
  * The contract of text models. The open wire format is the domain: a provider transports bytes unchanged, and the
- * gateway reads usage and the end of a stream from the passing bytes. `send` resolves at the first bytes, so that
- * another upstream can be tried before anything reached the client; errors are thrown before that and never after. A
- * reply names its upstream by a stable name, which later requests of the conversation use. The second half is the
- * store that the embedding program provides: responses by owner, and background responses until their usage is known.
+ * gateway reads usage and the end of a stream from the passing bytes. `send` resolves when an answer has begun, or with
+ * no other upstream left soon after its status. A failure until then is an error of `send`: nothing has reached the
+ * client, and another upstream can be tried. A later failure is thrown by the body, and ends the answer. A reply names
+ * its upstream by a stable name, which later requests of the conversation use. The second half is the store that the
+ * embedding program provides: responses by owner, and background responses until their usage is known.
  */
 
 import type { Usage } from './documents.js';

@@ -4,9 +4,10 @@
  *
  * A process looks for due rows every `intervalMs`. It takes a row by moving its time into the future, in the statement
  * that finds it (`dueRows`): until then no other process is given the row, and afterwards another one takes it over
- * where this process has died. So a row is never lost, and its work may be done twice. A row needs no id of a process
- * and no `onProcessDead` (heartbeat.ts): one time limit covers hanging work and dead processes. The process that took the row finishes it or puts it off, unless another one has taken it since. An idle
- * process costs one read of an index for each look.
+ * where this process has died. So a row is never lost, and its work may be done twice. The process that took the row
+ * finishes it, puts it off, or makes it due at once again, unless another one has taken it since. A row needs no id of
+ * a process and no `onProcessDead`: one time limit covers hanging work and dead processes. An idle process costs one
+ * read of an index for each look.
  */
 
 import { leaveScope } from '../observability/index.js';

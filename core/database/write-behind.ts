@@ -1,6 +1,7 @@
 /*
  * Writes whose callers do not wait. Write-behind collects items for 50 ms, writes them in one transaction, retries
- * while the database is unavailable and evicts beyond its capacity. A transaction that failed may still have
+ * while the database is unavailable, and lets the owner evict items beyond its capacity: the owner decides which are
+ * dropped, summed or kept. What still waits is lost if the process dies. A transaction that failed may still have
  * committed: its answer can be lost with the connection. So a batch is repeated unchanged, and its statements have no
  * effect the second time. `Doubts` is for a transaction whose caller received an error: it undoes what the transaction
  * wrote on each poll, for twice the database's deadline (4.8 s), after which no late commit can follow.

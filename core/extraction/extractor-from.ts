@@ -1,10 +1,11 @@
 /*
  * Builds an extractor from its declaration: how links are matched, which methods there are, how their parts become a
  * document. The fallback chain, the record of the methods' outcomes, the limitation notes and the name of the
- * extraction method are added here, so a platform has no code for them. `Item` is what methods find, such as a partial
- * post; a method returns one or a list of them, best first. `State` is what the methods of one call share, such as a
- * page's session. Site configuration can be overridden per plugin instance; an unknown or mistyped field is refused
- * without showing its value.
+ * extraction method are added here, so a platform has no code for them. A document is partial if a method failed for
+ * now and the parts are not enough; failed methods alone do not make it partial, and the platform may decide otherwise.
+ * `Item` is what methods find, such as a partial post; a method returns one or a list of them, best first. `State` is
+ * what the methods of one call share, such as a page's session. Site configuration can be overridden per plugin
+ * instance; an unknown or mistyped field is refused without showing its value.
  */
 
 import {

@@ -1,11 +1,17 @@
 /*
- * Runs the methods of a platform, best first, until one has found enough or a definitive method refuses. Adjacent
- * methods of one group run concurrently. Each method has a deadline (12 s) and the whole run has a budget (25 s); a
- * method that ignores its abort signal is abandoned. A method cools down for later calls of this process after a rate
- * limit, or after five unreadable answers in a row, for 10 or 30 s at first and ten minutes at most; it is only probed
- * if nothing else succeeded. When no data was found, the error follows an order: a definitive refusal, the votes of other
- * methods, then the most informative failure. No data is shown for an item that a definitive method calls private or
- * removed.
+ * Runs the methods of a platform, best first, until the data is enough or a definitive method refuses. Adjacent methods
+ * of one group run concurrently. A method has 12 s and the whole run 25 s, so after two timeouts the third gets one
+ * second, which does not count against it. A method that ignores its abort signal is abandoned.
+ *
+ * A method cools down for later calls of this process: after a rate limit for as long as the platform asks or else at
+ * most 10 s at first; after five other transient failures in a row (unreadable, bot check, server error, timeout) for
+ * 30 s. Both double, up to ten minutes. In a cool-down of the second kind, one call at a time probes it if the others
+ * found too little.
+ *
+ * A refusal by a method that is not definitive is a vote. Without data, the error is the refusal of a definitive
+ * method, else the vote of two methods, else the first vote (but no single `removed` while a definitive method gave no
+ * result), else the most informative failure. An item that a definitive method calls private or removed shows no data.
+ * A result is `partial` if a method failed or cooled down and the data is not enough.
  */
 
 import type { Clock, Logger, MethodState } from '../contracts/index.js';

@@ -1,7 +1,8 @@
 /*
  * Runs one method of a platform under its deadline, and turns what it throws into an outcome. An outcome always comes
- * in time: a method that ignores its abort signal is abandoned, and a warning is logged if it continues. The reason of
- * the caller's signal is the only error, unless it is a deadline: then the caller still wants the data found so far.
+ * in time: a method that ignores its abort signal is abandoned, and a warning is logged if it continues. If the
+ * caller's signal aborts, its reason is thrown at once, and nothing else is ever thrown. If that reason is the caller's
+ * own deadline, the outcome is a timeout instead, because the caller still wants the data that other methods found.
  */
 
 import { type Clock, type Logger } from '../contracts/index.js';

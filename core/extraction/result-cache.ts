@@ -1,9 +1,12 @@
 /*
  * Caches extraction results by link: 32 MiB in memory, backed by the shared cache. Complete results are fresh for the
- * configured time, partial ones and refusals for 30 seconds. Results of up to a day are available for outages. A
- * result is not served in the last minute before its first media URL expires. Once an item is removed or private, no
- * older result of it is served from any cache. The answer does not wait for the shared cache. The file also has the
- * single flight: concurrent callers of a key share one execution, which is aborted when the last of them leaves.
+ * configured time, partial ones and definitive refusals for 30 seconds; other failures are not cached. Results of up to
+ * a day are available for outages. A new result replaces the older one, also a partial one a complete one. A result is
+ * not served in the last minute before its first media URL expires. Once an item is removed or private, this process
+ * serves no older result of it, and deletes that of the shared cache; another node has its own in memory until it
+ * fetches the item itself. Reads wait for the shared cache, up to its timeout; no answer waits for a write to it. The
+ * file also has the single flight: concurrent callers of a key share one execution, which is aborted when the last of
+ * them leaves.
  */
 
 import { LRUCache } from 'lru-cache';

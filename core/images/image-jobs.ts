@@ -1,6 +1,8 @@
 /*
  * Declares the kind of jobs that make images: ids begin with `imgjob_`, an ended job is kept for seven days, its files
- * are its input images and its image, and its price depends on pixels and quality.
+ * are its input images and its image, and its price depends on pixels and quality. A job waits at most an hour for its
+ * first run, a run has six minutes, and with the second run whose process died the job fails; with the restart policy
+ * `fail` already with the first.
  */
 
 import { type Charge, declareJobKind } from '../jobs/index.js';

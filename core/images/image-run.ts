@@ -1,9 +1,10 @@
 /*
  * Runs one image job: loads the stored input images, calls the provider, fits the image to the canvas, and stores the
- * files. The charge is stored before the vendor is asked, so a job that ends without an answer is still charged for
- * what the vendor may bill; each partial image raises it. The job queue decides whether an interrupted job runs again;
- * a second run has file names of its own, so that a late write of the first changes no promised image. What a plugin
- * returns is checked, and impossible usage counts are left out.
+ * files. The charge is stored before the vendor is asked; each partial image raises it. A job that is cancelled, takes
+ * too long or is interrupted after that is charged, because the vendor may bill it; one that the vendor refused is not.
+ * The job queue decides whether an interrupted job runs again. A second run asks the vendor again, with the same
+ * idempotency key, and the job is still charged once. It has file names of its own, so that a late write of the first
+ * changes no promised image. What a plugin returns is checked, and impossible usage counts are left out.
  */
 
 import type {

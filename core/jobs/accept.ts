@@ -1,9 +1,10 @@
 /*
- * Accepts jobs in groups, in one transaction for each kind. It locks the kind, reads what all candidates need, judges
- * them one after the other (admission hooks, queue limit, share of the group, join of an equal job), and writes
- * everything at the end. A refused candidate writes nothing. The second half is the fair queue: it gives each new job
- * its priority number under the same lock, so the order survives restarts and needs no scheduler. A group costs a few
- * statements, however many jobs it has.
+ * Accepts jobs in commit groups, in one transaction for each kind. It locks the kind, reads what all candidates need,
+ * judges them one after the other (admission hooks, queue limit, share of the queue group, join of an equal job), and
+ * writes everything at the end. A refused candidate writes nothing. A commit group costs a few statements, however many
+ * jobs it has. The second half is the fair queue: it gives each new job its priority number under the same lock, so the
+ * order survives restarts and needs no scheduler. A queue group is what shares one turn in the queue: the jobs of one
+ * API key, unless the caller names a larger group.
  */
 
 import type { JobPriority, QueueShare } from '../contracts/index.js';

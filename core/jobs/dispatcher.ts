@@ -1,10 +1,10 @@
 /*
  * Wakes workers when a job is queued and waiters when work ends. A notification is only a hint and the tables are the
  * truth: a lost one costs a delay, because workers and waiters poll as well, and a duplicate costs nothing. With
- * PostgreSQL it travels by `NOTIFY` within the transaction, so it arrives only if that commits; polls then run every 5
- * seconds. With SQLite the siblings of this machine (workers behind the same port) get the hint over their channel, and
- * the poll of one second finds the jobs of other processes, such as commands. A process that only accepts jobs opens no
- * listening connection.
+ * PostgreSQL it travels by `NOTIFY` within the transaction, so it arrives only if that commits; workers then poll every
+ * 5 seconds. With SQLite the siblings of this machine (processes behind the same port) get the hint over their channel,
+ * and workers poll every second, for jobs of other processes, such as commands. The polls of waiters are their own. A
+ * process that only accepts jobs opens no listening connection.
  */
 
 import { randomUUID } from 'node:crypto';

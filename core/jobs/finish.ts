@@ -3,7 +3,8 @@
  * admission hooks that settle its cost, and the notification are one transaction, and a statement only ends a job that
  * has not ended, so a job is charged once. Ends of many runs share a commit, which also claims the next jobs for the
  * workers that become free. Rows are locked in the order of their ids against deadlocks. The file also has the waiters
- * for ends, which poll all awaited ids in one query per second.
+ * for ends. They wake at a notification, and on both engines poll all awaited ids in one query per second, for those
+ * that were lost.
  */
 
 import type { JobFailure, JobState } from '../contracts/index.js';

@@ -1,9 +1,11 @@
 /*
  * The contract of durable background jobs: an accepted job survives `kill -9`, runs on one worker at a time, and ends
  * once. It defines what owners see of a job, what a worker gives back, and the admission hooks with which the server
- * decides about jobs and charges for them. Ids begin with the time, so jobs accepted together share index pages. What
- * kinds there are, and how long ended jobs are kept, is declared by the folders that run them. A run's span continues the trace of the request that
- * submitted the job, in any process.
+ * decides about jobs and charges for them. A run that fails ends its job. Only an interrupted job runs again: runs that
+ * its workers give back are not counted, and with the fifth run whose process died (`maxAttempts`) the job fails as
+ * `interrupted`. Ids begin with the time, so jobs accepted together share index pages. The folders that run jobs
+ * declare their kinds, and how long ended jobs are kept. A run's span continues the trace of the request that submitted
+ * the job, in any process.
  */
 
 import type { QueueShare, Span, Tracer, Usage } from '../contracts/index.js';

@@ -1,10 +1,11 @@
 /*
  * Builds the service of jobs from its parts. `accept` joins a group commit: the admission hooks judge each job of the
- * group, and each accepted job gets its place in the queue (`accept.ts`). If a worker of this process is free, the
- * same transaction claims the job; otherwise workers claim it later (`claim.ts`). A worker runs it under a deadline
- * and a lease (`workers.ts`). The end of the job, the hooks and the claim of the next job are one transaction again
- * (`finish.ts`). A caller that waits for an end reads the job before and after; in between, hints and one shared poll
- * serve all callers. Old rows are deleted every 10 minutes, 500 at a time.
+ * commit group, and each accepted job gets its place in the queue (`accept.ts`). If a worker of this process is free,
+ * the same transaction claims the job; otherwise workers claim it later (`claim.ts`). A worker runs it under the
+ * deadline of its kind, and holds it as long as its process keeps its own lease (`workers.ts`). The end of the job, the
+ * hooks and the claim of the next job are one transaction again (`finish.ts`). A caller that waits for an end reads the
+ * job before and after; in between, hints and one shared poll serve all callers. Old rows are deleted every 10 minutes,
+ * 500 at a time.
  */
 
 import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';

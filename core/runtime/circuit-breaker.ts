@@ -1,12 +1,13 @@
 /*
- * The circuit breaker: decides whether something that keeps failing is called again. Each upstream of a model has one
- * (`upstreams/fail-over.ts`), each method of a platform (`extraction/fallback-chain.ts`), and the cache
- * (`storage/cache.ts`).
+ * The circuit breaker: says whether something that keeps failing should be called again. Each upstream of a model has
+ * one, each method of a platform, and the cache; its owner decides what an open one means.
  *
  * It is closed as long as calls succeed. It opens after a number of failures in a row, or at once for a time that its
- * owner chooses, and blocks calls until its cool-down is over. Then it is half-open: a call may probe, and a success
- * closes it. Concurrent calls fail together and are one reason to open, so a failure while it is open has no effect,
- * unless a probe failed. Its state is in memory, with a monotonic clock.
+ * owner chooses. Upstreams and the cache are not called while it is open; a method of a platform is probed even then,
+ * by one call at a time, if all others found too little and no rate limit opened it. After the cool-down it is
+ * half-open: a success closes it, and a failure opens it again. Concurrent calls fail together and are one reason to
+ * open, so a failure while it is open has no effect, unless a probe failed. Its state is in memory, with a monotonic
+ * clock.
  */
 
 import type { TransientCode } from './source-errors.js';

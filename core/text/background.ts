@@ -1,7 +1,9 @@
 /*
  * Polls background responses until their usage is final, so that work without a connected client is charged. One
  * process polls a response at a time, at growing intervals of up to 5 minutes, four polls at once. It stops after a
- * day; the estimated usage then stays counted.
+ * day, or when the upstream no longer knows the response; the estimated usage then stays counted. If the process that
+ * started a response dies before its row is written, the response is never polled: its reservation is settled as that
+ * of any request of a dead process.
  */
 
 import type { BackgroundCorrection, BackgroundResponse, BackgroundResponses, Logger } from '../contracts/index.js';

@@ -1,10 +1,11 @@
 /*
- * Estimates what a text request used if its upstream does not report it. A complete answer costs its counted tokens.
- * An answer that ended early (the client left, the upstream broke off or was silent for too long, the key was revoked)
- * costs the input, reported or counted, and the larger of the reported output and the output received so far. Output
- * that is not visible while it is written (no stream, or hidden thoughts) costs at least the elapsed time times the
- * speed of the model. A stream that never began costs nothing. The estimate never exceeds the reservation. `reserved`
- * charges the whole reservation instead, for vendors that bill on after a hang-up.
+ * Estimates what a text request used if its upstream does not report it. A complete answer costs its counted tokens. An
+ * answer that ended early (the client left or read nothing for two minutes, the upstream broke off or was silent for
+ * too long, the key was revoked) costs the input, reported or counted, and the larger of the reported output and the
+ * output received so far. Output that is not visible while it is written (no stream, or hidden thoughts) costs at least
+ * the elapsed time times the speed of the model. A stream that never began costs nothing. Work that its upstream
+ * continues alone costs the whole reservation, or without one its input and the longest output. The estimate never
+ * exceeds the reservation. `reserved` charges the whole reservation instead, for vendors that bill on after a hang-up.
  */
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';

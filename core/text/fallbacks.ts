@@ -1,8 +1,8 @@
 /*
  * Sends a request to other models while the upstreams of its own model fail; they may belong to another provider or
- * format. Only a failure before any byte reached the client leads to the next model, and never an error that the
- * client must correct. Requests that continue stored responses have no fallback. The fallbacks of a fallback are not
- * asked.
+ * format. Only a failure before any byte reached the client leads to the next model, and never an error that the client
+ * must correct. Each model has the tries and the time budget of its own provider. Requests that continue stored
+ * responses, or run in the background, have no fallback. The fallbacks of a fallback are not asked.
  */
 
 import type { Logger, ResponsesTask, TextCall, TextReply, TextRoute, WritingRoute } from '../contracts/index.js';

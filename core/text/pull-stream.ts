@@ -1,8 +1,9 @@
 /*
- * The body of an answer as its reader pulls it: whole or as events. It has no timer of its own, so that one timer watches
- * all bodies for silence, and reports that to the reader that waits. A reader gets at most 8 KiB per turn of the event
- * loop, since an upstream decides how much work they are. All bodies together use at most about 5 ms of a turn, first
- * come, first served. It calls its reader instead of resolving promises: readers are called in place, within that turn.
+ * The body of an answer as its reader pulls it: whole or as events. It has no timer of its own, so that one timer
+ * watches all bodies for silence, and reports that to the reader that waits. Without a waiting reader (`isAwaited`) a
+ * body is paused by its client, and is not silent. A reader gets at most 8 KiB per turn of the event loop, since an
+ * upstream decides how much work they are. All bodies together use at most about 5 ms of a turn, first come, first
+ * served. It calls its reader instead of resolving promises: readers are called in place, within that turn.
  */
 
 /** Bytes given to a reader before the event loop continues: an upstream decides how much work they are. */

@@ -1,10 +1,10 @@
 /*
  * Reads the beginning of a text model's answer until it is clear that it is one. Servers also send status 200 with an
- * error, with comments only, or with a first event and then an error. As long as nothing of it has reached the client,
- * another upstream can answer. At most 64 KiB are held back, until the deadline for the first bytes of the connection;
- * then a single upstream's answer goes on as it is, and a silent one gives way to the next upstream. The first text,
- * reasoning or tool call releases what is held. The bytes are never changed. Usual answers are recognized by a
- * substring of their first chunk, without parsing.
+ * error, with comments only, or with a first event and then an error; while nothing has reached the client, another
+ * upstream can answer. Bytes are held back until the first text, reasoning or tool call, until 64 KiB are held, or
+ * until the caller's time limit passes. Then they are released unchanged, decided or not. If the limit passes without a
+ * byte, the answer is `silent`: the caller asks the next upstream, or passes the answer on if none is left. Usual
+ * answers are recognized by a substring of their first chunk, without parsing.
  */
 
 import type { Clock, TextRoute } from '../contracts/index.js';

@@ -1,9 +1,10 @@
 /*
  * Tries several upstreams that do the same work until one succeeds. Each upstream has a circuit breaker, and a rate
  * limit after it answered 429; this state is shared by all calls. A failure says where the work may be tried again:
- * anywhere, at the same upstream, at another one, or nowhere if it may have been done. A call makes three tries, or as
- * many as there are upstreams, within one time budget and with random growing delays. A retry budget over all calls
- * keeps retries from multiplying the load of an upstream in trouble. Upstreams may share work by weight.
+ * anywhere, at the same upstream, at another one, or nowhere if it may have been done. A call makes at most three
+ * tries, or one for each upstream if there are more, within one time budget and with random growing delays. A retry
+ * budget over all calls keeps retries from multiplying the load of an upstream in trouble. Upstreams may share work by
+ * weight.
  */
 
 import type { Clock, UpstreamState } from '../contracts/index.js';

@@ -1,9 +1,10 @@
 /*
- * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams with fail-over and writes
- * a log line for each failed try. `askUpstream` sends one request and turns any status but 200 into a failure.
- * `openaiFailure` and `textFailure` say what a refusal in the OpenAI format means: a fault of the caller, of our
- * account, of the model name or of the upstream, and whether another upstream may try. Words of an upstream reach a
- * client only for its own faults, without keys, addresses and internal model names.
+ * What the plugins of model vendors share. `createUpstreams` calls one of several upstreams with fail-over and writes a
+ * log line for each failed try. `askUpstream` sends one request for an image or for audio and turns any status but 200
+ * into a failure; text models accept every 2xx status. `openaiFailure` and `textFailure` say what a refusal in the
+ * OpenAI format means: a fault of the caller, of our account, of the model name or of the upstream, and whether another
+ * upstream may try. Words of an upstream reach a client only for its own faults, without keys, addresses and internal
+ * model names.
  */
 
 import {

@@ -1,9 +1,11 @@
 /*
  * What the plugins of text models share: one request to a server, which resolves when an answer has begun, and the
  * choice of upstreams that have a model. An HTML page, an empty body, an error with status 200 and silence count as
- * failed tries, so another upstream can answer before the client has received anything. While another upstream is
- * left, silence ends a try after 30 seconds, after 120 for high reasoning efforts, and without a stream after half of
- * the budget; a setting replaces these limits. An answer may have 256 MiB; nothing of it is stored here.
+ * failed tries, so another upstream can answer before the client has received anything. All tries of a model share one
+ * time budget (`budgetMs`); a fallback model has its own. While another upstream or a fallback is left, a try also ends
+ * after 30 seconds without a byte of its answer, after 120 for high reasoning efforts, and without a stream after half
+ * of the budget; a setting replaces these limits. The last upstream has no such limit: a stream is passed on
+ * `firstBytesMs` after its status, with or without bytes. An answer may have 256 MiB; nothing of it is stored here.
  */
 
 import {

@@ -1,9 +1,9 @@
 /*
  * Declares the extractor of Instagram posts and reels, and the order of its methods: page, embed, two queries of the
- * site's own code, the app's API, and `ruling`, which asks why a post is not shown. Only that reason is definitive,
- * because the site also says "removed" for posts that it does not want to show. A null reply of a query counts as
- * removal only if that query has shown a post within six hours: the site retires queries without notice. The session of
- * a query is read once for each call.
+ * site's own code, the app's API, and `ruling`, which asks why a post is not shown. Only `ruling` is definitive: its
+ * refusal ends the run, and those of the others are votes, because the site also says "removed" for posts that it does
+ * not want to show. A null reply of a query is a vote for removal only if that query has shown a post within six hours:
+ * the site retires queries without notice. The session of a query is read once for each call.
  */
 
 import {

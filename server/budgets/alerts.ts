@@ -1,9 +1,9 @@
 /*
- * Alerts of budgets: one when 80 % of a limit is used, and one when all of it is. The transaction that counts the usage
- * writes the row, and the primary key makes it the only one of its period and limit. A process that has the address of
- * the operator's webhook takes due rows, delivers them and retries with a delay; the row stays as the mark of what was
- * sent. Each process remembers up to 10,000 marks, so further requests of the period write nothing. Plans of site users
- * cause no alerts.
+ * The rows of budget alerts: one when 80 % of a limit is used, and one when all of it is. Reserved amounts do not
+ * count. The transaction that counts the usage writes the row, and the primary key makes it the only one of its budget,
+ * period, percentage and limit; so a changed limit is alerted again. A delivering process takes due rows here, each for
+ * a lease, and settles or postpones them; a settled row stays as the mark of what was sent. Each process remembers up
+ * to 10,000 marks, so further requests of the period write nothing. Plans of site users cause no alerts.
  */
 
 import {

@@ -1,12 +1,13 @@
 /*
  * How budgets are counted, as pure functions on a row, and the table that locks the rows for a transaction. A budget
  * limits requests, tokens, tokens of a day and money, in millionths of its currency. Before a request is sent, its
- * input and the longest output are reserved, at the highest price of the models that may answer. The request is
- * refused if used + reserved + its least need > limit; an output that does not fit is shortened to what is left. All
- * budgets of a request must have room. A row has the usage of one period and one day, each with its name; the first
- * access in a later period or day resets it. Reserved amounts belong to no period: they are held until they are
- * settled, and the used amount counts in the period of that moment. A clock that is set back does not reopen an
- * earlier period. On PostgreSQL rows are locked in the order of their ids, so that two transactions do not deadlock.
+ * input and the longest output are reserved, at the highest price of the models that may answer. The request is refused
+ * if used + reserved + its least need > limit; its least need is its counted input and the shortest output. An output
+ * that does not fit is shortened to what is left. All budgets of a request must have room. A row has the usage of one
+ * period (a month or day in UTC) and one day, each with its name; the first access in a later one resets it. Reserved
+ * amounts belong to no period: they are held until they are settled, and the used amount counts in the period of that
+ * moment. Periods follow the database's clock on PostgreSQL, and that of the process on SQLite; one that is set back
+ * does not reopen an earlier period. On PostgreSQL rows are locked in the order of their ids, against deadlocks.
  */
 
 import type { Clock } from '../../core/contracts/index.js';

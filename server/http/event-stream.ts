@@ -1,8 +1,9 @@
 /*
  * Sends answers: whole ones, streams of bytes, server-sent events, and the answer of a text model with its headers. A
- * stream is sent no faster than the client reads, and ends if the client reads nothing for two minutes. A stream that
- * fails before its first bytes still becomes an error; after them, the connection is closed. JSON with an ETag is
- * answered with 304 if the client has it.
+ * stream is sent no faster than the client reads. A client that reads nothing for two minutes is disconnected, and
+ * counts as one that left. A stream that throws before the head is sent still becomes an error; after it, the
+ * connection is closed. A stream of a text model never throws: it ends with the error event of its route. JSON with an
+ * ETag is answered with 304 if the client has it.
  */
 
 import { hash } from 'node:crypto';

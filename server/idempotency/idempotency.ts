@@ -1,9 +1,9 @@
 /*
- * Runs each request with an `Idempotency-Key` once and returns the same answer to repetitions. With a key, a disconnect
- * ends nothing: the work continues for at most five minutes, with at most 64 such works at once, and its answer is
- * stored while it is sent. The last byte is sent when the answer is durable, so a client that has a complete answer
- * receives the same one again. Failures are not stored. A repetition waits up to five minutes for the first request. An
- * answer that cannot be stored is sent anyway.
+ * Runs each request for audio, or for a batch of links, with an `Idempotency-Key` once and returns the same answer to
+ * repetitions. With a key, a disconnect does not end the work: it continues for at most five minutes, and its answer is
+ * stored while it is sent. If 64 works go on without a client, the next one ends with its client. The last byte is sent
+ * when the answer is durable, so a client that has a complete answer receives the same one again. Failures are not
+ * stored. A repetition waits up to five minutes for the first request. An answer that cannot be stored is sent anyway.
  */
 
 import type { Storage } from '../../core/contracts/index.js';

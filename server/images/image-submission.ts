@@ -2,7 +2,7 @@
  * Reads and submits image requests, the same way for jobs and for the routes that wait. The memory of the body stays
  * reserved until the job is accepted. Only settings that the model takes are passed on; the others are named in
  * `x-ignored-params`. The job's cost (rate limit, daily quota, budgets) is checked in the transaction that accepts it;
- * for a budget of money the largest possible use is reserved.
+ * budgets of money hold the largest cost that the image can have.
  */
 
 import { type ImageJob, type ImageRequest, type ImageSubmission } from '../../core/images/index.js';

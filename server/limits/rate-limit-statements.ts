@@ -1,7 +1,8 @@
 /*
  * The SQL of rate-limit windows, compiled once for each engine and number of windows. All statements take several
  * windows at once, so that a group of requests costs one round trip for each step; the usual case of one window has a
- * cheaper form. PostgreSQL locks the rows in the order of their key, and reads its clock after the lock was acquired.
+ * cheaper form. A window's primary key is the id of its API key or site account and the route family. PostgreSQL locks
+ * the rows in the byte order of this primary key, against deadlocks, and reads its clock after the locks were acquired.
  * SQLite stores the tables without row ids, since each step would otherwise cost a second lookup.
  */
 

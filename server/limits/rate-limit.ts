@@ -1,10 +1,12 @@
 /*
  * Requests per minute of a key, or of an account of the site, which all its keys share. A limit is a rolling 60 s in
- * SQL: it is exact over restarts and over several nodes. Requests that arrive while a transaction runs share the next
- * one, so that a check costs a part of a commit, and a result survives a crash of the process. An accepted request
- * counts for 60 s, also if it fails. If the database does not answer within 2.5 s, the request is refused with 503:
- * nothing is answered uncounted. The result is sent in the headers of the IETF draft and in those of model vendors.
- * How a window counts is in windows.ts.
+ * SQL, so it holds over restarts and nodes; it is as exact as the clock of its window. Requests that arrive while a
+ * transaction runs share the next one, so a check costs a part of a commit, and its result survives a crash of the
+ * process. An accepted request counts for 60 s, also if it fails; a refused one (429) does not count. If the database
+ * does not answer, the request is refused with 503 within 2.5 s: the database has a timeout of 2.4 s, and a request
+ * that waited for an earlier transaction gets at least 50 ms. Nothing is answered uncounted. If the transaction of such
+ * a request commits late, the request stays counted. The result is sent in the headers of the IETF draft and in those
+ * of model vendors.
  */
 
 import type { ServerResponse } from 'node:http';

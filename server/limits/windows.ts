@@ -1,15 +1,15 @@
 /*
- * How a window works. Its requests are numbered in order; the live ones are from `tailSeq` up to `nextSeq`, so counting
- * them is a subtraction. Each access first moves the tail over the expired requests (each is passed once, for any
- * limit) and then counts new requests by moving the head.
+ * How a window works. A key (or a site account) has one for each route family. Its requests are numbered in order; the
+ * live ones are from `tailSeq` up to `nextSeq`, so counting them is a subtraction. Each access moves the tail over the
+ * expired requests, at most as many as the limit, and then counts new ones by moving the head. A refused request only
+ * writes a moved tail or a changed clock. The times of requests are in rows of their own, deleted behind the tail; on
+ * SQLite the latest are in the window's row until they are many. The window's row is deleted with its key or account.
  *
- * The times of requests are in rows of their own. On SQLite, where that would write one more page per request, the
- * latest requests are in the window's row until they are many.
- *
- * A window has its own time, which never goes backwards. Each access adds the time since the row was last written: by
- * the monotonic clock if this process wrote it, else by the wall clock, and nothing if that was set back meanwhile. So
- * a wall clock that jumps neither frees a request early within a process nor blocks a key for longer than the minute.
- * On PostgreSQL the wall clock is the database's, one for all nodes.
+ * A window has its own time, which never goes backwards: each access adds the time since the row was written. On SQLite
+ * that is by the monotonic clock if this process wrote it, else by the wall clock; on PostgreSQL always by the
+ * database's wall clock, one for all nodes. A clock that was set back adds nothing once, so no key is blocked for
+ * longer than the minute. A wall clock that jumps forward frees requests early by the jump: on SQLite only after a
+ * restart or a write of another worker, on PostgreSQL also after a failover to a server whose clock is ahead.
  */
 
 import { randomUUID } from 'node:crypto';

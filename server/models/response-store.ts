@@ -2,8 +2,9 @@
  * Which account made which stored response and which output item, and which responses run in the background, in SQL.
  * Rows of new responses are written in batches behind the request; until then they are found in memory, so the next
  * request of the client finds them. If the database is unavailable, at most 10,000 rows wait and the oldest are
- * dropped, which the log reports; those responses are not found again. Responses in the background are due rows: one
- * process polls each, and the wait between polls doubles up to a maximum.
+ * dropped, which the log reports; those responses are not found again, nor those of a process that dies first.
+ * Responses in the background have rows of another table, which the settlement of their request writes in its
+ * transaction. These are due rows: one process polls each, and the wait between polls doubles up to a maximum.
  */
 
 import type {

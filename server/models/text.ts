@@ -2,8 +2,9 @@
  * The routes of chats and responses, and the handler that all text routes share. The handler reads the body within the
  * memory limit, removes what the key may not use of the vendor's account, prepares the upstream request, admits it
  * (rate limit and budget), sends it and passes the answer on. The gateway reads a few fields; all others reach the
- * model unchanged. The exchange ends when the client disconnects, its key is revoked or its account is suspended. Usage
- * is settled once in every case.
+ * model unchanged. The exchange ends when the client disconnects, its key is revoked or its account is suspended; only
+ * a background response goes on at its upstream. An `Idempotency-Key` changes nothing of this: each text request is a
+ * new one. Usage is settled once in every case.
  */
 
 import type { Gateway } from 'mediagate';

@@ -2,8 +2,9 @@
  * Reads `PRICES_FILE` and the prices of the plugins file, and computes costs. A cost is a whole number of millionths of
  * the currency: the exact sum of a request, rounded half up, once. Sums are computed with integers from the decimal
  * digits as written, so they have no rounding error of binary fractions. A request that no price is known for has the
- * cost null, which is not the cost 0. For budgets, the highest cost of a request is computed before it runs; an amount
- * without a limit makes it null, and a budget of money refuses the request.
+ * cost null in the log, which is not the cost 0. For budgets, the highest cost of a request is computed before it runs.
+ * It is null if a price is missing or an amount has no limit; then a budget of money refuses the request. If an
+ * upstream then reports a use without a price, the cost is null after all, and the budget is charged what was reserved.
  */
 
 import { readFile } from 'node:fs/promises';

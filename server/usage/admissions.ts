@@ -2,8 +2,12 @@
  * Admits requests of model routes: checks the rate limit and reserves the budget in one transaction, and later settles
  * what was used. Requests that arrive together share one transaction per shard (group commit), so the database does one
  * commit for many. Settlements are queued, written in batches within 100 ms and retried while the database is
- * unavailable. Reservations name the process that holds them; if it dies, another process settles them. An admission
- * that may have committed without an answer is found by a poll, and its reservation is refunded.
+ * unavailable. Of more than 100,000, the oldest without a reservation are written as one sum; one with a reservation is
+ * never evicted. Reservations name the process that holds them; if it dies, another process settles them. So a finished
+ * request whose process dies before its settlement is written is charged with its input alone, or with
+ * `ABORT_CHARGE=reserved` with the whole reservation. If an admission was refused with 503 but its transaction commits
+ * late, a poll finds its reservation and refunds tokens, money and the request of the budget; its request of the rate
+ * limit stays counted for 60 s.
  */
 
 import { randomUUID } from 'node:crypto';

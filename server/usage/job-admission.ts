@@ -1,9 +1,11 @@
 /*
- * The cost of a job to its account: one request of the key's rate limit, one image of the account's daily quota, a
- * share of its budgets of money, and later the usage of its run. These hooks write all of it in the transactions that
- * accept and end the job (core/jobs/jobs.ts), so a job is never accepted without its cost or ended twice. A request
- * with a known idempotency key returns the earlier job at no cost. A job that fails or is cancelled without usage is
- * refunded to the quota.
+ * The cost of a job to its account: one request of the key's rate limit, one image of the account's daily quota, the
+ * largest possible cost in its budgets of money, and later the usage of its run. These hooks write all of it in the
+ * transactions that accept and end the job, so a job is never accepted without its cost or ended twice. What budgets
+ * hold is stored with the job and names no process, so it outlives every process until the job ends; then the real cost
+ * replaces it. A job that fails or is cancelled without a charge gets the held money and the quota back, but not the
+ * request of the rate limit; one whose vendor may bill is charged. A request with a known idempotency key returns the
+ * earlier job at no cost.
  */
 
 import type { Clock, Usage } from '../../core/contracts/index.js';

@@ -1,11 +1,12 @@
 /*
  * Writes what requests used: a row of the usage log, the totals of the day, and the change of the budgets, in one
- * transaction. Writing the same settlement again has no effect: only the transaction that deletes a reservation
- * settles it, and an entry of the log exists once. The real usage is charged, also above what was reserved: a budget
- * may end above its limit, and refuses the next request. Usage without a known price costs what was reserved. A
- * request of a dead process is charged with its input; with `ABORT_CHARGE=reserved`, with all that was reserved.
- * Estimates of background work are corrected later by the difference. Rows and corrections are locked in a fixed
- * order, so that two transactions do not deadlock.
+ * transaction. Writing the same settlement again has no effect: only the transaction that deletes a reservation settles
+ * it, and an entry of the log exists once. The real usage is charged, also above what was reserved: a budget may end
+ * above its limit, and refuses the next request. If the cost of the usage is not known (no price of what was used), the
+ * log has the cost null, and a budget of money is charged what was reserved. A request of a dead process is charged
+ * with its input; with `ABORT_CHARGE=reserved`, with all that was reserved. Estimates of background work are corrected
+ * later by the difference: a higher usage counts in the current period, a lower one is refunded only in the period of
+ * the estimate. Rows and corrections are locked in a fixed order, so that two transactions do not deadlock.
  */
 
 import { randomUUID } from 'node:crypto';

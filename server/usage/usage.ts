@@ -1,8 +1,10 @@
 /*
  * Runs the work of an admitted request and settles it once, whether it answers, throws or loses its client. The latency
  * counts to the answer, but the usage may come later, when the stream of the upstream has ended; closing waits for all
- * of these. A disconnect has the status 499 and keeps its request in the budget. Background work is settled with an
- * estimate at once and corrected at its end.
+ * of these. A disconnect has the status 499 and keeps its request in the budget. Background work is settled at once
+ * with an estimate (the whole reservation, or without one the counted input and the longest output) and corrected at
+ * its end. Its whole answer waits up to 2.4 s until the estimate is stored, so that a crash cannot lose work that a
+ * client knows of.
  */
 
 import { type Clock, GatewayError } from '../../core/runtime/index.js';

@@ -1,6 +1,7 @@
 /*
- * Delivers alerts of budgets to the operator's address as signed webhooks, each at least once, with the delays of image
- * webhooks. Several processes may run it: each alert is taken by one of them for a lease of a minute.
+ * Delivers the due rows of budget alerts to the operator's address as signed webhooks, each at least once. An alert is
+ * tried eight times within about 28 hours, with the delays of image webhooks, and then given up with a warning. Several
+ * processes may run it: each attempt is taken by one of them for a lease of a minute.
  */
 
 import { openHttpClient } from 'mediagate';

@@ -1,9 +1,11 @@
 /*
- * Delivers webhooks of ended image jobs, each at least once. An attempt has 15 s; after a failure it is repeated with
- * delays from 5 seconds to 10 hours, eight attempts in all. 410 stops an event. A process makes 64 attempts at a time,
- * 8 of one account, and slow receivers do not delay those of others. An error of the database is not the receiver's
- * fault and repeats the attempt. Requests are signed by Standard Webhooks with the account's secrets. At a shutdown,
- * running attempts have 3 s; other processes take over the rest at once.
+ * Delivers webhooks of ended image jobs, each at least once; jobs of links have none. An attempt has 15 s; after a
+ * failure it is repeated with delays from 5 seconds to 10 hours, eight attempts in all within about 28 hours. After the
+ * last one, and after the answer 410, the event is given up with a warning; the job stays readable. A process makes 64
+ * attempts at a time: first one of each account, then up to 8 of one account while half of the attempts are free. Slow
+ * receivers do not delay those of others. An error of the database is not the receiver's fault and repeats the attempt.
+ * Requests are signed by Standard Webhooks with the account's secrets. At a shutdown, running attempts have 3 s; then
+ * they are aborted and made due again, so other processes take them over at once.
  */
 
 import { createHmac } from 'node:crypto';

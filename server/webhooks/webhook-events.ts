@@ -1,9 +1,10 @@
 /*
- * The events of ended jobs, in the rows of the jobs. The transaction that ends a job makes its event due, for every way
- * of ending. Taking an event moves its time by a lease, in the statement that finds it, and takes one event of each
- * account at a time, so that an account with many events does not delay others. An attempt changes the row only if no
- * other one has begun since. The address is deleted with the delivery, because it may contain credentials. At most a
- * number of events of an account may wait for a repetition.
+ * The events of ended jobs, in the rows of the jobs. Only image jobs accept an address. The transaction that ends a job
+ * makes its event due, for every way of ending. Taking events moves their time by a lease of the row, in the statement
+ * that finds them. One statement takes one event of each account, so that an account with many events does not delay
+ * others; the next statement may take another one. An attempt changes the row only if no other one has begun since.
+ * With the delivery, or after the last attempt, the address is deleted, because it may contain credentials. If 1,000
+ * events of an account wait for a repetition already, a further one is given up instead of repeated.
  */
 
 import {

@@ -29,11 +29,11 @@ const SPACING =
 const LONG = 'Donaudampfschiffahrtsgesellschaftskapitaensmuetzenabzeichenverwahrungsanstaltsverzeichnis0123456789';
 const RIGHT_TO_LEFT = 'מפתח של הנמל 🚢';
 
-/** A page, and what is done there before it is looked at. */
+/** A page, and what is done there before it is looked at. After each step it is looked at in all ways. */
 interface Look {
   path: string;
   by?: 'stranger';
-  until?(page: Page): Promise<unknown>;
+  steps?: readonly ((page: Page) => Promise<unknown>)[];
 }
 
 describe('accessible pages of the site', () => {
@@ -80,25 +80,24 @@ describe('accessible pages of the site', () => {
   function looksAt(orders: readonly string[]): Look[] {
     return [
       ...['/', '/login', '/plans', '/setup', '/nowhere'].map((path) => ({ path, by: 'stranger' as const })),
-      { path: '/docs', until: (page) => page.locator('.opblock').first().waitFor() },
-      { path: '/docs', until: openRoute },
+      { path: '/docs', steps: [drawn, openRoute] },
       ...['/', '/plans', '/setup', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'].map((path) => ({
         path,
       })),
       ...orders.map((code) => ({ path: `/pay/${code}` })),
-      { path: '/dashboard', until: (page) => page.getByText('As a table').click() },
-      { path: '/dashboard', until: ask },
-      { path: '/dashboard', until: refuse },
-      { path: '/dashboard', until: makeKey },
-      { path: '/playground#links', until: readLink },
-      { path: '/playground#images', until: makeImage },
-      { path: '/playground#models', until: chat },
+      { path: '/dashboard', steps: [openTable] },
+      { path: '/dashboard', steps: [ask] },
+      { path: '/dashboard', steps: [refuse] },
+      { path: '/dashboard', steps: [makeKey] },
+      { path: '/playground#links', steps: [readLink] },
+      { path: '/playground#images', steps: [makeImage] },
+      { path: '/playground#models', steps: [chat] },
     ];
   }
 
-  /** In every look of every page. */
+  /** After each step on a page, in every medium. The page is loaded once: no script of it reads the width. */
   async function forEach(
-    { path, by, until: prepare }: Look,
+    { path, by, steps = [stay] }: Look,
     media: readonly { width: number; colorScheme: 'light' | 'dark'; forcedColors?: 'active' }[],
     hold: (page: Page, where: string) => Promise<void>,
   ): Promise<void> {
@@ -106,13 +105,15 @@ describe('accessible pages of the site', () => {
     const page = await context.newPage();
     // The platforms' own pictures stay where they are.
     await page.route('https://**', (route) => route.abort());
-    for (const { width, ...look } of media) {
-      await page.setViewportSize({ width, height: 844 });
-      await page.emulateMedia(look);
-      await page.goto('about:blank');
-      await page.goto(app.url + path);
-      await prepare?.(page);
-      await hold(page, `${path} ${prepare?.name ?? ''} at ${width}, ${JSON.stringify(look)}`);
+    await page.goto(app.url + path);
+    for (const step of steps) {
+      await step(page);
+      for (const { width, ...look } of media) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia(look);
+        await page.evaluate(untilItStands);
+        await hold(page, `${path} ${step.name} at ${width}, ${JSON.stringify(look)}`);
+      }
     }
     await page.close();
     if (by) await context.close();
@@ -142,6 +143,9 @@ describe('accessible pages of the site', () => {
           document.adoptedStyleSheets = [sheet];
         }, SPACING);
         expect(await outside(page), `${where}, spaced`).to.deep.equal([]);
+        await page.evaluate(() => {
+          document.adoptedStyleSheets = [];
+        });
       });
     }
   });
@@ -174,6 +178,13 @@ describe('accessible pages of the site', () => {
   });
 });
 
+/** Runs in the page: waits until a new width and scheme are drawn, and what the viewer of the reference fades has its colour. */
+async function untilItStands(): Promise<void> {
+  for (let frames = 0; frames < 2; frames++) await new Promise((resolve) => requestAnimationFrame(resolve));
+  const fading = document.getAnimations().filter((one) => one instanceof CSSTransition);
+  await Promise.allSettled(fading.map(({ finished }) => finished));
+}
+
 /** What stands out of the window at the right, where it does not scroll within itself. */
 function outside(page: Page): Promise<string[]> {
   return page.evaluate(() =>
@@ -184,9 +195,19 @@ function outside(page: Page): Promise<string[]> {
   );
 }
 
+async function stay(): Promise<void> {}
+
+function drawn(page: Page): Promise<void> {
+  return page.locator('.opblock').first().waitFor();
+}
+
 async function openRoute(page: Page): Promise<void> {
   await page.locator('#operations-Images-postV1ImagesJobs .opblock-summary-control').click();
   await page.getByText('A tug in the harbour at dawn').first().waitFor();
+}
+
+function openTable(page: Page): Promise<void> {
+  return page.getByText('As a table').click();
 }
 
 async function ask(page: Page): Promise<void> {

@@ -16,6 +16,8 @@ export interface TestTotals {
   nearTimeout: readonly string[];
   /** Seconds of each file, by its path in `dist`. */
   seconds: Readonly<Record<string, number>>;
+  /** Of the processor in them: of the process and of those that it has started and that have ended. */
+  cpu: Readonly<Record<string, number>>;
 }
 
 export interface TestRun extends TestTotals {
@@ -56,8 +58,8 @@ export async function runTestFiles(
       failures.push(`a process of the tests ended with ${signal ?? code}: ${files.join(' ')}`);
     }
     const output = await readFile(outputFile, 'utf8');
-    const { passed = 0, skipped = 0, nearTimeout = [], seconds = {} } = totals ?? {};
-    return { passed, skipped, failures, nearTimeout, seconds, output };
+    const { passed = 0, skipped = 0, nearTimeout = [], seconds = {}, cpu = {} } = totals ?? {};
+    return { passed, skipped, failures, nearTimeout, seconds, cpu, output };
   } finally {
     process.off('exit', kill);
     await written.close();

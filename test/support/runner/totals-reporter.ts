@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Mocha from 'mocha';
 import { packageRoot } from '../package-root.js';
+import { cpuSeconds } from './cpu-seconds.js';
 import type { TestTotals } from './test-process.js';
 
 // What the tests have started ends in handlers of `exit`, which a signal alone does not call, and a second one would cut off.
@@ -28,19 +29,24 @@ export default class TotalsReporter extends Mocha.reporters.Spec {
         nearTimeout.push(`${test.fullTitle()} (${taken.toFixed(1)} of ${limit} s)`);
     });
     const seconds: Record<string, number> = {};
+    const cpu: Record<string, number> = {};
     let begun = 0;
+    let cpuBefore = 0;
     // With the hooks of the file; what its modules take to load is not in it.
     runner.on('suite', ({ parent }) => {
-      if (parent?.root) begun = performance.now();
+      if (!parent?.root) return;
+      begun = performance.now();
+      cpuBefore = cpuSeconds();
     });
     runner.on('suite end', ({ parent, file }) => {
       if (!parent?.root || file === undefined) return;
       const name = path.relative(path.join(packageRoot, 'dist'), file);
       seconds[name] = (seconds[name] ?? 0) + (performance.now() - begun) / 1_000;
+      cpu[name] = (cpu[name] ?? 0) + cpuSeconds() - cpuBefore;
     });
     runner.once('end', () => {
       const { passes, pending } = this.stats;
-      const totals: TestTotals = { passed: passes, skipped: pending, failures, nearTimeout, seconds };
+      const totals: TestTotals = { passed: passes, skipped: pending, failures, nearTimeout, seconds, cpu };
       writeFileSync(options.reporterOptions.output, JSON.stringify(totals));
     });
   }
