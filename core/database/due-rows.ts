@@ -59,9 +59,10 @@ export interface TakeRequest {
 }
 
 /**
- * Groups share the concurrent rows, so that hanging work of some does not block others. Groups with the fewest running rows go first. A
- * group that has a running row gets another one only while fewer than half of `atOnce` rows run. Slow groups run half of `atOnce` rows
- * together: those with a row that takes longer than `slowMs`, now or within the last ten minutes.
+ * Groups share the concurrent rows, so that hanging work of some does not block others. Groups with the fewest running
+ * rows go first. A group that has a running row gets another one only while fewer than half of `atOnce` rows run. Slow
+ * groups run half of `atOnce` rows together: those with a row that takes longer than `slowMs`, now or within the last
+ * ten minutes.
  */
 export interface DueGroups<Row> {
   of(row: Row): string;

@@ -4,7 +4,7 @@
  * dropped, summed or kept. What still waits is lost if the process dies. A transaction that failed may still have
  * committed: its answer can be lost with the connection. So a batch is repeated unchanged, and its statements have no
  * effect the second time. `Doubts` is for a transaction whose caller received an error: it undoes what the transaction
- * wrote on each poll, for twice the database's deadline (4.8 s), after which no late commit can follow.
+ * wrote on each poll, for twice the database's timeout (4.8 s), after which no late commit can follow.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

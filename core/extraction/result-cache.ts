@@ -25,8 +25,8 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 const STALE_MS = 86_400_000;
 /**
- * Retention of partial results, of results whose media had expired when they were fetched, and of refusals: long enough to stop a burst of requests, short enough not to keep a
- * temporary error.
+ * Retention of partial results, of results whose media had expired when they were fetched, and of refusals: long enough
+ * to stop a burst of requests, short enough not to keep a temporary error.
  */
 const BRIEF_MS = 30_000;
 /** A cached result is not served in the last minute of a media URL: its client still has to download the file. */

@@ -1,11 +1,11 @@
 /*
  * Claims jobs for the free workers of this process, and watches the runs that it holds. A claim usually shares the
- * transaction that accepts a job or ends a run, since the commit is the most expensive part of a small job. Jobs that
- * crashed twice (before their last permitted crash) run one at a time, so a poison job cannot exhaust the runs of the
- * jobs beside it. The run watch polls three times per process lease: it aborts runs that this process has lost, queues
- * again runs that the database lists for this process and that no worker has had for a lease, and fails jobs that
- * waited too long. The jobs of other processes are released only by its handler of `onProcessDead`, once they are dead:
- * queued again at their old priority, or failed as `interrupted` at the last permitted crash.
+ * transaction that accepts a job or ends a run, since the commit is the most expensive part of a small job. Jobs whose
+ * runs crashed twice, or once where the next crash is the last permitted one, run one at a time, so a poison job cannot
+ * exhaust the runs of the jobs beside it. The run watch polls three times per process lease: it aborts runs that this
+ * process has lost, queues again runs that the database lists for this process and that no worker has had for a lease,
+ * and fails jobs that waited too long. The jobs of other processes are released only by its handler of `onProcessDead`,
+ * once they are dead: queued again at their old priority, or failed as `interrupted` at the last permitted crash.
  */
 
 import type { Logger, Meter, Tracer } from '../contracts/index.js';

@@ -1,13 +1,12 @@
 /*
  * Runs one text request from the call of the upstream to the end of its answer. Each exchange ends exactly once:
  * `answer` settles, and `ended` always resolves with the usage, reported or estimated. Until the provider replies, the
- * client gets nothing and a fallback can answer; with the reply, status 200 is sent and no other upstream can. One
- * shared timer, not a timer per request, aborts the upstream at the first limit that passes: no reply within the
- * `timeoutMs` of the provider entry (once for the model and once for each of its fallbacks), 5 minutes without a byte,
- * or an hour in all. While a slow client pauses a stream, silence is not checked; the hour counts on. A stream that
- * waits gets a keep-alive comment after each 15 s of silence, also before its first byte. A failure after the reply is
- * reported as a broken answer. Every request has an exchange, so it is a class with callbacks instead of closures and
- * promises.
+ * client gets nothing and a fallback can answer; after the reply none can, and a stream sends its status. One shared
+ * timer, not a timer per request, aborts the upstream at the first limit that passes: no reply within the `timeoutMs`
+ * of the provider entry (once for the model and once for each of its fallbacks), 5 minutes without a byte, or an hour
+ * in all. While a slow client pauses a stream, silence is not checked; the hour counts on. A stream that waits gets a
+ * keep-alive comment after each 15 s of silence, also before its first byte. A failure after the reply is reported as a
+ * broken answer. Every request has an exchange, so it is a class with callbacks instead of closures and promises.
  */
 
 import type { TextReply, Usage } from '../contracts/index.js';

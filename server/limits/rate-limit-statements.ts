@@ -245,7 +245,7 @@ declare module '../../core/database/tables.js' {
   }
 }
 
-/** One row per key, or site account, and route family that ever had a limit; see rate-limit.ts. */
+/** One row per key, or site account, and route family that ever had a limit. */
 export interface RateWindowsTable {
   /** Id of the key or site account. */
   keyId: string;
@@ -263,7 +263,7 @@ export interface RateWindowsTable {
   tailAt: number;
   /** When the latest request was counted; -1 before the first. */
   lastAt: number;
-  /** The latest requests, which have no rows of their own; see rate-limit.ts. */
+  /** The latest requests, which have no rows of their own. Empty on PostgreSQL. */
   recent: string;
 }
 

@@ -33,9 +33,8 @@ interface ConsumeOrPeek extends ConsumeRequest {
 }
 
 /**
- * Rolling 60 s rate limits in SQL: exact over restarts and several nodes. Requests that arrive while a transaction runs
- * share the next one; a result is returned after its commit, so it survives a crash of the process. Both methods throw
- * GatewayError `upstream_unavailable` within 2.5 s if the database does not answer or is overloaded.
+ * Rolling 60 s rate limits in SQL, for all processes and nodes. A result is returned after its commit. Both methods
+ * throw GatewayError `upstream_unavailable` within 2.5 s if the database does not answer or is overloaded.
  */
 export class RateLimits {
   readonly #shards: Shards<ConsumeOrPeek, RateLimitResult>;

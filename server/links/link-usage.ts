@@ -1,9 +1,9 @@
 /*
  * Admission and usage of requests of links. Links are counted in memory and written into the totals of the day; the
  * platform stands in the column of the model. Under a budget of money the highest cost of a link is reserved before the
- * work. It is settled by the method that succeeded. A document of several methods (`page+embed`) costs the first price
- * in `PRICES_FILE` that names one of them, or names none. A failed link costs nothing; a link whose method has no price
- * is charged what was reserved.
+ * work. It is settled by the method that succeeded, or for a background job at its submission. A document of several
+ * methods (`page+embed`) costs the first price in `PRICES_FILE` that names one of them, or names none. A failed link
+ * costs nothing; a link whose method has no price is charged what was reserved.
  */
 
 import { type BatchItem, type ExtractResult } from '../../core/contracts/index.js';

@@ -6,7 +6,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 
 const MAX_WORKERS = 4;
-/** Resident memory of a worker under load, by the table in docs/develop/benchmarks.md, with some room. */
+/** Resident memory of a worker under load, by the table in docs/operate/workers.md, with some room. */
 const WORKER_BYTES = 512 * 1024 * 1024;
 
 /** Machine properties; by default those of this one. */

@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { renderTable, writeTable } from '../support/docs/documents.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { measureAudio } from './audio.js';
+import { measureBoard } from './board.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
 import { measureGrowth } from './growth.js';
@@ -16,6 +17,7 @@ import { measureNodes } from './nodes.js';
 import { measureIdleNodes } from './nodes-idle.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
+import { measureRequestCosts } from './request-costs.js';
 import { measureSharedPages } from './shared-pages.js';
 import { measureSoak } from './soak.js';
 import { measureSpeech } from './speech.js';
@@ -34,11 +36,13 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   images: measureImages,
   speech: measureSpeech,
   text: measureText,
+  board: measureBoard,
   answers: measureLargeAnswers,
   soak: measureSoak,
   growth: measureGrowth,
   nodes: measureNodes,
   idle: measureIdleNodes,
+  requests: measureRequestCosts,
 };
 
 const PART_NAMES = Object.keys(PARTS);

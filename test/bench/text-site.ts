@@ -39,9 +39,13 @@ const SECRET = 'sk-bench-0123456789abcdef';
 export interface TextSiteOptions {
   /** Starts the other gateway as well. */
   withPortkey: boolean;
+  /** What the upstream waits before each answer, in milliseconds. Default 0. */
+  answerMs?: number;
+  /** Processes of the gateway that answer requests. Several may use all cores. Default 1. */
+  workers?: number;
 }
 
-export async function startTextSite({ withPortkey }: TextSiteOptions): Promise<TextSite> {
+export async function startTextSite({ withPortkey, answerMs = 0, workers = 1 }: TextSiteOptions): Promise<TextSite> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-text-'));
   const children: ChildProcess[] = [];
   let gateway: GatewayProcess | undefined;
@@ -58,12 +62,12 @@ export async function startTextSite({ withPortkey }: TextSiteOptions): Promise<T
   };
   try {
     const loader = start('text-load.js', LOADING_CORE);
-    const upstreamProcess = start('text-upstream.js', LOADING_CORE);
+    const upstreamProcess = start('text-upstream.js', LOADING_CORE, String(answerMs));
     const [upstream] = (await once(upstreamProcess, 'message')) as [string];
     const floorProcess = start('text-floor.js', MEASURED_CORE, upstream);
     const [floor] = (await once(floorProcess, 'message')) as [string];
-    gateway = await startGateway(folder, upstream);
-    pin(gateway.pid, MEASURED_CORE);
+    gateway = await startGateway(folder, upstream, workers);
+    if (workers === 1) pin(gateway.pid, MEASURED_CORE);
     const { key } = await gateway.makeKey({ grants: ['text'], rpm: 1_000_000 });
     const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
     const portkey = withPortkey ? await tryPortkey(children) : undefined;
@@ -100,7 +104,7 @@ export async function startTextSite({ withPortkey }: TextSiteOptions): Promise<T
 }
 
 /** As `npm start` starts it, with one model that is at the upstream, and with metrics. */
-async function startGateway(folder: string, upstream: string): Promise<GatewayProcess> {
+async function startGateway(folder: string, upstream: string, workers: number): Promise<GatewayProcess> {
   const plugins = path.join(folder, 'plugins.config.json');
   const model = { id: PUBLIC_MODEL, use: 'mediagate/plugins/openai_text', trustedOrigins: [upstream] };
   const options = {
@@ -108,7 +112,12 @@ async function startGateway(folder: string, upstream: string): Promise<GatewayPr
     upstreams: [{ url: `${upstream}/v1`, apiKey: SECRET }],
   };
   await writeFile(plugins, JSON.stringify({ plugins: [{ ...model, options }] }));
-  return startGatewayProcess({ environment: { PLUGINS_CONFIG: plugins, METRICS_PORT: '0', ...launcherEnvironment() } });
+  return startGatewayProcess({
+    environment: {
+      ...{ PLUGINS_CONFIG: plugins, METRICS_PORT: '0', WORKERS: String(workers) },
+      ...launcherEnvironment(),
+    },
+  });
 }
 
 async function tryPortkey(children: ChildProcess[]): Promise<Pick<Contender, 'name' | 'url' | 'pid'> | undefined> {

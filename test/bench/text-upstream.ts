@@ -1,12 +1,13 @@
 /*
  * An upstream far faster than the gateway: fixed bytes over kept connections, without any HTTP server. A stream
- * gets an event every ten milliseconds. Reports its address to its parent, and the streams that clients closed.
+ * gets an event every ten milliseconds. A first argument delays each answer by as many milliseconds. Reports its address to its parent, and the streams that clients closed.
  */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { chatAnswer, chatEvents, EVENT_MS, UPSTREAM_MODEL } from './text-answers.js';
 
 const PHASES = EVENT_MS;
+const ANSWER_MS = Number(process.argv[2] ?? 0);
 
 const body = chatAnswer(UPSTREAM_MODEL);
 const PLAIN = Buffer.from(
@@ -52,7 +53,14 @@ function answer(socket: Socket, request: string): void {
     socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n');
     return;
   }
-  if (!request.includes('"stream":true')) {
+  const isStream = request.includes('"stream":true');
+  if (ANSWER_MS > 0) setTimeout(begin, ANSWER_MS, socket, isStream);
+  else begin(socket, isStream);
+}
+
+function begin(socket: Socket, isStream: boolean): void {
+  if (socket.destroyed) return;
+  if (!isStream) {
     socket.write(PLAIN);
     return;
   }
