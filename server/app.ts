@@ -84,7 +84,7 @@ import { personalDataRoutes } from './personal-data/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
 import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
-import type { AccountState, State } from './state.js';
+import type { State } from './state.js';
 import { refuseUnrouted } from './unrouted.js';
 import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
 import { IMAGE_WEBHOOK, type WebhookService, webhookRoutes } from './webhooks/index.js';
@@ -158,8 +158,20 @@ export interface AccountDependencies {
 }
 
 /** The part of the state that accounts use. */
-type AccountStores = Omit<AccountState, 'audit'> &
-  Pick<State, 'keys' | 'jobs' | 'erasures' | 'personalExport' | 'files'>;
+type AccountStores = Pick<
+  State,
+  | 'users'
+  | 'accounts'
+  | 'sessions'
+  | 'signIns'
+  | 'deviceGrants'
+  | 'orders'
+  | 'keys'
+  | 'jobs'
+  | 'erasures'
+  | 'personalExport'
+  | 'files'
+>;
 
 /** What the routes of an app work with. */
 export type AppServices = ReturnType<typeof createServerContext>;

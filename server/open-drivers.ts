@@ -10,18 +10,19 @@
 import '../core/extraction/index.js';
 import '../core/images/index.js';
 
+import type { Clock, Logger, Meter, Tracer } from '../core/contracts/index.js';
 import { DatabaseClock, Instances, openDatabase } from '../core/database/index.js';
 import { createJobs, openDispatcher } from '../core/jobs/index.js';
-import { makeFolder } from '../core/runtime/index.js';
+import { makeFolder, type Siblings } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
 import {
   Accounts,
   createKeyOwners,
   DeviceGrants,
+  type IdentitySecrets,
   Sessions,
   SignIns,
   Users,
-  type UsersOptions,
 } from './accounts/index.js';
 import { Audit } from './audit/index.js';
 import { BudgetAlerts, Budgets, createAlertTable } from './budgets/index.js';
@@ -30,22 +31,71 @@ import { ApiKeys } from './keys/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
-import { createOrders } from './payments/index.js';
+import { Orders } from './payments/index.js';
 import { Erasures, PersonalExport, personalRecords } from './personal-data/index.js';
+import type { Prices } from './prices/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
-import type { AccountState, Records, State, StateSettings } from './state.js';
 import {
+  Admissions,
   createJobCosts,
-  createUsageLog,
   ENTRIES_RETENTION_MS,
   JobAdmission,
   RequestCounts,
-  SqlAdmissions,
+  UsageLog,
 } from './usage/index.js';
 import { Webhooks } from './webhooks/index.js';
 
+export interface StateSettings {
+  /** Folder of all local state: the SQLite file, files, secrets. Created (0700) if missing. */
+  dataDir: string;
+  /** `postgres://…` stores the SQL state there. Default: SQLite in dataDir. */
+  databaseUrl?: string;
+  /** Maximum connections to PostgreSQL, besides the listening one. Default 10. */
+  databaseConnections?: number;
+  /**
+   * `s3://KEY:SECRET@host[:port]/bucket[/prefix][?region=…&tls=off]` stores files there; `dataDir/files` holds those
+   * that are not uploaded yet. Default: all of them are in `dataDir/files`.
+   */
+  filesUrl?: string;
+  /** `redis://…` or `rediss://…` stores the cache there. Default: the SQL database. */
+  cacheUrl?: string;
+  clock: Clock;
+  /**
+   * Clock of the rate limits and of job times. Default: `clock` on SQLite; on PostgreSQL the clock of the database,
+   * which all nodes share. Set by tests, which move it.
+   */
+  rateLimitClock?: Clock;
+  /**
+   * Milliseconds without a heartbeat after which a process counts as dead: then its jobs, reservations and idempotency
+   * keys are released. Default 15,000. Set by tests.
+   */
+  processLeaseMs?: number;
+  /**
+   * Milliseconds between two polls for jobs and for completed jobs, in case of lost notifications. Default: 1,000 on
+   * SQLite, where other processes send none; on PostgreSQL 5,000, and 1,000 for completed jobs. Set by tests.
+   */
+  jobPollMs?: number;
+  /** What a request of a dead process costs. Default `used`. */
+  abortCharge?: 'used' | 'reserved';
+  /** Milliseconds until a caller gets an error because the database did not answer. Default 2,400. Set by tests. */
+  databaseTimeoutMs?: number;
+  /** Prices of what this process settles. Default: none, and no cost is known. */
+  prices?: Prices;
+  /** Secrets of the hashes of erased identities, newest first. Default: the one of key hashes in `dataDir`. */
+  identitySecrets?: IdentitySecrets;
+  /** Whether alerts of budgets are written, for a process that delivers them. Default false. */
+  budgetAlerts?: boolean;
+  logger: Logger;
+  /** Other processes of this machine on the same state. Default: none that can be told anything. */
+  siblings?: Siblings;
+  /** Default: no tracing. */
+  tracer?: Tracer;
+  /** Default: no metrics. */
+  meter?: Meter;
+}
+
 /** From settings to drivers: the one place that decides what changes when the gateway is scaled out. */
-export async function openDrivers(settings: StateSettings): Promise<State> {
+export async function openDrivers(settings: StateSettings) {
   await makeFolder(settings.dataDir);
   const files = await openFiles(settings);
   try {
@@ -67,7 +117,7 @@ export async function openDrivers(settings: StateSettings): Promise<State> {
   }
 }
 
-export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>): Promise<Records> {
+export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>) {
   const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
   const { databaseTimeoutMs: timeoutMs, prices } = settings;
   const { identitySecrets = () => loadIdentitySecrets({ keyPeppers: [], dataDir }) } = settings;
@@ -89,7 +139,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const notified = { database, dispatcher, instances, pollMs, logger };
     const jobs = createJobs({ ...notified, admission, clock: sharedClock, tracer, meter });
-    const admissions = new SqlAdmissions({
+    const admissions = new Admissions({
       database,
       instances,
       rateLimitTable,
@@ -105,10 +155,17 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
     const closing = [...writers, instances, dispatcher, cache, database];
     const personal = personalRecords(jobs);
+    const accounts = { database, times, jobs, identitySecrets };
     instances.watch();
     return {
       engine,
-      ...createAccountState({ database, times, jobs, identitySecrets }),
+      users: new Users(accounts),
+      accounts: new Accounts(accounts),
+      sessions: new Sessions(database, times),
+      signIns: new SignIns(database, times),
+      deviceGrants: new DeviceGrants(database, times),
+      orders: new Orders(accounts),
+      audit: new Audit(database),
       keys: new ApiKeys({
         database,
         times,
@@ -120,11 +177,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       admissions,
       budgets: new Budgets(database, times),
       budgetAlerts: new BudgetAlerts(database, times),
-      usage: {
-        ...createUsageLog(database),
-        count: (requests) => requestCounts.count(requests),
-        flushCounts: () => requestCounts.flushCounts(),
-      },
+      usage: new UsageLog(database, requestCounts),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,
@@ -144,18 +197,4 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     await database.close();
     throw error;
   }
-}
-
-/** Accounts, sessions, orders and the audit log, in SQL. */
-export function createAccountState(options: UsersOptions): AccountState {
-  const { database, times } = options;
-  return {
-    users: new Users(options),
-    accounts: new Accounts(options),
-    sessions: new Sessions(database, times),
-    signIns: new SignIns(database, times),
-    deviceGrants: new DeviceGrants(database, times),
-    orders: createOrders(options),
-    audit: new Audit(database),
-  };
 }

@@ -235,7 +235,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const usage = new UsageService({
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
-    admissions: metrics?.requests.watchAdmissions(admissions) ?? admissions,
+    admissions,
+    noteSettled: metrics && ((one) => metrics.requests.settled(one)),
     clock: keys.clock,
     prices,
   });
@@ -284,8 +285,8 @@ function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['accoun
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
   const payments = new PaymentService({ orders, catalogue, freeTierPeriod, receiver });
   if (isBackground) {
-    const sweep = startPaymentSweep({ orders, clock: systemClock, logger });
-    opened.add(() => sweep.close());
+    const sweep = startPaymentSweep(orders, logger);
+    opened.add(() => sweep.stop());
     const erasing = startErasureSweep({ erasures, files, gateway, logger });
     opened.add(() => erasing.close());
   }

@@ -40,7 +40,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   s3mini: 'core/storage/object-client.ts',
   cheerio: 'core/extraction/scraping/meta-tags.ts',
   // The stand-in draws pictures, and the kit looks at them; neither needs what the core does to images.
-  sharp: ['core/media/image-file.ts', 'core/testing/models/image.ts', 'plugins/sketch_image/pixels.ts'],
+  sharp: ['core/media/image-file.ts', 'core/testing/models/image-run.ts', 'plugins/sketch_image/pixels.ts'],
   'onnxruntime-web': 'plugins/offline_speech/moonshine.ts',
   'llama-tokenizer-js': 'plugins/offline_speech/moonshine.ts',
   'gpt-tokenizer': 'core/text/counting/token-thread.ts',

@@ -17,14 +17,10 @@ import { createProgram } from '../server/cli/program.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
 import { PRICES_FILE_SCHEMA } from '../server/prices/index.js';
-import {
-  ESSENTIAL_SETTINGS,
-  PLUGIN_SETTING_DESCRIPTIONS,
-  SETTING_DESCRIPTIONS,
-  SETTING_TOPICS,
-} from '../server/settings/index.js';
+import { PLUGIN_SETTING_DESCRIPTIONS, SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { expectTable, renderTable } from './support/docs/documents.js';
 import { type FieldSchema, fieldsOf, type SchemaField } from './support/docs/schema-rows.js';
+import { ESSENTIAL_SETTINGS, SETTING_TOPICS } from './support/docs/setting-topics.js';
 import { filledFields } from './support/models/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
 

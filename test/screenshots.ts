@@ -48,7 +48,8 @@ async function takeScreenshots(folder: string): Promise<void> {
   const plansFile = path.join(folder, 'plans.json');
   await writeFile(plansFile, JSON.stringify(PLANS));
   const gateway = await startGatewayProcess({ environment: { ...PAYMENT, PLANS_FILE: plansFile } });
-  const state = await openStateOf(gateway);
+  const logger = createLogger({ level: 'silent' });
+  const state = await openState({ dataDir: gateway.dataFolder, clock: systemClock, logger });
   const browser = await launchPageBrowser(await chromium.prepare());
   try {
     const context = await browser.newContext();
@@ -81,10 +82,6 @@ async function takeScreenshots(folder: string): Promise<void> {
     await gateway.stop();
     await rm(plansFile);
   }
-}
-
-function openStateOf({ dataFolder }: GatewayProcess): Promise<State> {
-  return openState({ dataDir: dataFolder, clock: systemClock, logger: createLogger({ level: 'silent' }) });
 }
 
 async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {

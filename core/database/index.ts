@@ -26,10 +26,8 @@ export {
   SilenceWatch,
 } from './heartbeat.js';
 export {
-  type ColumnDataType,
   CompiledQuery,
   Kysely,
-  PostgresAdapter,
   type RawBuilder,
   type Selectable,
   type SelectQueryBuilder,
@@ -44,7 +42,6 @@ export {
   type Migrations,
   migrate,
   readSchemaStatus,
-  type SchemaChange,
   type SchemaStatus,
   sqlMigration,
 } from './schema-migration.js';

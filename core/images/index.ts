@@ -7,7 +7,7 @@ import './errors.js';
 // Declares its kind of jobs.
 import './image-jobs.js';
 
-export { type ImageCharge, isImageCharge } from './image-jobs.js';
+export { isImageCharge } from './image-jobs.js';
 export type { ImageRequest } from './image-requests.js';
 export {
   absentImages,

@@ -7,7 +7,6 @@
  */
 
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,7 +21,7 @@ import {
   type Static,
   Type,
 } from '../contracts/index.js';
-import { createValidator, withDeadline } from '../runtime/index.js';
+import { createValidator, parseJsonFile, readTextFile, withDeadline } from '../runtime/index.js';
 import { describeThrown } from './plugin-failure.js';
 
 export const EntryIdSchema = Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' });
@@ -175,7 +174,8 @@ export async function readPluginConfig(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<PluginEntry[]> {
-  return parsePluginConfig(await readText(file), file, environment);
+  const advice = 'Set PLUGINS_CONFIG to the file of plugin instances.';
+  return parsePluginConfig(await readTextFile(file, advice, PluginConfigError), file, environment);
 }
 
 /**
@@ -187,7 +187,7 @@ export function parsePluginConfig(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): PluginEntry[] {
-  const config = parseJson(text, file);
+  const config = parseJsonFile(text, file, PluginConfigError);
   const checked = validator.check(config);
   if (!checked.ok) {
     const { path: field = '', message = 'is not valid' } = checked.issues[0] ?? {};
@@ -304,24 +304,6 @@ function aliasOf(alias: FileAlias, read: (name: string) => string | undefined): 
   }
   const name = typeof alias === 'string' ? alias : (read(alias.$env) ?? alias.$default);
   return name === undefined ? [] : [{ name }];
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new PluginConfigError(`${file} cannot be read. Set PLUGINS_CONFIG to the file of plugin instances.`, {
-      cause,
-    });
-  }
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new PluginConfigError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
-  }
 }
 
 function substitute(

@@ -8,19 +8,15 @@ export { ArrivedBody, MAX_ARRIVED_BYTES } from './arrived-body.js';
 export { type CircuitBreaker, CoolDown, type Cooling, createCircuitBreaker } from './circuit-breaker.js';
 export { closePort } from './close-port.js';
 export {
-  ASK_AGAIN,
   BAD_REQUEST,
   CONFLICT,
   type DeclaredCodes,
   declareErrors,
   type ErrorClass,
-  type ErrorDeclaration,
   FORBIDDEN,
   GONE,
-  NOT_EXTRACTABLE,
   NOT_FOUND,
   OVERLOADED,
-  SOURCE_FAILED,
   SOURCE_TIMEOUT,
   UNAUTHENTICATED,
   WAIT,
@@ -70,6 +66,7 @@ export {
   rawStats,
   tryParseJson,
 } from './json.js';
+export { parseJsonFile, readJsonFile, readTextFile } from './json-file.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   DONE_EVENT,
@@ -106,4 +103,4 @@ export {
   withDeadline,
 } from './time.js';
 export { type Checked, closestMatch, createValidator, type Issue, type Validator } from './validation.js';
-export { type QueuedTask, WorkerQueue, type WorkerQueueOptions } from './worker-queue.js';
+export { WorkerQueue, type WorkerQueueOptions } from './worker-queue.js';

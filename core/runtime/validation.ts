@@ -43,6 +43,9 @@ function sharedAjv(): Ajv2020 {
     allowUnionTypes: true,
     // Errors then contain the failed part of the schema, which is more informative.
     verbose: true,
+    // Its schema of schemas takes 40 ms to compile, in every process; a keyword with a wrong value is refused without it.
+    validateSchema: false,
+    meta: false,
     // Its own optimizer takes half of the time of a compilation, all at the start of a process; V8 optimizes the code anyway.
     code: { optimize: false },
   });

@@ -42,13 +42,9 @@ export {
   type SampleOf,
   type SentToUpstream,
 } from './models/audio.js';
-export {
-  describeImageProvider,
-  type ImageProviderDefinition,
-  type ImageUpstreamScript,
-  imageProviderChecks,
-} from './models/image.js';
+export { describeImageProvider, imageProviderChecks } from './models/image.js';
 export type { ImagePollingScript } from './models/image-polling.js';
+export type { ImageProviderDefinition, ImageUpstreamScript } from './models/image-run.js';
 export { describeTextProvider, textProviderChecks } from './models/text.js';
 export type { TextContent, TextProviderDefinition, TextUpstreamScript } from './models/text-run.js';
 export { describePlugin, type PluginDefinition, pluginChecks } from './plugin-checks.js';

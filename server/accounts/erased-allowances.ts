@@ -8,10 +8,9 @@
 
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Engine, Tables, Transaction } from '../../core/database/index.js';
-import { atTime, type Budget, type BudgetRow, nextPeriodAt, toBudgetRow } from '../budgets/index.js';
+import { atTime, type Budget, type BudgetRow, closePlanBudgets, nextPeriodAt, toBudgetRow } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { FREE_PLAN_ID } from '../plans/index.js';
-import { locked } from './account-plans.js';
 
 /** Secrets of the hash, newest first: at least one. Loaded when an identity is erased or new. */
 export type IdentitySecrets = () => Promise<readonly Uint8Array[]>;
@@ -57,11 +56,7 @@ export async function keepAllowance({
   hashes: [hash],
   at,
 }: AllowanceChange): Promise<void> {
-  const budgets = transaction.selectFrom('budgets').selectAll().where('accountId', '=', accountId);
-  const own = await locked(engine, budgets.where('scope', '=', 'plan').orderBy('id')).execute();
-  const open = own.filter(({ expiresAt }) => expiresAt === null || expiresAt > at).map(({ id }) => id);
-  if (open.length > 0)
-    await transaction.updateTable('budgets').set({ expiresAt: at }).where('id', 'in', open).execute();
+  const own = await closePlanBudgets(transaction, { engine, accountId, at });
   const [free] = own
     .filter(({ planId }) => planId === FREE_PLAN_ID)
     .sort((one, other) => other.createdAt - one.createdAt);

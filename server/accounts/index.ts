@@ -26,7 +26,7 @@ export {
 } from './account-view.js';
 export { Accounts, type AccountsOptions } from './accounts.js';
 export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
-export { forgetAllowances, hashIdentity, type IdentitySecrets, keepAllowance } from './erased-allowances.js';
+export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
@@ -39,8 +39,8 @@ export {
   Sessions,
   type SignedIn,
 } from './sessions.js';
-export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, setupClients } from './setup.js';
+export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, SupportSchema, setupClients } from './setup.js';
 export { SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export { accountMigrations, type UserRecord } from './tables.js';
 export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
-export { lockUser, Users, type UsersOptions } from './users.js';
+export { lockUser, Users } from './users.js';

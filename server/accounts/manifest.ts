@@ -7,7 +7,7 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { field, optional, Type } from '../../core/contracts/index.js';
+import { field, Type } from '../../core/contracts/index.js';
 import { MAX_REFERENCES } from '../../core/images/index.js';
 import { isoTime } from '../format/index.js';
 import {
@@ -42,6 +42,8 @@ import {
   SessionSchema,
   type SetupAccount,
   type SetupClient,
+  SetupClientSchema,
+  SupportSchema,
   setupClients,
 } from './setup.js';
 import type { UserRecord } from './tables.js';
@@ -216,37 +218,9 @@ const CatalogueSchema = {
     ),
     'Prices of plans. Empty if they are not public.',
   ),
-  support: field(
-    Type.Object({
-      text: field(Text, 'What support is for.'),
-      email: field(Nullable(Text), 'E-mail address. Null if there is none.'),
-      url: field(Nullable(Text), 'Address of a page. Null if there is none.'),
-    }),
-    'Where to ask for terms.',
-  ),
+  support: field(SupportSchema, 'Where to ask for terms.'),
 };
-const CLIENTS = field(
-  Type.Array(
-    Type.Object({
-      id: field(OneOf(...SETUP_CLIENTS), 'Id of the client.'),
-      title: field(Text, 'Name of the client.'),
-      summary: field(Text, 'How the client is set up, in a sentence.'),
-      wire_api: optional(Text, "The route that it uses, in the client's own words."),
-      files: field(
-        Type.Array(
-          Type.Object({
-            path: field(Text, 'Path of the file.'),
-            language: field(Text, 'Language of the file.'),
-            content: field(Text, 'Content of the file.'),
-          }),
-        ),
-        'Files to write.',
-      ),
-      commands: field(Type.Array(Text), 'Commands for a POSIX shell, in order.'),
-    }),
-  ),
-  'Instructions for each client.',
-);
+const CLIENTS = field(Type.Array(SetupClientSchema), 'Instructions for each client.');
 const SetupSchema = Type.Object({
   version: field(Text, 'Version of the API, as a date.', API_VERSION),
   baseUrl: field(Text, 'Address of the API, without a trailing slash.'),

@@ -5,7 +5,7 @@
  * from settings are quoted for the shell. The file also has the response schemas that account and payment routes share.
  */
 
-import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
+import { field, optional, type Static, type TSchema, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { shellWord } from '../format/index.js';
 import { Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
@@ -20,23 +20,27 @@ const NODE_SDK = 'openai';
 export const SETUP_CLIENTS = ['env', 'curl', 'openai-node', 'openai-python', 'codex'] as const;
 export type SetupClientId = (typeof SETUP_CLIENTS)[number];
 
-export interface SetupFile {
-  /** Path of the file: relative to the project, or in the home folder. */
-  path: string;
-  language: 'javascript' | 'python' | 'toml';
-  content: string;
-}
+export const SetupClientSchema = Type.Object({
+  id: field(OneOf(...SETUP_CLIENTS), 'Id of the client.'),
+  title: field(Text, 'Name of the client.'),
+  summary: field(Text, 'How the client is set up, in a sentence.'),
+  wire_api: optional(Text, "The route that it uses, in the client's own words."),
+  files: field(
+    Type.Array(
+      Type.Object({
+        path: field(Text, 'Path of the file.'),
+        language: field(Text, 'Language of the file.'),
+        content: field(Text, 'Content of the file.'),
+      }),
+    ),
+    'Files to write.',
+  ),
+  commands: field(Type.Array(Text), 'Commands for a POSIX shell, in order.'),
+});
 
-/** Setup instructions of one client. */
-export interface SetupClient {
+/** Setup instructions of one client. Paths are relative to the project, or in the home folder. */
+export interface SetupClient extends Omit<Static<typeof SetupClientSchema>, 'id'> {
   id: SetupClientId;
-  title: string;
-  summary: string;
-  /** The model route that the client uses, in the terms of its own configuration. */
-  wire_api?: 'responses';
-  files: readonly SetupFile[];
-  /** Commands for a POSIX shell, in order. */
-  commands: readonly string[];
 }
 
 export interface SetupModels {
@@ -304,6 +308,12 @@ export const SessionSchema = Type.Object({
   ),
   kind: optional(Text, 'Kind of the session: of a browser, or of a program.'),
   expiresAt: optional(Time, 'When the session ends (RFC 3339).'),
+});
+
+export const SupportSchema = Type.Object({
+  text: field(Text, 'What support is for.'),
+  email: field(Nullable(Text), 'E-mail address. Null if there is none.'),
+  url: field(Nullable(Text), 'Address of a page. Null if there is none.'),
 });
 
 /** The answers of a route with a single response. */

@@ -6,6 +6,7 @@
  */
 
 import { type Migrations, sqlMigration } from '../../core/database/index.js';
+import type { Person } from '../personal-records/index.js';
 
 declare module '../../core/database/tables.js' {
   interface Tables {
@@ -121,20 +122,8 @@ export const accountMigrations: Migrations = {
   ),
 };
 
-/** A person as an identity provider describes them. Times are milliseconds since 1970. */
-export interface UserRecord {
-  /** `user_` and 128 random bits. */
-  id: string;
-  /** Account that owns their keys, jobs, orders and budgets. */
-  accountId: string;
-  /** The identity provider, exactly as in its tokens. */
-  issuer: string;
-  /** Id at the provider; unique with the issuer. */
-  subject: string;
-  /** As the provider stated it at the latest sign-in; not an identity. At most 320 characters. */
-  email: string | null;
-  /** At most 200 characters. */
-  name: string | null;
+/** A user. Times are milliseconds since 1970. */
+export interface UserRecord extends Person {
   createdAt: number;
   lastSignInAt: number;
   suspendedAt: number | null;

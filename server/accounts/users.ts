@@ -113,36 +113,31 @@ export class Users {
 
   async find(id: string): Promise<UserRecord | undefined> {
     if (!isStorable(id)) return undefined;
-    const row = await this.#database.run((queries) =>
-      selectUsers(queries).where('users.id', '=', id).executeTakeFirst(),
-    );
-    return row;
+    return this.#database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
   }
 
-  async findByAccount(accountId: string): Promise<UserRecord | undefined> {
-    const row = await this.#database.run((queries) =>
+  findByAccount(accountId: string): Promise<UserRecord | undefined> {
+    return this.#database.run((queries) =>
       selectUsers(queries).where('users.accountId', '=', accountId).executeTakeFirst(),
     );
-    return row;
   }
 
   /** Users with this email address, ignoring case; newest first. */
   async findByEmail(email: string): Promise<readonly UserRecord[]> {
     if (!isStorable(email)) return [];
-    const rows = await this.#database.run((queries) =>
+    return this.#database.run((queries) =>
       selectUsers(queries)
         .where(({ eb, fn, val }) => eb(fn('lower', ['users.email']), '=', fn('lower', [val(email)])))
         .orderBy('users.createdAt', 'desc')
         .orderBy('users.id', 'desc')
         .execute(),
     );
-    return rows;
   }
 
   /** Newest first. */
   async list({ limit, before }: UserPage): Promise<readonly UserRecord[]> {
     if (before !== undefined && !isStorable(before)) return [];
-    const rows = await this.#database.run((queries) => {
+    return this.#database.run((queries) => {
       const users = selectUsers(queries).orderBy('users.createdAt', 'desc').orderBy('users.id', 'desc').limit(limit);
       if (before === undefined) return users.execute();
       return users
@@ -158,7 +153,6 @@ export class Users {
         )
         .execute();
     });
-    return rows;
   }
 
   /**
@@ -254,7 +248,7 @@ export class Users {
     { issuer, subject }: Identity,
   ): Promise<UserRecord | undefined> {
     const users = selectUsers(transaction).where('users.issuer', '=', issuer).where('users.subject', '=', subject);
-    return this.#database.engine === 'postgres' ? users.forUpdate().executeTakeFirst() : users.executeTakeFirst();
+    return locked(this.#database.engine, users).executeTakeFirst();
   }
 }
 

@@ -17,7 +17,6 @@ export {
   renderMoney,
 } from './amounts.js';
 export {
-  amountOf,
   atTime,
   type BudgetTable,
   type BudgetWants,
@@ -34,7 +33,7 @@ export {
   reserve,
   toBudgetRow,
 } from './budgets.js';
-export { type BudgetOwner, Budgets, budgetIdsOf, holdBudgetOwners } from './owners.js';
-export { budgetPersonalRecords } from './personal-records.js';
+export { Budgets, budgetIdsOf, holdBudgetOwners } from './owners.js';
+export { budgetPersonalRecords, closePlanBudgets } from './personal-records.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

@@ -1,8 +1,27 @@
 /*
- * An erasure keeps budgets, as bookkeeping under the random ids of account and keys. Those of plans are closed by
- * server/accounts.
+ * An erasure keeps budgets, as bookkeeping under the random ids of account and keys, and closes those of plans.
  */
 
+import type { Engine, Tables, Transaction } from '../../core/database/index.js';
 import type { PersonalRecords } from '../personal-records/index.js';
+import type { BudgetRow } from './tables.js';
 
 export const budgetPersonalRecords: PersonalRecords = { tables: { budgets: 'retained' } };
+
+/** Closes the plans' budgets of an account: no request that still runs may use more. @returns all of them, locked. */
+export async function closePlanBudgets(
+  transaction: Transaction<Tables>,
+  { engine, accountId, at }: { engine: Engine; accountId: string; at: number },
+): Promise<BudgetRow[]> {
+  const ofPlans = transaction
+    .selectFrom('budgets')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('scope', '=', 'plan')
+    .orderBy('id');
+  const budgets = await (engine === 'postgres' ? ofPlans.forUpdate() : ofPlans).execute();
+  const open = budgets.filter(({ expiresAt }) => expiresAt === null || expiresAt > at).map(({ id }) => id);
+  if (open.length > 0)
+    await transaction.updateTable('budgets').set({ expiresAt: at }).where('id', 'in', open).execute();
+  return budgets;
+}

@@ -3,4 +3,4 @@
  */
 
 export { type Finding, runChecks } from './checks.js';
-export { describeUpstreams, type UpstreamFinding } from './upstream-findings.js';
+export { describeUpstreams } from './upstream-findings.js';

@@ -26,6 +26,7 @@ import type { RateLimitKey, RequestRun } from './windows.js';
 
 /** Readings of the two clocks. */
 export interface ClockReading {
+  /** The clock that `wallTime` and `monotonicTime` were read from. */
   clockSource: string;
   wallTime: number;
   monotonicTime: number;
@@ -33,15 +34,7 @@ export interface ClockReading {
 
 export type WindowRow = Selectable<RateWindowsTable> & { databaseNow: number };
 
-export interface WindowChange extends ClockReading {
-  keyId: string;
-  family: RateLimitKey['family'];
-  time: number;
-  nextSeq: number;
-  tailSeq: number;
-  tailAt: number;
-  lastAt: number;
-  recent: string;
+export interface WindowChange extends RateWindowsTable {
   /** Requests that get rows of their own. */
   written: readonly RequestRun[];
   /** Whether the rows of expired requests are deleted. */
@@ -246,16 +239,12 @@ declare module '../../core/database/tables.js' {
 }
 
 /** One row per key, or site account, and route family that ever had a limit. */
-export interface RateWindowsTable {
+export interface RateWindowsTable extends ClockReading {
   /** Id of the key or site account. */
   keyId: string;
   family: RateLimitKey['family'];
   /** The window's own time when this row was written. */
   time: number;
-  /** The clock that `wallTime` and `monotonicTime` were read from. */
-  clockSource: string;
-  wallTime: number;
-  monotonicTime: number;
   /** Number of the next request; the live ones are from `tailSeq` up to here. */
   nextSeq: number;
   tailSeq: number;

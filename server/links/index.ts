@@ -5,6 +5,5 @@
 export { encodeExtraction } from './answers.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
-export type { ExtractBody } from './extract-fields.js';
 export { ExtractRequests } from './extract-fields.js';
 export { oembedRoutes } from './oembed.js';

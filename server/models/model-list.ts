@@ -6,8 +6,17 @@
  * OpenRouter and of vLLM.
  */
 
-import type { AudioOperation, ReadyModel, TextRoute } from '../../core/contracts/index.js';
+import {
+  type AudioOperation,
+  field,
+  optional,
+  type ReadyModel,
+  type Static,
+  type TextRoute,
+  Type,
+} from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import { Count, Text } from '../http/index.js';
 import { MODEL_NOTES } from '../plans/index.js';
 
 const { chat, audio, image } = MODEL_NOTES;
@@ -16,17 +25,24 @@ const ORDER: readonly string[] = [...chat.models, ...audio.map(({ model }) => mo
 /** Seconds since 1970: the same on each node and at each start, since clients compare it. */
 export const CREATED = 1_781_481_600;
 
-export interface ModelObject {
-  id: string;
-  object: 'model';
-  created: number;
-  owned_by: 'gateway';
-  /** Paths of the API that the model answers on. */
-  routes: string[];
-  /** Tokens of input and output together, as OpenRouter names it, and as vLLM does. Absent if not known. */
-  context_length?: number;
-  max_model_len?: number;
-}
+export const ModelSchema = Type.Object(
+  {
+    id: field(Text, 'Id of the model.', 'm-5.5'),
+    object: field(Type.Literal('model'), 'Always `model`.'),
+    created: field(Count, 'Start of the list, in seconds since 1970; the same for all models.'),
+    owned_by: field(Text, 'Owner of the model, for clients that expect one.'),
+    routes: field(Type.Array(Text), 'Routes of the API that the model answers on.', ['/v1/chat/completions']),
+    context_length: optional(
+      Count,
+      'Tokens of input and output together. Absent if the operator has not stated it.',
+      131072,
+    ),
+    max_model_len: optional(Count, 'The same, by the name that vLLM gives it.', 131072),
+  },
+  { description: 'A model.' },
+);
+
+export type ModelObject = Static<typeof ModelSchema>;
 
 /** Any model with one of the other formats answers on `/v1/messages`, if that route is enabled. */
 const TEXT_PATHS: Readonly<Record<Exclude<TextRoute, 'messages'>, string>> = {

@@ -6,7 +6,7 @@
  * requests cost no tokens and have a rate limit of their own for polls.
  */
 
-import { field, optional, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
+import { field, type ReadyModel, type StoredResponseAction, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   AnyObject,
@@ -33,32 +33,16 @@ import {
   encodeModelList,
   encodeModelPage,
   isWritingModel,
+  ModelSchema,
   orderModels,
   withoutAliases,
 } from './model-list.js';
 import { endWithCaller, PASSED_ON, RESPONSE, RESPONSE_EVENTS, TEXT_ROUTE, type TextServices } from './text.js';
 
-const Model = Type.Object(
-  {
-    id: field(Text, 'Id of the model.', 'm-5.5'),
-    object: field(Type.Literal('model'), 'Always `model`.'),
-    created: field(Count, 'Start of the list, in seconds since 1970; the same for all models.'),
-    owned_by: field(Text, 'Owner of the model, for clients that expect one.'),
-    routes: field(Type.Array(Text), 'Routes of the API that the model answers on.', ['/v1/chat/completions']),
-    context_length: optional(
-      Count,
-      'Tokens of input and output together. Absent if the operator has not stated it.',
-      131072,
-    ),
-    max_model_len: optional(Count, 'The same, by the name that vLLM gives it.', 131072),
-  },
-  { description: 'A model.' },
-);
-
 const ModelList = Type.Object(
   {
     object: field(Type.Literal('list'), 'Always `list`.'),
-    data: field(Type.Array(Model), 'The models.'),
+    data: field(Type.Array(ModelSchema), 'The models.'),
   },
   { description: 'A list of models.' },
 );
@@ -83,7 +67,7 @@ const AnthropicModelList = Type.Object(
   { description: "A page of the list of models in Anthropic's format." },
 );
 
-const AnyModel = Type.Union([Model, AnthropicModel], {
+const AnyModel = Type.Union([ModelSchema, AnthropicModel], {
   description: "A model; with `anthropic-version` in Anthropic's format.",
 });
 const AnyModelList = Type.Union([ModelList, AnthropicModelList], {

@@ -21,7 +21,6 @@ import {
   dueRows,
   isStorable,
   type Migrations,
-  type Script,
   sql,
   sqlMigration,
   WriteBehind,
@@ -39,27 +38,8 @@ export interface ClosableStoredResponses extends Required<StoredResponses> {
 
 /** Stored responses and the ids of their output items in SQL. */
 export function createStoredResponses(database: Database, logger: Logger): ClosableStoredResponses {
-  const { queries } = database;
-  const responses = createLateRows<StoredResponse>({
-    database,
-    name: 'stored responses',
-    logger,
-    insert: createRowInsertScript({
-      queries,
-      table: 'stored_responses',
-      finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
-    }),
-  });
-  const items = createLateRows<StoredItem>({
-    database,
-    name: 'response items',
-    logger,
-    insert: createRowInsertScript({
-      queries,
-      table: 'response_items',
-      finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
-    }),
-  });
+  const responses = createLateRows<StoredResponse>({ database, table: 'stored_responses', logger });
+  const items = createLateRows<StoredItem>({ database, table: 'response_items', logger });
 
   return {
     remember: (response) => responses.add(response),
@@ -73,7 +53,7 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
       const known = responses.get(id, owner);
       if (known) return known;
       if (!isStorable(id)) return undefined;
-      const row = await database.run((queries) =>
+      return database.run((queries) =>
         queries
           .selectFrom('stored_responses')
           .selectAll()
@@ -81,7 +61,6 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
           .where('owner', '=', owner)
           .executeTakeFirst(),
       );
-      return row;
     },
     async unknownItems(ids, owner) {
       const unknown = new Set(ids.filter((id) => !items.get(id, owner)));
@@ -110,15 +89,20 @@ export function createStoredResponses(database: Database, logger: Logger): Closa
   };
 }
 
-interface LateRowsOptions<Row> {
+interface LateRowsOptions {
   database: Database;
-  name: string;
+  table: 'stored_responses' | 'response_items';
   logger: Logger;
-  insert(rows: readonly Row[]): Script<unknown>;
 }
 
 /** Rows that are written in batches; until then they are found here. */
-function createLateRows<Row extends StoredItem>({ database, name, logger, insert }: LateRowsOptions<Row>) {
+function createLateRows<Row extends StoredItem>({ database, table, logger }: LateRowsOptions) {
+  const name = table.replace('_', ' ');
+  const insert = createRowInsertScript({
+    queries: database.queries,
+    table,
+    finish: (rows) => rows.onConflict((conflict) => conflict.doNothing()),
+  });
   /** Not in the database yet. */
   const fresh = new Map<string, Row>();
 

@@ -8,7 +8,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { type ListItem, SwapRemoveList } from '../../core/runtime/index.js';
-import type { Admissions, Settlement } from '../usage/index.js';
+import type { Settlement } from '../usage/index.js';
 import type { MetricSources, MetricsRegistry } from './metrics-registry.js';
 
 /** Requests counted in one batch: counting each separately, between other work, takes five times as long. */
@@ -77,19 +77,17 @@ export class RequestMetrics {
     if (this.#uncounted.length >= BATCH) this.#countRequests();
   }
 
-  /** Wraps the admissions so that each settled one is counted. */
-  watchAdmissions(admissions: Admissions): Admissions {
-    return {
-      admit: (request) => admissions.admit(request),
-      settle: (settlement) => {
-        this.#settled(settlement);
-        admissions.settle(settlement);
-      },
-      release: (reservation, cost) => admissions.release(reservation, cost),
-      correct: (correction) => admissions.correct(correction),
-      flush: () => admissions.flush(),
-      flushInTime: () => admissions.flushInTime(),
-    };
+  /** Call it when a request of a model is settled. */
+  settled({ model, route, status, usage: { inputTokens = 0, outputTokens = 0 } = {} }: Settlement): void {
+    const uncounted = this.#uncountedUse;
+    const name = `${model}\n${route}\n${status}`;
+    const used = uncounted.get(name);
+    if (used) {
+      used.requests += 1;
+      used.inputTokens += inputTokens;
+      used.outputTokens += outputTokens;
+    } else uncounted.set(name, { model, route, status, requests: 1, inputTokens, outputTokens });
+    if (uncounted.size >= BATCH) this.#countSettled();
   }
 
   /** Counts the pending batch. */
@@ -111,18 +109,6 @@ export class RequestMetrics {
       // Excessive polls and guessed keys get the same error code, without rate-limit headers.
       if (code === 'rate_limit_exceeded' && hasRateLimit) rateLimitRefusals.inc({ route });
     }
-  }
-
-  #settled({ model, route, status, usage: { inputTokens = 0, outputTokens = 0 } = {} }: Settlement): void {
-    const uncounted = this.#uncountedUse;
-    const name = `${model}\n${route}\n${status}`;
-    const used = uncounted.get(name);
-    if (used) {
-      used.requests += 1;
-      used.inputTokens += inputTokens;
-      used.outputTokens += outputTokens;
-    } else uncounted.set(name, { model, route, status, requests: 1, inputTokens, outputTokens });
-    if (uncounted.size >= BATCH) this.#countSettled();
   }
 
   #countSettled(): void {

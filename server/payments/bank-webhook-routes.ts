@@ -23,7 +23,7 @@ import {
   readPayosNotice,
   readSepayNotice,
 } from './bank-webhooks.js';
-import { type Orders } from './order-records.js';
+import type { Orders } from './orders.js';
 import { type PaymentProvider, type PaymentSecrets } from './payment-service.js';
 
 const MAX_BODY_BYTES = 65_536;

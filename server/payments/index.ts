@@ -7,8 +7,8 @@ import './errors.js';
 
 export { BankStatementError, readBankStatement } from './bank-statement.js';
 export { paymentWebhookRoutes } from './bank-webhook-routes.js';
-export type { OrderRecord, OrderState, Orders, RecordedTransaction, Recording } from './order-records.js';
-export { createOrders, paymentMigrations } from './orders.js';
+export type { OrderRecord, OrderState, RecordedTransaction, Recording } from './order-records.js';
+export { Orders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes } from './payment-routes.js';
 export {

@@ -8,7 +8,6 @@
 
 import { randomInt } from 'node:crypto';
 import {
-  type Database,
   type DatabaseClock,
   type Engine,
   isStorable,
@@ -18,14 +17,7 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import {
-  type AccountsOptions,
-  grantPlan,
-  lockAccount,
-  locked,
-  type PlanChange,
-  takeBackPlan,
-} from '../accounts/index.js';
+import { grantPlan, lockAccount, locked, type PlanChange, takeBackPlan } from '../accounts/index.js';
 import { type AuditLine, writeAudit } from '../audit/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import type {
@@ -33,43 +25,34 @@ import type {
   OrderChange,
   OrderRecord,
   OrderState,
-  Orders,
   OrdersTable,
   ReviewReason,
 } from './order-records.js';
 
-/** Changes of orders by operators, and by users to their own, in SQL. */
-export function createOrderChanges({ database, times }: AccountsOptions): Pick<Orders, ChangeName> {
-  const { engine } = database;
-
-  function change(name: ChangeName, { code, actor, note, accountId }: OrderChange): Promise<OrderRecord> {
-    const { to, from, action } = CHANGES[name];
-    return database.transaction(async (transaction) => {
-      const owner = isStorable(code) ? await ownerOf(transaction, code) : undefined;
-      if (owner === undefined || (accountId !== undefined && owner !== accountId)) throw notFound();
-      const account = await lockAccount(transaction, engine, owner);
-      const order = await lockOrder(transaction, engine, code);
-      if (!order) throw notFound();
-      const at = await times.read(transaction);
-      const state = stateAt(order, at);
-      if (state === to) return toOrder(order, at);
-      if (!from.some((each) => each === state)) {
-        throw new GatewayError('order_state_conflict', `An order that is ${state} cannot become ${to}.`);
-      }
-      const plan = { transaction, engine, account, at };
-      const line = { actor, action, note };
-      const moved = await moveOrder({ ...plan, order, to, paidAmount: order.paidAmount, line });
-      // A decision about the order settles the review of its transfers.
-      await transaction.updateTable('bank_transactions').set({ review: null }).where('orderCode', '=', code).execute();
-      return toOrder(moved, at);
-    });
+/** An operator, or the user, changes an order. No effect on one that is in the wanted state already. */
+export async function changeOrder(
+  transaction: Transaction<Tables>,
+  name: ChangeName,
+  { code, actor, note, accountId, engine, times }: OrderChange & { engine: Engine; times: DatabaseClock },
+): Promise<OrderRecord> {
+  const { to, from, action } = CHANGES[name];
+  const owner = isStorable(code) ? await ownerOf(transaction, code) : undefined;
+  if (owner === undefined || (accountId !== undefined && owner !== accountId)) throw orderNotFound();
+  const account = await lockAccount(transaction, engine, owner);
+  const order = await lockOrder(transaction, engine, code);
+  if (!order) throw orderNotFound();
+  const at = await times.read(transaction);
+  const state = stateAt(order, at);
+  if (state === to) return toOrder(order, at);
+  if (!from.some((each) => each === state)) {
+    throw new GatewayError('order_state_conflict', `An order that is ${state} cannot become ${to}.`);
   }
-
-  return {
-    confirm: (wanted) => change('confirm', wanted),
-    cancel: (wanted) => change('cancel', wanted),
-    refund: (wanted) => change('refund', wanted),
-  };
+  const plan = { transaction, engine, account, at };
+  const line = { actor, action, note };
+  const moved = await moveOrder({ ...plan, order, to, paidAmount: order.paidAmount, line });
+  // A decision about the order settles the review of its transfers.
+  await transaction.updateTable('bank_transactions').set({ review: null }).where('orderCode', '=', code).execute();
+  return toOrder(moved, at);
 }
 
 async function ownerOf(transaction: Transaction<Tables>, code: string): Promise<string | undefined> {
@@ -77,7 +60,7 @@ async function ownerOf(transaction: Transaction<Tables>, code: string): Promise<
   return order?.accountId;
 }
 
-function notFound(): GatewayError {
+export function orderNotFound(): GatewayError {
   return new GatewayError('order_not_found', 'There is no such order.');
 }
 
@@ -100,10 +83,7 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   await writeAudit(transaction, { ...line, subject: code, at, from, to });
   const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.planId };
   if (isGranted) {
-    // At the price of the order, not the current one of the catalogue.
-    const price = { amount: order.amount, currency: order.currency };
-    const terms = { ...(JSON.parse(order.terms) as PlanTerms), price };
-    await grantPlan({ ...move, id: code, terms });
+    await grantPlan({ ...move, id: code, terms: termsOf(order) });
     await writeAudit(transaction, { ...plan, action: 'plan.granted' });
   }
   if (to === 'refunded' && from === 'paid') {
@@ -111,6 +91,11 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
     await writeAudit(transaction, { ...plan, action: 'plan.taken-back' });
   }
   return { ...order, ...change };
+}
+
+/** The terms at the price of the order, not the current one of the catalogue. */
+export function termsOf({ terms, amount, currency }: OrderRow): PlanTerms {
+  return { ...(JSON.parse(terms) as PlanTerms), price: { amount, currency } };
 }
 
 /** The effect of a transfer on an order. */
@@ -138,7 +123,7 @@ export function afterMoney(order: Standing, money: Pick<BankTransaction, 'amount
 }
 
 /** Actions on an order, and the state transitions they cause. */
-export const CHANGES = {
+const CHANGES = {
   confirm: { to: 'paid', from: ['pending', 'underpaid', 'expired', 'needs_review'], action: 'order.confirmed' },
   cancel: { to: 'cancelled', from: ['pending'], action: 'order.cancelled' },
   refund: { to: 'refunded', from: ['paid', 'underpaid', 'needs_review'], action: 'order.refunded' },
@@ -170,22 +155,8 @@ export function lockOrder(
 const ROWS = 200;
 const RETENTION_MS = 90 * 24 * 60 * 60 * 1000;
 
-/** Expires unpaid orders. */
-export function createOrderSweep(database: Database, times: DatabaseClock): Pick<Orders, 'sweep'> {
-  return {
-    sweep: () =>
-      database.transaction(async (transaction) => {
-        const at = await times.read(transaction);
-        return {
-          expired: await expire(transaction, database.engine, at),
-          forgotten: await forget(transaction, database.engine, at - RETENTION_MS),
-        };
-      }),
-  };
-}
-
-/** An order that is being changed at this moment is skipped until the next sweep. */
-async function expire(transaction: Transaction<Tables>, engine: Engine, at: number): Promise<number> {
+/** Expires due orders. One that is being changed at this moment is skipped until the next sweep. */
+export async function expireOrders(transaction: Transaction<Tables>, engine: Engine, at: number): Promise<number> {
   const due = transaction
     .selectFrom('orders')
     .select('code')
@@ -202,12 +173,13 @@ async function expire(transaction: Transaction<Tables>, engine: Engine, at: numb
   return orders.length;
 }
 
-async function forget(transaction: Transaction<Tables>, engine: Engine, before: number): Promise<number> {
+/** Deletes unpaid orders that ended more than 90 days ago. */
+export async function forgetOrders(transaction: Transaction<Tables>, engine: Engine, at: number): Promise<number> {
   const old = transaction
     .selectFrom('orders')
     .select('code')
     .where(sql<boolean>`state in ('expired', 'cancelled') and "paidAmount" = 0`)
-    .where('expiresAt', '<', before)
+    .where('expiresAt', '<', at - RETENTION_MS)
     .orderBy('expiresAt')
     .limit(ROWS);
   const orders = await (engine === 'postgres' ? old.forUpdate().skipLocked() : old).execute();

@@ -2,11 +2,9 @@
  * Orders and the bank transfers that pay them, in the form in which the database stores them and readers receive them.
  * An order is paid by exactly its amount, in one transfer or several. It expires by time if nothing has arrived; a
  * later transfer still counts. More money, money in another currency, and money for a cancelled order wait for the
- * review of an operator. A refund is final. The interface states what each operation promises and which errors it
- * throws; orders.ts and the files beside it implement it.
+ * review of an operator. A refund is final.
  */
 
-import type { PlanPreview } from '../accounts/index.js';
 import type { PlanTerms } from '../plans/index.js';
 
 /**
@@ -116,48 +114,6 @@ export interface OrderPage {
   state?: OrderState;
   /** Orders created before this one, by its code. Default: from the newest on. */
   before?: string;
-}
-
-/** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
-export interface Orders {
-  /**
-   * @throws GatewayError `too_many_open_orders` if 5 of the account are pending or underpaid, `idempotency_key_reused`,
-   *   `account_not_found`, `account_suspended`, `invalid_value`.
-   */
-  create(order: NewOrder): Promise<CreatedOrder>;
-  /** By its code, exactly. */
-  find(code: string): Promise<OrderRecord | undefined>;
-  /** The account's plan if the order were paid now. Undefined if there is no such order. */
-  preview(code: string): Promise<PlanPreview | undefined>;
-  /** Newest first. */
-  list(page: OrderPage): Promise<readonly OrderRecord[]>;
-  /**
-   * Counts a transfer once, even if it is reported repeatedly: the order's state, its plan and the audit row change in
-   * the same transaction. Resolves when that is durable.
-   * @throws GatewayError `invalid_value` if it cannot be stored.
-   */
-  record(transaction: BankTransaction): Promise<Recording>;
-  /**
-   * An operator marks the order as paid. No effect on a paid order.
-   * @throws GatewayError `order_not_found`, `order_state_conflict`.
-   */
-  confirm(change: OrderChange): Promise<OrderRecord>;
-  /** No effect on a cancelled order. Throws as `confirm` does. */
-  cancel(change: OrderChange): Promise<OrderRecord>;
-  /**
-   * Records a refund, and revokes the order's grant with its tokens, requests and time. The account keeps the plan of
-   * its other grants, or none. No effect on a refunded order. Throws as `confirm` does.
-   */
-  refund(change: OrderChange): Promise<OrderRecord>;
-  /** Transfers of one order, oldest first; or those that need a review, latest first. At most `limit`. */
-  transactions(of: { code: string } | { review: true }, limit: number): Promise<readonly RecordedTransaction[]>;
-  /** Marks a transfer as reviewed. False if it needed no review. Writes an audit row if it has an order. */
-  settleReview(
-    transaction: Pick<BankTransaction, 'provider' | 'id'>,
-    change: Omit<OrderChange, 'code'>,
-  ): Promise<boolean>;
-  /** Expires due orders, and deletes unpaid ones that ended more than 90 days ago; at most 200 of each. */
-  sweep(): Promise<{ expired: number; forgotten: number }>;
 }
 
 export interface OrdersTable extends OrderRecord {

@@ -7,6 +7,7 @@
  */
 
 import {
+  type DatabaseClock,
   type Engine,
   isStorable,
   type Kysely,
@@ -17,78 +18,75 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { type AccountsOptions, lockAccount } from '../accounts/index.js';
+import { lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { afterMoney, lockOrder, moveOrder, type OrderRow, orderCodesIn, toOrder } from './order-changes.js';
-import type { BankTransaction, Orders, RecordedTransaction, Recording } from './order-records.js';
+import type { BankTransaction, OrderChange, RecordedTransaction, Recording } from './order-records.js';
 
-/** Reported bank transfers, in SQL. */
-export function createOrderTransactions({
-  database,
-  times,
-}: AccountsOptions): Pick<Orders, 'record' | 'transactions' | 'settleReview'> {
-  const { engine } = database;
+/** Counts a transfer once, and the order that it pays. */
+export async function recordTransaction(
+  transaction: Transaction<Tables>,
+  reported: BankTransaction,
+  { engine, at }: { engine: Engine; at: number },
+): Promise<Recording> {
+  const row = await insertTransaction(transaction, reported, at);
+  if (!row) return findRecorded(transaction, reported, at);
+  const match = await matchOrder(transaction, row.text);
+  const counted = match && (await countFor(match, row, { transaction, engine, at }));
+  return counted ?? { transaction: row, replayed: false };
+}
 
-  return {
-    async record(reported) {
-      checkTransaction(reported);
-      return database.transaction(async (transaction) => {
-        const at = await times.read(transaction);
-        const row = await insertTransaction(transaction, reported, at);
-        if (!row) return findRecorded(transaction, reported, at);
-        const match = await matchOrder(transaction, row.text);
-        const counted = match && (await countFor(match, row, { transaction, engine, at }));
-        return counted ?? { transaction: row, replayed: false };
-      });
-    },
+/** Transfers of one order, oldest first; or those that need a review, latest first. */
+export async function selectTransactions(
+  queries: Kysely<Tables>,
+  of: { code: string } | { review: true },
+  limit: number,
+): Promise<readonly RecordedTransaction[]> {
+  const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
+  if ('code' in of) {
+    if (!isStorable(of.code)) return [];
+    const ofOrder = all.where('orderCode', '=', of.code);
+    return ofOrder.orderBy('recordedAt').orderBy('provider').orderBy('id').execute();
+  }
+  const reviewed = all.where(sql<boolean>`review is not null`);
+  return reviewed.orderBy('recordedAt', 'desc').orderBy('provider').orderBy('id').execute();
+}
 
-    async transactions(of, limit) {
-      const rows = await database.run(async (queries) => {
-        const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
-        if ('code' in of) {
-          if (!isStorable(of.code)) return [];
-          const ofOrder = all.where('orderCode', '=', of.code);
-          return ofOrder.orderBy('recordedAt').orderBy('provider').orderBy('id').execute();
-        }
-        const reviewed = all.where(sql<boolean>`review is not null`);
-        return reviewed.orderBy('recordedAt', 'desc').orderBy('provider').orderBy('id').execute();
-      });
-      return rows;
-    },
-
-    settleReview: ({ provider, id }, { actor, note }) =>
-      database.transaction(async (transaction) => {
-        if (!isStorable(provider) || !isStorable(id)) return false;
-        const known = await transaction
-          .selectFrom('bank_transactions')
-          .select('orderCode')
-          .where('provider', '=', provider)
-          .where('id', '=', id)
-          .executeTakeFirst();
-        if (!known) return false;
-        const { orderCode: code } = known;
-        // The order is locked first, as in a confirmation.
-        const order = code === null ? undefined : await lockOrder(transaction, engine, code);
-        const { numUpdatedRows } = await transaction
-          .updateTable('bank_transactions')
-          .set({ review: null })
-          .where('provider', '=', provider)
-          .where('id', '=', id)
-          .where('review', 'is not', null)
-          .executeTakeFirstOrThrow();
-        if (numUpdatedRows === 0n) return false;
-        const at = await times.read(transaction);
-        const subject = order?.code ?? `${provider}:${id}`;
-        const source = note === undefined ? `${provider} ${id}` : `${provider} ${id}: ${note}`;
-        await writeAudit(transaction, { subject, at, actor, action: 'transaction.reviewed', note: source });
-        return true;
-      }),
-  };
+/** Marks a transfer as reviewed. False if it needed no review. */
+export async function settleReview(
+  transaction: Transaction<Tables>,
+  { provider, id }: Pick<BankTransaction, 'provider' | 'id'>,
+  { actor, note, engine, times }: Omit<OrderChange, 'code'> & { engine: Engine; times: DatabaseClock },
+): Promise<boolean> {
+  if (!isStorable(provider) || !isStorable(id)) return false;
+  const known = await transaction
+    .selectFrom('bank_transactions')
+    .select('orderCode')
+    .where('provider', '=', provider)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (!known) return false;
+  const { orderCode: code } = known;
+  // The order is locked first, as in a confirmation.
+  const order = code === null ? undefined : await lockOrder(transaction, engine, code);
+  const { numUpdatedRows } = await transaction
+    .updateTable('bank_transactions')
+    .set({ review: null })
+    .where('provider', '=', provider)
+    .where('id', '=', id)
+    .where('review', 'is not', null)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) return false;
+  const at = await times.read(transaction);
+  const subject = order?.code ?? `${provider}:${id}`;
+  const source = note === undefined ? `${provider} ${id}` : `${provider} ${id}: ${note}`;
+  await writeAudit(transaction, { subject, at, actor, action: 'transaction.reviewed', note: source });
+  return true;
 }
 
 const MAX_TEXT = 500;
 
-export type TransactionRow = Selectable<RecordedTransaction>;
+type TransactionRow = Selectable<RecordedTransaction>;
 
 /** Counts a transfer for an order. Undefined if the order was deleted at this moment. */
 async function countFor(
@@ -125,7 +123,7 @@ async function countFor(
  * Inserts a transfer that is not matched to an order yet. Undefined if it was recorded before; a concurrent insert of
  * the same one is waited for.
  */
-export function insertTransaction(
+function insertTransaction(
   transaction: Transaction<Tables>,
   { provider, id, amount, currency, text, at }: BankTransaction,
   recordedAt: number,
@@ -148,7 +146,7 @@ export function insertTransaction(
     .executeTakeFirst();
 }
 
-export async function findRecorded(
+async function findRecorded(
   queries: Kysely<Tables>,
   { provider, id }: BankTransaction,
   at: number,
@@ -168,7 +166,7 @@ export async function findRecorded(
 }
 
 /** The matching order; none if the text names several. */
-export async function matchOrder(
+async function matchOrder(
   queries: Kysely<Tables>,
   text: string,
 ): Promise<Pick<OrderRow, 'code' | 'accountId'> | undefined> {

@@ -7,6 +7,9 @@
  */
 
 import {
+  type Database,
+  type DatabaseClock,
+  type Engine,
   isStorable,
   type Kysely,
   type Migrations,
@@ -17,71 +20,177 @@ import {
 } from '../../core/database/index.js';
 import { hashText } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { type AccountsOptions, lockAccount, previewPlans, refuseSuspended } from '../accounts/index.js';
+import {
+  type AccountsOptions,
+  lockAccount,
+  type PlanPreview,
+  previewPlans,
+  refuseSuspended,
+} from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { keyReused } from '../idempotency/index.js';
-import type { PlanTerms } from '../plans/index.js';
-import { createOrderChanges, createOrderSweep, newOrderCode, type OrderRow, toOrder } from './order-changes.js';
-import type { NewOrder, OrderPage, Orders, OrdersTable, RecordedTransaction } from './order-records.js';
-import { checkMoney, createOrderTransactions } from './order-transactions.js';
+import {
+  type ChangeName,
+  changeOrder,
+  expireOrders,
+  forgetOrders,
+  newOrderCode,
+  type OrderRow,
+  termsOf,
+  toOrder,
+} from './order-changes.js';
+import type {
+  BankTransaction,
+  CreatedOrder,
+  NewOrder,
+  OrderChange,
+  OrderPage,
+  OrderRecord,
+  OrdersTable,
+  RecordedTransaction,
+  Recording,
+} from './order-records.js';
+import {
+  checkMoney,
+  checkTransaction,
+  recordTransaction,
+  selectTransactions,
+  settleReview,
+} from './order-transactions.js';
 
 const MAX_OPEN = 5;
 
-/** Payment orders in SQL. */
-export function createOrders(options: AccountsOptions): Orders {
-  const { database, times } = options;
-  const { engine } = database;
+/**
+ * Payment orders in SQL. Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not
+ * answer.
+ */
+export class Orders {
+  readonly #database: Database;
+  readonly #engine: Engine;
+  readonly #times: DatabaseClock;
 
-  return {
-    async create(wanted) {
-      checkMoney(wanted);
-      const { accountId, idempotency, actor } = wanted;
-      const key = idempotency && {
-        idempotencyHash: hashText(JSON.stringify([accountId, idempotency.key])),
-        fingerprint: hashText(idempotency.fingerprint),
+  constructor({ database, times }: AccountsOptions) {
+    this.#database = database;
+    this.#engine = database.engine;
+    this.#times = times;
+  }
+
+  /**
+   * @throws GatewayError `too_many_open_orders` if 5 of the account are pending or underpaid, `idempotency_key_reused`,
+   *   `account_not_found`, `account_suspended`, `invalid_value`.
+   */
+  async create(wanted: NewOrder): Promise<CreatedOrder> {
+    checkMoney(wanted);
+    const { accountId, idempotency, actor } = wanted;
+    const key = idempotency && {
+      idempotencyHash: hashText(JSON.stringify([accountId, idempotency.key])),
+      fingerprint: hashText(idempotency.fingerprint),
+    };
+    return this.#database.transaction(async (transaction) => {
+      const account = await lockAccount(transaction, this.#engine, accountId);
+      const at = await this.#times.read(transaction);
+      const known = key && (await findByKey(transaction, key.idempotencyHash));
+      if (known && known.fingerprint !== key.fingerprint) throw keyReused();
+      if (known) return { order: toOrder(known, at), replayed: true };
+      refuseSuspended(account);
+      if ((await countOpen(transaction, accountId, at)) >= MAX_OPEN) throw tooManyOpen();
+      const row = await insertOrder(transaction, wanted, { at, ...key });
+      await writeAudit(transaction, { subject: row.code, at, actor, action: 'order.created', to: row.state });
+      return { order: toOrder(row, at), replayed: false };
+    });
+  }
+
+  /** By its code, exactly. */
+  find(code: string): Promise<OrderRecord | undefined> {
+    return this.#database.run(async (queries) => {
+      const row = await findRow(queries, code);
+      return row && toOrder(row, await this.#times.read(queries));
+    });
+  }
+
+  /** The account's plan if the order were paid now. Undefined if there is no such order. */
+  preview(code: string): Promise<PlanPreview | undefined> {
+    return this.#database.run(async (queries) => {
+      const row = await findRow(queries, code);
+      if (!row) return undefined;
+      const at = await this.#times.read(queries);
+      return (await previewPlans(queries, { accountId: row.accountId, terms: [termsOf(row)], at }))[0];
+    });
+  }
+
+  /** Newest first. */
+  list(page: OrderPage): Promise<readonly OrderRecord[]> {
+    return this.#database.run(async (queries) => {
+      const at = await this.#times.read(queries);
+      return (await selectPage(queries, page, at)).map((row) => toOrder(row, at));
+    });
+  }
+
+  /**
+   * Counts a transfer once, even if it is reported repeatedly: the order's state, its plan and the audit row change in
+   * the same transaction. Resolves when that is durable.
+   * @throws GatewayError `invalid_value` if it cannot be stored.
+   */
+  async record(reported: BankTransaction): Promise<Recording> {
+    checkTransaction(reported);
+    return this.#database.transaction(async (transaction) => {
+      const at = await this.#times.read(transaction);
+      return recordTransaction(transaction, reported, { engine: this.#engine, at });
+    });
+  }
+
+  /**
+   * An operator marks the order as paid. No effect on a paid order.
+   * @throws GatewayError `order_not_found`, `order_state_conflict`.
+   */
+  confirm(change: OrderChange): Promise<OrderRecord> {
+    return this.#change('confirm', change);
+  }
+
+  /** No effect on a cancelled order. Throws as `confirm` does. */
+  cancel(change: OrderChange): Promise<OrderRecord> {
+    return this.#change('cancel', change);
+  }
+
+  /**
+   * Records a refund, and revokes the order's grant with its tokens, requests and time. The account keeps the plan of
+   * its other grants, or none. No effect on a refunded order. Throws as `confirm` does.
+   */
+  refund(change: OrderChange): Promise<OrderRecord> {
+    return this.#change('refund', change);
+  }
+
+  /** Transfers of one order, oldest first; or those that need a review, latest first. At most `limit`. */
+  transactions(of: { code: string } | { review: true }, limit: number): Promise<readonly RecordedTransaction[]> {
+    return this.#database.run((queries) => selectTransactions(queries, of, limit));
+  }
+
+  /** Marks a transfer as reviewed. False if it needed no review. Writes an audit row if it has an order. */
+  settleReview(name: Pick<BankTransaction, 'provider' | 'id'>, change: Omit<OrderChange, 'code'>): Promise<boolean> {
+    const clocks = { engine: this.#engine, times: this.#times };
+    return this.#database.transaction((transaction) => settleReview(transaction, name, { ...change, ...clocks }));
+  }
+
+  /** Expires due orders, and deletes unpaid ones that ended more than 90 days ago; at most 200 of each. */
+  sweep(): Promise<{ expired: number; forgotten: number }> {
+    return this.#database.transaction(async (transaction) => {
+      const at = await this.#times.read(transaction);
+      return {
+        expired: await expireOrders(transaction, this.#engine, at),
+        forgotten: await forgetOrders(transaction, this.#engine, at),
       };
-      return database.transaction(async (transaction) => {
-        const account = await lockAccount(transaction, engine, accountId);
-        const at = await times.read(transaction);
-        const known = key && (await findByKey(transaction, key.idempotencyHash));
-        if (known && known.fingerprint !== key.fingerprint) throw keyReused();
-        if (known) return { order: toOrder(known, at), replayed: true };
-        refuseSuspended(account);
-        if ((await countOpen(transaction, accountId, at)) >= MAX_OPEN) throw tooManyOpen();
-        const row = await insertOrder(transaction, wanted, { at, ...key });
-        await writeAudit(transaction, { subject: row.code, at, actor, action: 'order.created', to: row.state });
-        return { order: toOrder(row, at), replayed: false };
-      });
-    },
+    });
+  }
 
-    find: (code) =>
-      database.run(async (queries) => {
-        if (!isStorable(code)) return undefined;
-        const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
-        return row && toOrder(row, await times.read(queries));
-      }),
+  #change(name: ChangeName, change: OrderChange): Promise<OrderRecord> {
+    const clocks = { engine: this.#engine, times: this.#times };
+    return this.#database.transaction((transaction) => changeOrder(transaction, name, { ...change, ...clocks }));
+  }
+}
 
-    preview: (code) =>
-      database.run(async (queries) => {
-        if (!isStorable(code)) return undefined;
-        const row = await queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
-        if (!row) return undefined;
-        const price = { amount: row.amount, currency: row.currency };
-        const terms = [{ ...(JSON.parse(row.terms) as PlanTerms), price }];
-        const at = await times.read(queries);
-        return (await previewPlans(queries, { accountId: row.accountId, terms, at }))[0];
-      }),
-
-    list: (page) =>
-      database.run(async (queries) => {
-        const at = await times.read(queries);
-        return (await selectPage(queries, page, at)).map((row) => toOrder(row, at));
-      }),
-
-    ...createOrderTransactions(options),
-    ...createOrderChanges(options),
-    ...createOrderSweep(database, times),
-  };
+async function findRow(queries: Kysely<Tables>, code: string): Promise<OrderRow | undefined> {
+  if (!isStorable(code)) return undefined;
+  return queries.selectFrom('orders').selectAll().where('code', '=', code).executeTakeFirst();
 }
 
 async function insertOrder(

@@ -6,7 +6,7 @@
 
 import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { type AccountServices, asItStands } from '../accounts/index.js';
+import { type AccountServices, asItStands, SupportSchema } from '../accounts/index.js';
 import {
   clientSignal,
   createAddressLimit,
@@ -93,14 +93,7 @@ const OwnPayment = Type.Object({
   qr: field(Nullable(QrCode), 'The transfer as a QR code. Null if nothing is to be paid.'),
   statusUrl: field(Url, 'Address of the public status of the order.'),
   payUrl: field(Url, 'Page of the order.'),
-  support: field(
-    Type.Object({
-      text: field(Text, 'What support is for.'),
-      email: field(Nullable(Text), 'E-mail address. Null if there is none.'),
-      url: field(Nullable(Text), 'Address of a page. Null if there is none.'),
-    }),
-    'Where to ask for help.',
-  ),
+  support: field(SupportSchema, 'Where to ask for help.'),
 });
 const OneOwn = Type.Object({ payment: field(OwnPayment, 'The order.') });
 

@@ -6,10 +6,12 @@
  * retried in the next minute.
  */
 
-import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
+import { GatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
 import type { PlanPreview, UserRecord } from '../accounts/index.js';
 import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, type Support } from '../plans/index.js';
-import type { NewOrder, OrderRecord, Orders } from './order-records.js';
+import { orderNotFound } from './order-changes.js';
+import type { NewOrder, OrderRecord } from './order-records.js';
+import type { Orders } from './orders.js';
 import { contentOf, PAYABLE, type PaymentFormat, type PaymentReceiver, payloadOf } from './transfer-qr.js';
 
 const LIFETIME_MS = 24 * 60 * 60 * 1000;
@@ -78,14 +80,14 @@ export class PaymentService {
   /** @throws GatewayError `order_not_found`, also for orders of other accounts. */
   async find(user: UserRecord, code: string): Promise<OrderRecord> {
     const order = await this.#orders.find(code);
-    if (order?.accountId !== user.accountId) throw notFound();
+    if (order?.accountId !== user.accountId) throw orderNotFound();
     return order;
   }
 
   /** An order of any account, for clients with its code. @throws GatewayError `order_not_found`. */
   async check(code: string): Promise<OrderRecord> {
     const order = await this.#orders.find(code);
-    if (!order) throw notFound();
+    if (!order) throw orderNotFound();
     return order;
   }
 
@@ -142,53 +144,15 @@ function describeSupport({ text, email, url }: Support): string {
   return where === '' ? text : `${text} (${where})`;
 }
 
-function notFound(): GatewayError {
-  return new GatewayError('order_not_found', 'There is no such order.');
-}
-
 const SWEEP_MS = 60_000;
 
-export interface PaymentSweepOptions {
-  orders: Pick<Orders, 'sweep'>;
-  clock: Clock;
-  logger: Logger;
-}
-
-export interface PaymentSweep {
-  /** Waits for running work. */
-  close(): Promise<void>;
-}
-
-/** Every minute expires orders, and deletes those that ended long ago. All nodes may do it. */
-export function startPaymentSweep({ orders, clock, logger }: PaymentSweepOptions): PaymentSweep {
-  const closing = new AbortController();
-
-  async function sweep(): Promise<void> {
-    try {
-      await orders.sweep();
-    } catch (error) {
-      logger.warn('orders could not be expired; retried in a minute', { error });
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      // It only fails at closing.
-      const isDue = await clock.sleep(SWEEP_MS, closing.signal).then(
-        () => true,
-        () => false,
-      );
-      if (isDue) await sweep();
-    }
-  }
-
-  const ended = run();
-  return {
-    close() {
-      closing.abort();
-      return ended;
-    },
-  };
+/** Expires orders, and deletes those that ended long ago, at the start and every minute. All nodes may do it. */
+export function startPaymentSweep(orders: Pick<Orders, 'sweep'>, logger: Logger): PollLoop {
+  return startPollLoop({
+    intervalMs: SWEEP_MS,
+    work: async () => void (await orders.sweep()),
+    report: (error) => logger.warn('orders could not be expired; retried in a minute', { error }),
+  });
 }
 
 /** Supported webhook senders. */
@@ -204,6 +168,7 @@ const VISIBLE = /^[\x21-\x7e]+$/;
 
 /** Reads `payos:SECRET,sepay:SECRET`. @throws Error naming the accepted form. */
 export function readPaymentSecrets(text: string): PaymentSecrets {
+  if (text === '') return {};
   const secrets = new Map<PaymentProvider, string>();
   for (const part of text.split(',')) {
     const [name = '', ...rest] = part.trim().split(':');

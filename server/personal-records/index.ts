@@ -3,10 +3,8 @@
  */
 
 export {
-  type ErasedPerson,
   type ErasureWork,
   type ExportedFields,
-  type OwnedResponse,
   type Person,
   type PersonalRecords,
   pages,

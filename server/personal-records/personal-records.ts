@@ -12,11 +12,17 @@ import { isoTime } from '../format/index.js';
 
 /** A user, as an identity provider describes them. */
 export interface Person {
+  /** `user_` and 128 random bits. */
   id: string;
+  /** Account that owns their keys, jobs, orders and budgets. */
   accountId: string;
+  /** The identity provider, exactly as in its tokens. */
   issuer: string;
+  /** Id at the provider; unique with the issuer. */
   subject: string;
+  /** As the provider stated it at the latest sign-in; not an identity. At most 320 characters. */
   email: string | null;
+  /** At most 200 characters. */
   name: string | null;
 }
 

@@ -8,39 +8,10 @@
 
 import type { BudgetAmount } from '../budgets/index.js';
 import type { KeyGrant } from '../keys/index.js';
+import type { Plan } from './plan-fields.js';
 
 /** The default plan of an account. */
 export const FREE_PLAN_ID = 'free';
-
-/** A plan as the service document describes it. Null: not limited, or not stated. */
-export interface Plan {
-  id: string;
-  name: string;
-  /** Days that a key made for it is valid; 0 is unlimited. */
-  durationDays: number;
-  /** Model requests. */
-  requestLimit: number | null;
-  /** Input and output tokens together. */
-  tokenLimit: number | null;
-  /** Tokens per UTC day. */
-  dailyTokenLimit: number | null;
-  imageLimit: number | null;
-  imageMonthlyLimit: number | null;
-  opusRequestLimit: number | null;
-  imageLimitText: string | null;
-  imageDailyLimit: number | null;
-  maxImagesPerRequest: number | null;
-  /** False: only the models of the free tier. */
-  allModels: boolean;
-  includesAudio: boolean;
-  includesImage: boolean;
-  /** Only for images. */
-  imageOnly: boolean;
-  note: string | null;
-  /** Requests per minute and route family, unless the key has its own. */
-  includedRpm: number;
-  maxRpm: number;
-}
 
 /** The plan of the operator of a fresh local gateway; see `OPERATOR_TERMS`. It cannot be ordered. */
 export const OPERATOR_PLAN = { id: 'operator', name: 'Operator' } as const;

@@ -9,9 +9,9 @@ export {
   type FreeTier,
   MODEL_NOTES,
   OPERATOR_PLAN,
-  type Plan,
   type Support,
 } from './catalogue.js';
+export { PLAN_FIELDS, type Plan } from './plan-fields.js';
 export {
   type CatalogueTerms,
   type FreeTierPeriod,
@@ -24,4 +24,4 @@ export {
   planKey,
   planTerms,
 } from './plan-terms.js';
-export { FREE_TIER_SCHEMA, PLAN_FIELDS, PLANS_FILE_SCHEMA, PlansFileError, readCatalogue } from './plans-file.js';
+export { FREE_TIER_SCHEMA, PLANS_FILE_SCHEMA, PlansFileError, readCatalogue } from './plans-file.js';

@@ -9,7 +9,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Budget, limitsOfAmount } from '../budgets/index.js';
 import { type ApiKeyRecord, KEY_GRANTS, type KeyGrant } from '../keys/index.js';
-import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan } from './catalogue.js';
+import { type Catalogue, type FreeTier, OPERATOR_PLAN } from './catalogue.js';
+import type { Plan } from './plan-fields.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -6,9 +6,8 @@
  * compare the result.
  */
 
-import { readFile } from 'node:fs/promises';
 import { field, optional, type Static, Type } from '../../core/contracts/index.js';
-import { createValidator } from '../../core/runtime/index.js';
+import { createValidator, readJsonFile } from '../../core/runtime/index.js';
 import { BUDGET_FORM, parseBudget } from '../budgets/index.js';
 import { isCurrency } from '../format/index.js';
 import { KEY_GRANTS, type KeyGrant } from '../keys/index.js';
@@ -19,16 +18,11 @@ import {
   MODEL_NOTES,
   OPERATOR_PLAN,
   PLAIN_PLAN,
-  type Plan,
   type PlanBudget,
 } from './catalogue.js';
+import { Flag, Name, PLAN_FIELDS, type Plan, Rpm } from './plan-fields.js';
 
 const strict = { additionalProperties: false } as const;
-const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: 1e15 }), Type.Null()]);
-const Rpm = Type.Integer({ minimum: 0, maximum: 1_000_000 });
-const Text = Type.Union([Type.String({ maxLength: 1_000 }), Type.Null()]);
-const Flag = Type.Boolean();
-const Name = Type.String({ minLength: 1, maxLength: 100 });
 const Grants = Type.Array(Type.Union(KEY_GRANTS.map((grant) => Type.Literal(grant))));
 
 const PriceSchema = Type.Object(
@@ -42,33 +36,6 @@ const PriceSchema = Type.Object(
   },
   strict,
 );
-
-/** Fields of a plan that the service document names. */
-export const PLAN_FIELDS = {
-  id: field(Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' }), 'Id of the plan.', 'token_30m'),
-  name: optional(Name, 'Name of the plan. Default: its id.', '30M tokens'),
-  durationDays: optional(
-    Type.Integer({ minimum: 0, maximum: 36_500 }),
-    'Days for which the plan is valid; 0 is without an end.',
-    30,
-  ),
-  requestLimit: optional(Limit, 'Model requests of the plan. Null is unlimited.', 5_000),
-  tokenLimit: optional(Limit, 'Input and output tokens of the plan. Null is unlimited.', 30_000_000),
-  dailyTokenLimit: optional(Limit, 'Input and output tokens of a day (UTC). Null is unlimited.', 1_000_000),
-  imageLimit: optional(Limit, 'Not enforced: only null is accepted. Use `imageDailyLimit`.'),
-  imageMonthlyLimit: optional(Limit, 'Not enforced: only null is accepted. Use `imageDailyLimit`.'),
-  opusRequestLimit: optional(Limit, 'Not enforced: only null is accepted. Use `requestLimit`.'),
-  imageLimitText: optional(Text, 'Text about the images of the plan, for people.'),
-  imageDailyLimit: optional(Limit, "Images of a day (UTC). Null: the gateway's setting applies.", 100),
-  maxImagesPerRequest: optional(Limit, 'Images of a request, for people; every request makes one.', 1),
-  allModels: optional(Flag, 'Whether all models may be used; otherwise those of the free tier.', true),
-  includesAudio: optional(Flag, 'Whether the plan has the grant `audio`.', true),
-  includesImage: optional(Flag, 'Whether the plan has the grant `images`.', false),
-  imageOnly: optional(Flag, 'Whether the plan has only the grant `images`, and no model requests.', false),
-  note: optional(Text, 'Text about the plan, for people.'),
-  includedRpm: optional(Rpm, 'Requests in 60 seconds for each family of routes, unless the key has its own.', 30),
-  maxRpm: optional(Rpm, 'Most requests in 60 seconds that a key of the plan may have; at least `includedRpm`.', 60),
-};
 
 const PlanSchema = Type.Object(
   {
@@ -176,12 +143,9 @@ function openFreeTier(catalogue: Catalogue, grants: readonly KeyGrant[]): Catalo
 }
 
 async function readPlansFile(file: string): Promise<Catalogue> {
-  const checked = validator.check(await readJson(file));
-  if (!checked.ok) {
-    const issue = checked.issues[0];
-    throw new PlansFileError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
-  }
-  const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = checked.value;
+  const advice = 'Set PLANS_FILE to the file of plans.';
+  const content = await readJsonFile(file, { validator, advice, failure: PlansFileError });
+  const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = content;
   const { grants: freeGrants, ...freeFields } = freeTier;
   const { id: freeId } = DEFAULT_CATALOGUE.freeTier;
   const whole = readPlans(plans, file);
@@ -249,18 +213,4 @@ function changePlan(
   { price: _price, grants: _grants, budget: _budget, ...fields }: PlanChange,
 ): Plan {
   return { ...PLAIN_PLAN, ...(fields.imageOnly && IMAGE_ONLY_PLAN), name: fields.id, ...known, ...fields };
-}
-
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new PlansFileError(`${file} cannot be read. Set PLANS_FILE to the file of plans.`, { cause });
-  }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new PlansFileError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
-  }
 }

@@ -8,7 +8,6 @@ export {
   decimalOf,
   type HighestUse,
   PRICES_FILE_SCHEMA,
-  type PricedImage,
   type PricedUse,
   type Prices,
   readPrices,

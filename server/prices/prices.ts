@@ -7,10 +7,9 @@
  * upstream then reports a use without a price, the cost is null after all, and the budget is charged what was reserved.
  */
 
-import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { field, type ModelPrices, ModelPricesSchema, optional, type Static, Type } from '../../core/contracts/index.js';
-import { createValidator } from '../../core/runtime/index.js';
+import { createValidator, readJsonFile } from '../../core/runtime/index.js';
 import { isCurrency } from '../format/index.js';
 import {
   costOfTokens,
@@ -281,12 +280,9 @@ export async function readPrices({ file, currency, models = {}, aliases }: Price
     const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models: ofAll };
     return within('the plugins file', () => createPrices(table));
   }
-  const checked = validator.check(await readJson(file));
-  if (!checked.ok) {
-    const [issue] = checked.issues;
-    throw new PricesError(`${file}: ${issue?.path || 'the file'} ${issue?.message ?? 'is not valid'}.`);
-  }
-  const { models: ofFile = {}, ...table } = checked.value;
+  const advice = 'Set PRICES_FILE to the file of prices.';
+  const content = await readJsonFile(file, { validator, advice, failure: PricesError });
+  const { models: ofFile = {}, ...table } = content;
   checkCurrency(table.currency, `${file}: currency`);
   if (currency !== undefined && currency !== table.currency) {
     throw new PricesError(`PRICES_CURRENCY must be the currency of PRICES_FILE (${table.currency}), or not be set.`);
@@ -323,20 +319,6 @@ function within<Result>(source: string, create: () => Result): Result {
 function checkCurrency(currency: string, name: string): string {
   if (isCurrency(currency)) return currency;
   throw new PricesError(`${name} must be the code of a currency (ISO 4217), such as USD or EUR.`);
-}
-
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new PricesError(`${file} cannot be read. Set PRICES_FILE to the file of prices.`, { cause });
-  }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new PricesError(`${file} is not JSON: ${cause instanceof Error ? cause.message : cause}.`, { cause });
-  }
 }
 
 /** The header of an answer with its cost: `0.001234 USD`. Without a known cost it is not set. */

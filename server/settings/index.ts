@@ -25,11 +25,9 @@ export {
 } from './settings.js';
 export {
   DOT_ENV_ADVICE,
-  ESSENTIAL_SETTINGS,
   findMisspelt,
   hasDotEnv,
   pointToSetting,
-  SETTING_TOPICS,
   settingsHelp,
 } from './settings-help.js';
 export { isTracing, type TracingSettings } from './tracing-settings.js';

@@ -48,7 +48,7 @@ export function list(text: string): string[] {
 
 export function secrets(text: string): string[] {
   const values = list(text);
-  if (values.length === 0 || values.some((value) => value.length < MIN_SECRET_LENGTH)) {
+  if (text !== '' && (values.length === 0 || values.some((value) => value.length < MIN_SECRET_LENGTH))) {
     throw new Error(`${MIN_SECRET_LENGTH} characters or more, or several such separated by commas`);
   }
   return values;
@@ -200,3 +200,24 @@ export interface SettingDescription {
   default: string;
   description: string;
 }
+
+/** One environment variable of the gateway itself. */
+export interface Setting {
+  name: string;
+  /** The text that is read if it is not set. */
+  default?: string;
+  /** What applies if it is not set, in words: shown in place of the default. */
+  unset?: string;
+  description: string;
+  /** Parses the variable into its part of the settings. @throws Error that names the accepted form. */
+  read(text: string): object;
+}
+
+type PartOf<Row> = Row extends { read(text: string): infer Part } ? Part : never;
+type AllOf<Part> = (Part extends unknown ? (part: Part) => void : never) extends (all: infer All) => void ? All : never;
+
+/** What rows of settings read, if their variables are set. */
+export type GivenSettings<Row> = Partial<AllOf<PartOf<Row>>>;
+
+/** What rows with a default read. */
+export type PresetSettings<Row> = AllOf<PartOf<Extract<Row, { default: string }>>>;

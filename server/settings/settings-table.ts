@@ -2,8 +2,8 @@
  * The table of all environment variables of the gateway itself: name, default, description and reader. Adding a row
  * here adds the setting to the parser, to `--help`, to the search for misspelt names and to docs/reference/settings.md,
  * which is generated from it. The texts are for operators and state limits and consequences; a reader returns the part
- * of `Settings` that it sets, or throws the accepted form. Defaults in this table are texts; their values are in
- * settings.ts.
+ * of the settings that it sets, or throws the accepted form. It also reads the default, so that `Settings` follows from
+ * this table alone: a setting with a default is always there, any other one only if its variable is set.
  */
 
 import path from 'node:path';
@@ -16,24 +16,18 @@ import {
   list,
   oneOf,
   origin,
-  type SettingDescription,
+  type Setting,
   secrets,
   urlOf,
   webAddress,
   wholeNumber,
 } from './setting-values.js';
-import type { LogLevel, Settings } from './settings.js';
 import { TRACING_SETTINGS } from './tracing-settings.js';
 
-export interface Setting extends SettingDescription {
-  /** Parses the variable into its part of the settings. @throws Error that names the accepted form. */
-  read(text: string): Partial<Settings>;
-}
-
-const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /** Every environment variable of the gateway itself. The table of docs/reference/settings.md is generated from it. */
-export const SETTINGS: readonly Setting[] = [
+export const SETTINGS = [
   {
     name: 'HOST',
     default: '127.0.0.1',
@@ -51,17 +45,17 @@ export const SETTINGS: readonly Setting[] = [
     default: '1',
     description:
       'Processes that answer requests on this machine. `auto`: one for each core, at most four, and at most one for each 512 MB of memory. See docs/operate/workers.md.',
-    read: (text) => ({ workers: text === 'auto' ? text : wholeNumber(text, 1, 64) }),
+    read: (text) => ({ workers: text === 'auto' ? ('auto' as const) : wholeNumber(text, 1, 64) }),
   },
   {
     name: 'BASE_URL',
-    default: 'http://HOST:PORT, with 127.0.0.1 where HOST is all addresses',
+    unset: 'http://HOST:PORT, with 127.0.0.1 where HOST is all addresses',
     description: 'Public address of this gateway, used in links.',
     read: (text) => ({ baseUrl: webAddress(text) }),
   },
   {
     name: 'SITE_URL',
-    default: 'the address of this gateway',
+    unset: 'the address of this gateway',
     description:
       'Public address of the account site; https unless it is a loopback address. Errors about keys name it if it is set.',
     read: (text) => ({ siteUrl: webAddress(text) }),
@@ -74,19 +68,19 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'OIDC_ISSUER',
-    default: 'a development identity provider, on loopback only',
+    unset: 'a development identity provider, on loopback only',
     description: 'Issuer of the OpenID Connect provider for sign-in, exactly as in its tokens.',
     read: (text) => ({ oidcIssuer: issuerAddress(text) }),
   },
   {
     name: 'OIDC_CLIENT_ID',
-    default: 'none',
+    unset: 'none',
     description: 'Client id of this gateway at the provider. Its redirect address is `SITE_URL/signin/callback`.',
     read: (text) => ({ oidcClientId: text }),
   },
   {
     name: 'OIDC_CLIENT_SECRET',
-    default: 'none: a public client',
+    unset: 'none: a public client',
     description: 'Client secret at the provider.',
     read: (text) => ({ oidcClientSecret: text }),
   },
@@ -98,7 +92,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'DATABASE_URL',
-    default: 'SQLite in DATA_DIR',
+    unset: 'SQLite in DATA_DIR',
     description: '`postgres://…` stores the state in PostgreSQL, which several nodes can share.',
     read: (text) => ({ databaseUrl: urlOf(text, ['postgres:', 'postgresql:']) }),
   },
@@ -110,45 +104,48 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'FILES_URL',
-    default: 'DATA_DIR/files',
+    unset: 'DATA_DIR/files',
     description: '`s3://KEY:SECRET@host/bucket` stores files in an S3-compatible store. See docs/operate/deploy.md.',
     read: (text) => ({ filesUrl: urlOf(text, ['s3:']) }),
   },
   {
     name: 'CACHE_URL',
-    default: 'the database',
+    unset: 'the database',
     description: '`redis://…` or `rediss://…` stores the cache in Redis.',
     read: (text) => ({ cacheUrl: urlOf(text, ['redis:', 'rediss:']) }),
   },
   {
     name: 'PLUGINS_CONFIG',
-    default: './plugins.config.json, else the one of the package',
+    unset: './plugins.config.json, else the one of the package',
     description: 'File that lists the plugins to load.',
     read: (text) => ({ pluginsConfig: path.resolve(text) }),
   },
   {
     name: 'EGRESS_PROXY_URL',
-    default: 'none',
+    unset: 'none',
     description: 'HTTP forward proxy (`http://user:password@host:port`) for all plugin traffic.',
     read: (text) => ({ egressProxyUrl: urlOf(text, ['http:']) }),
   },
   {
     name: 'TRUSTED_ORIGINS',
-    default: 'none',
+    default: '',
+    unset: 'none',
     description:
       'Private origins, separated by commas, that plugins may reach. Links from users can lead there too. Upstreams and issuers in settings need no entry here.',
     read: (text) => ({ trustedOrigins: list(text).map(origin) }),
   },
   {
     name: 'CORS_ORIGINS',
-    default: 'none',
+    default: '',
+    unset: 'none',
     description:
       'Origins of web pages, separated by commas, whose scripts may call `/v1` from a browser with an API key; `*` allows every origin. Cookies are never accepted from them.',
     read: (text) => ({ corsOrigins: corsOrigins(text) }),
   },
   {
     name: 'TRUSTED_PROXIES',
-    default: 'none',
+    default: '',
+    unset: 'none',
     description:
       'Proxies whose `X-Forwarded-For` header is trusted: addresses and networks such as `10.0.0.0/8`, separated by commas. Limits by address then count the client, not the proxy.',
     read: (text) => ({ trustedProxies: list(text).map(networkOfProxies) }),
@@ -158,11 +155,11 @@ export const SETTINGS: readonly Setting[] = [
     default: 'on',
     description:
       '`off` never starts a browser; methods that need one are skipped. A path, which terminals set for other programs, is ignored.',
-    read: (text) => (/[/\\]/.test(text) ? {} : { browser: oneOf(text, ['on', 'off']) === 'on' }),
+    read: (text) => ({ browser: /[/\\]/.test(text) || oneOf(text, ['on', 'off']) === 'on' }),
   },
   {
     name: 'BROWSER_PATH',
-    default: 'the one in the npm packages, otherwise the one of the system',
+    unset: 'the one in the npm packages, otherwise the one of the system',
     description: 'Chromium or Chrome executable.',
     read: (text) => ({ browserPath: path.resolve(text) }),
   },
@@ -175,7 +172,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'FFMPEG_PATH',
-    default: 'searched for',
+    unset: 'searched for',
     description: 'ffmpeg executable. Default: the one on PATH, otherwise the one in the npm packages.',
     read: (text) => ({ ffmpegPath: path.resolve(text) }),
   },
@@ -187,20 +184,22 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'LOG_FORMAT',
-    default: '`text` if standard error is a terminal, otherwise `json`',
+    unset: '`text` if standard error is a terminal, otherwise `json`',
     description: 'Form of log lines: `json` for programs, `text` for people.',
     read: (text) => ({ logFormat: oneOf(text, ['json', 'text'] as const) }),
   },
   {
     name: 'KEY_PEPPER',
-    default: 'generated once, stored in DATA_DIR/secrets',
+    default: '',
+    unset: 'generated once, stored in DATA_DIR/secrets',
     description:
       'Secret mixed into stored key hashes: 32 characters or more. Several are separated by commas, newest first.',
     read: (text) => ({ keyPeppers: secrets(text) }),
   },
   {
     name: 'LINK_SECRET',
-    default: 'generated once, stored in DATA_DIR/secrets',
+    default: '',
+    unset: 'generated once, stored in DATA_DIR/secrets',
     description: 'Secret that signs MP3 links: 32 characters or more. Several are separated by commas, newest first.',
     read: (text) => ({ linkSecrets: secrets(text) }),
   },
@@ -236,7 +235,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'IMAGE_MAX_PER_KEY',
-    default: 'the number of workers',
+    unset: 'the number of workers',
     description: 'Images of one API key that are generated at the same time, over all nodes. More stay queued.',
     read: (text) => ({ imageMaxPerKey: wholeNumber(text, 1, 1_000) }),
   },
@@ -248,14 +247,14 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'IMAGE_DAILY_LIMIT',
-    default: 'none',
+    unset: 'none',
     description:
       'Images per account and day (UTC) if its plan has no limit. More are refused (429). Failed images do not count.',
     read: (text) => ({ imageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
   {
     name: 'ACCOUNT_IMAGE_DAILY_LIMIT',
-    default: 'IMAGE_DAILY_LIMIT, otherwise 100',
+    unset: 'IMAGE_DAILY_LIMIT, otherwise 100',
     description: 'The same for accounts of the site.',
     read: (text) => ({ accountImageDailyLimit: wholeNumber(text, 1, 1_000_000) }),
   },
@@ -294,20 +293,22 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'IMAGE_WEBHOOK_ORIGINS',
-    default: 'none',
+    default: '',
+    unset: 'none',
     description: 'Private origins, separated by commas, that webhooks may be sent to, also without TLS.',
     read: (text) => ({ imageWebhookOrigins: list(text).map(origin) }),
   },
   {
     name: 'IMAGE_WEBHOOK_SECRET',
-    default: 'generated once, stored in DATA_DIR/secrets',
+    default: '',
+    unset: 'generated once, stored in DATA_DIR/secrets',
     description:
       'Secret from which the webhook secrets of accounts are derived: 32 characters or more. Several are separated by commas, newest first.',
     read: (text) => ({ imageWebhookSecrets: secrets(text) }),
   },
   {
     name: 'BUDGET_WEBHOOK_URL',
-    default: 'none: no alerts',
+    unset: 'none: no alerts',
     description:
       'Address that receives a webhook when 80 % and when 100 % of a budget is used. It may be a private address; `mediagate budgets secret` prints its signing secret.',
     read: (text) => ({ budgetWebhookUrl: urlOf(text, ['http:', 'https:']) }),
@@ -344,7 +345,7 @@ export const SETTINGS: readonly Setting[] = [
     default: 'used',
     description:
       'What a model request costs that ends early: `used`, its input and the output so far; `reserved`, all that was reserved, for vendors that bill on after a hang-up.',
-    read: (text) => ({ abortCharge: oneOf(text, ['used', 'reserved']) === 'reserved' ? 'reserved' : 'used' }),
+    read: (text) => ({ abortCharge: oneOf(text, ['used', 'reserved'] as const) }),
   },
   ...PLAN_SETTINGS,
   {
@@ -369,7 +370,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'METRICS_PORT',
-    default: 'none',
+    unset: 'none',
     description: 'Port of a separate listener for `/metrics` (Prometheus). `0`: any free port.',
     read: (text) => ({ metricsPort: wholeNumber(text, 0, 65_535) }),
   },
@@ -399,4 +400,4 @@ export const SETTINGS: readonly Setting[] = [
     description: 'How long running requests and images may then take to finish.',
     read: (text) => ({ shutdownSeconds: wholeNumber(text, 0, 600) }),
   },
-];
+] as const satisfies readonly Setting[];

@@ -6,7 +6,7 @@
  * loaded.
  */
 
-import { decimal, list, oneOf, webAddress, wholeNumber } from './setting-values.js';
+import { decimal, type GivenSettings, list, oneOf, type Setting, webAddress, wholeNumber } from './setting-values.js';
 
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 const EXPORTERS = ['otlp', 'none'] as const;
@@ -19,124 +19,95 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** The OpenTelemetry variables that the gateway supports. */
-export interface TracingSettings {
-  /** URL of the collector, including the path. Default: no tracing. */
-  otlpEndpoint?: string;
-  /** Header fields of each export; their values are secrets. */
-  otlpHeaders?: Readonly<Record<string, string>>;
-  /** Default `http/protobuf`. */
-  otlpProtocol?: (typeof PROTOCOLS)[number];
-  /** Milliseconds for one export. Default 10,000. */
-  otlpTimeoutMs?: number;
-  tracesExporter?: (typeof EXPORTERS)[number];
-  otelDisabled?: boolean;
-  /** Default `mediagate`. */
-  serviceName?: string;
-  resourceAttributes?: Readonly<Record<string, string>>;
-  /** Default `parentbased_always_on`. */
-  sampler?: (typeof SAMPLERS)[number];
-  /** Sampling ratio of traces, 0 to 1. Default 1. */
-  samplerRatio?: number;
-  /** Milliseconds between two exports. Default 5,000. */
-  spanDelayMs?: number;
-  /** Maximum spans in the queue; more are dropped and counted. Default 2,048. */
-  spanQueueSize?: number;
-  /** Maximum spans of one export. Default 512. */
-  spanBatchSize?: number;
-}
-
-/** One variable, in the form of the other settings, which docs/reference/settings.md lists. */
-interface TracingSetting {
-  name: string;
-  default: string;
-  description: string;
-  read(text: string): TracingSettings;
-}
-
 /** A variable for traces overrides the general one, so it comes later. */
-export const TRACING_SETTINGS: readonly TracingSetting[] = [
+export const TRACING_SETTINGS = [
   {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    default: 'none: tracing is off',
+    unset: 'none: tracing is off',
     description: 'Trace collector; `/v1/traces` is appended.',
     read: (text) => ({ otlpEndpoint: `${webAddress(text)}/v1/traces` }),
   },
   {
     name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-    default: 'none',
+    unset: 'none',
     description: 'The same for traces only, with its path.',
     read: (text) => ({ otlpEndpoint: webAddress(text) }),
   },
-  ...pair('HEADERS', 'none', 'Header fields of each export, `name=value,…`, percent-encoded; the values are secrets.', {
-    read: (text) => ({ otlpHeaders: headerFields(text) }),
-  }),
-  ...pair('PROTOCOL', 'http/protobuf', 'How they are sent: `http/protobuf`, `http/json`.', {
-    read: (text) => ({ otlpProtocol: oneOf(text, PROTOCOLS) }),
-  }),
-  ...pair('TIMEOUT', '10000', 'Milliseconds for one export.', {
-    read: (text) => ({ otlpTimeoutMs: wholeNumber(text, 1, 600_000) }),
-  }),
+  ...pair(
+    'HEADERS',
+    'none',
+    'Header fields of each export, `name=value,…`, percent-encoded; the values are secrets.',
+    (text) => ({ otlpHeaders: headerFields(text) }),
+  ),
+  ...pair('PROTOCOL', 'http/protobuf', 'How they are sent: `http/protobuf`, `http/json`.', (text) => ({
+    otlpProtocol: oneOf(text, PROTOCOLS),
+  })),
+  ...pair('TIMEOUT', '10000', 'Milliseconds for one export.', (text) => ({
+    otlpTimeoutMs: wholeNumber(text, 1, 600_000),
+  })),
   {
     name: 'OTEL_TRACES_EXPORTER',
-    default: 'otlp',
+    unset: 'otlp',
     description: '`none` disables tracing.',
     read: (text) => ({ tracesExporter: oneOf(text, EXPORTERS) }),
   },
   {
     name: 'OTEL_SDK_DISABLED',
-    default: 'false',
+    unset: 'false',
     description: '`true` disables tracing.',
     read: (text) => ({ otelDisabled: oneOf(text, ['true', 'false']) === 'true' }),
   },
   {
     name: 'OTEL_SERVICE_NAME',
-    default: 'mediagate',
+    unset: 'mediagate',
     description: 'Name of the service in traces.',
     read: (text) => ({ serviceName: text }),
   },
   {
     name: 'OTEL_RESOURCE_ATTRIBUTES',
-    default: 'none',
+    unset: 'none',
     description: 'Further resource attributes of traces, `name=value,…`, percent-encoded.',
     read: (text) => ({ resourceAttributes: pairs(text) }),
   },
   {
     name: 'OTEL_TRACES_SAMPLER',
-    default: 'parentbased_always_on',
+    unset: 'parentbased_always_on',
     description: `Sampler of traces: ${SAMPLERS.map((sampler) => `\`${sampler}\``).join(', ')}.`,
     read: (text) => ({ sampler: oneOf(text, SAMPLERS) }),
   },
   {
     name: 'OTEL_TRACES_SAMPLER_ARG',
-    default: '1',
+    unset: '1',
     description: 'Share of the traces for the samplers by ratio, 0 to 1.',
     read: (text) => ({ samplerRatio: decimal(text, 0, 1) }),
   },
   {
     name: 'OTEL_BSP_SCHEDULE_DELAY',
-    default: '5000',
+    unset: '5000',
     description: 'Milliseconds that a finished span waits for others.',
     read: (text) => ({ spanDelayMs: wholeNumber(text, 1, 600_000) }),
   },
   {
     name: 'OTEL_BSP_MAX_QUEUE_SIZE',
-    default: '2048',
+    unset: '2048',
     description: 'Finished spans that may wait; more are dropped, and counted.',
     read: (text) => ({ spanQueueSize: wholeNumber(text, 1, 100_000) }),
   },
   {
     name: 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
-    default: '512',
+    unset: '512',
     description: 'Spans of one export.',
     read: (text) => ({ spanBatchSize: wholeNumber(text, 1, 10_000) }),
   },
-];
+] as const satisfies readonly Setting[];
 
-function pair(what: string, fallback: string, description: string, { read }: Pick<TracingSetting, 'read'>) {
+/** The settings of tracing; nothing is set by default. */
+export interface TracingSettings extends GivenSettings<(typeof TRACING_SETTINGS)[number]> {}
+
+function pair<Part extends object>(what: string, fallback: string, description: string, read: (text: string) => Part) {
   return [
-    { name: `OTEL_EXPORTER_OTLP_${what}`, default: fallback, description, read },
-    { name: `OTEL_EXPORTER_OTLP_TRACES_${what}`, default: 'as above', description: 'The same for traces only.', read },
+    { name: `OTEL_EXPORTER_OTLP_${what}`, unset: fallback, description, read },
+    { name: `OTEL_EXPORTER_OTLP_TRACES_${what}`, unset: 'as above', description: 'The same for traces only.', read },
   ];
 }
 

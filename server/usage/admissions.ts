@@ -86,47 +86,6 @@ export interface Admission {
   rateLimit?: RateLimitResult;
 }
 
-/**
- * Admits requests of model routes and writes their usage. Rate limit and budget are checked in one transaction, so that
- * parallel requests cannot overspend. A reservation is held until it is settled, or until the process that admitted it
- * dies; then its input is charged (status 500, estimated), or all
- * of it with `chargesReserved`.
- *
- * Counting tokens takes time, so it runs only if a budget limits tokens or money. A request is first judged without a
- * count if its budgets are not known to need one. It then reserves its input and as much output as it wants, or
- * as is left in all of its budgets. So the usage stays within each budget as long as upstreams keep to the limit that
- * they get.
- */
-export interface Admissions {
-  /**
-   * Resolves when the consumed request and the reservation survive a crash of this process. On SQLite a power cut may
-   * lose those since the last settlement, and it has ended their requests too.
-   * @throws GatewayError `insufficient_quota` if the budget is too small, `upstream_unavailable` if the database does
-   *   not answer.
-   */
-  admit(request: AdmissionRequest): Promise<Admission>;
-  /**
-   * Queues a settlement; never throws and never waits. It is written in a batch within 100 ms and retried while the
-   * database is unavailable; beyond 100,000, the oldest without a reservation are aggregated.
-   */
-  settle(settlement: Settlement): void;
-  /**
-   * Settles a reservation whose usage is counted elsewhere, as that of links; like `settle`, it never throws and never
-   * waits.
-   * @param cost Millionths of the currency.
-   */
-  release(reservation: string, cost: number): void;
-  /**
-   * Corrects the estimate of {@link Settlement.background}; like `settle`, it never throws and never waits. No effect
-   * if it was already corrected, or never existed.
-   */
-  correct(correction: BackgroundCorrection): void;
-  /** Resolves when everything settled so far is durable. */
-  flush(): Promise<void>;
-  /** The same, or when the database has been unavailable for 2.4 s. */
-  flushInTime(): Promise<void>;
-}
-
 /** Maximum number of settlements that wait for the database. */
 const CAPACITY = 100_000;
 /** Maximum number of budgets that are known to limit tokens or money. */
@@ -148,8 +107,18 @@ export interface AdmissionsOptions {
   logger: Logger;
 }
 
-/** Admissions in SQL, with group commit, and the usage log of what they used. */
-export class SqlAdmissions implements Admissions {
+/**
+ * Admits requests of model routes and writes their usage. Rate limit and budget are checked in one transaction, so that
+ * parallel requests cannot overspend. A reservation is held until it is settled, or until the process that admitted it
+ * dies; then its input is charged (status 500, estimated), or all of it with
+ * `chargesReserved`.
+ *
+ * Counting tokens takes time, so it runs only if a budget limits tokens or money. A request is first judged without a
+ * count if its budgets are not known to need one. It then reserves its input and as much output as it wants, or
+ * as is left in all of its budgets. So the usage stays within each budget as long as upstreams keep to the limit that
+ * they get.
+ */
+export class Admissions {
   readonly #options: AdmissionsOptions;
   readonly #tables: SettlementTables;
   readonly #shards: Shards<AdmissionInput, Admission | typeof UNCOUNTED>;
@@ -202,6 +171,12 @@ export class SqlAdmissions implements Admissions {
     this.#polling = startPollLoop({ intervalMs: instances.leaseMs / 3, work, report });
   }
 
+  /**
+   * Resolves when the consumed request and the reservation survive a crash of this process. On SQLite a power cut may
+   * lose those since the last settlement, and it has ended their requests too.
+   * @throws GatewayError `insufficient_quota` if the budget is too small, `upstream_unavailable` if the database does
+   *   not answer.
+   */
   async admit(request: AdmissionRequest): Promise<Admission> {
     const { rateLimit, reserve } = request;
     if (reserve) return this.#admitReserving(request, reserve);
@@ -209,6 +184,10 @@ export class SqlAdmissions implements Admissions {
     return this.#shards.submit(shardOf(request), { ...request, reserve }) as Promise<Admission>;
   }
 
+  /**
+   * Queues a settlement; never throws and never waits. It is written in a batch within 100 ms and retried while the
+   * database is unavailable; beyond 100,000, the oldest without a reservation are aggregated.
+   */
   settle(settlement: Settlement): void {
     const { prices, logger } = this.#options;
     const { reservation, requestId, keyId, model, usage } = settlement;
@@ -220,18 +199,29 @@ export class SqlAdmissions implements Admissions {
     this.#writing.push(prices ? { cost: costOfUsage(prices, model, usage), ...settlement } : settlement);
   }
 
+  /**
+   * Settles a reservation whose usage is counted elsewhere, as that of links; like `settle`, it never throws and never
+   * waits.
+   * @param cost Millionths of the currency.
+   */
   release(reservation: string, cost: number): void {
     this.#writing.push({ reservation, costUsed: cost });
   }
 
+  /**
+   * Corrects the estimate of {@link Settlement.background}; like `settle`, it never throws and never waits. No effect
+   * if it was already corrected, or never existed.
+   */
   correct(correction: BackgroundCorrection): void {
     if (correction.usage || correction.final) this.#writing.push(correction);
   }
 
+  /** Resolves when everything settled so far is durable. */
   flush(): Promise<void> {
     return this.#writing.flush();
   }
 
+  /** The same, or when the database has been unavailable for 2.4 s. */
   flushInTime(): Promise<void> {
     return this.#writing.flushInTime();
   }

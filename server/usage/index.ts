@@ -2,9 +2,9 @@
  * Admission of requests and jobs, the usage log and its reports. Other folders import these from here alone.
  */
 
-export { type Admissions, SqlAdmissions } from './admissions.js';
+export { Admissions } from './admissions.js';
 export { costOfImage, JobAdmission, jobBudgetsOf, toJobTerms } from './job-admission.js';
-export { type CostedJob, createJobCosts, type JobCharge, type JobCosts, type ProductJobs } from './job-costs.js';
+export { type CostedJob, createJobCosts, type JobCharge, type JobCosts } from './job-costs.js';
 export { usagePersonalRecords } from './personal-records.js';
 export { RequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
@@ -15,7 +15,7 @@ export {
   type SettleLinks,
   UsageService,
 } from './usage.js';
-export { createUsageLog, type Settlement, type UsageLog } from './usage-log.js';
+export { type Settlement, UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,

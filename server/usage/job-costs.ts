@@ -5,7 +5,7 @@
 
 import type { Usage } from '../../core/contracts/index.js';
 import { type Database, type DatabaseClock, runScript, type Selectable } from '../../core/database/index.js';
-import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList, Jobs } from '../../core/jobs/index.js';
+import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList } from '../../core/jobs/index.js';
 import { compileAudit } from '../audit/index.js';
 import { dayOf } from '../format/index.js';
 import { readUsed } from '../limits/index.js';
@@ -53,9 +53,6 @@ export interface JobCosts {
    */
   cancelAsOperator(cancellation: OperatorCancellation): Promise<CancelledJob | undefined>;
 }
-
-/** The jobs of core, with the data of the product. */
-export type ProductJobs = Jobs & Omit<JobAdministration, 'inspect' | 'cancelAsOperator'> & JobCosts;
 
 export interface JobCostsOptions {
   database: Database;

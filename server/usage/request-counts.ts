@@ -55,7 +55,7 @@ export class RequestCounts {
   }
 
   /** Resolves when everything is written, or the database has been unavailable for 2.4 s. */
-  async flushCounts(): Promise<void> {
+  async flush(): Promise<void> {
     this.#addUp();
     await this.#writing.flushInTime();
   }

@@ -21,9 +21,14 @@ import {
 } from '../../core/database/index.js';
 import { type BudgetTable, type Correction, correct, release } from '../budgets/index.js';
 import type { Prices } from '../prices/index.js';
-import type { BackgroundResponsesTable, ReservationsTable, UsageEntriesTable } from './tables.js';
 import {
+  type BackgroundResponsesTable,
   COUNTS,
+  type Counts,
+  type ReservationsTable,
+  type UsageEntriesTable,
+} from './tables.js';
+import {
   type CountedTogether,
   costOfUsage,
   countsOf,
@@ -369,15 +374,13 @@ export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) 
 
 export type BackgroundTable = ReturnType<typeof createBackgroundTable>;
 
-type Counts = ReturnType<typeof countsOf>;
-
 /** An estimate is a lower bound: the larger of two is more accurate. */
-function raised(entry: UsageEntriesTable, counts: Counts): Counts {
+function raised(entry: UsageEntriesTable, counts: Counts<null>): Counts<null> {
   const larger = (count: keyof Counts) => {
     const values = [entry[count], counts[count]].filter((value) => value !== null);
     return values.length === 0 ? null : Math.max(...values);
   };
-  return Object.fromEntries(COUNTS.map((count) => [count, larger(count)])) as Counts;
+  return Object.fromEntries(COUNTS.map((count) => [count, larger(count)])) as Counts<null>;
 }
 
 function tokensOfEntry({ inputTokens: input, outputTokens: output }: UsageEntriesTable): number {

@@ -57,8 +57,23 @@ export interface ReservationsTable {
   at: number;
 }
 
+/** The columns of what requests use, in entries and totals. Seconds are those of audio. */
+export const COUNTS = [
+  'inputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'outputTokens',
+  'reasoningTokens',
+  'characters',
+  'seconds',
+  'images',
+] as const;
+
+/** What requests used. With null: what is not known or does not apply. */
+export type Counts<Unknown = never> = Record<(typeof COUNTS)[number], number | Unknown>;
+
 /** One row per request of a model route. */
-export interface UsageEntriesTable {
+export interface UsageEntriesTable extends Counts<null> {
   keyId: string;
   at: number;
   requestId: string;
@@ -67,14 +82,6 @@ export interface UsageEntriesTable {
   model: string;
   status: number;
   latencyMs: number;
-  inputTokens: number | null;
-  cachedTokens: number | null;
-  cacheWriteTokens: number | null;
-  outputTokens: number | null;
-  reasoningTokens: number | null;
-  characters: number | null;
-  seconds: number | null;
-  images: number | null;
   /** 1 or 0. */
   estimated: number;
   /** Millionths of the currency, by the price at its end; null without a known price. */
@@ -82,7 +89,7 @@ export interface UsageEntriesTable {
 }
 
 /** Usage of one key, route, model and UTC day. */
-export interface UsageTotal {
+export interface UsageTotal extends Counts {
   /** `2026-06-15`. */
   day: string;
   keyId: string;
@@ -94,15 +101,6 @@ export interface UsageTotal {
   failed: number;
   /** Number of these with an estimated usage. */
   estimated: number;
-  inputTokens: number;
-  cachedTokens: number;
-  cacheWriteTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  characters: number;
-  /** Seconds of audio. */
-  seconds: number;
-  images: number;
   /** Number of these with a known price. */
   priced: number;
   /** Millionths of the currency; those without a known price are left out. */

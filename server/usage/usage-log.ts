@@ -19,7 +19,7 @@ import {
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
 import type { RequestCounts } from './request-counts.js';
-import type { ReservationsTable, UsageEntriesTable, UsageTotal } from './tables.js';
+import { COUNTS, type Counts, type ReservationsTable, type UsageEntriesTable, type UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   const { keyId, at, requestId, accountId, route, model, status, latencyMs, usage } = settlement;
@@ -45,33 +45,7 @@ function toUsageEntry(row: UsageEntriesTable): UsageEntry {
 /** Maximum plausible value from an upstream; sums stay far below 2^53. */
 const MAX_COUNT = 1e12;
 
-/** Columns that entries and totals share. */
-export const COUNTS = [
-  'inputTokens',
-  'cachedTokens',
-  'cacheWriteTokens',
-  'outputTokens',
-  'reasoningTokens',
-  'characters',
-  'seconds',
-  'images',
-] as const;
-
-/** Null: not known, or not applicable. */
-type Counts = Pick<UsageEntriesTable, (typeof COUNTS)[number]>;
-/** Unknown values as 0. */
-type KnownCounts = Record<keyof Counts, number>;
-
-export const NO_COUNTS: KnownCounts = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  characters: 0,
-  seconds: 0,
-  images: 0,
-};
+export const NO_COUNTS = Object.fromEntries(COUNTS.map((count) => [count, 0])) as Counts;
 
 /** Input and output tokens together. */
 export function tokensOf(usage: Usage | undefined): number {
@@ -81,7 +55,7 @@ export function tokensOf(usage: Usage | undefined): number {
 }
 
 /** For entries, where unknown is not zero. */
-export function countsOf(usage: Usage = {}): Counts {
+export function countsOf(usage: Usage = {}): Counts<null> {
   const input = wholeNumber(usage.inputTokens);
   const total = wholeNumber(usage.totalTokens);
   return {
@@ -111,9 +85,9 @@ export function pricedPartsOf(usage: Usage = {}) {
 }
 
 /** For totals, where unknown adds nothing. */
-export function knownCounts(usage: Usage | undefined): KnownCounts {
+export function knownCounts(usage: Usage | undefined): Counts {
   const counts = countsOf(usage);
-  return Object.fromEntries(COUNTS.map((count) => [count, counts[count] ?? 0])) as KnownCounts;
+  return Object.fromEntries(COUNTS.map((count) => [count, counts[count] ?? 0])) as Counts;
 }
 
 /** Null if it is no plausible number. */
@@ -128,7 +102,7 @@ export function wholeNumber(value: number | undefined): number | null {
 }
 
 /** The columns that totals sum up. */
-const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'priced', 'cost', 'latencyMsSum'] as const;
+export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'priced', 'cost', 'latencyMsSum'] as const;
 
 const NO_COST = { priced: 0, cost: 0 };
 export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, ...NO_COST, latencyMsSum: 0 };
@@ -206,26 +180,8 @@ export interface UsageQuery {
 }
 
 /** One request in the usage log, kept for 90 days. */
-export interface UsageEntry {
-  requestId: string;
-  keyId: string;
-  accountId: string;
-  route: string;
-  model: string;
-  status: number;
-  latencyMs: number;
-  inputTokens: number | null;
-  cachedTokens: number | null;
-  cacheWriteTokens: number | null;
-  outputTokens: number | null;
-  reasoningTokens: number | null;
-  characters: number | null;
-  seconds: number | null;
-  images: number | null;
+export interface UsageEntry extends Omit<UsageEntriesTable, 'estimated'> {
   estimated: boolean;
-  /** Millionths of the currency; null without a known price. */
-  cost: number | null;
-  at: number;
 }
 
 /** Requests of one key, route and platform that are only added to the totals. */
@@ -240,64 +196,70 @@ export interface CountedRequests
   at: number;
 }
 
-/** Reads the usage log. Throws GatewayError `upstream_unavailable` if the database does not answer. */
-export interface UsageLog extends Pick<RequestCounts, 'count' | 'flushCounts'> {
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Reads the usage log in SQL, and counts requests without entries. Admissions and jobs write it too. Throws GatewayError
+ * `upstream_unavailable` if the database does not answer.
+ */
+export class UsageLog {
+  readonly #database: Database;
+  readonly #counts: RequestCounts;
+
+  constructor(database: Database, counts: RequestCounts) {
+    this.#database = database;
+    this.#counts = counts;
+  }
+
+  /** In memory; written within 2 s, and again if the database did not answer. */
+  count(requests: CountedRequests): void {
+    this.#counts.count(requests);
+  }
+
+  /** Resolves when everything is written, or the database has been unavailable for 2.4 s. */
+  flushCounts(): Promise<void> {
+    return this.#counts.flush();
+  }
+
   /** Currency of the costs; undefined if there never were prices. */
-  currency(): Promise<string | undefined>;
+  async currency(): Promise<string | undefined> {
+    const row = await this.#database.run((queries) =>
+      queries.selectFrom('usage_currency').selectAll().executeTakeFirst(),
+    );
+    return row?.currency;
+  }
+
   /**
    * Sets the currency of the costs.
    * @returns False if there are costs in another one, and nothing was set.
    */
-  setCurrency(currency: string): Promise<boolean>;
+  setCurrency(currency: string): Promise<boolean> {
+    return this.#database.transaction(async (transaction) => {
+      const row = await transaction.selectFrom('usage_currency').selectAll().executeTakeFirst();
+      if (row?.currency === currency) return true;
+      const priced = transaction.selectFrom('usage_totals').select('day').where('priced', '>', 0).limit(1);
+      if (row && (await priced.executeTakeFirst())) return false;
+      const set = transaction.insertInto('usage_currency').values({ id: 1, currency });
+      await set.onConflict((conflict) => conflict.column('id').doUpdateSet({ currency })).execute();
+      return true;
+    });
+  }
+
   /** Newest day first. */
-  totals(query: UsageQuery): Promise<readonly UsageTotal[]>;
+  totals({ keyId, accountId, from, to }: UsageQuery): Promise<readonly UsageTotal[]> {
+    return this.#database.run((queries) => {
+      let select = queries.selectFrom('usage_totals').selectAll().where('day', '>=', from).where('day', '<=', to);
+      if (keyId !== undefined) select = select.where('keyId', '=', keyId);
+      if (accountId !== undefined) select = select.where('accountId', '=', accountId);
+      return select.orderBy('day', 'desc').orderBy('keyId').orderBy('route').orderBy('model').execute();
+    });
+  }
+
   /** Newest first. */
-  entries(query: UsageQuery, limit: number): Promise<readonly UsageEntry[]>;
-}
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** Reads the usage log in SQL. Admissions, jobs and request counts write it. */
-export function createUsageLog(database: Database): Omit<UsageLog, 'count' | 'flushCounts'> {
-  return {
-    async currency() {
-      const row = await database.run((queries) => queries.selectFrom('usage_currency').selectAll().executeTakeFirst());
-      return row?.currency;
-    },
-
-    setCurrency: (currency) =>
-      database.transaction(async (transaction) => {
-        const row = await transaction.selectFrom('usage_currency').selectAll().executeTakeFirst();
-        if (row?.currency === currency) return true;
-        const costs =
-          row &&
-          (await transaction
-            .selectFrom('usage_totals')
-            .select('day')
-            .where('priced', '>', 0)
-            .limit(1)
-            .executeTakeFirst());
-        if (costs) return false;
-        const set = transaction.insertInto('usage_currency').values({ id: 1, currency });
-        await set.onConflict((conflict) => conflict.column('id').doUpdateSet({ currency })).execute();
-        return true;
-      }),
-
-    async totals({ keyId, accountId, from, to }) {
-      const rows = await database.run((queries) => {
-        let select = queries.selectFrom('usage_totals').selectAll().where('day', '>=', from).where('day', '<=', to);
-        if (keyId !== undefined) select = select.where('keyId', '=', keyId);
-        if (accountId !== undefined) select = select.where('accountId', '=', accountId);
-        return select.orderBy('day', 'desc').orderBy('keyId').orderBy('route').orderBy('model').execute();
-      });
-      return rows;
-    },
-
-    async entries(query, limit) {
-      const rows = await database.run((queries) => selectEntries(queries, query).limit(limit).execute());
-      return rows.map(toUsageEntry);
-    },
-  };
+  async entries(query: UsageQuery, limit: number): Promise<readonly UsageEntry[]> {
+    const rows = await this.#database.run((queries) => selectEntries(queries, query).limit(limit).execute());
+    return rows.map(toUsageEntry);
+  }
 }
 
 function selectEntries(queries: Kysely<Tables>, { keyId, accountId, from, to }: UsageQuery) {

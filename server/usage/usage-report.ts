@@ -21,7 +21,7 @@ import { type ApiKeyRecord, pollingKeyOf, readRateLimits } from '../keys/index.j
 import type { RateLimitResult, RateLimits } from '../limits/index.js';
 import { decimalOf, type Prices } from '../prices/index.js';
 import type { UsageTotal } from './tables.js';
-import type { UsageLog, UsageQuery } from './usage-log.js';
+import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type UsageLog, type UsageQuery } from './usage-log.js';
 
 export interface UsageView {
   /** Undefined if there is none. */
@@ -87,26 +87,9 @@ function badStart(problem: string): DayRangeProblem {
 /** Fields that all totals have. */
 export type UsageCounts = Omit<UsageTotal, 'day' | 'keyId' | 'accountId' | 'route' | 'model'>;
 
-const COUNTS = [
-  'requests',
-  'failed',
-  'estimated',
-  'inputTokens',
-  'cachedTokens',
-  'cacheWriteTokens',
-  'outputTokens',
-  'reasoningTokens',
-  'characters',
-  'seconds',
-  'images',
-  'priced',
-  'cost',
-  'latencyMsSum',
-] as const satisfies readonly (keyof UsageCounts)[];
-
 export function addUp(totals: readonly UsageCounts[]): UsageCounts {
-  const sum = Object.fromEntries(COUNTS.map((count) => [count, 0])) as unknown as UsageCounts;
-  for (const total of totals) for (const count of COUNTS) sum[count] += total[count];
+  const sum = { ...NO_TOTAL_COUNTS };
+  for (const total of totals) for (const count of TOTAL_COUNTS) sum[count] += total[count];
   return sum;
 }
 

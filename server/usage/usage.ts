@@ -89,6 +89,8 @@ export interface UsageServiceOptions {
   resolveModel?(name: string): string;
   /** Called with the id of a model that has answered. Default: nothing is done. */
   noteAnswered?(model: string): void;
+  /** Called with each settlement, for metrics. Default: nothing is done. */
+  noteSettled?(settlement: Settlement): void;
 }
 
 /** Admits requests of model routes and records their usage. */
@@ -199,8 +201,9 @@ export class UsageService {
     { context, request, keyId, accountId, admission, answeredBy, isBroken }: AdmittedRequest,
     end: Pick<Settlement, 'status' | 'latencyMs' | 'usage' | 'background'>,
   ): void {
+    const { admissions, clock, noteSettled } = this.#options;
     const { spendsTokens } = request;
-    this.#options.admissions.settle({
+    const settlement = {
       requestId: usageLogIdOf(context),
       keyId,
       accountId,
@@ -210,8 +213,10 @@ export class UsageService {
       ...end,
       ...(isBroken?.() && { isBroken: true }),
       ...(spendsTokens !== undefined && { spendsTokens }),
-      at: this.#options.clock.now(),
-    });
+      at: clock.now(),
+    };
+    noteSettled?.(settlement);
+    admissions.settle(settlement);
   }
 
   /**

@@ -12,7 +12,7 @@ import type { AlertTry, BudgetAlerts } from '../budgets/index.js';
 import type { CloseList } from '../close-list.js';
 import { isoTime } from '../format/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
-import { PAUSES_MS, signatureFields, TRY_MS } from './delivery.js';
+import { PAUSES_MS, postSigned, TRY_MS } from './delivery.js';
 import type { Webhooks } from './webhook-events.js';
 import { WebhookSecrets } from './webhooks.js';
 
@@ -71,15 +71,8 @@ export function startAlertDelivery(options: AlertDeliveryOptions): DueWork<Alert
       data: JSON.parse(alert.data),
     });
     const id = `evt_${[alert.budgetId, alert.period, alert.percent, alert.limit].join('_').replaceAll(' ', '_')}`;
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': 'mediagate',
-      ...signatureFields({ id, at: clock.now(), body, secrets: signing }),
-    };
-    const answer = await client.stream({ url, method: 'POST', headers, body, timeoutMs: TRY_MS, signal });
-    // The body of the answer is ignored.
-    await answer.body[Symbol.asyncIterator]().return?.();
-    return answer.status;
+    const event = { id, at: clock.now(), body, secrets: signing };
+    return postSigned(client, event, { url, timeoutMs: TRY_MS, signal });
   }
 
   return new DueWork<AlertTry>({

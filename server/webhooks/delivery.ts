@@ -9,7 +9,7 @@
  */
 
 import { createHmac } from 'node:crypto';
-import type { HttpClient } from '../../core/contracts/index.js';
+import type { HttpClient, HttpRequest } from '../../core/contracts/index.js';
 import { DueWork } from '../../core/database/index.js';
 import type { ImageJob, Images } from '../../core/images/index.js';
 import { type Clock, createThrottledWarning, isGatewayError, type Logger } from '../../core/runtime/index.js';
@@ -128,15 +128,7 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   async function post(url: string, { job, signing, signal }: WebhookPost): Promise<number> {
     const at = clock.now();
     const body = JSON.stringify(encodeWebhookEvent(job, { baseUrl: baseUrl(), now: at }));
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': 'mediagate',
-      ...signatureFields({ id: webhookIdOf(job), at, body, secrets: signing }),
-    };
-    const answer = await client.stream({ url, method: 'POST', headers, body, timeoutMs: tryMs, signal });
-    // The body of the answer is ignored.
-    await answer.body[Symbol.asyncIterator]().return?.();
-    return answer.status;
+    return postSigned(client, { id: webhookIdOf(job), at, body, secrets: signing }, { url, timeoutMs: tryMs, signal });
   }
 
   async function settle(one: WebhookTry, { status = 0 }: Answer): Promise<WebhookOutcome> {
@@ -171,7 +163,7 @@ export interface Signed {
 }
 
 /** Headers that let a receiver verify an event: https://github.com/standard-webhooks/standard-webhooks */
-export function signatureFields({ id, at, body, secrets }: Signed): Record<string, string> {
+function signatureFields({ id, at, body, secrets }: Signed): Record<string, string> {
   const timestamp = Math.floor(at / 1000);
   const sign = (secret: Uint8Array) =>
     `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
@@ -180,6 +172,19 @@ export function signatureFields({ id, at, body, secrets }: Signed): Record<strin
     'webhook-timestamp': String(timestamp),
     'webhook-signature': secrets.map(sign).join(' '),
   };
+}
+
+/** Sends an event. The body of the answer is ignored. @returns Status of the answer. */
+export async function postSigned(
+  client: HttpClient,
+  event: Signed,
+  attempt: Pick<HttpRequest, 'url' | 'timeoutMs' | 'signal'>,
+): Promise<number> {
+  const { body } = event;
+  const headers = { 'content-type': 'application/json', 'user-agent': 'mediagate', ...signatureFields(event) };
+  const answer = await client.stream({ ...attempt, method: 'POST', headers, body });
+  await answer.body[Symbol.asyncIterator]().return?.();
+  return answer.status;
 }
 
 /** Id of the single event of a job. */

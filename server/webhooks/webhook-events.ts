@@ -81,14 +81,13 @@ export class Webhooks {
           select id, "webhookDueAt", row_number() over (partition by owner order by "webhookDueAt", id) as turn
           from jobs where "webhookDueAt" <= ${now} ${others}
         ) as ranked where turn = 1 order by "webhookDueAt", id limit ${max})`;
-      const rows = await queries
+      return queries
         .updateTable('jobs')
         .set(({ eb }) => ({ webhookDueAt: now + leaseMs, webhookTries: eb('webhookTries', '+', 1) }))
         .where(this.#due.first({ now, max, among: firstOfEach }))
         .returning(['id as jobId', 'owner as accountId', 'webhookUrl as url', 'webhookTries as number'])
         .$narrowType<{ url: string }>()
         .execute();
-      return rows;
     });
   }
 

@@ -31,10 +31,9 @@ import type { JobTerms } from '../../server/usage/job-admission.js';
 import { PEPPER } from '../chaos/image-site.js';
 
 const [folder = ''] = process.argv.slice(2);
-const address = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const listen = async (server: Server) => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return address(server);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
 /** Jobs are accepted and forgotten; nothing else is asked of them here. */

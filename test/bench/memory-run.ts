@@ -16,7 +16,7 @@ let begun = 0;
 async function work(until: number): Promise<void> {
   while (begun < until) {
     begun += 1;
-    await gateway.extract({ url: `https://www.youtube.com/watch?v=${videoId(begun)}` });
+    await gateway.extract({ url: `https://www.youtube.com/watch?v=mg${String(begun).padStart(9, '0')}` });
   }
 }
 
@@ -30,7 +30,3 @@ while (begun < extractions) {
 }
 await gateway.close();
 process.send?.(samples);
-
-function videoId(index: number): string {
-  return `mg${String(index).padStart(9, '0')}`;
-}

@@ -38,7 +38,14 @@ export const soundPart: DemoPart = {
       good: true,
       rows: [
         ['video', joined([json.data.common.title, clock(json.data.common.duration_seconds)])],
-        ['sound', joined([clock(seconds), mebibytes(first.bytes.length), first.headers.get('content-type')])],
+        [
+          'sound',
+          joined([
+            clock(seconds),
+            `${(first.bytes.length / MEBIBYTE).toFixed(1)} MiB`,
+            first.headers.get('content-type'),
+          ]),
+        ],
         ['made', `while it was sent: the first byte came after ${first.firstByteMs} ms, the last after ${first.ms} ms`],
         ['again', `${part.status} ${part.headers.get('content-range')} in ${part.ms} ms`],
         ['expires', expiresAt],
@@ -69,8 +76,4 @@ async function download(url: string, wait?: Wait, headers: Record<string, string
     firstByteMs,
     ms: elapsed(),
   };
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / MEBIBYTE).toFixed(1)} MiB`;
 }

@@ -91,21 +91,22 @@ describe('openai_audio over sockets', () => {
       const audio = await stage.sound('opus', 2);
       const transcript = await hear([one()], { audio, language: 'de', prompt: 'Häfen: "é"\r\n', temperature: 0.2 });
       const [request] = first.requests;
-      expect(request?.path).to.equal('/v1/audio/transcriptions');
-      expect(request?.headers.authorization).to.equal(`Bearer ${KEY}`);
-      expect(request?.members).to.deep.equal({
-        model: MODEL,
-        response_format: 'verbose_json',
-        language: 'de',
-        prompt: 'Häfen: "é"\r\n',
-        temperature: '0.2',
+      expect(request).to.deep.include({
+        path: '/v1/audio/transcriptions',
+        members: {
+          model: MODEL,
+          response_format: 'verbose_json',
+          language: 'de',
+          prompt: 'Häfen: "é"\r\n',
+          temperature: '0.2',
+        },
       });
+      expect(request?.headers.authorization).to.equal(`Bearer ${KEY}`);
       const [file] = request?.files ?? [];
       expect(file).to.include({ name: 'file', fileName: 'sound.ogg', contentType: 'audio/ogg' });
       expect(file?.bytes.equals(await readFile(audio.path))).to.equal(true);
-      expect(transcript).to.include({ text: HEARD, language: 'english' });
+      expect(transcript).to.deep.include({ text: HEARD, language: 'english', usage: { seconds: 2 } });
       expect(transcript?.durationSeconds).to.be.closeTo(2, 0.1);
-      expect(transcript?.usage).to.deep.equal({ seconds: 2 });
       expect(transcript?.words).to.equal(undefined);
       expect(transcript?.segments.map(({ text }) => text).join('')).to.equal(HEARD);
       expect(transcript?.segments[1]?.details).to.deep.equal({

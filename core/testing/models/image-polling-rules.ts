@@ -6,80 +6,74 @@
  */
 
 import assert from 'node:assert';
-import type { ImageCall } from '../../contracts/index.js';
 import { isGatewayError } from '../../runtime/index.js';
 import { createFakeHttp, type FakeReply, type SentRequest } from '../fakes.js';
 import { growthProblems } from '../limits.js';
-import { leakProblems, type Readable, type Rule, reportAll, unless } from '../runner.js';
-import type { ImageProviderDefinition } from './image.js';
+import { leakProblems, type Rule, reportAll, unless } from '../runner.js';
 import { freeze, type ImagePollingScript, partOf, passTime, pollsOf, submitsOf } from './image-polling.js';
+import { type ImageProviderDefinition, type ImageRun, imageCall, makes } from './image-run.js';
 import { contractErrorOf, leavesDuring, MAX_TRIES, type ModelCall, outcomeOf, UNREADABLE } from './models.js';
-import { commonFaults, faultProblems, LONG_REPLIES, LONG_TEXTS, withWords } from './upstream-rules.js';
-
-interface Provider<Run extends Readable> {
-  /** One call, whose task is done after so many polls. */
-  callOf(definition: ImageProviderDefinition, fields?: Partial<ImageCall>, pending?: number): ModelCall<Run>;
-  /** A call that must make an image, with all checks of it. */
-  makes(definition: ImageProviderDefinition, fields: Partial<ImageCall>, call: ModelCall<Run>): Promise<unknown>;
-}
-
-/** A provider's call, and the script of its upstream. */
-interface Subject<Run extends Readable> extends Provider<Run> {
-  definition: ImageProviderDefinition;
-  script: ImagePollingScript;
-}
+import { commonFaults, faultProblems, LONG_REPLIES, LONG_TEXTS, refusal, withWords } from './upstream-rules.js';
 
 const POLLS = [0, 1, 8] as const;
+/** What a failed task may be called: the vendor's fault, in one way or another. */
+const FAILED = ['upstream_unavailable', 'upstream_refused', 'upstream_changed'];
 const TRANSIENT: Readonly<Record<string, FakeReply>> = {
-  'HTTP 500': { status: 500, body: { error: { message: 'No.' } } },
-  'HTTP 429': { status: 429, headers: { 'retry-after': '1' }, body: { error: { message: 'No.' } } },
+  'HTTP 500': refusal(500),
+  'HTTP 429': refusal(429, { 'retry-after': '1' }),
   'a broken connection': { fail: 'connection' },
 };
 
-export function pollingRules<Run extends Readable>(provider: Provider<Run>): Rule<ImageProviderDefinition>[] {
-  const rule = (
-    name: string,
-    run: (subject: Subject<Run>) => Promise<void>,
-    applies: (script: ImagePollingScript) => boolean = () => true,
-  ): Rule<ImageProviderDefinition> => ({
+export const POLLING_RULES: readonly Rule<ImageProviderDefinition>[] = [
+  ...POLLS.map((count) =>
+    rule(`makes an image of a task that is done after ${count} poll${count === 1 ? '' : 's'}`, ({ definition }) =>
+      makes(definition, {}, imageCall(definition, {}, count)),
+    ),
+  ),
+  ...Object.entries(TRANSIENT).map(([name, reply]) =>
+    rule(`keeps its task after a poll with ${name}`, (subject) => survives(subject, reply)),
+  ),
+  rule('names what fails while it polls', namesFaults),
+  rule('a failed task is named', async (subject) =>
+    reportAll(await failureProblems(subject, subject.script.failed, ['upstream_error', ...FAILED])),
+  ),
+  rule('a prompt that a poll refuses is asked once, and told', refuses, ({ moderation }) => moderation !== undefined),
+  rule('ends at once when the caller leaves between polls, and polls no more', (subject) =>
+    leaves(subject, subject.script.pending),
+  ),
+  rule('ends at once when the caller leaves during a poll, and polls no more', (subject) =>
+    leaves(subject, () => ({ hang: true })),
+  ),
+  rule('ends with the deadline of its signal if the task is never done', endsInTime),
+  rule('reads hostile polls in linear time', readsHostilePolls),
+];
+
+/** One definition, the script of its upstream's tasks, and a usual call. */
+interface Subject {
+  definition: ImageProviderDefinition;
+  script: ImagePollingScript;
+  call: ModelCall<ImageRun>;
+}
+
+/** A rule for definitions with such a script. */
+function rule(
+  name: string,
+  run: (subject: Subject) => Promise<unknown>,
+  applies: (script: ImagePollingScript) => boolean = () => true,
+): Rule<ImageProviderDefinition> {
+  return {
     name,
     applies: ({ upstream }) => upstream?.polling !== undefined && applies(upstream.polling),
     async run(definition) {
       const script = definition.upstream?.polling;
-      if (script) await run({ ...provider, definition, script });
+      if (script) await run({ definition, script, call: imageCall(definition) });
     },
-  });
-  return [
-    ...POLLS.map((count) =>
-      rule(`makes an image of a task that is done after ${count} poll${count === 1 ? '' : 's'}`, async (subject) => {
-        const { definition, callOf, makes } = subject;
-        await makes(definition, {}, callOf(definition, {}, count));
-      }),
-    ),
-    ...Object.entries(TRANSIENT).map(([name, reply]) =>
-      rule(`keeps its task after a poll with ${name}`, (subject) => survives(subject, reply)),
-    ),
-    rule('names what fails while it polls', namesFaults),
-    rule('a failed task is named', (subject) => fails(subject, subject.script.failed, ['upstream_error', ...FAILED])),
-    rule('a prompt that a poll refuses is asked once, and told', refuses, ({ moderation }) => moderation !== undefined),
-    rule('ends at once when the caller leaves between polls, and polls no more', (subject) =>
-      leaves(subject, subject.script.pending),
-    ),
-    rule('ends at once when the caller leaves during a poll, and polls no more', (subject) =>
-      leaves(subject, () => ({ hang: true })),
-    ),
-    rule('ends with the deadline of its signal if the task is never done', endsInTime),
-    rule('reads hostile polls in linear time', readsHostilePolls),
-  ];
+  };
 }
 
-/** What a failed task may be called: the vendor's fault, in one way or another. */
-const FAILED = ['upstream_unavailable', 'upstream_refused', 'upstream_changed'];
-
 /** An upstream whose polls are answered otherwise, where `otherwise` has an answer. Polls are counted from 1. */
-function answering<Run extends Readable>(
-  { script }: Subject<Run>,
-  call: ModelCall<Run>,
+function answering(
+  { script, call }: Subject,
   otherwise: (poll: number, request: SentRequest) => FakeReply | undefined,
 ) {
   let polls = 0;
@@ -90,21 +84,15 @@ function answering<Run extends Readable>(
 }
 
 /** The task costs money already: a poll that fails is no reason to give it up, or to begin another one. */
-async function survives<Run extends Readable>(subject: Subject<Run>, reply: FakeReply): Promise<void> {
-  const { definition, callOf, makes } = subject;
-  const call = callOf(definition);
-  await makes(
-    definition,
-    {},
-    { ...call, answer: answering(subject, call, (poll) => (poll === 2 ? reply : undefined)) },
-  );
+async function survives(subject: Subject, reply: FakeReply): Promise<void> {
+  const answer = answering(subject, (poll) => (poll === 2 ? reply : undefined));
+  await makes(subject.definition, {}, { ...subject.call, answer });
 }
 
-async function namesFaults<Run extends Readable>(subject: Subject<Run>): Promise<void> {
-  const lost = { status: 404, body: { error: { message: 'No.' } } };
+async function namesFaults(subject: Subject): Promise<void> {
   const faults = [
     ...commonFaults(1),
-    { name: 'HTTP 404', codes: [...UNREADABLE, ...FAILED], reply: () => lost },
+    { name: 'HTTP 404', codes: [...UNREADABLE, ...FAILED], reply: () => refusal(404) },
     { name: 'an empty body', codes: UNREADABLE, reply: () => ({ body: '' }) },
   ];
   const found = await Promise.all(
@@ -119,36 +107,20 @@ async function namesFaults<Run extends Readable>(subject: Subject<Run>): Promise
   reportAll(found.flat());
 }
 
-async function fails<Run extends Readable>(
-  subject: Subject<Run>,
-  reply: FakeReply,
-  codes: readonly string[],
-): Promise<void> {
-  reportAll(await failureProblems(subject, reply, codes));
-}
-
 /** Problems of a call each of whose polls gets this answer, one line each. */
-function failureProblems<Run extends Readable>(
-  subject: Subject<Run>,
-  reply: FakeReply,
-  codes: readonly string[],
-): Promise<string[]> {
-  const { definition, callOf } = subject;
-  const call = callOf(definition);
-  return faultProblems(definition, call, {
+function failureProblems(subject: Subject, reply: FakeReply, codes: readonly string[]): Promise<string[]> {
+  return faultProblems(subject.definition, subject.call, {
     kind: 'image',
     codes,
     maxTries: MAX_TRIES,
-    answering: (words) => answering(subject, call, () => withWords(reply, words)),
+    answering: (words) => answering(subject, () => withWords(reply, words)),
   });
 }
 
-async function refuses<Run extends Readable>(subject: Subject<Run>): Promise<void> {
-  const { definition, script, callOf } = subject;
-  const { secrets = [] } = definition;
-  const call = callOf(definition);
+async function refuses(subject: Subject): Promise<void> {
+  const { definition, script, call } = subject;
   const reply = (poll: number, request: SentRequest) => (poll === 1 ? script.pending(request) : script.moderation);
-  const http = createFakeHttp(answering(subject, call, reply));
+  const http = createFakeHttp(answering(subject, reply));
   const run = await call.run({ http });
   const error = contractErrorOf(run, 'image');
   const [submits, polls] = [submitsOf(script, http.requests).length, pollsOf(script, http.requests).length];
@@ -157,19 +129,15 @@ async function refuses<Run extends Readable>(subject: Subject<Run>): Promise<voi
     ...unless(error?.retryable === false, 'it may be asked again, the error says'),
     ...unless(submits === 1, `it submitted ${submits} times`),
     ...unless(polls <= 2, `it polled ${polls - 2} times after the refusal`),
-    ...leakProblems(secrets, run),
+    ...leakProblems(definition.secrets ?? [], run),
   ]);
 }
 
 /** The time stands still while the caller leaves: a wait that ends by itself is not one that hears its signal. */
-async function leaves<Run extends Readable>(
-  subject: Subject<Run>,
-  replyOf: (request: SentRequest) => FakeReply,
-): Promise<void> {
-  const { definition, script, callOf } = subject;
-  const call = callOf(definition);
+async function leaves(subject: Subject, replyOf: (request: SentRequest) => FakeReply): Promise<void> {
+  const { script, call } = subject;
   let leave = () => {};
-  const answer = answering(subject, call, (poll, request) => {
+  const answer = answering(subject, (poll, request) => {
     if (poll < 2) return undefined;
     freeze(request);
     leave();
@@ -186,9 +154,8 @@ async function leaves<Run extends Readable>(
   assert(after === 0, `it polled ${after} times after the caller had left`);
 }
 
-async function endsInTime<Run extends Readable>(subject: Subject<Run>): Promise<void> {
-  const { definition, script, callOf } = subject;
-  const call = callOf(definition, {}, Number.POSITIVE_INFINITY);
+async function endsInTime({ definition, script }: Subject): Promise<void> {
+  const call = imageCall(definition, {}, Number.POSITIVE_INFINITY);
   const http = createFakeHttp((request) => call.answer(request));
   const run = await call.run({ http });
   const isInTime = isGatewayError(run.error) && run.error.code === 'upstream_timeout';
@@ -203,14 +170,12 @@ async function endsInTime<Run extends Readable>(subject: Subject<Run>): Promise<
   ]);
 }
 
-async function readsHostilePolls<Run extends Readable>(subject: Subject<Run>): Promise<void> {
-  const { definition, script, callOf } = subject;
+async function readsHostilePolls(subject: Subject): Promise<void> {
   const problems: string[] = [];
   for (const [what, reply] of Object.entries(LONG_REPLIES)) {
     const found = await growthProblems(LONG_TEXTS, async (text) => {
-      const call = callOf(definition);
-      const http = createFakeHttp(answering(subject, call, (poll) => (poll === 1 ? reply(text) : script.failed)));
-      contractErrorOf(await call.run({ http }), 'image');
+      const http = createFakeHttp(answering(subject, (poll) => (poll === 1 ? reply(text) : subject.script.failed)));
+      contractErrorOf(await subject.call.run({ http }), 'image');
     });
     problems.push(...found.map((problem) => `${what} of ${problem}`));
   }

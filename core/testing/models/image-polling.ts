@@ -11,12 +11,6 @@ import { type FakeReply, type ManualClock, type SentRequest, withFastClock } fro
 import { unless } from '../runner.js';
 import type { CallOptions } from './models.js';
 
-/**
- * Upstreams of images that answer with a task. The plugin asks for the task until it is done, and waits in between by
- * `context.clock.sleep`. The kit drives this clock, so no test waits in real time. Each run of a plugin has a course of
- * its own, by which the script answers: what was submitted, and how often the task was asked for.
- */
-
 /** How an upstream answers that works on a task. Its `image` answers once the task is done. */
 export interface ImagePollingScript {
   /**

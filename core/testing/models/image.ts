@@ -1,75 +1,48 @@
 /*
  * The rules that every image provider must pass: sizes, formats, references and masks, odd prompts that must reach the
  * upstream unchanged, concurrent calls, failures of the upstream, and a caller who leaves. With an upstream, the image
- * must be passed on byte by byte; without one, it is decoded and must react to its input. Images are made and decoded
- * with sharp, which is loaded on demand. `describeImageProvider` registers the rules with the test runner.
+ * must be passed on byte by byte; without one, it is decoded and must react to its input. `describeImageProvider` registers
+ * the rules with the test runner.
  */
 
 import assert from 'node:assert';
-import type { GeneratedImage, ImageCall, ImageProvider, ImageSize, Media } from '../../contracts/index.js';
 import { isGatewayError } from '../../runtime/index.js';
-import { createFakeHttp, type FakeReply, type SentRequest } from '../fakes.js';
-import { called } from '../limits.js';
-import { type Check, checksOf, describeChecks, type Readable, reportAll, type Table, unless } from '../runner.js';
-import { imageProviderOf } from '../setup.js';
-import { answerPolling, type ImagePollingScript, pollingProblems, runPolling, submitsOf } from './image-polling.js';
-import { pollingRules } from './image-polling-rules.js';
+import { createFakeHttp } from '../fakes.js';
+import { type Check, checksOf, describeChecks, reportAll, type Table, unless } from '../runner.js';
+import { POLLING_RULES } from './image-polling-rules.js';
+import {
+  COLOURS,
+  decodeImage,
+  FORMATS,
+  type ImageFormat,
+  type ImageProviderDefinition,
+  type ImageRun,
+  imageCall,
+  inventImage,
+  inventMask,
+  makes,
+  providerOf,
+} from './image-run.js';
 import {
   bodiesOf,
-  type CallOptions,
-  contributionOf,
   half,
-  isSentAsIs,
   leavesBefore,
   leavesDuring,
   leavingAtOnce,
-  type ModelCall,
-  type ModelDefinition,
   modelNameProblems,
   ODD_TEXTS,
-  runCall,
-  succeeds,
   UNREADABLE,
-  usageProblems,
   WORDS,
 } from './models.js';
 import { commonFaults, type ModelFamily, upstreamRules } from './upstream-rules.js';
 
-export interface ImageProviderDefinition extends ModelDefinition {
-  /** How its upstream answers. Default: it works without an upstream. */
-  upstream?: ImageUpstreamScript;
-  /** False for models without references, which refuse calls with some. Default true. */
-  takesReferences?: boolean;
-}
-
-/** An upstream in its own format. */
-export interface ImageUpstreamScript {
-  /** A successful answer with these bytes. */
-  image(request: SentRequest, bytes: Uint8Array): FakeReply;
-  /**
-   * The refusal of a prompt by its safety system: the answer to the first request. Needed unless the refusal of
-   * `polling` is the only one.
-   */
-  moderation?: FakeReply;
-  /** For an upstream that works on a task, which the plugin asks for until it is done. Default: it answers at once. */
-  polling?: ImagePollingScript;
-}
-
 const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048', '3840x1280', '16x16'] as const;
-const FORMATS = ['png', 'jpeg', 'webp'] as const;
-type ImageFormat = (typeof FORMATS)[number];
-const COLOURS = ['#b3403a', '#2f6f8f', '#5b8c3e', '#c98f2b'] as const;
-
 const PROMPTS: Readonly<Record<string, string>> = {
   ...ODD_TEXTS,
   controls: 'tab\t, null \u0000, escape \u001b[31m, turned \u202e round, half \ud800 pair',
   'one sign': '.',
   'very much': `A very ${'long and '.repeat(3_500)}winding road`.slice(0, 32_000),
 };
-
-interface ImageRun extends Readable {
-  image?: GeneratedImage;
-}
 
 const FAMILY: ModelFamily<ImageProviderDefinition, ImageRun> = {
   kind: 'image',
@@ -133,7 +106,7 @@ const IMAGE_RULES: Table<ImageProviderDefinition> = [
   { name: 'leaves what it is given alone', run: leavesAlone },
   { name: 'keeps calls beside each other apart', run: apart },
   ...upstreamRules(FAMILY),
-  ...pollingRules({ callOf: imageCall, makes }),
+  ...POLLING_RULES,
   {
     name: 'ends at once when the caller leaves',
     async run(definition) {
@@ -153,52 +126,6 @@ export function imageProviderChecks(definition: ImageProviderDefinition): Check[
 /** Registers {@link imageProviderChecks} with the test runner's global `describe` and `it`. */
 export function describeImageProvider(definition: ImageProviderDefinition): void {
   describeChecks(`image provider ${definition.plugin.name}`, imageProviderChecks(definition));
-}
-
-function providerOf(definition: ImageProviderDefinition): Promise<ImageProvider> {
-  return contributionOf(definition, imageProviderOf);
-}
-
-const USUAL = { size: { width: 1024, height: 1024 }, prompt: 'A lighthouse in the fog', references: [], options: {} };
-
-/** One call. Default model: its first. @param pending - polls before its task is done. */
-function imageCall(
-  definition: ImageProviderDefinition,
-  fields: Partial<ImageCall> = {},
-  pending?: number,
-): ModelCall<ImageRun> {
-  const { upstream } = definition;
-  const polling = upstream?.polling;
-  const runOnce = (options: CallOptions) =>
-    runCall(
-      definition,
-      options,
-      (setup): ImageRun => ({ setup }),
-      async (run, signal) => {
-        const provider = imageProviderOf(run.setup);
-        const model = provider.models[0]?.id ?? '';
-        const call = { ...USUAL, model, idempotencyKey: 'job-of-the-test', signal, ...fields };
-        run.image = await called('generate()', () => provider.generate(call));
-        run.shown = run.image;
-      },
-    );
-  return {
-    method: 'generate()',
-    result: 'an image',
-    run: polling ? (options) => runPolling(options, runOnce) : runOnce,
-    async answer(request, bytes) {
-      if (!upstream) return { fail: 'connection' };
-      const image = async () => upstream.image(request, bytes ?? (await imageOf(fields)));
-      return polling ? answerPolling(polling, request, image, pending) : image();
-    },
-    ...(polling && { triesOf: (requests) => submitsOf(polling, requests).length }),
-  };
-}
-
-/** The image of a working upstream. */
-async function imageOf({ size = USUAL.size, options = {} }: Partial<ImageCall>): Promise<Uint8Array> {
-  const wanted = size === 'auto' ? { width: 800, height: 600 } : size;
-  return (await inventImage(wanted, formatOf(options.output_format), '#2f6f8f')).bytes;
 }
 
 async function withSize(definition: ImageProviderDefinition, text: string): Promise<void> {
@@ -300,79 +227,4 @@ async function apart(definition: ImageProviderDefinition): Promise<void> {
   const made = await Promise.all(images.map(({ image }) => decodeImage(image.bytes)));
   const madeWidths = made.map(({ width }) => width);
   if (!definition.upstream) assert.deepEqual(madeWidths, widths);
-}
-
-/** A call that must succeed, and all checks of its image. */
-async function makes(
-  definition: ImageProviderDefinition,
-  fields: Partial<ImageCall>,
-  call: ModelCall<ImageRun> = imageCall(definition, fields),
-) {
-  const { upstream } = definition;
-  let sent: readonly SentRequest[] = [];
-  const { image } = await succeeds(definition, call, async ({ image }, { requests }) => {
-    if (!image) return undefined;
-    sent = requests;
-    const made = await decodeImage(image.bytes);
-    const submits = upstream?.polling ? submitsOf(upstream.polling, requests) : requests;
-    const isHandedOn = !upstream || Buffer.from(image.bytes).equals(await imageOf(fields));
-    return [
-      ...unless(made.contentType === image.contentType, `${image.contentType} is ${made.contentType}`),
-      ...unless(isHandedOn, `the ${formatOf(fields.options?.output_format)} of the upstream is not handed on as it is`),
-      ...unless(
-        !upstream || isSentAsIs(bodiesOf(submits.slice(0, 1)), fields.prompt ?? ''),
-        'the prompt is not sent as it is',
-      ),
-      ...(upstream?.polling ? pollingProblems(requests) : []),
-      ...usageProblems(image.usage),
-    ];
-  });
-  assert(image);
-  return { image, requests: sent };
-}
-
-export function formatOf(outputFormat: unknown): ImageFormat {
-  return outputFormat === 'jpeg' || outputFormat === 'webp' ? outputFormat : 'png';
-}
-
-const invented = new Map<string, Promise<Buffer>>();
-
-/** An image of one colour. */
-export async function inventImage(size: ImageSize, format: ImageFormat, background: string): Promise<Media> {
-  const key = `${size.width}x${size.height} ${format} ${background}`;
-  const made = invented.get(key) ?? encodeImage(size, format, background);
-  invented.set(key, made);
-  // A copy each time, since a caller may modify it.
-  return { bytes: Buffer.from(await made), contentType: `image/${format}` };
-}
-
-async function encodeImage(size: ImageSize, format: ImageFormat, background: string): Promise<Buffer> {
-  const sharp = await loadSharp();
-  return sharp({ create: { ...size, channels: 3, background } })
-    .toFormat(format)
-    .toBuffer();
-}
-
-/** A mask whose transparent half begins at this column. */
-export async function inventMask({ width, height }: ImageSize, left: number): Promise<Media> {
-  const sharp = await loadSharp();
-  const open = { create: { width: width / 2, height, channels: 4, background: '#fff' } } as const;
-  const bytes = await sharp({ create: { width, height, channels: 4, background: '#fff' } })
-    .composite([{ input: open, left, top: 0, blend: 'dest-out' }])
-    .png()
-    .toBuffer();
-  return { bytes, contentType: 'image/png' };
-}
-
-/** Decodes every pixel of an image. @throws Error if it is no complete image. */
-export async function decodeImage(bytes: Uint8Array): Promise<ImageSize & { contentType: string; pixels: Buffer }> {
-  const sharp = await loadSharp();
-  const { format } = await sharp(bytes).metadata();
-  const { data, info } = await sharp(bytes, { failOn: 'warning' }).raw().toBuffer({ resolveWithObject: true });
-  return { width: info.width, height: info.height, contentType: `image/${format}`, pixels: data };
-}
-
-/** Lazily: only tests of image providers need it. */
-async function loadSharp() {
-  return (await import('sharp')).default;
 }

@@ -132,9 +132,8 @@ function reviewsOf({ extraction: { data } }: Played) {
 describe('clip_shop: the browser', () => {
   it('fetches each star group in its own walk, and the page once', async () => {
     const played = await play({ answer: shelf({ 5: 4, 1: 1 }) });
-    expect(played.extraction.method).to.equal('www_page+browser');
-    expect(played.requests).to.equal(1);
-    expect(played.visits).to.deep.equal([`https://shop.tiktok.com/gb/pdp/${ID}`]);
+    expect(played).to.deep.include({ requests: 1, visits: [`https://shop.tiktok.com/gb/pdp/${ID}`] });
+    expect(played.extraction).to.deep.include({ method: 'www_page+browser', limitations: [], partial: false });
     expect(played.asked.map(({ review_filter, page_start }) => [review_filter.filter_value, page_start])).to.deep.equal(
       [
         [5, 1],
@@ -148,8 +147,6 @@ describe('clip_shop: the browser', () => {
       component_name: 'pdp_left_reviews',
     });
     expect(reviewsOf(played).one_star).to.have.length(1);
-    expect(played.extraction.limitations).to.deep.equal([]);
-    expect(played.extraction.partial).to.equal(false);
     expect(played.extraction.data.provenance?.sources).to.include({
       'product.name': 'www_page',
       'reviews.one_star': 'browser',

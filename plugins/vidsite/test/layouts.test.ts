@@ -7,7 +7,6 @@ import { parseNext } from '../read/next.js';
 import { readWatchPage } from '../read/watch-page.js';
 
 const ID = 'Ph0neTugs26';
-const text = (simpleText: string) => ({ simpleText });
 const runs = (...texts: string[]) => ({ runs: texts.map((part) => ({ text: part })) });
 const spoken = (label: string) => ({ accessibility: { accessibilityData: { label } } });
 
@@ -214,7 +213,7 @@ describe('vidsite: pages in the phone layout', () => {
       const contents = [{ slimVideoInformationRenderer: { title: runs('Nest'), expandedSubtitle: runs(subtitle) } }];
       return parseNext(phone([{ slimVideoMetadataSectionRenderer: { contents } }], more), ID).post;
     };
-    const sign = { playerOverlays: { playerOverlayRenderer: { liveIndicatorText: text('LIVE') } } };
+    const sign = { playerOverlays: { playerOverlayRenderer: { liveIndicatorText: { simpleText: 'LIVE' } } } };
     expect(live('1,846 watching now').metrics).to.include({ views: undefined, concurrent_viewers: 1_846 });
     expect(live('1.846 Zuschauer', sign).metrics).to.include({ views: undefined, concurrent_viewers: 1_846 });
     expect(live('94 waiting').metrics).to.include({ views: undefined, concurrent_viewers: undefined });

@@ -289,8 +289,7 @@ describe('vidsite: files', () => {
       'video false',
       'audio true',
     ]);
-    expect(limitations).to.deep.equal([]);
-    expect(hasAudio).to.equal(true);
+    expect({ limitations, hasAudio }).to.deep.equal({ limitations: [], hasAudio: true });
   });
 
   it('names ciphered, protected and streamed files without listing them', () => {

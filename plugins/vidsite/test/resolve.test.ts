@@ -30,10 +30,11 @@ const playing = (videoId: string) => ({ currentVideoEndpoint: { watchEndpoint: {
 
 describe('vidsite: clips and channels that are live', () => {
   it('lead to the video that the page names', async () => {
-    const { end, asked, link } = await resolve(LIVE, page(canonical(WATCH)));
-    expect(end).to.equal(WATCH);
-    expect(asked).to.deep.equal([LIVE]);
-    expect(link).to.deep.equal({ kind: 'short_link', id: '@HarbourNotes', url: LIVE, moves: true });
+    expect(await resolve(LIVE, page(canonical(WATCH)))).to.deep.include({
+      end: WATCH,
+      asked: [LIVE],
+      link: { kind: 'short_link', id: '@HarbourNotes', url: LIVE, moves: true },
+    });
   });
 
   it('cost one request for every form of a channel link', async () => {

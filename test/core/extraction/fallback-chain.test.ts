@@ -90,8 +90,10 @@ describe('fallback chain', () => {
     it('stops at the first method with a sufficient result', async () => {
       const second = method('second', full);
       const climb = await chainOf([method('first', full), second]).climb();
-      expect(climb.parts).to.deep.equal([{ method: 'first', found: { title: 'T', views: 1 } }]);
-      expect(climb.partial).to.equal(false);
+      expect(climb).to.deep.include({
+        parts: [{ method: 'first', found: { title: 'T', views: 1 } }],
+        partial: false,
+      });
       expect(outcomes(climb)).to.deep.equal(['first ok']);
       expect(second.runs).to.equal(0);
     });
@@ -325,13 +327,12 @@ describe('fallback chain', () => {
       await clock.advance(2500);
       const error = await failed;
       expect(error.code).to.equal('upstream_timeout');
-      expect(outcomes(error)).to.deep.equal([
-        'a upstream_timeout',
-        'b upstream_timeout',
-        'c upstream_timeout',
-        'd skipped',
+      expect(error.attempts?.map(({ method: name, outcome, ms }) => [name, outcome, ms])).to.deep.equal([
+        ['a', 'upstream_timeout', 1000],
+        ['b', 'upstream_timeout', 1000],
+        ['c', 'upstream_timeout', 500],
+        ['d', 'skipped', 0],
       ]);
-      expect(error.attempts?.map((attempt) => attempt.ms)).to.deep.equal([1000, 1000, 500, 0]);
     });
 
     it('rejects at once with the reason of a leaving caller, and aborts the method', async () => {

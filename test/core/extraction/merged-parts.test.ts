@@ -382,17 +382,19 @@ describe('one item from several methods', () => {
       },
       { media: { image_urls: [at('j'), at('k')], video_urls: [at('3')] }, raw_stats: { shares: 4 } },
     );
-    expect(data.media).to.deep.equal({
-      image_urls: [at('i'), at('j'), at('k')],
-      video_urls: [at('1'), at('2'), at('3')],
-      entries: [entry('1', 'a'), entry('2', 'b')],
+    expect(data).to.deep.include({
+      media: {
+        image_urls: [at('i'), at('j'), at('k')],
+        video_urls: [at('1'), at('2'), at('3')],
+        entries: [entry('1', 'a'), entry('2', 'b')],
+      },
+      raw_stats: { likes: '1.2K', views: '5', shares: 3 },
     });
     expect(sourcesOf(data.sources, 'media.')).to.deep.equal({
       image_urls: 'second',
       video_urls: 'first',
       entries: 'first',
     });
-    expect(data.raw_stats).to.deep.equal({ likes: '1.2K', views: '5', shares: 3 });
     const none = await merged({ media: { image_urls: [] } }, {});
     expect([none.media, none.sources]).to.deep.equal([{ image_urls: [], video_urls: [] }, {}]);
   });

@@ -22,7 +22,7 @@ import {
 } from 'mediagate';
 import sharp from 'sharp';
 import { openDatabase } from '../../../core/database/database.js';
-import { inventMask } from '../../../core/testing/models/image.js';
+import { inventMask } from '../../../core/testing/models/image-run.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
 import {

@@ -71,8 +71,7 @@ for (const engine of engines) {
 
     it('stores accepted jobs, and shows them only to their owner', async () => {
       const { job, active, slot } = await acceptJob(state.jobs, { job: newJob('a') });
-      expect(slot).to.equal(undefined);
-      expect(active).to.equal(1);
+      expect({ slot, active }).to.deep.equal({ slot: undefined, active: 1 });
       expect(job).to.deep.equal({
         id: job?.id,
         kind,

@@ -72,10 +72,11 @@ describe('http transport', () => {
         headers: { 'Content-Type': 'text/plain', 'x-own': 'yes', host: 'elsewhere', 'content-length': '1' },
         body: 'Grüße',
       });
-      expect(response.status).to.equal(201);
-      expect(response.url).to.equal(`${server.origin}/a/b?c=d#fragment`);
-      expect(response.headers['set-cookie']).to.equal('a=1; Expires=Wed, 01 Jan 2031 00:00:00 GMT\nb=2');
-      expect(response.headers.vary).to.equal('accept, origin');
+      expect(response).to.include({ status: 201, url: `${server.origin}/a/b?c=d#fragment` });
+      expect(response.headers).to.include({
+        'set-cookie': 'a=1; Expires=Wed, 01 Jan 2031 00:00:00 GMT\nb=2',
+        vary: 'accept, origin',
+      });
       expect(response.json()).to.deep.equal({
         method: 'POST',
         url: '/a/b?c=d',

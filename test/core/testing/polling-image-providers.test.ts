@@ -1,22 +1,11 @@
-/** The testing kit for image providers that poll. */
+/** Wrong image providers whose upstream works on tasks, each found by the kit. */
 
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
-import {
-  definePlugin,
-  GatewayError,
-  type GeneratedImage,
-  type HttpRequest,
-  type ImageCall,
-  type PluginContext,
-} from 'mediagate';
+import { GatewayError, type GeneratedImage, type HttpRequest, type ImageCall } from 'mediagate';
 import { type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 import { imageModel } from '../../support/images/invented-image.js';
-
-/**
- * The kit for image providers that ask for a task until it is done: it passes one of an invented vendor, and finds each
- * way to do it wrong. Inputs are uploaded first; the task is submitted, polled, and its picture downloaded.
- */
+import { type Context, failing, failureOf, imageOf, inventedProvider } from './invented-provider.js';
 
 const HOST = 'https://kiln.example';
 const WORDS = 'kiln-x9 says no';
@@ -44,6 +33,7 @@ const upstream: ImageProviderDefinition['upstream'] = {
   },
 };
 
+/** Of a task. Inputs are uploaded first; the task is submitted and polled, and its picture downloaded. */
 interface State {
   state?: string;
   preview?: string;
@@ -55,7 +45,7 @@ interface Pieces {
   promptOf(call: ImageCall): string;
   /** The task to ask for. */
   taskOf(own: string): string;
-  wait(context: PluginContext, signal: AbortSignal): Promise<unknown>;
+  wait(context: Context, signal: AbortSignal): Promise<unknown>;
   signalOf(call: ImageCall): AbortSignal;
   /** The end of a task by its state: a picture, an error to throw, or that there is none yet. */
   endOf(state: State): 'picture' | GeneratedImage | GatewayError | undefined;
@@ -85,21 +75,15 @@ const RIGHT: Pieces = {
 
 function definition(pieces: Partial<Pieces>): ImageProviderDefinition {
   const parts = { ...RIGHT, ...pieces };
-  const plugin = definePlugin({
-    name: 'kiln',
-    apiVersion: 1,
-    summary: 'Images of an invented vendor that works on tasks.',
-    provides: ['image'],
-    setup: (context) => ({
-      imageProviders: [
-        { models: [imageModel('kiln-1')], generate: (call) => parts.whole(generate(parts, call, context), call) },
-      ],
-    }),
-  });
-  return { plugin, upstream, secrets: ['kiln-x9'] };
+  const provider = inventedProvider('image', (context) => ({
+    imageProviders: [
+      { models: [imageModel('kiln-1')], generate: (call) => parts.whole(generate(parts, call, context), call) },
+    ],
+  }));
+  return { ...provider, upstream, secrets: ['kiln-x9'] };
 }
 
-async function generate(parts: Pieces, call: ImageCall, context: PluginContext): Promise<GeneratedImage> {
+async function generate(parts: Pieces, call: ImageCall, context: Context): Promise<GeneratedImage> {
   call.signal.throwIfAborted();
   const signal = parts.signalOf(call);
   const inputs = [...call.references, ...(call.mask ? [call.mask] : [])];
@@ -130,21 +114,14 @@ async function generate(parts: Pieces, call: ImageCall, context: PluginContext):
   }
 }
 
-async function download({ http }: PluginContext, signal: AbortSignal): Promise<GeneratedImage> {
-  const { body: bytes } = await http.request({ url: `${HOST}/pictures/1`, signal });
-  const head = Buffer.from(bytes.subarray(0, 4)).toString('latin1');
-  if (head.startsWith('\x89PNG')) return { bytes, contentType: 'image/png' };
-  if (head.startsWith('\xff\xd8')) return { bytes, contentType: 'image/jpeg' };
-  if (head === 'RIFF') return { bytes, contentType: 'image/webp' };
-  throw new GatewayError('upstream_changed', 'This is no image.');
+async function download({ http }: Context, signal: AbortSignal): Promise<GeneratedImage> {
+  return imageOf((await http.request({ url: `${HOST}/pictures/1`, signal })).body);
 }
 
-async function stateOf({ http }: PluginContext, request: HttpRequest): Promise<State> {
+async function stateOf({ http }: Context, request: HttpRequest): Promise<State> {
   const { status, text } = await http.request(request);
   if (status === 400) throw new GatewayError('moderation_blocked', 'Blocked.');
-  if ([401, 402, 403].includes(status)) throw new GatewayError('upstream_auth_error', 'It does not serve us.');
-  if (status === 429) throw new GatewayError('upstream_rate_limited', 'It limits us.');
-  if (status >= 300) throw new GatewayError('upstream_error', 'It failed.');
+  if (status >= 300) throw failureOf(status);
   try {
     const json: unknown = JSON.parse(text());
     if (typeof json === 'object' && json !== null) return json;
@@ -162,14 +139,8 @@ const REFUSED = 'a prompt that a poll refuses is asked once, and told';
 const KEEPS = ['HTTP 500', 'HTTP 429', 'a broken connection'].map((name) => `keeps its task after a poll with ${name}`);
 
 describe('the testing kit for image providers that poll', () => {
-  /** Names of the checks that fail, of all or of those named. */
-  async function check(pieces: Partial<Pieces>, only?: readonly string[]): Promise<string[]> {
-    const failing: string[] = [];
-    for (const { name, run } of imageProviderChecks(definition(pieces))) {
-      if (only === undefined || only.includes(name)) await run().catch(() => failing.push(name));
-    }
-    return failing;
-  }
+  const check = (pieces: Partial<Pieces>, only?: readonly string[]) =>
+    failing(imageProviderChecks(definition(pieces)), only);
 
   it('passes one that keeps to the rules', async () => expect(await check({})).to.deep.equal([]));
 

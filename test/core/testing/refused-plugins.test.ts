@@ -152,7 +152,7 @@ const WRONG: Readonly<Record<string, Wrong>> = {
     gateway: /"provides" has video, which is unknown/,
   },
   'contributes what it does not name': {
-    plugin: contributing((_, made) => ({ ...made, ...modelProviders() })),
+    plugin: contributing((_, made) => ({ ...made, imageProviders: [{ models, generate: never }] })),
     kit: /imageProviders are not in "provides"/,
     gateway: /imageProviders, which "provides" does not list/,
   },
@@ -320,10 +320,6 @@ const WRONG: Readonly<Record<string, Wrong>> = {
 
 function describeError(error: unknown): string {
   return error instanceof GatewayError ? `${error.code} ${error.message}` : String(error);
-}
-
-function modelProviders(): { imageProviders: ImageProvider[] } {
-  return { imageProviders: [{ models, generate: never }] };
 }
 
 describe('plugins that are wrong on purpose', () => {

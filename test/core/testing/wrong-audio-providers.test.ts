@@ -1,6 +1,7 @@
 /** Wrong audio providers, each found by the kit. */
 
 import { writeFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import {
   type AudioModel,
@@ -14,7 +15,7 @@ import {
 } from 'mediagate';
 import { encodeForm, openAudio } from 'mediagate/plugin';
 import { type AudioProviderDefinition, type AudioSample, audioProviderChecks } from '../../../core/testing/index.js';
-import { type Context, failing, failureOf, inventedProvider, KEY } from './invented-provider.js';
+import { type Context, failing, failureOf, inventedProvider, KEY, wrongCalls } from './invented-provider.js';
 
 const URL = 'https://invented.example/audio';
 
@@ -107,17 +108,11 @@ function refuse({ status, headers }: HttpStream): void {
   if (status !== 200 || headers['content-type']?.startsWith('text/')) throw failureOf(status);
 }
 
-async function read(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
 const unreadable = () => new GatewayError('upstream_changed', 'That is nothing to hear.');
 
 const hearing: Invented['transcribe'] = async (call, context) => {
   const { body } = await send(call, context);
-  const text = (await read(body)).toString();
+  const text = (await buffer(body)).toString();
   const json = await Promise.resolve(text)
     .then(JSON.parse)
     .catch(() => ({}));
@@ -132,27 +127,29 @@ const speaking: Invented['speak'] = async (call, context) => {
   return { ...sound, ...(call.instructions && { ignored: ['instructions'] }) };
 };
 
+function speakingWrongly() {
+  const wrong = wrongCalls(speaking, {
+    usual: 'sample 2: speak',
+    refusal: "a caller's fault is asked once, and told",
+    refusalCode: 'invalid_value',
+    leaving: ['ends at once when the caller leaves'],
+  });
+  return Object.fromEntries(Object.entries(wrong).map(([name, { ask, finds }]) => [name, { speak: ask, finds }]));
+}
+
 describe('the testing kit for audio providers', () => {
   const check = (invented: Partial<Invented>, only?: readonly string[], samples?: readonly AudioSample[]) =>
     failing(audioProviderChecks(definition(invented, samples)), only);
-  const altering =
-    (change: (sound: AudioStream, call: SpeakCall, context: Context) => AudioStream | Promise<AudioStream>) =>
-    async (call: SpeakCall, context: Context) =>
-      change(await speaking(call, context), call, context);
+  const altering = (change: (sound: AudioStream) => AudioStream) => async (call: SpeakCall, context: Context) =>
+    change(await speaking(call, context));
   const telling = (change: (transcript: Transcript) => Transcript) => async (call: TranscribeCall, context: Context) =>
     change(await hearing(call, context));
-  const failingOtherwise =
-    (tell: (error: GatewayError) => unknown): Invented['speak'] =>
-    (call, context) =>
-      speaking(call, context).catch((error) => {
-        throw error instanceof GatewayError ? tell(error) : error;
-      });
-
   it('passes one that keeps to the rules', async () => expect(await check({})).to.deep.equal([]));
 
   const wrong: Readonly<
     Record<string, Partial<Invented> & { finds: readonly string[]; samples?: readonly AudioSample[] }>
   > = {
+    ...speakingWrongly(),
     'a model named twice': {
       models: [...MODELS, ...MODELS],
       finds: ['names its models and what they do'],
@@ -221,7 +218,7 @@ describe('the testing kit for audio providers', () => {
     'half a transcript for a whole one': {
       async transcribe(call, context) {
         const { body } = await send(call, context);
-        const text = await read(body).catch(() => Buffer.from('{"text":""}'));
+        const text = await buffer(body).catch(() => Buffer.from('{"text":""}'));
         return { segments: [], ...JSON.parse(text.toString() || '{"text":""}') };
       },
       finds: ['an empty body is named', 'a body that breaks off is named'],
@@ -272,60 +269,9 @@ describe('the testing kit for audio providers', () => {
       speak: (call, context) => speaking({ ...call, input: call.input.replaceAll('<', '&lt;') }, context),
       finds: ['takes a text as words: markup'],
     },
-    'two requests for one call': {
-      speak: async (call, context) => {
-        await send(call, context).catch(() => {});
-        return speaking(call, context);
-      },
-      finds: ['sample 2: speak', "a caller's fault is asked once, and told"],
-    },
-    'too many tries': {
-      speak: async (call, context) => {
-        for (let tries = 1; tries <= 3; tries++) {
-          try {
-            return await speaking(call, context);
-          } catch {
-            // And again.
-          }
-        }
-        return speaking(call, context);
-      },
-      finds: ['HTTP 500 is named', 'a timeout is named'],
-    },
     'usage that is no number': {
       speak: altering((sound) => ({ ...sound, usage: Promise.resolve({ characters: -1 }) })),
       finds: ['sample 2: speak'],
-    },
-    'a key in the log': {
-      speak: altering((sound, _call, { logger }) => {
-        logger.info(`asked with ${KEY}`);
-        return sound;
-      }),
-      finds: ['sample 2: speak'],
-    },
-    "a refusal of our key passed on as the caller's": {
-      speak: failingOtherwise((error) =>
-        error.code === 'upstream_auth_error' ? new GatewayError('invalid_api_key', 'No.') : error,
-      ),
-      finds: ['HTTP 401 is named', 'HTTP 402 is named', 'HTTP 403 is named'],
-    },
-    'a fault of the caller that may be asked again': {
-      speak: failingOtherwise((error) =>
-        error.code === 'invalid_value' ? new GatewayError(error.code, 'No.', { retryable: true }) : error,
-      ),
-      finds: ["a caller's fault is asked once, and told"],
-    },
-    'an error of its own kind': {
-      speak: failingOtherwise(() => new Error('No.')),
-      finds: ['HTTP 500 is named'],
-    },
-    'work for a caller who has left': {
-      speak: (call, context) => {
-        const patient = { ...call, signal: new AbortController().signal };
-        // In the end it answers all the same, so that this test ends.
-        return Promise.race([speaking(patient, context), new Promise<never>((_, reject) => setTimeout(reject, 300))]);
-      },
-      finds: ['ends at once when the caller leaves'],
     },
   };
 

@@ -1,10 +1,10 @@
 /** Wrong text providers, each found by the kit. */
 
+import { buffer, text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import {
   GatewayError,
   type HttpStream,
-  isGatewayError,
   type StoredResponseCall,
   type TextCall,
   type TextProvider,
@@ -12,7 +12,16 @@ import {
 } from 'mediagate';
 import { replaceFields } from 'mediagate/plugin';
 import { type TextProviderDefinition, textProviderChecks } from '../../../core/testing/index.js';
-import { type Context, failing, failureOf, inventedProvider, KEY } from './invented-provider.js';
+import {
+  askingElsewhere,
+  type Context,
+  failing,
+  failureOf,
+  inventedProvider,
+  KEY,
+  telling,
+  wrongCalls,
+} from './invented-provider.js';
 
 const MODEL = 'vendor-1';
 type Send = (call: TextCall, context: Context) => Promise<TextReply>;
@@ -52,9 +61,7 @@ function ask(call: TextCall, { http, options: { key = '' } }: Context): Promise<
 }
 
 async function refusal({ status, body }: HttpStream): Promise<GatewayError> {
-  let said = '';
-  for await (const piece of body) said += Buffer.from(piece).toString();
-  const upstream = { status, message: said.replaceAll(KEY, '…') };
+  const upstream = { status, message: (await text(body)).replaceAll(KEY, '…') };
   if (status === 409) return new GatewayError('upstream_conflict', 'It conflicts.', { upstream });
   if (status === 400) return new GatewayError('context_length_exceeded', 'It is too long.');
   return failureOf(status, { upstream });
@@ -99,11 +106,15 @@ const upstream: TextProviderDefinition['upstream'] = {
   tooLong: { status: 400, body: { error: 'too long' } },
 };
 
+async function* bodyOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
 /** What comes after the bytes that another one sends. */
 const altering =
-  (change: (reply: TextReply, call: TextCall, context: Context) => TextReply): Send =>
+  (change: (reply: TextReply) => TextReply): Send =>
   async (call, context) =>
-    change(await asking(call, context), call, context);
+    change(await asking(call, context));
 const piecewise =
   (change: (piece: Uint8Array) => Uint8Array): Send =>
   async (call, context) => {
@@ -113,14 +124,6 @@ const piecewise =
     };
     return { ...reply, body: changed() };
   };
-/** What an upstream refuses, told in another way. */
-const telling =
-  (tell: (error: GatewayError) => unknown): Send =>
-  (call, context) =>
-    asking(call, context).catch((error) => {
-      throw isGatewayError(error) ? tell(error) : error;
-    });
-
 interface Wrong {
   send?: Send;
   more?: Partial<TextProvider>;
@@ -187,21 +190,11 @@ describe('the testing kit for text providers', () => {
       'one answer for all': {
         send: (() => {
           let kept: Promise<Buffer> | undefined;
-          const read = async (reply: TextReply) => {
-            const pieces: Uint8Array[] = [];
-            for await (const piece of reply.body) pieces.push(piece);
-            return Buffer.concat(pieces);
-          };
           const send: Send = async (call, context) => {
             const reply = await asking(call, context);
-            kept ??= read(reply);
+            kept ??= buffer(reply.body);
             const bytes = await kept;
-            return {
-              ...reply,
-              body: (async function* () {
-                yield bytes;
-              })(),
-            };
+            return { ...reply, body: bodyOf(bytes) };
           };
           return send;
         })(),
@@ -222,52 +215,18 @@ describe('the testing kit for text providers', () => {
         send: altering((reply) => ({ ...reply, headers: { ...reply.headers, 'set-cookie': 'a=1' } })),
         finds: ['answers chat_completions at once with each model that has it'],
       },
-      'two requests for one answer': {
-        async send(call, context) {
-          for await (const _piece of (await ask(call, context)).body);
-          return asking(call, context);
-        },
-        finds: ['answers chat_completions at once with each model that has it', "a caller's fault is told, once"],
-      },
-      'a key in the log': {
-        send: altering((reply, _call, { logger }) => {
-          logger.info(`asked with ${KEY}`);
-          return reply;
-        }),
-        finds: ['answers chat_completions at once with each model that has it'],
-      },
       "the upstream's words in an error": {
         async send(call, context) {
           const response = await ask(call, context);
           if (response.status !== 500)
             return response.status === 200 ? answer(call, response) : Promise.reject(await refusal(response));
-          let words = '';
-          for await (const piece of response.body) words += Buffer.from(piece).toString();
-          throw new GatewayError('upstream_error', words);
+          throw new GatewayError('upstream_error', await text(response.body));
         },
         finds: ['HTTP 500 is named'],
       },
-      "a refusal of our key passed on as the caller's": {
-        send: telling((error) =>
-          error.code === 'upstream_auth_error' ? new GatewayError('invalid_api_key', 'No.') : error,
-        ),
-        finds: ['HTTP 401 is named', 'HTTP 402 is named', 'HTTP 403 is named'],
-      },
-      'a limit called a failure': {
-        send: telling((error) =>
-          error.code === 'upstream_rate_limited' ? new GatewayError('upstream_error', 'No.') : error,
-        ),
-        finds: ['HTTP 429 is named'],
-      },
       'a limit and a conflict without the words of the vendor': {
-        send: telling((error) => (error.upstream ? new GatewayError(error.code, error.message) : error)),
+        send: telling(asking, (error) => (error.upstream ? new GatewayError(error.code, error.message) : error)),
         finds: ['HTTP 429 is named', 'HTTP 409 is named'],
-      },
-      "a caller's fault called a failure": {
-        send: telling((error) =>
-          error.code === 'context_length_exceeded' ? new GatewayError('upstream_error', 'No.') : error,
-        ),
-        finds: ["a caller's fault is told, once"],
       },
       'anything that comes as an answer': {
         async send(call, context) {
@@ -284,17 +243,6 @@ describe('the testing kit for text providers', () => {
           return { status, headers, body, upstream: 'one', upstreamModel: MODEL };
         },
         finds: ['a connection that breaks before the first byte is named'],
-      },
-      'too many tries': {
-        async send(call, context) {
-          for (let tries = 1; tries <= 3; tries++) {
-            const response = await ask(call, context);
-            if (response.status < 500) return answer(call, response);
-            await refusal(response);
-          }
-          return asking(call, context);
-        },
-        finds: ['HTTP 500 is named', 'HTTP 503 with a page is named'],
       },
       'a stream that is begun again': {
         async send(call, context) {
@@ -325,17 +273,6 @@ describe('the testing kit for text providers', () => {
           'ends at once when the caller leaves in the middle',
         ],
       },
-      'work for a caller who has left': {
-        async send(call, context) {
-          const patient = { ...call, signal: new AbortController().signal };
-          // In the end it fails all the same, so that this test ends.
-          return Promise.race([asking(patient, context), new Promise<never>((_, reject) => setTimeout(reject, 300))]);
-        },
-        finds: [
-          'ends at once when the caller leaves before it begins',
-          'ends while it waits for the upstream when the caller leaves',
-        ],
-      },
       'a connection that nobody closes': {
         send: altering((reply) => {
           const chunks = reply.body[Symbol.asyncIterator]();
@@ -359,9 +296,7 @@ describe('the testing kit for text providers', () => {
       'a response mistaken for another': {
         stored: async (call, context) => ({
           ...(await storing(call, context)),
-          body: (async function* () {
-            yield Buffer.from('{"id":"resp_2","data":[]}');
-          })(),
+          body: bodyOf(Buffer.from('{"id":"resp_2","data":[]}')),
         }),
         finds: ['finds a response again where it stores them'],
       },
@@ -369,6 +304,19 @@ describe('the testing kit for text providers', () => {
 
     for (const [name, { finds, ...provider }] of Object.entries(wrong)) {
       it(`finds ${name}`, async () => expect(await check(provider, finds)).to.have.members([...finds]));
+    }
+
+    const wrongly = wrongCalls(asking, {
+      usual: 'answers chat_completions at once with each model that has it',
+      refusal: "a caller's fault is told, once",
+      refusalCode: 'context_length_exceeded',
+      leaving: [
+        'ends at once when the caller leaves before it begins',
+        'ends while it waits for the upstream when the caller leaves',
+      ],
+    });
+    for (const [name, { ask: send, finds }] of Object.entries(wrongly)) {
+      it(`finds ${name}`, async () => expect(await check({ send }, finds)).to.have.members([...finds]));
     }
   });
 
@@ -380,7 +328,6 @@ describe('the testing kit for text providers', () => {
       return input ?? messages?.[0]?.content ?? '';
     };
     const usage = (tokens: number) => ({ prompt_tokens: 1, completion_tokens: tokens, total_tokens: tokens + 1 });
-    const responseUsage = (tokens: number) => ({ input_tokens: 1, output_tokens: tokens, total_tokens: tokens + 1 });
 
     /** Events or JSON with these words. */
     function format(call: TextCall, words: string, tokens: number): string[] {
@@ -396,7 +343,8 @@ describe('the testing kit for text providers', () => {
         return [...pieces, event({ choices: [], usage: usage(tokens) }), event('[DONE]')];
       }
       const output = [{ type: 'message', content: [{ type: 'output_text', text: words }] }];
-      const response = { id: 'resp_1', object: 'response', output, usage: responseUsage(tokens) };
+      const responseUsage = { input_tokens: 1, output_tokens: tokens, total_tokens: tokens + 1 };
+      const response = { id: 'resp_1', object: 'response', output, usage: responseUsage };
       if (!call.stream) return [JSON.stringify(response)];
       const type = 'response.output_text.delta';
       const pieces = (words.match(/.{1,4}/gsu) ?? []).map((delta) => event({ type, delta }, type));
@@ -434,10 +382,7 @@ describe('the testing kit for text providers', () => {
         finds: ['says the same at once and as a stream, and counts it the same'],
       },
       'a secret request': {
-        async send(call, context) {
-          await context.http.request({ url: 'https://elsewhere.example' }).catch(() => {});
-          return own(call, context);
-        },
+        send: askingElsewhere(own),
         finds: ['answers chat_completions at once with each model that has it'],
       },
       'a stream without its end': {
@@ -470,16 +415,9 @@ describe('the testing kit for text providers', () => {
       'a response that cannot be deleted': {
         send: own,
         async stored() {
-          const body = (async function* () {
-            yield Buffer.from('{"id":"resp_1","data":[]}');
-          })();
-          return {
-            status: 200,
-            headers: { 'content-type': 'application/json' },
-            body,
-            upstream: 'own',
-            upstreamModel: 'm',
-          };
+          const body = bodyOf(Buffer.from('{"id":"resp_1","data":[]}'));
+          const headers = { 'content-type': 'application/json' };
+          return { status: 200, headers, body, upstream: 'own', upstreamModel: 'm' };
         },
         finds: ['finds a response again where it stores them', 'knows a response that is not there for one'],
       },

@@ -4,8 +4,6 @@ import { expect } from 'chai';
 import { createUpstreams, GatewayError, openaiError, openaiUsage, resumeBody, TryFailure } from 'mediagate/plugin';
 import { createManualClock, createRecordingLogger } from 'mediagate/testing';
 
-const refusal = (status: number, error: unknown) => ({ status, headers: {}, json: { error } });
-
 describe('upstreams of model vendors', () => {
   for (const [status, error, about] of [
     [429, { type: 'insufficient_quota' }, 'account'],
@@ -20,7 +18,7 @@ describe('upstreams of model vendors', () => {
     [429, { code: 'rate_limit_exceeded' }, 'upstream'],
   ] as const) {
     it(`reads ${status} with ${JSON.stringify(error)} as an error about the ${about}`, () => {
-      expect(openaiError(refusal(status, error)).about).to.equal(about);
+      expect(openaiError({ status, headers: {}, json: { error } }).about).to.equal(about);
     });
   }
 

@@ -40,10 +40,6 @@ const POLL_MS = 200;
 /** Bigger than any count, and than times that are not of the clock. */
 const FIRST_TIME = 1_600_000_000_000;
 
-async function readEarlyState(name: string): Promise<EarlyState> {
-  return JSON.parse(await readFile(path.join(packageRoot, 'test/fixtures/states', `${name}.json`), 'utf8'));
-}
-
 /** As if it had been captured now: nothing in it has expired. */
 function ofToday(row: Row, capturedAt: number): Row {
   const moved = (value: Row[string]) =>
@@ -104,7 +100,8 @@ describeOnStacks('a gateway on the state of an early release', (stack) => {
   const authorized = (key: string) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
 
   it('finishes its images once each, and keeps its idempotency keys, users, budgets and orders', async () => {
-    const state = await readEarlyState('0001');
+    const file = path.join(packageRoot, 'test/fixtures/states/0001.json');
+    const state: EarlyState = JSON.parse(await readFile(file, 'utf8'));
     const now = await upgrade(state);
     for (const prompt of ['done', 'running', 'queued'] as const) {
       const id = state[prompt];

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { APIError } from 'openai';
 import sharp from 'sharp';
-import { inventMask } from '../../../core/testing/models/image.js';
+import { inventMask } from '../../../core/testing/models/image-run.js';
 import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
 import { startWebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import openaiImage from 'mediagate/plugins/openai_image';
 import OpenAI, { toFile } from 'openai';
-import { inventMask } from '../../../core/testing/models/image.js';
+import { inventMask } from '../../../core/testing/models/image-run.js';
 import { type ListeningApp, startApp } from '../../http/http/listening-app.js';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';
 import { sampleImage } from '../../support/images/sample-images.js';

@@ -90,10 +90,8 @@ describe('a link through the real process', () => {
     const overHttp = await gateway.extract(key, { url });
     const { code, stdout, stderr } = await gateway.command('extract', url);
     expect(code, stderr).to.equal(0);
-    const { common, ids, metrics } = JSON.parse(stdout).data;
-    expect(ids).to.deep.equal(overHttp.json.data.ids);
-    expect(common).to.deep.equal(overHttp.json.data.common);
-    expect(metrics).to.deep.equal(overHttp.json.data.metrics);
+    const { common, ids, metrics } = overHttp.json.data;
+    expect(JSON.parse(stdout).data).to.deep.include({ common, ids, metrics });
   });
 
   it('lists the platform in the capabilities only for a key with the grant', async () => {

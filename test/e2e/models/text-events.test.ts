@@ -54,9 +54,11 @@ describe('streams of a running gateway, read by the standard', () => {
   /** What the upstream sent, as the gateway has to pass it on: under its own name of the model. */
   function expected() {
     const sent = eventsOfBytes(site.upstream.requests[0]?.content?.bytes ?? new Uint8Array());
-    return sent.map(({ event, data }) => ({ event, data: data.replace(MODEL, (member) => renamed(member)) }));
+    return sent.map(({ event, data }) => ({
+      event,
+      data: data.replace(MODEL, (member) => member.replace(/"[^"]+"$/, '"m-5.5"')),
+    }));
   }
-  const renamed = (member: string) => member.replace(/"[^"]+"$/, '"m-5.5"');
 
   for (const route of [CHAT, RESPONSES]) {
     for (const chunks of ['event', 'whole', 1, 5] as const) {

@@ -60,10 +60,6 @@ describe('nodes of one gateway', () => {
 
   const throughProxy = (): Environment => ({ EGRESS_PROXY_URL: proxy.url, NODE_EXTRA_CA_CERTS: proxy.caPath });
 
-  async function whenRunning(id: string): Promise<void> {
-    await until(async () => (await nodes.state.jobs.find(id, 'local'))?.state === 'running');
-  }
-
   it('share the work: one accepts and answers, another runs it, and each shows it', async () => {
     const worker = await start('worker');
     const { status, json } = await ask(api, '/v1/images/jobs', IMAGE);
@@ -129,7 +125,7 @@ describe('nodes of one gateway', () => {
     const leaving = await start('worker', { SHUTDOWN_SECONDS: '0' });
     nodes.images.behave(() => ({ does: 'stall' }));
     const { json } = await ask(api, '/v1/images/jobs', IMAGE);
-    await whenRunning(json.id);
+    await until(async () => (await nodes.state.jobs.find(json.id, 'local'))?.state === 'running');
     const staying = await start('worker');
     nodes.images.reset();
     expect(await leaving.stop()).to.equal(0);

@@ -287,8 +287,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     await until(() => app.audio.calls.length === 65);
     leaving.abort();
     await Promise.allSettled(left);
-    const stopped = () => app.audio.calls.filter((call) => call.signal.aborted).length;
-    await until(() => stopped() === 1);
+    await until(() => app.audio.calls.filter((call) => call.signal.aborted).length === 1);
     sound.go();
     await entries(65);
     const again = await Promise.all(left.map((_, index) => speak(`key-${index}`)));

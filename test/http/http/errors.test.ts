@@ -87,22 +87,27 @@ describe('errors over HTTP', () => {
 
   it('answers HEAD like GET without a body', async () => {
     for (const target of ['/health', '/health/live', '/nothing']) {
-      const answer = await app.request(target, { method: 'HEAD' });
+      const { status, text, headers } = await app.request(target, { method: 'HEAD' });
       const get = await app.request(target);
-      expect(answer.status, target).to.equal(get.status);
-      expect(answer.text).to.equal('');
-      expect(answer.headers.get('content-type')).to.equal(get.headers.get('content-type'));
+      expect([status, text, headers.get('content-type')], target).to.deep.equal([
+        get.status,
+        '',
+        get.headers.get('content-type'),
+      ]);
     }
   });
 
   it('puts security headers and a request id on every answer', async () => {
     for (const target of ['/health', '/nothing', '/v1/capabilities']) {
       const { headers } = await app.request(target);
-      expect(headers.get('x-content-type-options')).to.equal('nosniff');
+      expect(Object.fromEntries(headers))
+        .to.include({
+          'x-content-type-options': 'nosniff',
+          'referrer-policy': 'no-referrer',
+          'cache-control': 'no-store',
+        })
+        .and.not.to.have.property('access-control-allow-origin');
       expect(headers.get('content-security-policy')).to.contain("default-src 'none'");
-      expect(headers.get('referrer-policy')).to.equal('no-referrer');
-      expect(headers.get('cache-control')).to.equal('no-store');
-      expect(headers.get('access-control-allow-origin')).to.equal(null);
       expect(headers.get('x-request-id')).to.match(/^req_[A-Za-z0-9_-]{16}$/);
     }
   });

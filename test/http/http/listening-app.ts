@@ -198,7 +198,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog } = state;
   const usage = new UsageService({
-    admissions: metrics?.requests.watchAdmissions(admissions) ?? admissions,
+    admissions,
+    noteSettled: metrics && ((one) => metrics.requests.settled(one)),
     clock,
     prices,
     resolveModel: (name) => gateway.resolveModel(name),

@@ -1,7 +1,7 @@
 /** Image edits with files of a form or links in JSON. */
 
 import { expect } from 'chai';
-import { inventMask } from '../../../core/testing/models/image.js';
+import { inventMask } from '../../../core/testing/models/image-run.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';

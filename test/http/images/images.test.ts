@@ -28,11 +28,19 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(status).to.equal(202);
     expect(Object.keys(json)).to.deep.equal(EIGHT);
     expect(json.id).to.match(/^imgjob_[0-9a-f]{32}$/);
-    expect(json).to.deep.include({ status: 'queued', poll_after_seconds: 5, requested: 1, succeeded: 0, failed: 0 });
-    expect([json.pending, json.status_url]).to.deep.equal([1, `/v1/images/jobs/${json.id}`]);
-    expect(headers.get('location')).to.equal(json.status_url);
-    expect(headers.get('retry-after')).to.equal('5');
-    expect(headers.get('idempotency-replayed')).to.equal(null);
+    expect(json).to.deep.equal({
+      id: json.id,
+      status: 'queued',
+      status_url: `/v1/images/jobs/${json.id}`,
+      poll_after_seconds: 5,
+      requested: 1,
+      succeeded: 0,
+      failed: 0,
+      pending: 1,
+    });
+    expect(Object.fromEntries(headers))
+      .to.include({ location: json.status_url, 'retry-after': '5' })
+      .and.not.to.have.property('idempotency-replayed');
   });
 
   it('count against the day of an account, and are refunded if they fail', async () => {
@@ -63,10 +71,12 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     const { json: job } = await client.submit({ ...PROMPT, size: '1024x1536' });
     await darkroom.asked(1);
     const open = await client.poll(job.id);
-    expect(open.json).to.include({ status: 'generating', succeeded: 0, failed: 0, pending: 1, error: null });
-    expect(open.json.progress).to.deep.equal({ completed: 0, total: 1, percent: 0 });
-    expect(open.json.data).to.deep.equal([]);
-    expect(open.json.items).to.deep.equal([{ index: 1, status: 'running', attempts: 1 }]);
+    expect(open.json).to.deep.include({
+      ...{ status: 'generating', succeeded: 0, failed: 0, pending: 1, error: null },
+      progress: { completed: 0, total: 1, percent: 0 },
+      data: [],
+      items: [{ index: 1, status: 'running', attempts: 1 }],
+    });
     expect(open.headers.get('retry-after')).to.equal('5');
 
     await darkroom.develop();
@@ -108,9 +118,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     const { json: job, headers } = await client.submit();
     await darkroom.develop(new GatewayError('moderation_blocked', 'The prompt was refused.', { reason: 'violence' }));
     const { status, json } = await client.ended(job.id);
-    expect(status).to.equal(200);
-    expect(json).to.include({ status: 'failed', succeeded: 0, failed: 1, pending: 0, poll_after_seconds: 0 });
-    expect(json.error).to.deep.equal({
+    const error = {
       message: 'The prompt was refused.',
       type: 'image_generation_user_error',
       param: null,
@@ -118,9 +126,12 @@ describeOnStacks('image jobs over HTTP', (stack) => {
       reason: 'violence',
       retryable: false,
       request_id: headers.get('x-request-id'),
+    };
+    expect(status).to.equal(200);
+    expect(json).to.deep.include({
+      ...{ status: 'failed', succeeded: 0, failed: 1, pending: 0, poll_after_seconds: 0, error, data: [] },
+      items: [{ index: 1, status: 'failed', attempts: 1, error }],
     });
-    expect(json.items).to.deep.equal([{ index: 1, status: 'failed', attempts: 1, error: json.error }]);
-    expect(json.data).to.deep.equal([]);
   });
 
   it('report their place in the queue', async () => {

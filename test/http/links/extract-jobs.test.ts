@@ -94,14 +94,15 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(done.json).to.deep.include({ ok: true, extraction_method: 'shelf', input_url: productLink(1) });
     expect(done.json.data.job).to.deep.include({ status: 'completed', error: null, poll_after_seconds: 0 });
     expect(done.json.data.job.finished_at >= done.json.data.job.started_at).to.equal(true);
-    expect(done.json.data.queue).to.deep.equal({ active: 0, max_active: 2 });
-    expect(done.json.data.product.name).to.equal('Product 1');
-    expect(done.json.data.reviews.five_star[0].id).to.equal('r1');
+    expect(done.json.data).to.deep.nested.include({
+      queue: { active: 0, max_active: 2 },
+      'product.name': 'Product 1',
+      'reviews.five_star[0].id': 'r1',
+    });
 
     const cached = await app.extract(key, { url, async_mode: true });
     expect(cached.json.data).not.to.have.property('job');
-    expect(cached.json.data.product).to.deep.equal(done.json.data.product);
-    expect(cached.json.limitations).to.deep.equal([]);
+    expect(cached.json).to.deep.nested.include({ 'data.product': done.json.data.product, limitations: [] });
     expect(cached.headers.get('x-cache')).to.equal('hit');
     expect(Number(cached.headers.get('age'))).to.be.below(30);
     expect(shelf.fetches).to.deep.equal(['1']);
@@ -291,11 +292,13 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(job.json.data.job).to.include({ status: 'queued', product_id: '5' });
     expect(job.headers.get('x-ratelimit-remaining-requests')).to.equal('1');
     const item = await app.extract(limited, { url: 'https://baz.example/item', async_mode: true, force_async: true });
-    expect(item.json.data.common.title).to.equal('Item 7');
-    expect(item.json.limitations).to.deep.equal([
-      'async_mode_ignored: the link was extracted at once',
-      'force_async_ignored: the link was extracted at once',
-    ]);
+    expect(item.json).to.deep.nested.include({
+      'data.common.title': 'Item 7',
+      limitations: [
+        'async_mode_ignored: the link was extracted at once',
+        'force_async_ignored: the link was extracted at once',
+      ],
+    });
     expect(item.headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 

@@ -56,8 +56,7 @@ describe('openReplayServer', () => {
     for (const fixtures of [path.join(SAMPLES, 'page_only'), [path.join(SAMPLES, 'private'), `${SAMPLES}/page_only`]]) {
       const server = await serve({ plugin: reelbox, fixtures });
       const { status, body } = await post(server, '/v1/extract', { url });
-      expect(status).to.equal(200);
-      expect(body.data.metrics.views).to.equal(48_000);
+      expect({ status, views: body.data.metrics.views }).to.deep.equal({ status: 200, views: 48_000 });
       expect(server.requests.map((request) => String(request.url))).to.deep.equal([url]);
     }
   });
@@ -68,8 +67,7 @@ describe('openReplayServer', () => {
     const clip = await post(server, '/v1/extract', { url: 'https://reelbox.example/clip/aB3dE5gH7j' });
     expect(clip.body.data.metrics.views).to.equal(48_213);
     const refused = await post(server, '/v1/extract', { url: 'https://reelbox.example/clip/qq1qq1qq1q' });
-    expect(refused.status).to.equal(422);
-    expect(refused.body.error.code).to.equal('private');
+    expect(refused).to.nested.include({ status: 422, 'body.error.code': 'private' });
     expect(server.unmatched).to.deep.equal([]);
   });
 

@@ -51,7 +51,6 @@ describe('form of vectors', () => {
   });
   const always = (body: object) =>
     upstream.behave(() => ({ does: 'bytes', bytes: JSON.stringify(body), contentType: 'application/json' }));
-  const askedForms = () => upstream.requests.map(({ members }) => members.encoding_format);
 
   it('is the requested one in every form of the upstream', async () => {
     const vectors = [vectorOf('a'), vectorOf('b')];
@@ -90,7 +89,8 @@ describe('form of vectors', () => {
       const { status, json } = await post(app, PATH, key, { model: MODEL, input: 'a', encoding_format: 'base64' });
       expect([status, json.data?.[0].embedding]).to.deep.equal([200, encode(vectorOf('a'))]);
     }
-    expect(askedForms()).to.deep.equal(['base64', undefined, undefined]);
+    const forms = upstream.requests.map(({ members }) => members.encoding_format);
+    expect(forms).to.deep.equal(['base64', undefined, undefined]);
   });
 
   it("is unchanged for a vendor's own form, and for other values", async () => {

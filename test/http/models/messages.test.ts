@@ -264,7 +264,6 @@ describeOnStacks("messages of the vendor's client", (stack) => {
   });
 
   it('forward failures of the upstream', async () => {
-    const ask = () => rejection(clientOf().messages.create(ASKED));
     for (const end of ['failed', 'error', 'nested_error'] as const) {
       upstream.behave([{ does: 'answer', end }]);
       const failure = await rejection(clientOf().messages.stream(ASKED).finalMessage());
@@ -277,7 +276,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
       [{ status: 429, headers: { 'retry-after': '9' } }, 429, 'rate_limit_error'],
     ] as const) {
       upstream.behave(() => ({ does: 'error', ...behaviour }));
-      const failure = (await ask()) as InstanceType<typeof Anthropic.APIError>;
+      const failure = (await rejection(clientOf().messages.create(ASKED))) as InstanceType<typeof Anthropic.APIError>;
       expect([failure.status, failure.type]).to.deep.equal([status, type]);
       if (status === 429) expect(failure.headers?.get('retry-after')).to.equal('9');
       if (status === 400) expect(failure.message).to.contain('Too long.');

@@ -28,18 +28,13 @@ describe('the list of models', () => {
   it('has exactly the fields that clients expect, in the order of the service document', async () => {
     const { status, json } = await get('/v1/models', await bearer({ grants: ['text'] }));
     expect(status).to.equal(200);
+    const shared = { object: 'model', owned_by: 'gateway', routes: ['/v1/responses'] };
+    const ids = ['m-own', 'm-5.5', 'm-5.4', 'code-auto-review'];
+    const data = ids.map((id, index) => ({ ...shared, id, created: json.data[index].created }));
+    expect(json).to.deep.equal({ object: 'list', data });
     expect(Object.keys(json)).to.deep.equal(['object', 'data']);
-    expect(json.object).to.equal('list');
-    expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal([
-      'm-own',
-      'm-5.5',
-      'm-5.4',
-      'code-auto-review',
-    ]);
     for (const model of json.data) {
       expect(Object.keys(model)).to.deep.equal(['id', 'object', 'created', 'owned_by', 'routes']);
-      expect(model.routes).to.deep.equal(['/v1/responses']);
-      expect(model).to.include({ object: 'model', owned_by: 'gateway' });
       expect(model.created).to.satisfy(Number.isSafeInteger);
     }
   });
@@ -74,7 +69,7 @@ describe('the list of models', () => {
     for (const path of MESSAGES) {
       for (const headers of [await bearer(), { 'x-api-key': await app.makeKey({ grants: ['images'] }) }]) {
         const answer = await app.request(path, { method: 'POST', headers, body: '{"model":"m-5.5"}' });
-        expect(answer.status).to.equal(403);
+        expect([answer.status, answer.headers.get('x-should-retry')]).to.deep.equal([403, 'false']);
         expect(answer.json).to.deep.equal({
           type: 'error',
           error: {
@@ -83,7 +78,6 @@ describe('the list of models', () => {
           },
           request_id: answer.headers.get('request-id'),
         });
-        expect(answer.headers.get('x-should-retry')).to.equal('false');
       }
       const otherwise = await app.request(path);
       expect([otherwise.status, otherwise.headers.get('allow')]).to.deep.equal([405, 'POST']);

@@ -43,17 +43,20 @@ describe('VietQR payloads', () => {
     const payload = encodeVietQr(TRANSFER);
     const read = parse(payload, true);
     expect(read?.validate('63')).to.equal(true);
-    expect(read?.getTagValue('01')).to.equal('12');
-    expect(read?.getTagValue('38', '00')).to.equal('A000000727');
-    expect(read?.getTagValue('38', '02')).to.equal('QRIBFTTA');
     const account = decode(read?.getTagValue('38', '01') ?? '');
     expect(account.map(({ id, value }) => [id, value])).to.deep.equal([
       ['00', '970436'],
       ['01', '1234567890'],
     ]);
-    expect(read?.getTagValue('53')).to.equal('704');
-    expect(read?.getTagValue('54')).to.equal('299000');
-    expect(read?.getTagValue('62', '08')).to.equal('GW7K3M9QXD');
+    for (const [value, tag, part] of [
+      ['12', '01'],
+      ['A000000727', '38', '00'],
+      ['QRIBFTTA', '38', '02'],
+      ['704', '53'],
+      ['299000', '54'],
+      ['GW7K3M9QXD', '62', '08'],
+    ] as [string, string, string?][])
+      expect(read?.getTagValue(tag, part), `${tag} ${part}`).to.equal(value);
     for (const amount of [1, 9, 123_456_789, 1_000_000_000_000]) {
       const other = encodeVietQr({ ...TRANSFER, amount });
       expect(other.slice(-4)).to.equal(checksum(other.slice(0, -4)));

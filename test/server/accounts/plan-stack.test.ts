@@ -65,7 +65,13 @@ class Model {
 }
 
 const step = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('buy' as const), name: fc.constantFrom(...planNames()) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('buy' as const),
+      name: fc.constantFrom(...(Object.keys(PLANS) as PlanName[])),
+    }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('wait' as const), halves: fc.constantFrom(1, 7, 29, 60, 61) }),
@@ -73,10 +79,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('refund' as const), which: fc.nat(9) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
-
-function planNames(): PlanName[] {
-  return Object.keys(PLANS) as PlanName[];
-}
 
 /** What happened, without the purchases that were refunded since. */
 function replay(steps: readonly (Step & { refunded?: true })[]): Model {

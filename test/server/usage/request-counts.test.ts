@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { RequestCounts } from '../../../server/usage/request-counts.js';
-import { createUsageLog } from '../../../server/usage/usage-log.js';
+import { UsageLog } from '../../../server/usage/usage-log.js';
 import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 
 const AT = Date.UTC(2026, 5, 15, 12);
@@ -35,8 +35,8 @@ for (const engine of engines) {
           return result;
         },
       };
-      const log = createUsageLog(database);
       const counts = new RequestCounts({ database: unlucky, logger });
+      const log = new UsageLog(database, counts);
       const totals = async () =>
         (await log.totals(ALL)).map(({ day, keyId, requests, failed, latencyMsSum }) => [
           day,
@@ -47,10 +47,10 @@ for (const engine of engines) {
         ]);
       counts.count({ ...ONE, requests: 3, failed: 1 });
       counts.count({ ...ONE, requests: 1, failed: 0 });
-      await counts.flushCounts();
+      await counts.flush();
       expect(await totals()).to.deep.equal([['2026-06-15', 'key1', 4, 1, 10]]);
       counts.count({ ...ONE, requests: 2, failed: 0 });
-      await counts.flushCounts();
+      await counts.flush();
       expect(await totals()).to.deep.equal([['2026-06-15', 'key1', 6, 1, 15]]);
       expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn', 'info']);
       expect(lost).to.equal(4);

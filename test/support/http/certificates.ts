@@ -12,7 +12,6 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
-  type X509Certificate,
   X509CertificateGenerator,
 } from '@peculiar/x509';
 
@@ -60,7 +59,8 @@ export async function createCertificateAuthority(): Promise<CertificateAuthority
         new SubjectAlternativeNameExtension([{ type: isIP(host) ? 'ip' : 'dns', value: host }]),
       ],
     });
-    return createSecureContext({ cert: chain(leaf, authority), key });
+    const cert = [leaf, authority].map((certificate) => certificate.toString('pem')).join('\n');
+    return createSecureContext({ cert, key });
   }
 
   return {
@@ -89,8 +89,4 @@ async function privateKeyPem(keys: CryptoKeyPair): Promise<string> {
 
 function validity() {
   return { notBefore: new Date(Date.now() - 24 * HOUR_MS), notAfter: new Date(Date.now() + 48 * HOUR_MS) };
-}
-
-function chain(...certificates: readonly X509Certificate[]): string {
-  return certificates.map((certificate) => certificate.toString('pem')).join('\n');
 }

@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
+import { type OpenaiError, openaiError } from '../models/openai-error.js';
 import { type ImageUpstreamRequest, readImageRequest } from './image-upstream-request.js';
 import { bombPng, sampleImage } from './sample-images.js';
 
@@ -16,15 +17,7 @@ export type ImageUpstreamAnswer =
   /** Two images where one was asked for. */
   | { does: 'duplicate' }
   /** An error of the vendor's shape; `text` sends something else as the body. */
-  | {
-      does: 'error';
-      status: number;
-      code?: string;
-      type?: string;
-      message?: string;
-      headers?: Record<string, string>;
-      text?: string;
-    }
+  | ({ does: 'error' } & OpenaiError)
   | { does: 'moderation' }
   /** JSON that ends in the middle, with the length it says. */
   | { does: 'cut_json' }
@@ -60,6 +53,12 @@ export interface ImageUpstream extends OriginServer {
 }
 
 const DEFAULT_SIZE = '1024x1024';
+const MODERATION: OpenaiError = {
+  status: 400,
+  message: 'Your request was rejected by the safety system (req_0a1b2c3d4e5f). safety_violations=[violence].',
+  type: 'image_generation_user_error',
+  code: 'moderation_blocked',
+};
 const IMAGE: ImageUpstreamAnswer = { does: 'image' };
 
 export interface ImageUpstreamOptions {
@@ -96,7 +95,8 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
     response.once('finish', () => options.onAnswered?.(request));
     response.once('close', () => response.writableFinished || options.onLeft?.(request));
     if (answer.does === 'stall') return;
-    if (answer.does === 'error' || answer.does === 'moderation') return sendError(response, answer);
+    if (answer.does === 'error') return sendError(response, answer);
+    if (answer.does === 'moderation') return sendError(response, MODERATION);
     if (answer.does === 'html') return send(response, 200, '<!doctype html><title>One moment</title>', 'text/html');
     if (answer.does === 'reset' && answer.before) return void response.socket?.resetAndDestroy();
     const image = await imageFor(request, answer);
@@ -160,10 +160,10 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
         if (!/^\/v1\/images\/(?:generations|edits)$/.test(read.path)) return send(response, 404, '{}');
         if (options.apiKey !== undefined && read.authorization !== `Bearer ${options.apiKey}`) {
           const message = `Incorrect API key provided: ${read.authorization}.`;
-          return sendError(response, { does: 'error', status: 401, code: 'invalid_api_key', message });
+          return sendError(response, { status: 401, code: 'invalid_api_key', message });
         }
         const missing = read.path.endsWith('edits') && read.files.length === 0 && !read.members.images;
-        if (missing || read.prompt === '') return sendError(response, { does: 'error', status: 400 });
+        if (missing || read.prompt === '') return sendError(response, { status: 400 });
         return answerWith(read, response);
       })
       .catch((error: unknown) => {
@@ -199,18 +199,7 @@ function send(response: ServerResponse, status: number, body: string, contentTyp
   response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
-function sendError(
-  response: ServerResponse,
-  answer: Extract<ImageUpstreamAnswer, { does: 'error' | 'moderation' }>,
-): void {
-  if (answer.does === 'moderation') {
-    const message = 'Your request was rejected by the safety system (req_0a1b2c3d4e5f). safety_violations=[violence].';
-    const error = { message, type: 'image_generation_user_error', param: null, code: 'moderation_blocked' };
-    send(response, 400, JSON.stringify({ error }));
-    return;
-  }
-  const { status, headers = {}, message = 'It failed.', code = null, text } = answer;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const usual = status < 500 ? 'invalid_request_error' : 'server_error';
-  send(response, status, text ?? JSON.stringify({ error: { message, type: answer.type ?? usual, param: null, code } }));
+function sendError(response: ServerResponse, error: OpenaiError): void {
+  const { status, headers, body } = openaiError(error);
+  response.writeHead(status, { 'content-length': Buffer.byteLength(body), ...headers }).end(body);
 }

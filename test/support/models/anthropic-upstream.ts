@@ -1,12 +1,13 @@
 /** A local server in Anthropic's format, exact to the bytes. */
 
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
+import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
+import { inPieces } from './scripted-text.js';
 
-/** A stand-in of a server with Anthropic's messages format, exact to the bytes of its events. */
-export interface AnthropicUpstream {
+/** A mock of a server with Anthropic's messages format, exact to the bytes of its events. */
+export interface AnthropicUpstream extends OriginServer {
   /** Without a version, as the vendor's own. */
   readonly url: string;
   readonly requests: readonly AnthropicRequest[];
@@ -15,7 +16,6 @@ export interface AnthropicUpstream {
   /** What the next requests get; the last one stays. Default: an answer. */
   behave(...behaviors: Behavior[]): void;
   reset(): void;
-  close(): Promise<void>;
 }
 
 export interface AnthropicRequest {
@@ -60,10 +60,8 @@ export async function startAnthropicUpstream({ apiKey }: { apiKey?: string } = {
   let behaviors: Behavior[] = [];
   let left = 0;
 
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part);
-    const text = Buffer.concat(parts).toString();
+  const origin = await startOrigin(async (request, response) => {
+    const text = await readText(request);
     const [path = ''] = (request.url ?? '').split('?');
     const body = text === '' ? {} : JSON.parse(text);
     if (request.method === 'POST') requests.push({ path, headers: request.headers, text, body });
@@ -105,7 +103,8 @@ export async function startAnthropicUpstream({ apiKey }: { apiKey?: string } = {
     ];
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'request-id': 'req_upstream' });
     const sent = behavior.ends ? events.slice(0, behavior.after ?? 4) : events;
-    for (const piece of cut(sent, behavior.pieces)) {
+    const pieces = behavior.pieces ? inPieces(Buffer.from(sent.join('')), behavior.pieces) : sent;
+    for (const piece of pieces) {
       response.write(piece);
       await turn();
     }
@@ -117,11 +116,8 @@ export async function startAnthropicUpstream({ apiKey }: { apiKey?: string } = {
     }
     response.end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
+  return extendOrigin<AnthropicUpstream>(origin, {
+    url: origin.origin,
     requests,
     get left() {
       return left;
@@ -134,12 +130,7 @@ export async function startAnthropicUpstream({ apiKey }: { apiKey?: string } = {
       behaviors = [];
       left = 0;
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  });
 }
 
 function json(
@@ -246,12 +237,4 @@ function eventsOf(block: Block, index: number): string[] {
     ...pieces.map((partial_json) => delta({ type: 'input_json_delta', partial_json })),
     stop,
   ];
-}
-
-function cut(events: readonly string[], pieces: number | undefined): readonly (string | Buffer)[] {
-  if (pieces === undefined) return events;
-  const bytes = Buffer.from(events.join(''));
-  return Array.from({ length: Math.ceil(bytes.length / pieces) }, (_, index) =>
-    bytes.subarray(index * pieces, (index + 1) * pieces),
-  );
 }

@@ -23,6 +23,7 @@ export function responseId(answer: ModelAnswer): string {
 /** `response` as it is in the end, or while it is made. */
 export function responseObject(answer: ModelAnswer, body: Members, status: string, withUsage = true): object {
   const isEnded = status === 'completed' || status === 'incomplete';
+  const reason = answer.stop === 'length' ? 'max_output_tokens' : 'content_filter';
   return {
     id: responseId(answer),
     object: 'response',
@@ -30,7 +31,7 @@ export function responseObject(answer: ModelAnswer, body: Members, status: strin
     status,
     background: body.background ?? false,
     error: status === 'failed' ? FAILURE : null,
-    incomplete_details: status === 'incomplete' ? { reason: incompleteReason(answer) } : null,
+    incomplete_details: status === 'incomplete' ? { reason } : null,
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
     model: answer.model,
@@ -161,8 +162,4 @@ function itemEvents(answer: ModelAnswer, item: OutputItem, index: number, paddin
     { type: `${partName}.done`, ...place, part },
     done,
   ];
-}
-
-function incompleteReason({ stop }: ModelAnswer): string {
-  return stop === 'length' ? 'max_output_tokens' : 'content_filter';
 }

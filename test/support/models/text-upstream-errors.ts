@@ -1,24 +1,13 @@
-/** Errors of the local text upstream. */
+/** Faults of requests to the local text upstream. */
 
+import type { OpenaiError } from './openai-error.js';
 import type { TextUpstreamRequest } from './text-upstream-request.js';
-
-/** A refusal in the vendor's shape. */
-export interface TextUpstreamError {
-  status: number;
-  code?: string | null;
-  type?: string;
-  param?: string | null;
-  message?: string;
-  headers?: Readonly<Record<string, string>>;
-  /** Sent instead of the vendor's JSON. */
-  text?: string;
-}
 
 /** What the vendor says to a request that is wrong; undefined to one that is not. */
 export function faultOf(
   { method, path, headers, members }: TextUpstreamRequest,
   expected: { apiKey?: string; models?: readonly string[] },
-): TextUpstreamError | undefined {
+): OpenaiError | undefined {
   if (expected.apiKey !== undefined && headers.authorization !== `Bearer ${expected.apiKey}`) {
     const message = `Incorrect API key provided: ${headers.authorization?.slice(7)}. You can find yours in your account.`;
     return { status: 401, code: 'invalid_api_key', message };
@@ -37,15 +26,4 @@ export function faultOf(
   }
   if (path.endsWith('/chat/completions') && members.messages === undefined) return missing('messages');
   return undefined;
-}
-
-export function errorBody({
-  status,
-  code = null,
-  type,
-  param = null,
-  message = 'It failed.',
-}: TextUpstreamError): string {
-  const usual = status < 500 ? 'invalid_request_error' : 'server_error';
-  return JSON.stringify({ error: { message, type: type ?? usual, param, code } }, null, 2);
 }

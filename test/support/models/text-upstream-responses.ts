@@ -1,9 +1,9 @@
 /** Stored responses of the local text upstream. */
 
+import type { OpenaiError } from './openai-error.js';
 import { inputOf, type ModelAnswer } from './text-answer.js';
 import type { StreamEvent } from './text-chat-format.js';
 import { responseId, responseObject, responsesEvents, responsesUsage } from './text-responses-format.js';
-import type { TextUpstreamError } from './text-upstream-errors.js';
 import type { TextUpstreamRequest } from './text-upstream-request.js';
 
 /** Responses that were made and can be asked for. */
@@ -12,7 +12,7 @@ export interface StoredResponses {
   has(id: string): boolean;
   readonly size: number;
   /** The answer to `GET`, `DELETE` and `POST …/cancel`; undefined where the path is none of theirs. */
-  answer(request: TextUpstreamRequest): object | TextUpstreamError | undefined;
+  answer(request: TextUpstreamRequest): object | OpenaiError | undefined;
   /** Those behind `starting_after`, where a stream of a stored response is asked for. */
   events(request: TextUpstreamRequest): readonly StreamEvent[] | undefined;
   /** All that are still in progress have come to that end. */
@@ -30,7 +30,7 @@ const PATH = /^\/v1\/responses\/([^/?]+)(\/cancel|\/input_items)?(?:\?|$)/;
 
 export function createStoredResponses(): StoredResponses {
   const all = new Map<string, Stored>();
-  const notFound = (id: string): TextUpstreamError => ({
+  const notFound = (id: string): OpenaiError => ({
     status: 404,
     message: `Response with id '${id}' not found.`,
   });

@@ -2,12 +2,13 @@
 
 import type { ServerResponse } from 'node:http';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
+import { type OpenaiError, openaiError } from './openai-error.js';
 import { answerTo, type ModelAnswer, type ModelOptions } from './text-answer.js';
 import { chatCompletion, chatEvents, type UsagePlace } from './text-chat-format.js';
 import { type Content, type Delivery, deliver, jsonContent, type Oddity, streamContent } from './text-delivery.js';
 import { finalStatus, type ResponsesEnd, responseObject, responsesEvents } from './text-responses-format.js';
 import { embeddingsAnswer, moderationsAnswer } from './text-upstream-embeddings.js';
-import { errorBody, faultOf, type TextUpstreamError } from './text-upstream-errors.js';
+import { faultOf } from './text-upstream-errors.js';
 import { readTextRequest, type TextUpstreamRequest } from './text-upstream-request.js';
 import { createStoredResponses, taskAnswer } from './text-upstream-responses.js';
 
@@ -18,7 +19,7 @@ export type { RequestEnd, TextUpstreamRequest } from './text-upstream-request.js
 export type TextUpstreamAnswer =
   /** An answer of the model, in the format and the form that was asked for. */
   | ({ does: 'answer' } & Delivery & ModelOptions & FormatOptions)
-  | ({ does: 'error' } & TextUpstreamError & Pick<Delivery, 'delayMs'>)
+  | ({ does: 'error' } & OpenaiError & Pick<Delivery, 'delayMs'>)
   /** These bytes, whatever was asked for. */
   | ({ does: 'bytes'; bytes: string | Buffer; contentType: string; status?: number } & Delivery);
 
@@ -200,16 +201,14 @@ export async function startTextUpstream(options: TextUpstreamOptions = {}): Prom
   });
 }
 
-function isError(answer: object | TextUpstreamError): answer is TextUpstreamError {
+function isError(answer: object | OpenaiError): answer is OpenaiError {
   return 'message' in answer && typeof (answer as { status?: unknown }).status === 'number';
 }
 
-function sendError(response: ServerResponse, error: TextUpstreamError): void {
-  const contentType = error.text?.startsWith('<') ? 'text/html' : 'application/json';
-  const body = error.text ?? errorBody(error);
+function sendError(response: ServerResponse, error: OpenaiError): void {
+  const { status, headers, body } = openaiError(error);
   const length = Buffer.byteLength(body);
-  const headers = { ...HEADERS, 'content-type': contentType, 'content-length': length, ...error.headers };
-  response.writeHead(error.status, headers).end(body);
+  response.writeHead(status, { ...HEADERS, 'content-length': length, ...headers }).end(body);
 }
 
 function sendJson(response: ServerResponse, value: object): void {

@@ -111,7 +111,10 @@ export async function startObjectProxy(store: ObjectServer): Promise<ObjectProxy
     const headers = { ...incoming.headers };
     const half = body.subarray(0, body.length / 2);
     if (fault === 'halve' && headers['content-length']) headers['content-length'] = String(half.length);
-    if (fault === 'skew') headers['x-amz-date'] = stamp(Date.now() - 3_600_000);
+    if (fault === 'skew') {
+      const hourAgo = new Date(Date.now() - 3_600_000);
+      headers['x-amz-date'] = hourAgo.toISOString().replace(/[-:]|\.\d+/g, '');
+    }
     if (fault === 'strip') {
       for (const name of Object.keys(headers)) if (name.startsWith('x-amz-meta-')) delete headers[name];
     }
@@ -174,8 +177,4 @@ export async function startObjectProxy(store: ObjectServer): Promise<ObjectProxy
 function refuse(outgoing: ServerResponse, status: number, code: string): void {
   const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>Secret words</Message></Error>`;
   outgoing.writeHead(status, { 'content-type': 'application/xml' }).end(body);
-}
-
-function stamp(time: number): string {
-  return new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
 }

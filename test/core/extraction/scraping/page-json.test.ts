@@ -160,8 +160,7 @@ describe('findJsonAfter', () => {
         fc.pre(!before.includes('MARK') && !text.includes('</script') && !BIG.test(text));
         const html = `${before}MARK = ${text}${rest}`;
         const found = findJsonAfter(html, 'MARK');
-        expect(found?.value).to.deep.equal(JSON.parse(text));
-        expect(found?.end).to.equal(html.length - rest.length);
+        expect(found).to.deep.equal({ value: JSON.parse(text), end: html.length - rest.length });
         expect(literalEnd(text, 0)).to.equal(text.length);
       }),
     );
