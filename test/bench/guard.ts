@@ -233,11 +233,11 @@ function figure(what: string, ours: readonly number[], theirs: readonly number[]
   const ratios = theirs.map((their, index) => (ours[index] ?? Number.NaN) / their);
   const ratio = median(ratios);
   const noise = (percentile(ratios, 0.75) - percentile(ratios, 0.25)) / 2;
-  const verdict = ratio <= most ? '' : ratio - noise <= most ? ', not known: too much noise' : ', dearer';
+  const result = ratio <= most ? '' : ratio - noise <= most ? ', not known: too much noise' : ', dearer';
   const [our, their] = [ours, theirs].map((values) => median(values).toFixed(1));
   return {
     what: `CPU of one request: ${what}`,
-    measured: `${our} µs, ${their} µs: ${ratio.toFixed(2)}x ± ${noise.toFixed(2)}${verdict}`,
+    measured: `${our} µs, ${their} µs: ${ratio.toFixed(2)}x ± ${noise.toFixed(2)}${result}`,
     target: `≤ ${most}x`,
     met: ratio - noise <= most,
   };
