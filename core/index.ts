@@ -13,7 +13,7 @@ export type { JobsOptions } from './extraction/background-jobs.js';
 export type { ExtractionJobSummary } from './extraction/extraction.js';
 export * from './gateway.js';
 export { type BrowserOptions, type GatewayOptions, type GatewayServices, openHttpClient } from './gateway-services.js';
-export type { ImageRequest } from './images/image-requests.js';
+export type { ImageRequest } from './images/image-run.js';
 export type * from './images/images.js';
 export type { ImageJobSummary } from './images/references.js';
 export type { FinishedImage, ImageDelivery, ImageFile } from './images/result-files.js';

@@ -233,8 +233,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   opened.add(() => keys.close());
   const { rateLimits, budgets, admissions, usage: usageLog, idempotentResponses, files } = state;
   const usage = new UsageService({
-    resolveModel: (name) => gateway.resolveModel(name),
-    noteAnswered: (id) => gateway.noteAnswered(id),
+    resolveModel: gateway.resolveModel,
+    noteAnswered: gateway.noteAnswered,
     admissions,
     noteSettled: metrics && ((one) => metrics.requests.settled(one)),
     clock: keys.clock,

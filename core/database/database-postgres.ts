@@ -11,9 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { startPollLoop } from '../runtime/index.js';
 import { type Dialect, PostgresDialect, type PostgresPoolClient } from './kysely.js';
-import { createStatementNames, type StatementNames } from './statements.js';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** `postgres://user:password@host:port/database`; never logged. */
   url: string;
   /** Maximum connections. */
@@ -83,7 +82,7 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   /** `postgres://…`; never logged. */
   url: string;
   channel: string;
@@ -178,5 +177,48 @@ export function listenPostgres({
       stopping.abort();
       return ended;
     },
+  };
+}
+
+/** Uses after which the server caches a statement. */
+const USES = 5;
+
+/** Each costs every connection some kilobytes at the server. */
+const MAX_NAMES = 256;
+
+/** Maximum number of statement texts that are counted; those with lists have ever new forms. */
+const MAX_COUNTED = 2_000;
+
+const CACHEABLE = /^(select|insert|update|delete|with)\b/;
+
+/**
+ * A statement that returns all columns returns others after a migration has added one, which the server refuses for a
+ * prepared statement.
+ */
+const ALL_COLUMNS = /(\.|\breturning |\bselect )"?\*/;
+
+type StatementNames = (text: string) => string | undefined;
+
+/**
+ * Names of statements that PostgreSQL caches, parsed and planned, once they have been used a few times: the same name
+ * for the same text on every connection of this process. Undefined for a text that is not cached.
+ */
+export function createStatementNames(): StatementNames {
+  const names = new Map<string, string>();
+  const uses = new Map<string, number>();
+  let named = 0;
+
+  return (text) => {
+    const known = names.get(text);
+    if (known !== undefined) return known;
+    const count = (uses.get(text) ?? 0) + 1;
+    if (uses.size >= MAX_COUNTED) uses.clear();
+    uses.set(text, count);
+    if (count < USES || named >= MAX_NAMES || !CACHEABLE.test(text) || ALL_COLUMNS.test(text)) return undefined;
+    named += 1;
+    uses.delete(text);
+    const name = `mediagate_${named}`;
+    names.set(text, name);
+    return name;
   };
 }

@@ -19,11 +19,10 @@
 import type { Logger } from '../contracts/index.js';
 import { createThrottledWarning, GatewayError, type PollLoop, startPollLoop } from '../runtime/index.js';
 import type { Database } from './database.js';
-import type { DatabaseClock } from './database-clock.js';
 import type { Kysely } from './kysely.js';
 import { createProcessId, isProcessDead } from './process-ids.js';
 import { type Migrations, sqlMigration } from './schema-migration.js';
-import { rowsOf, runScript, type Script } from './statements.js';
+import { type DatabaseClock, rowsOf, runScript, type Script } from './statements.js';
 import type { Tables } from './tables.js';
 
 /** Whether the state of this id has been the same for a whole lease. */

@@ -3,7 +3,6 @@
  * heartbeats and migrations.
  */
 
-export { createListScript, createRowInsertScript, createStatement } from './compiled-statements.js';
 export {
   DATABASE_FILE,
   DATABASE_TIMEOUT_MS,
@@ -13,11 +12,10 @@ export {
   openDatabase,
   withSchema,
 } from './database.js';
-export { DATABASE_NOW, DatabaseClock } from './database-clock.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
 export { DueWork, dueRows, type TakeRequest } from './due-rows.js';
-export { GroupCommit, Shards } from './group-commit.js';
+export { Doubts, GroupCommit, Shards, WriteBehind } from './group-commit.js';
 export {
   differencesAmong,
   type Fingerprint,
@@ -47,6 +45,11 @@ export {
 } from './schema-migration.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';
 export {
+  createListScript,
+  createRowInsertScript,
+  createStatement,
+  DATABASE_NOW,
+  DatabaseClock,
   deleteBeyond,
   deleteExpired,
   type ExpiringTable,
@@ -59,4 +62,3 @@ export {
   storable,
 } from './statements.js';
 export type { Tables } from './tables.js';
-export { Doubts, WriteBehind } from './write-behind.js';

@@ -4,13 +4,15 @@
  * too long or is interrupted after that is charged, because the vendor may bill it; one that the vendor refused is not.
  * The job queue decides whether an interrupted job runs again. A second run asks the vendor again, with the same
  * idempotency key, and the job is still charged once. It has file names of its own, so that a late write of the first
- * changes no promised image. What a plugin returns is checked, and impossible usage counts are left out.
+ * changes no promised image. What a plugin returns is checked, and impossible usage counts are left out. Before it is
+ * accepted, a request is checked by the model that it names: whether it takes so many input images, and a mask.
  */
 
 import type {
   Clock,
   GeneratedImage,
   ImageCall,
+  ImageModel,
   ImageProvider,
   ImageSize,
   ImageWarning,
@@ -31,8 +33,14 @@ import {
 } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { ImageCharge } from './image-jobs.js';
-import { checkMask, type ReferenceFiles, type References, type StoredReference } from './references.js';
-import type { ResultFiles, ResultTarget, StoredImage } from './result-files.js';
+import {
+  checkMask,
+  type ReferenceFiles,
+  type ReferenceInput,
+  type References,
+  type StoredReference,
+} from './references.js';
+import type { ImageDelivery, ResultFiles, ResultTarget, StoredImage } from './result-files.js';
 
 /** What a run needs, as the job stores it. */
 export interface ImageTask {
@@ -232,4 +240,60 @@ function outputOf(options: Readonly<Record<string, unknown>>): { format?: Output
     ...((format === 'png' || format === 'jpeg' || format === 'webp') && { format }),
     ...(typeof quality === 'number' && { quality }),
   };
+}
+
+/** A request for one image. */
+export interface ImageRequest {
+  model: string;
+  prompt: string;
+  /** Exact canvas in pixels, or `auto` to leave it to the model. */
+  size: ImageSize | 'auto';
+  /** Input images in the caller's order; at most 4. */
+  references: readonly ReferenceInput[];
+  /** Marks the part of the first input image that is to change; see {@link ImageCall.mask}. Default: none. */
+  mask?: ReferenceInput;
+  /** Maximum number of partial images, for {@link Images.onPartial}; 1 to 3. Default: none. */
+  partialImages?: number;
+  /** Fields passed through to the model; see {@link ImageCall}. */
+  options: Readonly<Record<string, unknown>>;
+  /** `url`: public files. `inline`: only for owners of the job. `both`: both of them. */
+  delivery: ImageDelivery;
+}
+
+export function checkModel(registry: Registry, { model, references, mask }: ImageRequest): void {
+  const found = registry.imageModel(model);
+  if (found) {
+    checkReferences(found, references);
+    if (mask) checkMasking(found, mask, references);
+    return;
+  }
+  const known = registry
+    .models()
+    .filter(({ kind }) => kind === 'image')
+    .map(({ id }) => id);
+  const message = `There is no image model with this name. Available: ${known.join(', ') || 'none, since no provider is ready'}.`;
+  throw new GatewayError('model_not_supported', message, { param: 'model' });
+}
+
+/** An image made without some of them would not be the requested one. */
+function checkReferences({ id, maxReferences }: ImageModel, references: readonly ReferenceInput[]): void {
+  const extra = references[maxReferences];
+  if (!extra) return;
+  const { param } = extra;
+  if (maxReferences === 0)
+    throw new GatewayError('unsupported_value', `The model ${id} accepts no input images.`, { param });
+  const message = `The model ${id} accepts at most ${maxReferences} input images; this request has ${references.length}.`;
+  throw new GatewayError('too_many_images', message, { param });
+}
+
+function checkMasking(
+  { id, takesMask = false }: ImageModel,
+  { param }: ReferenceInput,
+  references: readonly ReferenceInput[],
+): void {
+  if (references.length === 0)
+    throw new GatewayError('invalid_value', 'A mask needs an input image: it marks the part of it to change.', {
+      param,
+    });
+  if (!takesMask) throw new GatewayError('unsupported_value', `The model ${id} accepts no mask.`, { param });
 }

@@ -21,8 +21,7 @@ import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { filesOfResult, type ImageCharge } from './image-jobs.js';
-import { checkModel, type ImageRequest } from './image-requests.js';
-import { type ImageResult, ImageRun, type ImageTask } from './image-run.js';
+import { checkModel, type ImageRequest, type ImageResult, ImageRun, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
   createReferenceFiles,

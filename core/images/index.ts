@@ -8,7 +8,7 @@ import './errors.js';
 import './image-jobs.js';
 
 export { isImageCharge } from './image-jobs.js';
-export type { ImageRequest } from './image-requests.js';
+export type { ImageRequest } from './image-run.js';
 export {
   absentImages,
   type ImageJob,

@@ -3,6 +3,7 @@
  * services.
  */
 
+export { CONTRIBUTION_LISTS, checkContributions, namesServed } from './contributions.js';
 export {
   AUDIO_FILTERS,
   BROWSER,
@@ -33,13 +34,5 @@ export {
   impossibleUsage,
   readReportedUsage,
 } from './plugin-failure.js';
-export { PluginHost } from './plugin-host.js';
+export { PluginHost, type Registered, type RegisteredText, Registry } from './plugin-host.js';
 export type { InstancePolicy } from './plugin-instance.js';
-export {
-  CONTRIBUTION_LISTS,
-  checkContributions,
-  namesServed,
-  type Registered,
-  type RegisteredText,
-  Registry,
-} from './registry.js';

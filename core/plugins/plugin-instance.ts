@@ -28,10 +28,10 @@ import {
   withBoundedWait,
   withDeadline,
 } from '../runtime/index.js';
+import { checkContributions, namesServed } from './contributions.js';
 import { configuredOriginsOf, createInstanceContext, type InstanceScope, type RootScope } from './instance-services.js';
 import { checkEntry, entriesBefore, importPlugin } from './plugin-config.js';
 import { createHideOptions, describeThrown, type HideOptions, readPluginFailure } from './plugin-failure.js';
-import { checkContributions, namesServed } from './registry.js';
 
 const SETUP_MS = 10_000;
 const DISPOSE_MS = 5_000;

@@ -64,6 +64,7 @@ export {
   parseJson,
   parseJsonPart,
   rawStats,
+  recordOf,
   tryParseJson,
 } from './json.js';
 export { parseJsonFile, readJsonFile, readTextFile } from './json-file.js';

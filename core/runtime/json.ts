@@ -175,6 +175,11 @@ export function asRecord(value: unknown): JsonRecord | undefined {
   return isRecord(value) ? value : undefined;
 }
 
+/** An empty record for everything else. */
+export function recordOf(value: unknown): JsonRecord {
+  return asRecord(value) ?? {};
+}
+
 /** The value if it is an array. */
 export function asArray(value: unknown): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined;

@@ -9,7 +9,7 @@
  */
 
 import type { TextCall, TextModel, Usage } from '../contracts/index.js';
-import { type PromptSample, samplePrompt, type TextSample } from './counting/prompts.js';
+import { type PromptSample, samplePrompt, type TextSample } from './counting/samples.js';
 import type { TokenCounter } from './counting/tokens.js';
 import type { EstimatedAnswer } from './exchange.js';
 import { allOf, type ReservedTokens } from './requests.js';
@@ -78,11 +78,3 @@ function writtenTokens(
   const { outputTokensPerSecond: speed = OUTPUT_TOKENS_PER_SECOND } = model;
   return Math.max(seen, Math.min(Math.ceil(seconds * speed), reserved?.output ?? maxOutput));
 }
-
-/** Whether a request makes the model think, where its stream does not show what it thinks. */
-export function hidesThoughts(route: string, { reasoning_effort: ofChat, reasoning }: TextParsed): boolean {
-  const effort = route === 'chat_completions' ? ofChat : (reasoning as TextParsed | null | undefined)?.effort;
-  return typeof effort === 'string' && effort !== 'none';
-}
-
-type TextParsed = Readonly<Record<string, unknown>>;

@@ -6,10 +6,10 @@
  */
 
 import type { WritingRoute } from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { GatewayError, recordOf } from '../runtime/index.js';
 import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
 import type { BodyConverter } from './chats/translation.js';
-import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/values.js';
+import { given, isGiven, type JsonRecord, listOf } from './chats/values.js';
 import { createEventTexts } from './events.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { laterUsage } from './usage-shapes.js';

@@ -1,15 +1,21 @@
 /*
- * Splits a `text/event-stream` into events, for any division into chunks, and finds the data of each. It works on
+ * Splits a `text/event-stream` into events, for any division into chunks, and passes them on as whole events. It works on
  * bytes: an event that arrives in one chunk is visited in place, without a copy, and native search finds its end if
- * lines end with a bare line feed. Other line ends take a slower loop over the bytes. An event may have 32 MiB, and
- * 10,000 lines if it comes in several chunks; more is a `RangeError`. `EventReader` is the contract between this layer
- * and the readers of the routes in `usage-events.ts`.
+ * lines end with a bare line feed. Other line ends take a slower loop over the bytes. `EventReader` is the contract
+ * between this layer and the readers of the routes in `usage-events.ts`.
+ *
+ * Bytes stay unchanged except for the model name, the words of an error, and events that are dropped; consecutive
+ * unchanged events are sent as one piece, without a copy. Limits keep a hostile upstream from exhausting memory: an event
+ * may have 32 MiB, and 10,000 lines if it comes in several chunks; the number of events and bytes without content are
+ * limited, and all streams of the process together hold 128 MiB. Beyond that sum, only a stream whose own incomplete
+ * event exceeds 1 MiB ends.
  */
 
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
+import type { TextSample } from './counting/samples.js';
 import { COLON } from './json.js';
+import { rewordFailure, type Wording } from './stream-failures.js';
 
 /** What to do with an event: pass it, drop it, replace its model name, or rewrite its error message. */
 export type EventAction = 'pass' | 'drop' | 'rename' | 'reword';
@@ -51,7 +57,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /** Finds the ends of the events of a `text/event-stream`, for any division into chunks. */
-export class EventSplitter {
+class EventSplitter {
   #pending: Buffer[] = [];
   #pendingBytes = 0;
   #pendingLines = 0;
@@ -146,7 +152,7 @@ const SPACE = 0x20;
 const LETTER_D = 0x64;
 
 /** The position of an event's data. */
-export interface EventData {
+interface EventData {
   /** After `data:` and one space. */
   start: number;
   end: number;
@@ -161,7 +167,7 @@ const found: EventData = { start: 0, end: 0, lines: 0 };
  * @param anyLineEnd Whether lines may end other than with a bare line feed.
  * @returns The same object each time.
  */
-export function findData(bytes: Buffer, start: number, end: number, anyLineEnd: boolean): Readonly<EventData> {
+function findData(bytes: Buffer, start: number, end: number, anyLineEnd: boolean): Readonly<EventData> {
   found.lines = 0;
   for (let at = start; at < end; ) {
     const lineEnd = endOfLine(bytes, at, end, anyLineEnd);
@@ -178,7 +184,7 @@ export function findData(bytes: Buffer, start: number, end: number, anyLineEnd: 
 }
 
 /** Data of several lines as one text, as event readers join it; and the event without it. */
-export function joinData(bytes: Buffer, start: number, end: number): { data: Buffer; others: string } {
+function joinData(bytes: Buffer, start: number, end: number): { data: Buffer; others: string } {
   const data: string[] = [];
   let others = '';
   // A one-byte encoding keeps the bytes unchanged.
@@ -236,4 +242,174 @@ export function createEventTexts(): EventTexts {
       return texts;
     },
   };
+}
+
+/** Bytes in a row of comments, blank lines and empty events. A comment per second stays below it for an hour. */
+const MAX_SILENT_BYTES = 256 * 1024;
+/**
+ * Bytes of incomplete events, and of events on their way to clients, that all streams together may hold. Beyond it, a
+ * stream ends whose own incomplete event is larger than a share that each has. Usual events are a thousand times smaller.
+ */
+const MAX_HELD_BYTES = 128 * 1024 * 1024;
+const SHARE_BYTES = 1024 * 1024;
+let heldByAll = 0;
+
+/** Maximum events of one stream. The longest answers have an event for each token. */
+const MAX_EVENTS = 1_000_000;
+
+/** Passes the events of one stream on. */
+export class EventRewriter {
+  readonly #reader: EventReader;
+  readonly #wording: Wording;
+  readonly #splitter = new EventSplitter();
+  #pieces: Buffer[] = [];
+  /** Unchanged bytes that are not among the pieces yet. */
+  #run: { bytes: Buffer; start: number; end: number } | undefined;
+  #isFirst = true;
+  #silentBytes = 0;
+  #events = 0;
+  /** Bytes of this stream, as counted. */
+  #held = 0;
+
+  constructor(reader: EventReader, wording: Wording) {
+    this.#reader = reader;
+    this.#wording = wording;
+  }
+
+  /**
+   * @returns The bytes that can be sent now; undefined if there are none.
+   * @throws RangeError if an event is longer than 32 MiB, all streams hold too much, or the upstream keeps sending
+   *   without content.
+   */
+  push(chunk: Uint8Array): Buffer | undefined {
+    this.#splitter.push(asBuffer(chunk), this.#visit);
+    const output = this.#collect();
+    this.#hold(this.#splitter.restBytes, output?.length ?? 0);
+    return output;
+  }
+
+  /** The bytes of a final event that lacks its blank line; undefined if it is incomplete. */
+  finish(): Buffer | undefined {
+    const rest = this.#splitter.rest();
+    // The second half of a line end; its first half ended an event.
+    if (rest.length === 1 && rest[0] === LF) return rest;
+    const data = findData(rest, 0, rest.length, true);
+    if (data.lines === 0 || !isWhole(rest.toString('utf8', data.start, data.end))) return undefined;
+    const event = Buffer.concat([rest, Buffer.from('\n\n')]);
+    this.#visit(event, 0, event.length);
+    return this.#collect();
+  }
+
+  /** Nothing is pushed any more. */
+  close(): void {
+    heldByAll -= this.#held;
+    this.#held = 0;
+  }
+
+  /** Counts the bytes of the incomplete event, and those that are on their way to the client until the next push. */
+  #hold(rest: number, output: number): void {
+    heldByAll += rest + output - this.#held;
+    this.#held = rest + output;
+    if (rest <= SHARE_BYTES || heldByAll <= MAX_HELD_BYTES) return;
+    throw new RangeError('the events of all streams are too long');
+  }
+
+  readonly #visit = (bytes: Buffer, start: number, end: number): void => {
+    let from = start;
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      if (bytes.subarray(start, start + 3).equals(BYTE_ORDER_MARK)) from += 3;
+    }
+    const data = findData(bytes, from, end, this.#splitter.sawCarriageReturn);
+    this.#countSilence(data.lines > 0 && data.end > data.start ? 0 : end - start);
+    if (data.lines > 1) {
+      this.#visitLines(bytes, from, end);
+      return;
+    }
+    const { start: dataStart, end: dataEnd } = data;
+    const action = data.lines === 0 ? 'pass' : this.#judge(bytes, dataStart, dataEnd);
+    if (action === 'pass') this.#pass(bytes, start, end);
+    else if (action === 'rename') this.#passBut(bytes, start, end, this.#reader.modelName, this.#wording.modelText);
+    else if (action === 'reword') {
+      const reworded = rewordFailure(bytes.subarray(dataStart, dataEnd), this.#wording);
+      this.#passBut(bytes, start, end, { start: dataStart, end: dataEnd }, reworded);
+    }
+  };
+
+  #countSilence(bytes: number): void {
+    this.#silentBytes = bytes === 0 ? 0 : this.#silentBytes + bytes;
+    this.#events += 1;
+    if (this.#silentBytes > MAX_SILENT_BYTES) throw new RangeError('the stream continues without an event');
+    if (this.#events > MAX_EVENTS) throw new RangeError(`the stream has more than ${MAX_EVENTS} events`);
+  }
+
+  /** If something changed, the data is sent in one line: its line ends can only be white space. */
+  #visitLines(bytes: Buffer, start: number, end: number): void {
+    const { data, others } = joinData(bytes, start, end);
+    const action = this.#judge(data, 0, data.length);
+    if (action === 'pass') this.#pass(bytes, start, end);
+    if (action === 'pass' || action === 'drop') return;
+    const changed = action === 'reword' ? rewordFailure(data, this.#wording) : this.#renamed(data);
+    this.#endRun();
+    this.#pieces.push(Buffer.from(`${others}data: ${changed.toString('latin1').replaceAll('\n', ' ')}\n\n`, 'latin1'));
+  }
+
+  #judge(bytes: Buffer, start: number, end: number): EventAction {
+    try {
+      return this.#reader.read(bytes, start, end);
+    } catch (error) {
+      if (error instanceof SyntaxError) return 'pass';
+      throw error;
+    }
+  }
+
+  #renamed(data: Buffer): Buffer {
+    const { modelName } = this.#reader;
+    return Buffer.concat([data.subarray(0, modelName.start), this.#wording.modelText, data.subarray(modelName.end)]);
+  }
+
+  #pass(bytes: Buffer, start: number, end: number): void {
+    if (this.#run?.bytes === bytes && this.#run.end === start) this.#run.end = end;
+    else {
+      this.#endRun();
+      this.#run = { bytes, start, end };
+    }
+  }
+
+  /** Passes the event with some bytes replaced. */
+  #passBut(bytes: Buffer, start: number, end: number, range: EventReader['modelName'], others: Buffer): void {
+    this.#pass(bytes, start, range.start);
+    this.#endRun();
+    this.#pieces.push(others);
+    this.#pass(bytes, range.end, end);
+  }
+
+  #endRun(): void {
+    const run = this.#run;
+    if (run) this.#pieces.push(run.bytes.subarray(run.start, run.end));
+    this.#run = undefined;
+  }
+
+  #collect(): Buffer | undefined {
+    this.#endRun();
+    const pieces = this.#pieces;
+    const output = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0];
+    this.#pieces = [];
+    return output;
+  }
+}
+
+function asBuffer(chunk: Uint8Array): Buffer {
+  return Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+/** Whether the end of the body can be the end of its last event. */
+function isWhole(data: string): boolean {
+  if (data.trim() === '[DONE]') return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -12,15 +12,13 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId, type InstancePolicy, type PluginHost } from '../plugins/index.js';
 import { ArrivedBody, GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { bodyFailure, WHOLE_TYPES } from './answer-form.js';
-import { AnswerStream, readWholeAnswer, type WholeAnswer } from './answers.js';
-import type { TextSample } from './counting/prompts.js';
-import type { Wording } from './event-rewriter.js';
+import { AnswerStream, type BodyReader, PullStream } from './answer-stream.js';
+import { NO_TEXT, type TextSample } from './counting/samples.js';
 import type { EventReader } from './events.js';
-import { AnswerBytes, readLargeAnswer } from './large-answers.js';
-import { type BodyReader, PullStream } from './pull-stream.js';
 import type { BackgroundStart, TextAnswer, TextExchange, TextOutcome } from './requests.js';
+import type { Wording } from './stream-failures.js';
 import type { VectorForm } from './vectors.js';
+import { AnswerBytes, readLargeAnswer, readWholeAnswer, type WholeAnswer } from './whole-answers.js';
 
 /** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);
@@ -37,7 +35,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'x-upstream-request-id',
 ]);
 
-export interface ExchangeTimes {
+interface ExchangeTimes {
   /** Milliseconds of silence after which a stream gets a comment. */
   keepAliveMs: number;
   /** Milliseconds of silence after which the upstream is aborted. */
@@ -125,7 +123,8 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   readonly #services: ExchangeServices;
   readonly #flow = new AbortController();
   readonly #startedAt: number;
-  readonly #received = new AnswerBytes();
+  /** Undefined for a stream. */
+  #received: AnswerBytes | undefined;
   #resolve: (answer: TextAnswer) => void = () => {};
   #reject: (failure: GatewayError) => void = () => {};
   #end: (outcome: TextOutcome) => void = () => {};
@@ -214,15 +213,16 @@ export class Exchange implements TextExchange, Watched, BodyReader {
     if (this.#isOver) return;
     this.#reply = reply;
     this.#receive();
-    const streams = isStream(reply, this.#subject.stream);
-    if (!streams && reply.body instanceof ArrivedBody) {
-      this.#received.add(reply.body.bytes);
+    const received = isStream(reply, this.#subject.stream) ? undefined : new AnswerBytes();
+    this.#received = received;
+    if (received && reply.body instanceof ArrivedBody) {
+      received.add(reply.body.bytes);
       this.finish();
       return;
     }
     const body = new PullStream(reply.body, (thrown) => bodyFailure(this.#subject.terms, thrown, this.#flow.signal));
     this.#body = body;
-    if (!streams) body.ask(this);
+    if (received) body.ask(this);
     else {
       try {
         this.#openStream(reply, body);
@@ -234,12 +234,14 @@ export class Exchange implements TextExchange, Watched, BodyReader {
 
   /** Bytes of an answer that is no stream. */
   take(chunk: Uint8Array): void {
+    const received = this.#received;
+    if (!received) return;
     this.#receive();
-    if (this.#received.length + chunk.length > (this.#subject.maxWholeBytes ?? MAX_WHOLE_BYTES)) {
+    if (received.length + chunk.length > (this.#subject.maxWholeBytes ?? MAX_WHOLE_BYTES)) {
       this.fail(new GatewayError('upstream_error', 'The answer of the model is too long.'));
       return;
     }
-    this.#received.add(chunk);
+    received.add(chunk);
     this.#body?.ask(this);
   }
 
@@ -248,19 +250,20 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   }
 
   finish(): void {
-    if (this.#isOver || !this.#reply) return;
     const reply = this.#reply;
+    const received = this.#received;
+    if (this.#isOver || !reply || !received) return;
     const { isResponse } = this.#subject;
     const wording = this.#wordingOf(reply);
     this.#isRead = true;
-    if (this.#received.isLarge) {
-      readLargeAnswer(this.#received, { ...wording, isResponse, isSampled: true })
+    if (received.isLarge) {
+      readLargeAnswer(received, { ...wording, isResponse, isSampled: true })
         .then((whole) => this.#endWhole(reply, whole))
         .catch((error: unknown) => this.fail(error));
       return;
     }
     try {
-      this.#endWhole(reply, readWholeAnswer(this.#received.whole(), wording, isResponse));
+      this.#endWhole(reply, readWholeAnswer(received.whole(), wording, isResponse));
     } catch (error) {
       this.fail(error);
     }
@@ -279,7 +282,11 @@ export class Exchange implements TextExchange, Watched, BodyReader {
     const hasBegun = this.#reply !== undefined && !this.#isRefused;
     const outcome = { complete: false, failure };
     if (hasBegun || this.#isAborted || GIVEN_UP.has(failure.code))
-      this.#endEstimated(this.#received.sample(this.#subject.isResponse), this.#subject.continuesAlone, outcome);
+      this.#endEstimated(
+        this.#received?.sample(this.#subject.isResponse) ?? NO_TEXT,
+        this.#subject.continuesAlone,
+        outcome,
+      );
     else this.#end(outcome);
     this.#reject(failure);
   }
@@ -426,4 +433,12 @@ function late(message: string): GatewayError {
 
 function brokenOff(cause: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The answer of the model was interrupted.', { cause });
+}
+
+/** Types of what comes whole where a stream was asked for. */
+export const WHOLE_TYPES = /\b(json|html|xml)\b/;
+
+/** A broken connection is no plugin fault: only errors that claim to be the gateway's are checked. */
+function bodyFailure(terms: InstancePolicy, thrown: unknown, signal: AbortSignal): unknown {
+  return isGatewayError(thrown) ? terms.failureOf('text', thrown, signal) : thrown;
 }

@@ -7,7 +7,7 @@ export { correctionOf } from './background.js';
 export { arrangeChat, type DraftMessage, DraftWriter, type ReasoningField } from './chats/message-order.js';
 export { chatCallsIn } from './chats/parts.js';
 export { fitToolId, ToolNames } from './chats/tool-names.js';
-export { type PromptSample, samplePrompt } from './counting/prompts.js';
+export { type PromptSample, samplePrompt } from './counting/samples.js';
 export { TokenCounter } from './counting/tokens.js';
 export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';

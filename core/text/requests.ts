@@ -15,7 +15,7 @@ import type {
   WritingRoute,
 } from '../contracts/index.js';
 import { asRecord, GatewayError, type JsonRecord } from '../runtime/index.js';
-import type { PromptSample } from './counting/prompts.js';
+import type { PromptSample } from './counting/samples.js';
 import { LIMIT_CONTAINERS, LIMIT_NAMES } from './exact-fields.js';
 import { type JsonValue, replaceFields } from './json.js';
 

@@ -7,11 +7,10 @@
 
 import type { Usage } from '../contracts/index.js';
 import type { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
-import { WrittenText } from './counting/written-text.js';
-import { responsesFailure } from './event-rewriter.js';
+import { type TextSample, WrittenText } from './counting/samples.js';
 import type { EventAction, EventReader } from './events.js';
 import { isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkFields } from './json.js';
+import { responsesFailure } from './stream-failures.js';
 import { countSearches, tieredUsage, withSearches } from './usage-shapes.js';
 
 const LETTER_A = 0x61;

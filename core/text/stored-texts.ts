@@ -16,14 +16,13 @@ import type { DueWork } from '../database/index.js';
 import { runAsEntry } from '../observability/index.js';
 import type { InstancePolicy, Registry } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
-import { checkReply } from './answer-form.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
-import type { TextSample } from './counting/prompts.js';
+import type { TextSample } from './counting/samples.js';
 import type { EventReader } from './events.js';
 import { Exchange, type ExchangeSubject, type WholeResponse } from './exchange.js';
 import type { StoredTextRequest, TextExchange } from './requests.js';
 import { ResponseEvents } from './response-events.js';
-import type { TextServices } from './sent-request.js';
+import { checkReply, type TextServices } from './sent-request.js';
 
 export interface StoredTextsOptions extends TextServices {
   registry: Registry;

@@ -18,10 +18,9 @@ import type { PluginHost, RegisteredText, Registry } from '../plugins/index.js';
 import { GatewayError, KEEP_ALIVE_MS, SharedTimer } from '../runtime/index.js';
 import type { AbortCharge } from './charges.js';
 import { demandFor } from './counting/demand.js';
-import { inputTokensOf, samplePrompt } from './counting/prompts.js';
+import { inputTokensOf, samplePrompt } from './counting/samples.js';
 import type { TokenCounter } from './counting/tokens.js';
 import type { Watched } from './exchange.js';
-import { fallbacksOf } from './fallbacks.js';
 import {
   askForUsage,
   checkChoices,
@@ -40,7 +39,7 @@ import {
   type TextRequest,
   type Texts,
 } from './requests.js';
-import { type Sending, sendRequest, type TextServices } from './sent-request.js';
+import { fallbacksOf, type Sending, sendRequest, type TextServices } from './sent-request.js';
 import { StoredTexts } from './stored-texts.js';
 
 /** Maximum delay of a deadline, in milliseconds. */

@@ -8,11 +8,10 @@
 
 import type { Usage } from '../contracts/index.js';
 import { DONE_EVENT, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
-import { WrittenText } from './counting/written-text.js';
-import { chatFailure, messageFailure } from './event-rewriter.js';
+import { type TextSample, WrittenText } from './counting/samples.js';
 import type { EventAction, EventReader } from './events.js';
 import { CLOSE_BRACKET, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
+import { chatFailure, messageFailure } from './stream-failures.js';
 import { laterUsage, latestUsage, nestedUsage, readUsage, readUsageBytes, tieredUsage } from './usage-shapes.js';
 
 const LETTER_N = 0x6e;

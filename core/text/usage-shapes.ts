@@ -7,8 +7,7 @@
  */
 
 import type { Usage } from '../contracts/index.js';
-import { isRecord, type JsonRecord } from '../runtime/index.js';
-import { recordOf } from './chats/values.js';
+import { isRecord, type JsonRecord, recordOf } from '../runtime/index.js';
 import { isText, OPEN_BRACE, readValue, walkElements, walkFields } from './json.js';
 import { MAX_TOKENS } from './requests.js';
 

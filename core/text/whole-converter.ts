@@ -5,8 +5,8 @@
 
 import { tooLong } from './chats/response-writer.js';
 import type { BodyConverter } from './chats/translation.js';
-import { AnswerBytes } from './large-answers.js';
 import { LARGE_TEXT, type Work, workInThread } from './large-work.js';
+import { AnswerBytes } from './whole-answers.js';
 
 /** The longest answer that is translated as a whole: many times what a model writes. */
 const MAX_TRANSLATED_BYTES = 16 * 1024 * 1024;

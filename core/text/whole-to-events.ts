@@ -7,10 +7,10 @@
  */
 
 import type { WritingRoute } from '../contracts/index.js';
-import { DONE_EVENT, encodeEvent, encodeTypedEvent, GatewayError } from '../runtime/index.js';
+import { DONE_EVENT, encodeEvent, encodeTypedEvent, GatewayError, recordOf } from '../runtime/index.js';
 import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
 import type { BodyConverter } from './chats/translation.js';
-import { given, isGiven, type JsonRecord, listOf, recordOf } from './chats/values.js';
+import { given, isGiven, type JsonRecord, listOf } from './chats/values.js';
 import { parseMarkedObject, restoreNumbers } from './exact-json.js';
 import { createWholeConverter } from './whole-converter.js';
 

@@ -16,7 +16,8 @@ import {
   type Selectable,
   type Tables,
 } from '../../core/database/index.js';
-import { dayOf, isSiteAccount } from '../format/index.js';
+import { dayOf } from '../format/index.js';
+import { isSiteAccount } from '../limits/index.js';
 import { MICROS } from './amounts.js';
 import type { BudgetAlertsTable, BudgetRow } from './tables.js';
 

@@ -136,8 +136,3 @@ export function renderMoney(amount: number, currency: string): string {
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return `${(amount / 10 ** digits).toLocaleString('en-US', options)} ${currency}`;
 }
-
-/** Whether the gateway made the account, for a user of the site. Operators cannot choose such a name. */
-export function isSiteAccount(accountId: string): boolean {
-  return accountId.startsWith('acct_');
-}

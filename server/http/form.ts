@@ -15,8 +15,7 @@ import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { isVariant } from '../../core/text/index.js';
 import { countRefusals } from './body.js';
 import type { BodyBudget, BodyReservation } from './body-budget.js';
-import { brokenOff, checkStage, tooLarge } from './body-bytes.js';
-import { decodeBody, readCodings } from './body-coding.js';
+import { brokenOff, checkStage, decodeBody, readCodings, tooLarge } from './body-bytes.js';
 import { fingerprintOf } from './json-body.js';
 import type { RequestContext } from './koa-app.js';
 

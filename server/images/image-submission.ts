@@ -5,14 +5,13 @@
  * budgets of money hold the largest cost that the image can have.
  */
 
-import { type ImageJob, type ImageRequest, type ImageSubmission } from '../../core/images/index.js';
+import type { ImageJob, ImageRequest, ImageSubmission } from '../../core/images/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { isSiteAccount } from '../format/index.js';
 import { nameIgnored, type RequestContext, type Semaphore, type ServerContext, useJsonBody } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { type KeyTable, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
-import { type HighestUse, type Prices } from '../prices/index.js';
+import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import type { HighestUse, Prices } from '../prices/index.js';
 import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
 import {
   decodeImage,

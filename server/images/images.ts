@@ -3,6 +3,7 @@
  * permit to wait is free, it answers at once. A poll with a current copy costs no read of the image. Events carry the
  * whole state and end with the job; a reader that reconnects after the last event gets 204. Images in base64 are
  * streamed. A replayed submission returns the answer of the first one.
+ * Files of finished images are public by names that cannot be guessed, cost nothing, and are cached until they expire.
  */
 
 import { Type } from '../../core/contracts/index.js';
@@ -10,6 +11,7 @@ import type { ImageJob } from '../../core/images/index.js';
 import { encodeEvent, encodeLongEvent, isGatewayError, withKeepAlive } from '../../core/runtime/index.js';
 import {
   clientSignal,
+  defineRoute,
   type ErrorContext,
   EVENTS,
   encodeError,
@@ -22,8 +24,10 @@ import {
   type Route,
   type RouteDeclaration,
   readWait,
+  type ServerContext,
   sendBytes,
   sendEvents,
+  sendFile,
 } from '../http/index.js';
 import { encodeAround, IDEMPOTENCY_HEADER, type LongBody, readIdempotencyKey } from '../idempotency/index.js';
 import { type ApiKeyRecord, followKey, keyOf, pollingKeyOf, quotaSubject } from '../keys/index.js';
@@ -313,4 +317,35 @@ export function sendSubmitted(context: RequestContext, id: string, body: object)
   context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
   context.res.setHeader('Content-Type', JSON_TYPE);
   context.body = JSON.stringify(body);
+}
+
+/** Finished images: public by their unguessable names, and free. */
+export function imageFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway' | 'clock'>): Route[] {
+  return [
+    defineRoute({
+      ...IMAGE_ROUTE,
+      grant: 'none',
+      method: 'GET',
+      path: '/v1/images/files/:name',
+      endpoint: 'imageFile',
+      parameter: 'filename',
+      params: { name: 'Name of the file.' },
+      summary: 'Download an image',
+      description: 'The file of a finished image. The link is public, and its name cannot be guessed.',
+      headers: { Range: 'Bytes of it.' },
+      answers: {
+        200: { description: 'The file: PNG, JPEG or WebP.', type: 'image/*' },
+        206: { description: 'A part of it.', type: 'image/*' },
+      },
+      errors: ['file_not_found', 'file_expired'],
+      async handler(context) {
+        const { name = '' } = context.params;
+        const image = await gateway.images.file(name);
+        nameMock(context, image);
+        const lifetimeMs = (image.file.expiresAt?.getTime() ?? 0) - clock.now();
+        const maxAgeSeconds = Math.max(0, Math.floor(lifetimeMs / 1000));
+        await sendFile(context, image, { downloadName: name, maxAgeSeconds, isInline: true });
+      },
+    }),
+  ];
 }

@@ -3,7 +3,6 @@
  */
 
 export { encodeImageJob, isOpen, type JobAnswer } from './image-answers.js';
-export { imageFileRoutes } from './image-files.js';
 export { imageGenerationRoutes } from './image-generations.js';
 export { imageListRoutes } from './image-list.js';
 export {
@@ -12,4 +11,4 @@ export {
   NAMED_SIZES,
   WEBHOOK_URL,
 } from './image-request.js';
-export { imageRoutes } from './images.js';
+export { imageFileRoutes, imageRoutes } from './images.js';

@@ -9,9 +9,8 @@ import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { AddressOf, FixedWindowLimiter, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
-import type { ApiKeyRecord, Grant } from './key-rows.js';
+import { type ApiKeyRecord, GRANTS, type Grant, isPlanKey } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
-import { GRANTS, isDeviceToken, isPlanKey } from './keys.js';
 
 declare module '../http/koa-app.js' {
   interface RequestState {
@@ -92,10 +91,6 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
             ? 'Authorization: Bearer <key> or X-API-Key: <key>'
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
-        }
-        if (isDeviceToken(token)) {
-          const message = 'This token of a sign-in is valid for routes under /api. This route needs an API key.';
-          throw new GatewayError('invalid_api_key', message);
         }
         const verified = keys.verify(token);
         return verified instanceof Promise ? verified.catch((error) => refuse(context, error)) : verified;

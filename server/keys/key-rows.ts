@@ -1,11 +1,13 @@
 /*
- * The rows of API keys in SQL, and the conversion between rows and records. A row has the key's hash, never the key, and
- * the current plan of its account in columns; later plans are JSON, and each reader computes the plan of the moment, so
- * a plan that resumes needs no write. Rows of accounts have the plan in the same columns. Every change sets `changedAt`
- * by the database's clock, by which nodes find changes. A lock of a key lasts until the end of its transaction.
+ * What is stored of an API key, and what a record says: its plan at a time, its state, whose quotas it uses, its share of
+ * a queue. A row has the key's hash, never the key, and the current plan of its account in columns; later plans are
+ * JSON, and each reader computes the plan of the moment, so a plan that resumes needs no write. Rows of accounts have the
+ * plan in the same columns. Keys of a site account share the account's quotas; each operator's key has its own. Every
+ * change sets `changedAt` by the database's clock, by which nodes find changes. A lock of a key lasts until the end of
+ * its transaction.
  */
 
-import type { JobPriority } from '../../core/contracts/index.js';
+import type { JobPriority, QueueShare } from '../../core/contracts/index.js';
 import {
   type DatabaseClock,
   type Engine,
@@ -17,7 +19,10 @@ import {
   type Tables,
   type Transaction,
 } from '../../core/database/index.js';
+import { isoTime } from '../format/index.js';
 import type { Grant } from '../http/index.js';
+import { isSiteAccount } from '../limits/index.js';
+import { createKey, hashKey, maskedKey, type Pepper } from './keys.js';
 
 export type { Grant };
 
@@ -26,6 +31,9 @@ export type { Grant };
  * and tools and service tiers that cost more than tokens. Keys without a plan need neither permission.
  */
 export type KeyGrant = Grant | 'vendor_ids' | 'paid_tools';
+
+export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
+export const KEY_GRANTS: readonly KeyGrant[] = [...GRANTS, 'vendor_ids', 'paid_tools'];
 
 /** The plan of a key. */
 export type KeyPlan = Pick<
@@ -111,7 +119,7 @@ export async function lockKeys(
 
 export type ApiKeyRow = Selectable<ApiKeysTable>;
 
-export function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
+function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpiresAt' | 'followingPlans'> {
   const {
     grants,
     models,
@@ -189,7 +197,7 @@ type PlanColumns = Pick<
   'planId' | 'rpm' | 'models' | 'imageDailyLimit' | 'budgetId' | 'planExpiresAt' | 'followingPlans'
 > & { grants: string | null };
 
-export function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'followingPlans'>): readonly KeyPlan[] {
+function decodeFollowing({ followingPlans: plans }: Pick<PlanColumns, 'followingPlans'>): readonly KeyPlan[] {
   return plans === null ? [] : (JSON.parse(plans) as KeyPlan[]);
 }
 
@@ -209,6 +217,109 @@ export function accountAt<Row extends PlanColumns>(row: Row, at: number): Row {
     followingPlans: rest.length === 0 ? null : JSON.stringify(rest),
   };
   return accountAt({ ...row, ...columns }, at);
+}
+
+/** Account of the keys that operators make. */
+export const LOCAL_ACCOUNT = 'local';
+
+/** The owner of the quotas that a request uses: the account, shared by all its keys; each operator key is its own. */
+export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
+  return accountId === LOCAL_ACCOUNT ? id : accountId;
+}
+
+/** Whether it is a key of a plan or of a site account, and not one of the operator's own. */
+export function isPlanKey({ planId, accountId }: Pick<ApiKeyRecord, 'planId' | 'accountId'>): boolean {
+  return planId !== null || isSiteAccount(accountId);
+}
+
+/**
+ * How jobs of a key share a queue: accounts take turns, then the keys of an account. Operators' keys may fill it.
+ * @param accountShare Share of a site account, above 0 to 1.
+ */
+export function queueShareOf(
+  key: Pick<ApiKeyRecord, 'id' | 'accountId' | 'priority'>,
+  accountShare: number,
+): QueueShare {
+  const { id, priority } = key;
+  const share = { keyId: id, group: quotaSubject(key), ...(priority && { priority }) };
+  return isSiteAccount(key.accountId) ? { ...share, groupShare: accountShare } : share;
+}
+
+export interface NewKey {
+  name: string;
+  grants: readonly KeyGrant[];
+  /** Requests per minute and route family; null is unlimited. */
+  rpm: number | null;
+  /** Milliseconds since 1970; null is never. */
+  expiresAt: number | null;
+  /** Default: the account of all keys without one. */
+  accountId?: string;
+  /** Default: none; then there is no budget, model restriction or image limit of its own. */
+  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
+}
+
+export const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
+
+/** A key and the record to store for it. The record does not contain the key. */
+export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
+  const { id, key } = createKey();
+  const { name, grants, rpm, expiresAt, accountId = LOCAL_ACCOUNT, plan = NO_PLAN } = wanted;
+  const record: ApiKeyRecord = {
+    id,
+    name,
+    grants,
+    rpm,
+    expiresAt,
+    ...plan,
+    hash: hashKey(key, pepper),
+    pepperVersion: pepper.version,
+    accountId,
+    createdAt: now,
+    revokedAt: null,
+    suspendedAt: null,
+    replacedBy: null,
+    lastUsedAt: null,
+  };
+  return { key, record };
+}
+
+/** `active`, `rotated` (it works until the end of its overlap), or why it is no longer valid. */
+export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
+
+export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiKeyRecord, now: number): KeyState {
+  if (revokedAt !== null) return 'revoked';
+  if (expiresAt !== null && expiresAt <= now) return 'expired';
+  if (suspendedAt !== null) return 'suspended';
+  return replacedBy === null ? 'active' : 'rotated';
+}
+
+/** Whether it is valid. */
+export function isValidKey(record: ApiKeyRecord, now: number): boolean {
+  return isValidState(keyState(record, now));
+}
+
+export function isValidState(state: KeyState): boolean {
+  return state === 'active' || state === 'rotated';
+}
+
+/** A key without its secret. */
+export function encodeKey(record: ApiKeyRecord, now: number) {
+  return {
+    id: record.id,
+    name: record.name,
+    maskedKey: maskedKey(record.id),
+    state: keyState(record, now),
+    planId: record.planId,
+    grants: record.grants,
+    models: record.models,
+    rpm: record.rpm,
+    imageDailyLimit: record.imageDailyLimit,
+    createdAt: isoTime(record.createdAt),
+    expiresAt: isoTime(record.expiresAt),
+    revokedAt: isoTime(record.revokedAt),
+    replacedBy: record.replacedBy,
+    lastUsedAt: isoTime(record.lastUsedAt),
+  };
 }
 
 declare module '../../core/database/tables.js' {

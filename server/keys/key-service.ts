@@ -8,9 +8,9 @@
 import { createHmac } from 'node:crypto';
 import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { ApiKeys } from './api-keys.js';
-import type { ApiKeyRecord } from './key-rows.js';
+import { type ApiKeyRecord, isValidKey } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
-import { createKey, deriveKey, hashKey, isValidKey, type KeyText, type Pepper } from './keys.js';
+import { createKey, deriveKey, hashKey, type KeyText, type Pepper } from './keys.js';
 
 /** Maximum valid keys of an account; a rotated one that is valid beside its successor does not count. */
 const MAX_KEYS = 10;

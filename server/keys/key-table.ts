@@ -12,7 +12,7 @@ import { hash } from 'node:crypto';
 import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
 import type { ApiKeys } from './api-keys.js';
 import { type ApiKeyRecord, endsJobs, keyAt } from './key-rows.js';
-import { hashKey, isSameHash, keyIdOf, type Pepper } from './keys.js';
+import { hashKey, isDeviceToken, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
 const REFRESH_MS = 2_000;
 /** Read again at each refresh, so that a slow commit hides no change. */
@@ -236,7 +236,7 @@ export class KeyTable {
 
   async #verifyAnew(key: string): Promise<ApiKeyRecord> {
     const id = keyIdOf(key);
-    if (id === undefined) throw invalid();
+    if (id === undefined) throw invalid(key);
     const record = this.#records.get(id) ?? (await this.#find(id));
     // An unknown id costs the same work as a wrong secret, so that timing reveals no ids.
     const pepper = this.#peppers.get(record?.pepperVersion ?? -1);
@@ -245,7 +245,7 @@ export class KeyTable {
     if (record && !pepper) {
       this.#logger.warn('a key was created under a pepper that is not configured', { keyId: record.id });
     }
-    throw invalid();
+    throw invalid(key);
   }
 
   #find(id: string): Promise<ApiKeyRecord | undefined> | undefined {
@@ -307,6 +307,9 @@ export function followKey(keys: Pick<KeyTable, 'follow'>, id: string): { ended: 
   return { ended: ending.signal, leave: keys.follow(id, (error) => ending.abort(error)) };
 }
 
-function invalid(): GatewayError {
-  return new GatewayError('invalid_api_key', 'This API key is not valid.');
+function invalid(key: string): GatewayError {
+  const message = isDeviceToken(key)
+    ? 'This token of a sign-in is valid for routes under /api. This route needs an API key.'
+    : 'This API key is not valid.';
+  return new GatewayError('invalid_api_key', message);
 }

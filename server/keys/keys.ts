@@ -1,9 +1,7 @@
 /*
- * The form of API keys and tokens, and what a record says about a key. A key is `sk-mg-`, a public id of 8 characters,
- * a secret of 190 random bits, and a checksum that detects a mistyped key without a lookup. Stored hashes are
- * HMAC-SHA-256 with a pepper that is not in the database; the hash is fast on purpose, since random bits cannot be
- * guessed and a slow hash could overload the server. Keys of a site account share the account's quotas; each operator's
- * key has its own.
+ * The text of API keys and tokens. A key is `sk-mg-`, a public id of 8 characters, a secret of 190 random bits, and a
+ * checksum that detects a mistyped key without a lookup. Stored hashes are HMAC-SHA-256 with a pepper that is not in the
+ * database; the hash is fast on purpose, since random bits cannot be guessed and a slow hash could overload the server.
  */
 
 import {
@@ -17,9 +15,6 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { QueueShare } from '../../core/contracts/index.js';
-import { isoTime, isSiteAccount } from '../format/index.js';
-import { type ApiKeyRecord, type Grant, type KeyGrant } from './key-rows.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'sk-mg-';
@@ -28,9 +23,6 @@ const SECRET_LENGTH = 32;
 const CHECK_LENGTH = 6;
 const NAMED = /^(?:sk-mg-)?([0-9A-Za-z]{8})(?:-…|-[0-9A-Za-z]{38})?$/;
 const FORM = /^sk-mg-[0-9A-Za-z]{8}-[0-9A-Za-z]{38}$/;
-
-export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
-export const KEY_GRANTS: readonly KeyGrant[] = [...GRANTS, 'vendor_ids', 'paid_tools'];
 
 /** Mixed into every stored hash: a copy of the database alone verifies no key. */
 export interface Pepper {
@@ -107,70 +99,6 @@ export function isSameHash(left: string, right: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Account of the keys that operators make. */
-export const LOCAL_ACCOUNT = 'local';
-
-/** The owner of the quotas that a request uses: the account, shared by all its keys; each operator key is its own. */
-export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
-  return accountId === LOCAL_ACCOUNT ? id : accountId;
-}
-
-/** Whether it is a key of a plan or of a site account, and not one of the operator's own. */
-export function isPlanKey({ planId, accountId }: Pick<ApiKeyRecord, 'planId' | 'accountId'>): boolean {
-  return planId !== null || isSiteAccount(accountId);
-}
-
-/**
- * How jobs of a key share a queue: accounts take turns, then the keys of an account. Operators' keys may fill it.
- * @param accountShare Share of a site account, above 0 to 1.
- */
-export function queueShareOf(
-  key: Pick<ApiKeyRecord, 'id' | 'accountId' | 'priority'>,
-  accountShare: number,
-): QueueShare {
-  const { id, priority } = key;
-  const share = { keyId: id, group: quotaSubject(key), ...(priority && { priority }) };
-  return isSiteAccount(key.accountId) ? { ...share, groupShare: accountShare } : share;
-}
-
-export interface NewKey {
-  name: string;
-  grants: readonly KeyGrant[];
-  /** Requests per minute and route family; null is unlimited. */
-  rpm: number | null;
-  /** Milliseconds since 1970; null is never. */
-  expiresAt: number | null;
-  /** Default: the account of all keys without one. */
-  accountId?: string;
-  /** Default: none; then there is no budget, model restriction or image limit of its own. */
-  plan?: Pick<ApiKeyRecord, 'planId' | 'budgetId' | 'models' | 'imageDailyLimit'>;
-}
-
-export const NO_PLAN = { planId: null, budgetId: null, models: null, imageDailyLimit: null } as const;
-
-/** A key and the record to store for it. The record does not contain the key. */
-export function createKeyRecord(wanted: NewKey, pepper: Pepper, now: number): { key: string; record: ApiKeyRecord } {
-  const { id, key } = createKey();
-  const { name, grants, rpm, expiresAt, accountId = LOCAL_ACCOUNT, plan = NO_PLAN } = wanted;
-  const record: ApiKeyRecord = {
-    id,
-    name,
-    grants,
-    rpm,
-    expiresAt,
-    ...plan,
-    hash: hashKey(key, pepper),
-    pepperVersion: pepper.version,
-    accountId,
-    createdAt: now,
-    revokedAt: null,
-    suspendedAt: null,
-    replacedBy: null,
-    lastUsedAt: null,
-  };
-  return { key, record };
-}
-
 function randomText(length: number): string {
   return Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
 }
@@ -183,25 +111,6 @@ function checksum(body: string): string {
     value = Math.floor(value / ALPHABET.length);
   }
   return text;
-}
-
-/** `active`, `rotated` (it works until the end of its overlap), or why it is no longer valid. */
-export type KeyState = 'active' | 'rotated' | 'suspended' | 'expired' | 'revoked';
-
-export function keyState({ revokedAt, expiresAt, suspendedAt, replacedBy }: ApiKeyRecord, now: number): KeyState {
-  if (revokedAt !== null) return 'revoked';
-  if (expiresAt !== null && expiresAt <= now) return 'expired';
-  if (suspendedAt !== null) return 'suspended';
-  return replacedBy === null ? 'active' : 'rotated';
-}
-
-/** Whether it is valid. */
-export function isValidKey(record: ApiKeyRecord, now: number): boolean {
-  return isValidState(keyState(record, now));
-}
-
-export function isValidState(state: KeyState): boolean {
-  return state === 'active' || state === 'rotated';
 }
 
 /** 256 random bits, as 43 characters that any URL, cookie or header accepts. */
@@ -227,24 +136,4 @@ export function isBrowserToken(text: string): boolean {
 
 export function isDeviceToken(text: string): boolean {
   return text.startsWith(DEVICE_PREFIX) && isBrowserToken(text.slice(DEVICE_PREFIX.length));
-}
-
-/** A key without its secret. */
-export function encodeKey(record: ApiKeyRecord, now: number) {
-  return {
-    id: record.id,
-    name: record.name,
-    maskedKey: maskedKey(record.id),
-    state: keyState(record, now),
-    planId: record.planId,
-    grants: record.grants,
-    models: record.models,
-    rpm: record.rpm,
-    imageDailyLimit: record.imageDailyLimit,
-    createdAt: isoTime(record.createdAt),
-    expiresAt: isoTime(record.expiresAt),
-    revokedAt: isoTime(record.revokedAt),
-    replacedBy: record.replacedBy,
-    lastUsedAt: isoTime(record.lastUsedAt),
-  };
 }

@@ -6,8 +6,7 @@
 import { sql } from '../../core/database/index.js';
 import { clearNotes } from '../audit/index.js';
 import { type PersonalRecords, rowsOf } from '../personal-records/index.js';
-import { keysOf, lockKeys, toKeyRecord } from './key-rows.js';
-import { encodeKey } from './keys.js';
+import { encodeKey, keysOf, lockKeys, toKeyRecord } from './key-rows.js';
 
 const ERASED_NAME = 'erased';
 

@@ -6,20 +6,18 @@
 import './errors.js';
 
 export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quotas.js';
-export { limitPersonalRecords } from './personal-records.js';
-export {
-  consumeRateLimit,
-  consumeRequest,
-  forgetRateLimits,
-  RateLimits,
-  sendRateLimit,
-} from './rate-limit.js';
-export { limitMigrations } from './rate-limit-statements.js';
+export { forgetRateLimits, limitPersonalRecords } from './personal-records.js';
 export {
   type ConsumeRequest,
+  consumeRateLimit,
+  consumeRequest,
+  isSiteAccount,
   type OpenWindows,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,
+  RateLimits,
   RateLimitTable,
-} from './windows.js';
+  sendRateLimit,
+} from './rate-limit.js';
+export { limitMigrations } from './rate-limit-statements.js';

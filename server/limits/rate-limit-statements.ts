@@ -3,7 +3,8 @@
  * windows at once, so that a group of requests costs one round trip for each step; the usual case of one window has a
  * cheaper form. A window's primary key is the id of its API key or site account and the route family. PostgreSQL locks
  * the rows in the byte order of this primary key, against deadlocks, and reads its clock after the locks were acquired.
- * SQLite stores the tables without row ids, since each step would otherwise cost a second lookup.
+ * SQLite has the latest requests of a window as a text in its row, and stores the tables without row ids, since each
+ * step would otherwise cost a second lookup.
  */
 
 import {
@@ -22,7 +23,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import type { JobKind } from '../../core/jobs/index.js';
-import type { RateLimitKey, RequestRun } from './windows.js';
+import type { RateLimitKey } from './rate-limit.js';
 
 /** Readings of the two clocks. */
 export interface ClockReading {
@@ -30,6 +31,34 @@ export interface ClockReading {
   clockSource: string;
   wallTime: number;
   monotonicTime: number;
+}
+
+/** Requests counted at the same time: from number `seq` up to the start of the next run. */
+export interface RequestRun {
+  seq: number;
+  at: number;
+}
+
+/** @param text Runs, oldest first: `12,1700000000000,13,1700000000250`. */
+export function readRuns(text: string): RequestRun[] {
+  const numbers: number[] = JSON.parse(`[${text}]`);
+  return Array.from({ length: numbers.length / 2 }, (_, index) => ({
+    seq: numbers[2 * index] as number,
+    at: numbers[2 * index + 1] as number,
+  }));
+}
+
+export function writeRuns(runs: readonly RequestRun[]): string {
+  return runs.map(({ seq, at }) => `${seq},${at}`).join();
+}
+
+export function addRun(text: string, { seq, at }: RequestRun): string {
+  return text === '' ? `${seq},${at}` : `${text},${seq},${at}`;
+}
+
+/** Runs that contain a request with number `tail` or later. */
+export function liveRuns(runs: readonly RequestRun[], tail: number): RequestRun[] {
+  return runs.filter((_, index) => (runs[index + 1]?.seq ?? Number.POSITIVE_INFINITY) > tail);
 }
 
 export type WindowRow = Selectable<RateWindowsTable> & { databaseNow: number };
@@ -239,7 +268,7 @@ declare module '../../core/database/tables.js' {
 }
 
 /** One row per key, or site account, and route family that ever had a limit. */
-export interface RateWindowsTable extends ClockReading {
+interface RateWindowsTable extends ClockReading {
   /** Id of the key or site account. */
   keyId: string;
   family: RateLimitKey['family'];
@@ -260,7 +289,7 @@ export interface RateWindowsTable extends ClockReading {
  * Requests counted at the same time share a row: it begins with number `seq` and ends where the next row, or `recent`,
  * begins.
  */
-export interface RateSlotsTable {
+interface RateSlotsTable {
   keyId: string;
   family: RateLimitKey['family'];
   seq: number;

@@ -40,7 +40,6 @@ import { type MessageAnswerOptions, messageEvents, wholeMessage } from './messag
 import { readInputTokens } from './messages/request.js';
 import { ignoredEffort } from './messages/upstream-requests.js';
 import { encodeMessage, type HowToEncode, LARGE_MESSAGE, type LargeRequest } from './messages/whole-request.js';
-import type { paidExtrasOf } from './paid-extras.js';
 import {
   allowedModels,
   endWithCaller,
@@ -52,6 +51,7 @@ import {
   sendAdmitted,
   type TextServices,
 } from './text.js';
+import type { paidExtrasOf } from './vendor-use.js';
 
 const MESSAGES = '/v1/messages';
 const COUNT_TOKENS = '/v1/messages/count_tokens';

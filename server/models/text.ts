@@ -33,9 +33,8 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
 import { type AdmittedWork, isModelAllowed, type UsageService } from '../usage/index.js';
-import { paidExtrasOf } from './paid-extras.js';
 import type { ClosableStoredResponses } from './response-store.js';
-import { allowedVendorUse } from './vendor-use.js';
+import { allowedVendorUse, paidExtrasOf } from './vendor-use.js';
 
 /** Lists of tokens and long conversations with tools have many values. */
 const LIMITS = { setting: 'TEXT_MAX_BYTES', maxValues: 500_000, brief: true, exact: 'text' } as const;

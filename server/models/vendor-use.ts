@@ -4,7 +4,8 @@
  * and all keys with a budget, need `paid_tools` for the second, because a budget could not count them. Without that
  * grant, hosted tools are left out of the request and named in `x-ignored-params`, so that agents, which send them by
  * default, work. A choice that names one, and a tier, are refused, since the client asked for just that. Every account
- * may name output items of its own responses.
+ * may name output items of its own responses. For budgets of money, the file also finds the tier and the searches that
+ * an allowed request asks for; an ordinary request yields undefined and allocates nothing.
  */
 
 import { GatewayError, type JsonRecord } from '../../core/runtime/index.js';
@@ -17,6 +18,7 @@ import {
 } from '../../core/text/index.js';
 import { nameIgnored, type RequestContext } from '../http/index.js';
 import { type ApiKeyRecord, isPlanKey, keyOf } from '../keys/index.js';
+import type { HighestUse } from '../prices/index.js';
 import type { ClosableStoredResponses } from './response-store.js';
 
 interface SentRequest {
@@ -144,4 +146,36 @@ function paidTool(param: string, value: string): GatewayError {
   const needed = 'This key needs the grant paid_tools for it';
   const message = `${value.slice(0, 100)} costs more than tokens. ${needed}. ${accepted}.`;
   return new GatewayError('paid_tool_not_allowed', message, { param });
+}
+
+/** Searches of a tool for which the request states no maximum. */
+const USUAL_SEARCHES = 10;
+const MAX_SEARCHES = 1_000;
+const USUAL_TIERS: ReadonlySet<unknown> = new Set(['auto', 'default', 'standard', 'standard_only']);
+
+/** Undefined for a request that asks for neither. */
+export function paidExtrasOf(body: JsonRecord): Omit<HighestUse, 'model'> | undefined {
+  const serviceTier = body.speed === 'fast' ? 'fast' : tierOf(body.service_tier);
+  const webSearches = searchesOf(body);
+  if (serviceTier === undefined && webSearches === 0) return undefined;
+  return { ...(serviceTier !== undefined && { serviceTier }), ...(webSearches > 0 && { webSearches }) };
+}
+
+function tierOf(tier: unknown): string | undefined {
+  return typeof tier === 'string' && !USUAL_TIERS.has(tier) ? tier : undefined;
+}
+
+function searchesOf({ tools, max_tool_calls: calls, web_search_options: options }: JsonRecord): number {
+  let searches = options === undefined || options === null ? 0 : 1;
+  if (!Array.isArray(tools)) return searches;
+  for (const tool of tools as readonly (JsonRecord | null)[]) {
+    const type = tool?.type;
+    if (typeof type !== 'string' || !type.startsWith('web_search')) continue;
+    searches += limitOf(tool?.max_uses) ?? limitOf(calls) ?? USUAL_SEARCHES;
+  }
+  return Math.min(searches, MAX_SEARCHES);
+}
+
+function limitOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

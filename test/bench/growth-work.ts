@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { systemClock } from 'mediagate';
-import { DatabaseClock } from '../../core/database/database-clock.js';
+import { DatabaseClock } from '../../core/database/statements.js';
 import { Sweeper } from '../../core/jobs/claim.js';
 import { JobTable } from '../../core/jobs/statements.js';
 import { createUsageSweeper } from '../../server/usage/usage-sweep.js';

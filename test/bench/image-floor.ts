@@ -23,7 +23,7 @@ import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
 import { IdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, KeyTable } from '../../server/keys/index.js';
-import type { RateLimitResult } from '../../server/limits/windows.js';
+import type { RateLimitResult } from '../../server/limits/rate-limit.js';
 import { Health } from '../../server/observability/index.js';
 import { openState } from '../../server/state.js';
 import { UsageService } from '../../server/usage/index.js';

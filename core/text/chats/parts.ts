@@ -3,7 +3,8 @@
  * `tool_calls`, `function_call` or `tool_use` blocks; the callers see one form of each.
  */
 
-import { type JsonRecord, recordOf } from './values.js';
+import { recordOf } from '../../runtime/index.js';
+import type { JsonRecord } from './values.js';
 
 /** The text of a content: some servers send a list of parts. Anything else is returned as it is. */
 export function chatTextIn(content: unknown): unknown {

@@ -5,21 +5,10 @@
  * that this file does not know are passed on, since servers have their own.
  */
 
-import { GatewayError } from '../../runtime/index.js';
+import { GatewayError, recordOf } from '../../runtime/index.js';
 import { arrangeChat, type DraftMessage, DraftWriter, type ReasoningField } from './message-order.js';
 import { type ChatTools, chatTools, encodedName } from './tools.js';
-import {
-  given,
-  invalid,
-  isGiven,
-  type JsonRecord,
-  nameOf,
-  recordAt,
-  recordOf,
-  textOf,
-  unable,
-  unsupported,
-} from './values.js';
+import { given, invalid, isGiven, type JsonRecord, nameOf, recordAt, textOf, unable, unsupported } from './values.js';
 
 /** How an upstream's chats differ from the usual ones. */
 export interface ChatFormat {

@@ -5,11 +5,11 @@
  * `annotations`. It costs one pass over each event.
  */
 
-import { drawRandomBytes, encodeTypedEvent, GatewayError } from '../../runtime/index.js';
+import { drawRandomBytes, encodeTypedEvent, GatewayError, recordOf } from '../../runtime/index.js';
 import { readUsage } from '../usage-shapes.js';
 import { chatCallsIn, chatTextIn } from './parts.js';
 import { type ChatFromResponses, THOUGHT_ID } from './requests.js';
-import { given, isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
+import { given, isGiven, type JsonRecord, parseRounded } from './values.js';
 
 /** As an answer that is no stream has at most. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;

@@ -5,8 +5,9 @@
  * names fit all vendors; `names` has the way back for the calls of the answer.
  */
 
+import { recordOf } from '../../runtime/index.js';
 import { ToolNames } from './tool-names.js';
-import { given, invalid, isGiven, type JsonRecord, nameOf, recordAt, recordOf } from './values.js';
+import { given, invalid, isGiven, type JsonRecord, nameOf, recordAt } from './values.js';
 
 export interface ChatTools {
   tools: JsonRecord[];

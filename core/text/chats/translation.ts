@@ -7,14 +7,14 @@
  */
 
 import type { TextCall, TextReply } from '../../contracts/index.js';
-import { GatewayError, KEEP_ALIVE } from '../../runtime/index.js';
+import { GatewayError, KEEP_ALIVE, recordOf } from '../../runtime/index.js';
 import { createEventTexts } from '../events.js';
 import { LARGE_TEXT, workOn } from '../large-work.js';
 import { createWholeConverter } from '../whole-converter.js';
 import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './requests.js';
 import { ResponseWriter, type WriterOptions } from './response-writer.js';
 import { ToolNames } from './tool-names.js';
-import { isGiven, type JsonRecord, parseRounded, recordOf } from './values.js';
+import { isGiven, type JsonRecord, parseRounded } from './values.js';
 
 /** A call of the responses route as a chat, and the way back. */
 export interface ChatTranslation {

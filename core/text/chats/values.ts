@@ -3,7 +3,7 @@
  * name the wrong field of a request.
  */
 
-import { asRecord, GatewayError, isRecord, type JsonRecord } from '../../runtime/index.js';
+import { GatewayError, isRecord, type JsonRecord, recordOf } from '../../runtime/index.js';
 
 export type { JsonRecord };
 
@@ -29,11 +29,6 @@ export function isGiven(value: unknown): boolean {
 /** The fields that have a value. */
 export function given(fields: JsonRecord): JsonRecord {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => isGiven(value)));
-}
-
-/** An empty record for everything else. */
-export function recordOf(value: unknown): JsonRecord {
-  return asRecord(value) ?? {};
 }
 
 /** The entries of a list as records; empty for everything else. */

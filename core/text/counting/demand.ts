@@ -5,7 +5,7 @@
 
 import type { TextCall, TextModel } from '../../contracts/index.js';
 import { demandOf, isWriting, type TokenDemand } from '../requests.js';
-import { type PromptSample, samplePrompt } from './prompts.js';
+import { type PromptSample, samplePrompt } from './samples.js';
 import type { TokenCounter } from './tokens.js';
 
 /** A request whose tokens are to be known before it is sent. */

@@ -11,7 +11,7 @@
  */
 
 import { GatewayError, isGatewayError, WorkerQueue } from '../../runtime/index.js';
-import { IMAGE_TOKENS, type TextSample } from './prompts.js';
+import { IMAGE_TOKENS, type TextSample } from './samples.js';
 
 /** The least of a page, which may also be a picture of a text. */
 const PAGE_TOKENS = 3_000;

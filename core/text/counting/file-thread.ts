@@ -10,7 +10,7 @@ import { parentPort } from 'node:worker_threads';
 import { READ_KINDS, ReadingLimits, readFile, UnreadableDocument } from '../../documents/index.js';
 import { lowerThreadPriority } from '../../runtime/index.js';
 import type { FileAnswer, FileTask, ReadFile } from './file-counter.js';
-import { filesIn, type InlineFile, MAX_STORED_BYTES, type TextSample } from './prompts.js';
+import { filesIn, type InlineFile, MAX_STORED_BYTES, type TextSample } from './samples.js';
 
 lowerThreadPriority();
 

@@ -7,7 +7,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { FileCounter } from './file-counter.js';
-import { inputTokensOf, type PromptSample, type TextSample } from './prompts.js';
+import { inputTokensOf, type PromptSample, type TextSample } from './samples.js';
 
 export interface CountTask {
   id: number;

@@ -1,7 +1,7 @@
 /** Names of prepared statements on PostgreSQL. */
 
 import { expect } from 'chai';
-import { createStatementNames } from '../../../core/database/statements.js';
+import { createStatementNames } from '../../../core/database/database-postgres.js';
 
 describe('names of statements that PostgreSQL keeps', () => {
   function nameAfter(uses: number, text: string, nameOf = createStatementNames()): string | undefined {

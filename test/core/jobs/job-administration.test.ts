@@ -2,8 +2,8 @@
 
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { DatabaseClock } from '../../../core/database/database-clock.js';
 import { type CompiledQuery, sql } from '../../../core/database/kysely.js';
+import { DatabaseClock } from '../../../core/database/statements.js';
 import { createJobAdministration, type JobPage } from '../../../core/jobs/administration.js';
 import { JobTable } from '../../../core/jobs/statements.js';
 import { GatewayError } from '../../../core/runtime/errors.js';

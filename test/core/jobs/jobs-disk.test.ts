@@ -4,20 +4,20 @@ import path from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { DatabaseClock } from '../../../core/database/database-clock.js';
 import { Instances } from '../../../core/database/heartbeat.js';
 import { sql } from '../../../core/database/kysely.js';
-import '../../../core/extraction/index.js';
+import { DatabaseClock } from '../../../core/database/statements.js';
 import { createEmbeddedDispatcher } from '../../../core/jobs/dispatcher.js';
 import type { NewJob } from '../../../core/jobs/jobs.js';
 import { createJobs } from '../../../core/jobs/service.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import { RateLimitTable } from '../../../server/limits/windows.js';
+import { RateLimitTable } from '../../../server/limits/rate-limit.js';
 import { JobAdmission } from '../../../server/usage/job-admission.js';
 import { createPlace, ListLogger, type Place } from '../../support/databases/engines.js';
 import { acceptJob } from '../../support/jobs/job-acceptance.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
+import '../../../core/extraction/index.js';
 
 const rateLimit = { keyId: 'key', family: 'link_data', count: 1, limit: 10 } as const;
 

@@ -1,7 +1,7 @@
 /** The bound on incomplete events over all streams. */
 
 import { expect } from 'chai';
-import { EventRewriter } from '../../../core/text/event-rewriter.js';
+import { EventRewriter } from '../../../core/text/events.js';
 import { ChatEvents } from '../../../core/text/usage-events.js';
 
 const MEGABYTE = 1024 * 1024;

@@ -1,8 +1,7 @@
 /** Large answers of models, read in a thread. */
 
 import { expect } from 'chai';
-import { readWholeAnswer } from '../../../core/text/answers.js';
-import { AnswerBytes, readLargeAnswer } from '../../../core/text/large-answers.js';
+import { AnswerBytes, readLargeAnswer, readWholeAnswer } from '../../../core/text/whole-answers.js';
 import { rejection } from '../../support/rejection.js';
 
 const MB = 1024 * 1024;

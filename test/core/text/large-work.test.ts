@@ -2,9 +2,9 @@
 
 import { expect } from 'chai';
 import type { TextReply } from '../../../core/contracts/index.js';
-import { inFormOf } from '../../../core/text/answer-form.js';
 import { translateToChat } from '../../../core/text/chats/translation.js';
 import { workInThread, workOn } from '../../../core/text/large-work.js';
+import { inFormOf } from '../../../core/text/sent-request.js';
 import { echo, fail, fill, hang } from '../../support/models/thread-work.js';
 import { rejection } from '../../support/rejection.js';
 

@@ -1,7 +1,7 @@
 /** Reservations of token budgets, and limits for upstreams. */
 
 import { expect } from 'chai';
-import { samplePrompt } from '../../../core/text/counting/prompts.js';
+import { samplePrompt } from '../../../core/text/counting/samples.js';
 import { TokenCounter } from '../../../core/text/counting/tokens.js';
 import { demandOf, limitOutput } from '../../../core/text/requests.js';
 

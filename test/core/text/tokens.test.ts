@@ -1,7 +1,7 @@
 /** Estimated tokens of texts and requests. */
 
 import { expect } from 'chai';
-import { samplePrompt } from '../../../core/text/counting/prompts.js';
+import { samplePrompt } from '../../../core/text/counting/samples.js';
 import { TokenCounter } from '../../../core/text/counting/tokens.js';
 
 describe('estimated tokens', () => {

@@ -7,9 +7,9 @@ import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import { type Logger, systemClock } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
-import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { type ApiKeyRecord, createKeyRecord } from '../../../server/keys/key-rows.js';
 import { KeyTable, type KeyTableOptions } from '../../../server/keys/key-table.js';
-import { createKey, createKeyRecord, createPepper, hashKey, keyIdOf } from '../../../server/keys/keys.js';
+import { createKey, createPepper, hashKey, keyIdOf } from '../../../server/keys/keys.js';
 import { LINK, startApp } from '../http/listening-app.js';
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -3,8 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { createPepper } from '../../../server/keys/index.js';
-import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
-import { createKeyRecord } from '../../../server/keys/keys.js';
+import { type ApiKeyRecord, createKeyRecord } from '../../../server/keys/key-rows.js';
 import type { BrowserSession, PageAnswer, PageRequest } from '../../support/accounts/browser-session.js';
 import { inventedModel, MODEL } from '../../support/images/invented-image.js';
 import { invented } from '../../support/links/invented-plugin.js';

@@ -2,9 +2,9 @@
 
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
-import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import { type ApiKeyRecord, createKeyRecord } from '../../../server/keys/key-rows.js';
 import { KeyTable } from '../../../server/keys/key-table.js';
-import { createKeyRecord, createPepper } from '../../../server/keys/keys.js';
+import { createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
 

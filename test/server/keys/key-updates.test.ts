@@ -2,8 +2,9 @@
 
 import { expect } from 'chai';
 import { systemClock } from 'mediagate';
+import { createKeyRecord, type NewKey } from '../../../server/keys/key-rows.js';
 import { KeyTable } from '../../../server/keys/key-table.js';
-import { createKeyRecord, createPepper, type NewKey } from '../../../server/keys/keys.js';
+import { createPepper } from '../../../server/keys/keys.js';
 import type { State } from '../../../server/state.js';
 import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 import { until } from '../../support/until.js';

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
-import { DatabaseClock } from '../../../core/database/database-clock.js';
+import { DatabaseClock } from '../../../core/database/statements.js';
 import { systemClock } from '../../../core/runtime/time.js';
 import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openDatabase } from '../../../core/database/database.js';
-import type { RateLimitResult } from '../../../server/limits/windows.js';
+import type { RateLimitResult } from '../../../server/limits/rate-limit.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 

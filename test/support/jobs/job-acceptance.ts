@@ -1,7 +1,7 @@
 /** Acceptance of jobs in short form, for tests of the queue. */
 
 import type { Acceptance, Accepted, Jobs, NewJob } from 'mediagate';
-import type { RateLimitResult } from '../../../server/limits/windows.js';
+import type { RateLimitResult } from '../../../server/limits/rate-limit.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
 
 export interface Asked extends JobRequestTerms {

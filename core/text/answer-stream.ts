@@ -1,10 +1,132 @@
 /*
- * The body of an answer as its reader pulls it: whole or as events. It has no timer of its own, so that one timer
- * watches all bodies for silence, and reports that to the reader that waits. Without a waiting reader (`isAwaited`) a
- * body is paused by its client, and is not silent. A reader gets at most 8 KiB per turn of the event loop, since an
- * upstream decides how much work they are. All bodies together use at most about 5 ms of a turn, first come, first
- * served. It calls its reader instead of resolving promises: readers are called in place, within that turn.
+ * The body of an answer, and the stream that a client gets of it. A reader pulls the body: it gets at most 8 KiB per turn
+ * of the event loop, since an upstream decides how much work they are, and all bodies together use at most about 5 ms of
+ * a turn, first come, first served. Readers are called in place, within that turn, instead of through promises. The body
+ * has no timer of its own, so that one timer watches all bodies for silence, and reports that to the reader that waits.
+ * Without a waiting reader (`isAwaited`) a body is paused by its client, and is not silent. `AnswerStream` passes events
+ * on as they arrive; at the end of a stream without a terminal event it asks the event reader for the one of the route,
+ * with an error if the answer is incomplete.
  */
+
+import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
+import { type EventReader, EventRewriter } from './events.js';
+import type { Wording } from './stream-failures.js';
+
+const SILENCE = Buffer.from(KEEP_ALIVE);
+const NO_MORE = { done: true, value: undefined } as const;
+
+export interface AnswerStreamOptions {
+  body: PullStream;
+  reader: EventReader;
+  wording: Wording;
+  /** Whether the caller has disconnected; then nothing is sent. */
+  hasLeft(): boolean;
+  /** Called whenever bytes arrive. */
+  onBytes(): void;
+  /** Called once in any case, with the failure if the answer did not complete. */
+  onEnd(failure: GatewayError | undefined): void;
+}
+
+/**
+ * Passes events on as they arrive, and adds the terminal event if the upstream did not send it. Must be read once, by
+ * one reader; never rejects.
+ */
+export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
+  readonly #options: AnswerStreamOptions;
+  readonly #rewriter: EventRewriter;
+  #resolve: ((result: IteratorResult<Buffer>) => void) | undefined;
+  #isOver = false;
+
+  constructor(options: AnswerStreamOptions) {
+    this.#options = options;
+    this.#rewriter = new EventRewriter(options.reader, options.wording);
+  }
+
+  next(): Promise<IteratorResult<Buffer>> {
+    if (this.#isOver) return Promise.resolve(NO_MORE);
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      this.#options.body.ask(this);
+    });
+  }
+
+  /** The reader has stopped. */
+  return(): Promise<IteratorResult<Buffer>> {
+    if (!this.#isOver) this.#end(new GatewayError('bad_request', 'The client closed the connection.'));
+    this.#give(undefined);
+    return Promise.resolve(NO_MORE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  take(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    this.#options.onBytes();
+    let output: Buffer | undefined;
+    try {
+      output = this.#rewriter.push(bytes);
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    if (output) this.#give(output);
+    else this.#options.body.ask(this);
+  }
+
+  noticeSilence(): void {
+    this.#give(SILENCE);
+  }
+
+  finish(): void {
+    if (this.#isOver) return;
+    const { reader } = this.#options;
+    const last = this.#rewriter.finish();
+    const { closing } = reader;
+    const failure = closing === undefined ? this.#end(brokenOff()) : this.#end(undefined);
+    this.#giveLast(last, failure ? reader.failure(failure) : closing);
+  }
+
+  fail(error: unknown): void {
+    if (this.#isOver) return;
+    const failure = this.#end(failureOf(error));
+    const { reader } = this.#options;
+    this.#giveLast(undefined, failure ? reader.failure(failure) : reader.closing);
+  }
+
+  /** @returns The failure, unless it came after the end, where nothing is missing. */
+  #end(failure: GatewayError | undefined): GatewayError | undefined {
+    const { body, reader, onEnd } = this.#options;
+    this.#isOver = true;
+    const missed = reader.ended ? undefined : failure;
+    body.close();
+    this.#rewriter.close();
+    onEnd(missed);
+    return missed;
+  }
+
+  #giveLast(last: Buffer | undefined, terminal: string | undefined): void {
+    const ending = terminal === undefined || this.#options.hasLeft() ? undefined : Buffer.from(terminal);
+    this.#give(last && ending ? Buffer.concat([last, ending]) : (last ?? ending));
+  }
+
+  #give(bytes: Buffer | undefined): void {
+    const resolve = this.#resolve;
+    this.#resolve = undefined;
+    resolve?.(bytes ? { done: false, value: bytes } : NO_MORE);
+  }
+}
+
+function brokenOff(cause?: unknown): GatewayError {
+  return new GatewayError('upstream_error', 'The stream of the model was interrupted.', { cause });
+}
+
+function failureOf(error: unknown): GatewayError {
+  if (!isGatewayError(error)) return brokenOff(error);
+  // The state of the connection is reported as an error of the answer.
+  return error.code === 'upstream_error' ? brokenOff(error) : error;
+}
 
 /** Bytes given to a reader before the event loop continues: an upstream decides how much work they are. */
 const MAX_BYTES_PER_TURN = 8 * 1024;

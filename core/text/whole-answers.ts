@@ -1,142 +1,28 @@
 /*
- * Reads answers of text models, as a stream or as a whole. `AnswerStream` passes events on as they arrive; at the end
- * of a stream without a terminal event it asks the event rewriter for the one of the route, with an error if the
- * answer is incomplete. `readWholeAnswer` takes ids, usage and state from the bytes without parsing them as one
- * object, and replaces the model name of the upstream by the public one.
+ * Answers of text models that come in one piece. `readWholeAnswer` takes ids, usage and state from the bytes without
+ * parsing them as one object, and replaces the model name of the upstream by the public one. Large answers, such as
+ * thousands of vectors or the log probabilities of a long text, are read in the thread of `large-work.ts`: reading 32 MB
+ * takes a third of a second, longer than the event loop may be held. So the main thread only copies the chunks as they
+ * arrive, at most 8 KiB at a time; buffers are transferred, not copied. Answers below 256 KiB stay on the main thread.
+ * The usage of an answer that broke off is estimated from its beginning.
  */
 
 import type { Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
-import type { TextSample } from './counting/prompts.js';
-import { sampleBytes, WrittenText } from './counting/written-text.js';
-import { EventRewriter, rewordFailure, type Wording } from './event-rewriter.js';
-import type { EventReader } from './events.js';
+import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { NO_TEXT, sampleBytes, type TextSample, WrittenText } from './counting/samples.js';
 import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
-import { type BodyReader, PullStream } from './pull-stream.js';
+import { LARGE_TEXT, workInThread } from './large-work.js';
 import { MAX_ITEMS, readItemId } from './response-events.js';
+import { rewordFailure, type Wording } from './stream-failures.js';
 import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
-import { convertVectors } from './vectors.js';
-
-const SILENCE = Buffer.from(KEEP_ALIVE);
-const NO_MORE = { done: true, value: undefined } as const;
-
-export interface AnswerStreamOptions {
-  body: PullStream;
-  reader: EventReader;
-  wording: Wording;
-  /** Whether the caller has disconnected; then nothing is sent. */
-  hasLeft(): boolean;
-  /** Called whenever bytes arrive. */
-  onBytes(): void;
-  /** Called once in any case, with the failure if the answer did not complete. */
-  onEnd(failure: GatewayError | undefined): void;
-}
-
-/**
- * Passes events on as they arrive, and adds the terminal event if the upstream did not send it. Must be read once, by
- * one reader; never rejects.
- */
-export class AnswerStream implements AsyncIterableIterator<Buffer>, BodyReader {
-  readonly #options: AnswerStreamOptions;
-  readonly #rewriter: EventRewriter;
-  #resolve: ((result: IteratorResult<Buffer>) => void) | undefined;
-  #isOver = false;
-
-  constructor(options: AnswerStreamOptions) {
-    this.#options = options;
-    this.#rewriter = new EventRewriter(options.reader, options.wording);
-  }
-
-  next(): Promise<IteratorResult<Buffer>> {
-    if (this.#isOver) return Promise.resolve(NO_MORE);
-    return new Promise((resolve) => {
-      this.#resolve = resolve;
-      this.#options.body.ask(this);
-    });
-  }
-
-  /** The reader has stopped. */
-  return(): Promise<IteratorResult<Buffer>> {
-    if (!this.#isOver) this.#end(new GatewayError('bad_request', 'The client closed the connection.'));
-    this.#give(undefined);
-    return Promise.resolve(NO_MORE);
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  take(bytes: Uint8Array): void {
-    if (this.#isOver) return;
-    this.#options.onBytes();
-    let output: Buffer | undefined;
-    try {
-      output = this.#rewriter.push(bytes);
-    } catch (error) {
-      this.fail(error);
-      return;
-    }
-    if (output) this.#give(output);
-    else this.#options.body.ask(this);
-  }
-
-  noticeSilence(): void {
-    this.#give(SILENCE);
-  }
-
-  finish(): void {
-    if (this.#isOver) return;
-    const { reader } = this.#options;
-    const last = this.#rewriter.finish();
-    const { closing } = reader;
-    const failure = closing === undefined ? this.#end(brokenOff()) : this.#end(undefined);
-    this.#giveLast(last, failure ? reader.failure(failure) : closing);
-  }
-
-  fail(error: unknown): void {
-    if (this.#isOver) return;
-    const failure = this.#end(failureOf(error));
-    const { reader } = this.#options;
-    this.#giveLast(undefined, failure ? reader.failure(failure) : reader.closing);
-  }
-
-  /** @returns The failure, unless it came after the end, where nothing is missing. */
-  #end(failure: GatewayError | undefined): GatewayError | undefined {
-    const { body, reader, onEnd } = this.#options;
-    this.#isOver = true;
-    const missed = reader.ended ? undefined : failure;
-    body.close();
-    this.#rewriter.close();
-    onEnd(missed);
-    return missed;
-  }
-
-  #giveLast(last: Buffer | undefined, terminal: string | undefined): void {
-    const ending = terminal === undefined || this.#options.hasLeft() ? undefined : Buffer.from(terminal);
-    this.#give(last && ending ? Buffer.concat([last, ending]) : (last ?? ending));
-  }
-
-  #give(bytes: Buffer | undefined): void {
-    const resolve = this.#resolve;
-    this.#resolve = undefined;
-    resolve?.(bytes ? { done: false, value: bytes } : NO_MORE);
-  }
-}
-
-function brokenOff(cause?: unknown): GatewayError {
-  return new GatewayError('upstream_error', 'The stream of the model was interrupted.', { cause });
-}
-
-function failureOf(error: unknown): GatewayError {
-  if (!isGatewayError(error)) return brokenOff(error);
-  // The state of the connection is reported as an error of the answer.
-  return error.code === 'upstream_error' ? brokenOff(error) : error;
-}
+import { convertVectors, type VectorForm } from './vectors.js';
 
 /** An answer with more values than this was written by the model, even if no text is found in it. */
 const MAX_VALUES = 100_000;
+
 /** States of a response that is still in progress. */
 const OPEN_STATES: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
+
 const LAST_STATES: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /** An answer that came in one piece. */
@@ -247,16 +133,151 @@ function itemIdsOf(bytes: Buffer, start: number): string[] {
 }
 
 /** What the model wrote in an answer, which may be cut off. */
-export function sampleAnswer(bytes: Buffer, isResponse: boolean): TextSample {
+function sampleAnswer(bytes: Buffer, isResponse: boolean): TextSample {
   const written = new WrittenText(isResponse);
   written.addAnswer(bytes);
   return written.isEmpty && hasManyValues(bytes) ? sampleBytes([bytes]) : written.take();
 }
 
 /** @param ratio Of the whole answer to these bytes. */
-export function hasManyValues(bytes: Buffer, ratio = 1): boolean {
+function hasManyValues(bytes: Buffer, ratio = 1): boolean {
   if (bytes.length * ratio <= MAX_VALUES) return false;
   let values = 0;
   for (const byte of bytes) if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) values += 1;
   return values * ratio > MAX_VALUES;
+}
+
+const PART_BYTES = 1024 * 1024;
+
+interface HowToRead {
+  modelText: string;
+  isResponse: boolean;
+  vectors?: VectorForm;
+  /** Whether a sample of the text is taken if no usage was reported. */
+  isSampled: boolean;
+}
+
+interface ReadAnswer {
+  answer: Omit<WholeAnswer, 'body' | 'sample' | 'refusal'>;
+  sample?: TextSample;
+  /** Message of the refusal. */
+  refused?: string;
+}
+
+/** The chunks of an answer. */
+export class AnswerBytes {
+  #chunks: Uint8Array[] = [];
+  /** Of a large answer. */
+  #parts: Buffer<ArrayBuffer>[] | undefined;
+  /** A copy, once the parts are given away. */
+  #beginning: Buffer | undefined;
+  /** Bytes in the last part. */
+  #filled = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get isLarge(): boolean {
+    return this.#length > LARGE_TEXT;
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#length += chunk.length;
+    if (!this.isLarge) {
+      this.#chunks.push(chunk);
+      return;
+    }
+    if (this.#chunks.length > 0) {
+      const before = this.#chunks;
+      this.#chunks = [];
+      for (const one of before) this.#copy(one);
+    }
+    this.#copy(chunk);
+  }
+
+  /** All bytes of an answer that is not large. */
+  whole(): Buffer {
+    const [only] = this.#chunks;
+    return this.#chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(this.#chunks);
+  }
+
+  /** Gives the bytes of a large answer away. */
+  take(): Uint8Array<ArrayBuffer>[] {
+    const parts = this.#parts ?? [];
+    const last = parts.at(-1);
+    if (last) parts[parts.length - 1] = last.subarray(0, this.#filled);
+    this.#beginning = Buffer.from(parts[0]?.subarray(0, LARGE_TEXT) ?? []);
+    this.#parts = undefined;
+    return parts;
+  }
+
+  /** What the model wrote in an answer that broke off. Of a large one, the rest is estimated by its beginning. */
+  sample(isResponse: boolean): TextSample {
+    if (!this.isLarge) return sampleAnswer(this.whole(), isResponse);
+    const beginning = this.#beginning ?? this.#parts?.[0]?.subarray(0, LARGE_TEXT) ?? Buffer.alloc(0);
+    const ratio = this.#length / beginning.length;
+    const sample = sampleAnswer(beginning, isResponse);
+    const isWritten = sample.text !== '' || hasManyValues(beginning, ratio);
+    const { text, scale } = sample.text === '' && isWritten ? sampleBytes([beginning]) : sample;
+    return { text, scale: scale * ratio };
+  }
+
+  #copy(chunk: Uint8Array): void {
+    this.#parts ??= [];
+    const parts = this.#parts;
+    for (let done = 0; done < chunk.length; ) {
+      let part = parts.at(-1);
+      if (!part || this.#filled === PART_BYTES) {
+        part = Buffer.allocUnsafeSlow(PART_BYTES);
+        parts.push(part);
+        this.#filled = 0;
+      }
+      const length = Math.min(chunk.length - done, PART_BYTES - this.#filled);
+      part.set(chunk.subarray(done, done + length), this.#filled);
+      this.#filled += length;
+      done += length;
+    }
+  }
+}
+
+/** The main thread knows what callers must not read; here, an upstream's words are left out. */
+const plainWords = () => 'The model reported a failure.';
+
+/** Runs in the thread. */
+export function readAnswer(
+  bytes: Buffer,
+  { modelText, isResponse, isSampled, vectors }: HowToRead,
+): ReadAnswer & { body: Buffer } {
+  const wording = { modelText: Buffer.from(modelText), plainWords, ...(vectors && { vectors }) };
+  const { body, sample, refusal, ...answer } = readWholeAnswer(bytes, wording, isResponse);
+  return {
+    body,
+    answer,
+    ...(refusal && { refused: refusal.message }),
+    ...(isSampled && !answer.usage && { sample: sample() }),
+  };
+}
+
+/**
+ * Reads a large answer in the worker thread; an upstream's words about a failure are
+ * replaced. It is read to its end even if its client leaves: what it used is in it.
+ * @throws GatewayError `upstream_error` if it is no JSON object.
+ */
+export async function readLargeAnswer(
+  bytes: AnswerBytes,
+  how: Omit<HowToRead, 'modelText'> & { modelText: Buffer },
+): Promise<WholeAnswer> {
+  const { modelText, isResponse, isSampled, vectors } = how;
+  const asked = { modelText: modelText.toString(), isResponse, isSampled, ...(vectors && { vectors }) };
+  const work = { module: import.meta.url, run: readAnswer };
+  try {
+    const { body, answer, sample = NO_TEXT, refused } = await workInThread(work, bytes.take(), asked);
+    const refusal = refused === undefined ? undefined : new GatewayError('upstream_error', refused);
+    return { ...answer, body, sample: () => sample, ...(refusal && { refusal }) };
+  } catch (cause) {
+    if (isGatewayError(cause)) throw cause;
+    throw new GatewayError('upstream_error', 'The answer of the model cannot be read.', { cause });
+  }
 }
