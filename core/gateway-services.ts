@@ -48,6 +48,7 @@ import {
   CACHE,
   CLOCK,
   createToken,
+  HINTS,
   HTTP,
   LOGGER,
   PluginHost,
@@ -56,7 +57,7 @@ import {
   registerInstanceServices,
   STORAGE,
 } from './plugins/index.js';
-import { GatewayError, silentLogger, systemClock } from './runtime/index.js';
+import { GatewayError, noSiblings, type Siblings, silentLogger, systemClock } from './runtime/index.js';
 import { createMemoryCache } from './storage/index.js';
 import { TextService, type TextsOptions, TokenCounter } from './text/index.js';
 
@@ -70,6 +71,8 @@ export interface GatewayServices {
   clock?: Clock;
   /** Default: no metrics. */
   meter?: Meter;
+  /** Other processes of this machine that serve the same port. Default: none. */
+  siblings?: Siblings;
 }
 
 /** Options of a gateway; everything but the plugins has a default. */
@@ -148,6 +151,7 @@ export function registerServices(root: RootScope, options: GatewayOptions): void
 function registerTools(root: RootScope, options: GatewayOptions): void {
   const { services = {} } = options;
   root.provide(CLOCK, services.clock ?? systemClock);
+  root.provide(HINTS, services.siblings ?? noSiblings);
   root.provide(LOGGER, services.logger ?? silentLogger);
   root.provide(STORAGE, services.storage ? writeInSpans(services.storage) : absentStorage);
   // Answers that end with the plugins are still counted, so it is closed after them.
@@ -223,6 +227,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
       audioExpected: links !== undefined,
       meter: options.services?.meter,
+      siblings: options.services?.siblings,
     });
   });
   root.provideFactory(
@@ -264,6 +269,7 @@ function registerModels(root: RootScope, options: GatewayOptions): void {
       host: get(PLUGIN_HOST),
       references: createReferences({ http, images: imageFiles, trustedOrigins }),
       imageFiles,
+      siblings: services.siblings ?? noSiblings,
       clock: get(CLOCK),
       logger: get(LOGGER),
     });

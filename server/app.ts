@@ -8,7 +8,7 @@
 import type Koa from 'koa';
 import type { Gateway } from 'mediagate';
 import type { Tracer } from '../core/contracts/index.js';
-import { type Clock, type Logger } from '../core/runtime/index.js';
+import { type Clock, type Logger, noSiblings, type Siblings } from '../core/runtime/index.js';
 import {
   agentRoutes,
   createAccountView,
@@ -24,6 +24,7 @@ import {
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import type { Budgets } from './budgets/index.js';
 import {
+  AddressLimit,
   App,
   addField,
   addRoutes,
@@ -31,17 +32,16 @@ import {
   answerErrors,
   BodyBudget,
   createAddressOf,
-  createFixedWindow,
-  createFixedWindowLimiter,
-  createPollGuard,
   createSemaphore,
   dispatch,
+  FixedWindow,
   type GuardOf,
   logRequest,
   type Middleware,
   markVisits,
   type Next,
   newRouter,
+  PollGuard,
   type RequestContext,
   type RequestState,
   type Route,
@@ -140,6 +140,10 @@ export interface AppDependencies {
   refusedBodiesPerMinute?: number;
   /** Whether metrics are also served here, publicly. Default false. */
   publicMetrics?: boolean;
+  /** The other workers of this machine, which count together. Default: none. */
+  siblings?: Siblings;
+  /** Workers of this machine, which share the room for bodies. Default 1. */
+  workers?: number;
 }
 
 /** The dependencies of the account part of the server. */
@@ -188,8 +192,15 @@ type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' |
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const server = createServerContext(dependencies);
   const accounts = createAccountContext(server);
-  const { keys, clock, addressOf, siteUrl } = server;
-  const auth = createAuth({ keys, failures: createFixedWindowLimiter(clock), addressOf, siteUrl });
+  const { keys, clock, siblings, addressOf, siteUrl } = server;
+  const failures = new AddressLimit({
+    clock,
+    siblings,
+    name: 'refused keys',
+    perMinute: REFUSED_KEYS_PER_MINUTE,
+    what: 'Too many refused keys',
+  });
+  const auth = createAuth({ keys, failures, addressOf, siteUrl });
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader, advice } = route;
@@ -334,6 +345,8 @@ function endConnection({ req: { socket }, res: response }: RequestContext): void
 
 /** Maximum concurrent audio uploads beyond 1 MiB: they are on the disk, not in memory. */
 const UPLOADS = 32;
+/** Refused keys per address and minute. */
+const REFUSED_KEYS_PER_MINUTE = 300;
 /** Refused requests with a body above 64 KiB per minute of one account, or key without one. */
 const REFUSED_BODIES_PER_MINUTE = 60;
 const ACCOUNT_QUEUE_SHARE = 0.1;
@@ -343,9 +356,10 @@ const TEXT_MAX_BYTES = 32 * 1024 * 1024;
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
 export function createServerContext(dependencies: AppDependencies) {
-  const { clock, health, metrics, trustedProxies = [], refusedBodiesPerMinute } = dependencies;
-  const refusals = createFixedWindow(clock, refusedBodiesPerMinute ?? REFUSED_BODIES_PER_MINUTE);
-  const bodies = new BodyBudget({ refusals });
+  const { clock, health, metrics, trustedProxies = [], workers, siblings = noSiblings } = dependencies;
+  const { refusedBodiesPerMinute: max = REFUSED_BODIES_PER_MINUTE } = dependencies;
+  const refusals = new FixedWindow({ clock, siblings, name: 'refused bodies', max });
+  const bodies = new BodyBudget({ refusals, workers });
   metrics?.watch({ bodies });
   return {
     ...dependencies,
@@ -357,10 +371,11 @@ export function createServerContext(dependencies: AppDependencies) {
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     addressOf: createAddressOf(trustedProxies),
     bodies,
-    uploads: new BodyBudget({ bigBodies: UPLOADS, refusals }),
-    polls: createPollGuard(clock),
+    uploads: new BodyBudget({ bigBodies: UPLOADS, refusals, workers }),
+    polls: new PollGuard({ clock, siblings }),
     waiting: createSemaphore(),
     drain: health.drain,
+    siblings,
     /** Every route, as it is declared. */
     routes: [] as Route[],
   };
@@ -391,6 +406,6 @@ export function createAccountContext(server: AppServices) {
     clock,
     sessions: new SessionService(sessions, account.site),
     view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
-    publicBodies: new BodyBudget(PUBLIC_BODIES),
+    publicBodies: new BodyBudget({ ...PUBLIC_BODIES, workers: server.workers }),
   };
 }

@@ -52,7 +52,7 @@ async function compile(node, command) {
   const endProgress = showProgress(builtAt === 0, isChecked ? 'up to a minute' : 'some seconds');
   if (isChecked) await runCompiler(node, []);
   else await transpile(sources);
-  await completeBuild();
+  await require('./bundles.cjs').takeFromPackages();
   endProgress();
   fs.writeFileSync(stamps.at(-1), '');
 }
@@ -73,10 +73,10 @@ function showProgress(isFirst, duration) {
   };
 }
 
-/** Compiles and checks all. */
 /** Of the compiler by itself; each checks a part, and computes again what the parts have in common. */
 const MAX_CHECKERS = 4;
 
+/** Compiles and checks all. */
 async function runCompiler(node, flags) {
   const checkers = String(Math.min(os.availableParallelism(), MAX_CHECKERS));
   const child = spawn(node, [compiler, '-p', root, '--checkers', checkers, ...flags], { stdio: ['ignore', 2, 2] });
@@ -104,60 +104,10 @@ async function transpile(sources) {
     outbase: root,
     format: 'esm',
     loader: { '.json': 'copy' },
-    target: oldestNode(),
+    target: require('./bundles.cjs').oldestNode(),
     sourcemap: true,
     logLevel: 'warning',
   });
-}
-
-/** The oldest Node that runs the scripts, as esbuild names it. */
-function oldestNode() {
-  return require('../package.json').engines.node.replace('>=', 'node');
-}
-
-/** What neither the compiler nor esbuild makes of the sources by itself. */
-async function completeBuild() {
-  for (const module of BUNDLED) bundle(module);
-  // Its process would otherwise run as long as the gateway that is started next.
-  await require('esbuild').stop();
-  bringWeights();
-}
-
-/** Files that stand for a package of hundreds of files, all of which every command would have to find and read. */
-const BUNDLED = [
-  { file: 'core/contracts/typebox', of: 'typebox' },
-  { file: 'core/database/kysely', of: 'kysely' },
-];
-
-function bundle({ file, of }) {
-  const folder = path.join(root, 'node_modules', of);
-  const licence = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-  const terms = fs.readFileSync(path.join(folder, licence), 'utf8').trim();
-  require('esbuild').buildSync({
-    absWorkingDir: root,
-    entryPoints: [`${file}.ts`],
-    outfile: `dist/${file}.js`,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: oldestNode(),
-    legalComments: 'none',
-    banner: { js: `/*!\n${of}\n\n${terms}\n*/` },
-    logLevel: 'warning',
-  });
-}
-
-/** What offline_speech hears with, out of a package that only a checkout has, for installations that lack it. */
-function bringWeights() {
-  const from = path.join(root, 'node_modules', '@moonshine-ai', 'moonshine-js');
-  const to = path.join(root, 'dist', 'plugins', 'offline_speech', 'weights');
-  fs.mkdirSync(to, { recursive: true });
-  for (const file of [
-    'LICENSE',
-    'dist/model/tiny/quantized/encoder_model.onnx',
-    'dist/model/tiny/quantized/decoder_model_merged.onnx',
-  ])
-    fs.copyFileSync(path.join(from, file), path.join(to, path.basename(file)));
 }
 
 /** Compiles for the packages: all of it, and without the lines that point to maps, which the package has not. */
@@ -165,7 +115,7 @@ async function compilePackage(node) {
   fs.rmSync(dist, { recursive: true, force: true });
   // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
   await runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
-  await completeBuild();
+  await require('./bundles.cjs').takeFromPackages();
   const declarations = fs.readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'));
   for (const name of declarations) restoreAttributes(path.join(dist, name));
   const { status } = spawnSync(node, [path.join(__dirname, 'plugin-package.cjs')], { stdio: ['ignore', 2, 2] });

@@ -101,6 +101,7 @@ async function open(options: ServeOptions, worker: Worker | undefined, opened: C
       address,
       metricsAddress,
       settings,
+      workers: worker?.place.count ?? 1,
       engine: scoped.state.engine,
       plugins: gateway.plugins(),
       platforms: gateway.platforms(),
@@ -179,12 +180,13 @@ function announce({ firstRun, role, print }: ServeOptions, banner: Banner): void
     print(renderBanner(banner));
     return;
   }
-  const { settings, address, metricsAddress, notices } = banner;
+  const { settings, address, metricsAddress, workers, notices } = banner;
   const what = role === 'worker' ? 'runs jobs and reports their state' : 'listens';
   const links = describeLinks(settings, address);
   const lines = [
     `mediagate ${what} on ${describeListening(settings, address)}`,
     ...(links === address ? [] : [`Links begin with ${links}`]),
+    ...(workers > 1 ? [`${workers} workers answer requests`] : []),
     ...(metricsAddress ? [`Metrics are at ${metricsAddress}/metrics`] : []),
     ...notices,
   ];

@@ -30,7 +30,7 @@ export interface OpenGatewayOptions {
   environment: NodeJS.ProcessEnv;
   logger: Logger;
   /** Shared state, if any; everything else is the gateway's own. */
-  services?: Pick<GatewayServices, 'http' | 'cache' | 'storage' | 'meter'>;
+  services?: Pick<GatewayServices, 'http' | 'cache' | 'storage' | 'meter' | 'siblings'>;
   /** Default: those of the plugins file. */
   plugins?: readonly PluginEntry[];
   /** Job store. Default: no background jobs. */

@@ -154,6 +154,9 @@ interface OpenParts extends FirstParts {
   /** Undefined without accounts. */
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
+  siblings: Siblings;
+  /** Workers of this machine. */
+  workers: number;
   baseUrl(): string;
   /** Whether this process does what no request waits for: of several workers, one does. */
   isBackground: boolean;
@@ -176,7 +179,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
 
-  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter };
+  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter, siblings };
   const { baseUrl: configured } = settings;
   const baseUrl = configured === undefined ? options.address : () => configured;
   const { jobs } = state;
@@ -188,7 +191,8 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
   opened.add(() => identity?.close());
   const isBackground = place?.background ?? true;
-  return { ...first, state, gateway, catalogue, prices, identity, site, baseUrl, isBackground };
+  const workers = place?.count ?? 1;
+  return { ...first, state, gateway, catalogue, prices, identity, site, siblings, workers, baseUrl, isBackground };
 }
 
 /** What the health of the process depends on. */
@@ -225,11 +229,11 @@ interface Product {
 
 /** Opens keys, usage, payments and webhooks. @param firstRun Whether a key is made if there is none. */
 async function openProduct(parts: OpenParts, health: Health, firstRun: boolean): Promise<Product> {
-  const { settings, state, gateway, logger, tracer, metrics, prices, baseUrl, opened } = parts;
+  const { settings, state, gateway, logger, tracer, metrics, prices, siblings, workers, baseUrl, opened } = parts;
   const clock = systemClock;
   const peppers = await loadPeppers(settings);
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
-  const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger });
+  const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger, siblings });
   opened.add(() => keys.close());
   const { rateLimits, budgets, admissions, usage: usageLog, idempotentResponses, files } = state;
   const usage = new UsageService({
@@ -273,6 +277,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     baseUrl,
     metrics,
     tracer,
+    siblings,
+    workers,
   };
   return { dependencies, newKey };
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 'use strict';
 // The way in for every command. It runs on any Node that npm runs on: on one older than package.json's "engines" it hands
-// over to the Node that npm installed as an optional platform dependency. That one is found by path, since not every npm
+// over to the Node that `npm ci` has put into the checkout (carried-node). That one is found by path, since not every npm
 // links it into node_modules/.bin. In a checkout build.cjs first compiles what changed.
 
 const { spawn } = require('node:child_process');
@@ -30,7 +30,7 @@ function findNode() {
   }
   console.error(
     `mediagate needs Node ${MINIMUM.join('.')} or newer; this is ${process.versions.node}, and npm has installed no Node for ` +
-      `${process.platform}-${process.arch}. Install a newer Node, or run "npm ci" without --omit=optional.`,
+      `${process.platform}-${process.arch}. Install a newer Node, or run "npm ci" without --omit in a checkout.`,
   );
   process.exit(1);
 }
@@ -47,6 +47,8 @@ const ENVIRONMENT = {
   UV_THREADPOOL_SIZE: '6',
   // What libvips would rather not show to strangers' files. The gateway lets it read four kinds anyway, from memory.
   VIPS_BLOCK_UNTRUSTED: '1',
+  // V8 keeps here what it made of the 800 scripts: a fifth of the time of a short command. Where it may not write, it keeps nothing.
+  NODE_COMPILE_CACHE: path.join(root, 'dist', '.code-cache'),
   ...process.env,
 };
 

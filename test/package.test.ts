@@ -89,9 +89,14 @@ describe('the package, installed in another project', function () {
     expect(brought.filter(([place, { name }]) => place !== '' && name !== undefined)).to.deep.equal([]);
   });
 
-  it('contains the weights of offline_speech, under their licence', () => {
+  it('contains the weights of offline_speech, under their licence, and one runtime for them', () => {
     const brought = readdirSync(path.join(installed.root, 'dist/plugins/offline_speech/weights'));
-    expect(brought).to.have.members(['LICENSE', 'encoder_model.onnx', 'decoder_model_merged.onnx']);
+    expect(brought).to.have.members([
+      'LICENSE',
+      'encoder_model.onnx',
+      'decoder_model_merged.onnx',
+      'ort-wasm-simd-threaded.wasm',
+    ]);
   });
 
   it('starts without the part of the launcher that compiles', async () => {

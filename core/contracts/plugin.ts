@@ -9,7 +9,7 @@
 import type { AudioProvider } from './audio-provider.js';
 import type { Extractor } from './extractor.js';
 import type { ImageProvider } from './image-provider.js';
-import type { AudioFilters, Browser, Cache, Clock, HttpClient, Logger, Storage } from './services.js';
+import type { AudioFilters, Browser, Cache, Clock, Hints, HttpClient, Logger, Storage } from './services.js';
 import type { TextProvider } from './text-provider.js';
 import type { Static, TSchema } from './typebox.js';
 
@@ -70,6 +70,8 @@ export interface PluginContext<Options = Record<string, never>> {
   readonly storage: Storage;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Reach the same instance in the other workers of this machine. Undefined without any. */
+  readonly hints?: Hints;
 }
 
 /** The result of `setup`. Each list contains exactly what `provides` states. */

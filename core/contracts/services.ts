@@ -8,7 +8,7 @@
 
 import type { AudioInputFile } from './audio-provider.js';
 
-export type { Clock, LogFields, Logger } from '../runtime/index.js';
+export type { Clock, Hints, LogFields, Logger } from '../runtime/index.js';
 
 /** HTTP to the outside. The address guard checks every address, including every redirect hop. */
 export interface HttpClient {

@@ -1,6 +1,6 @@
 /*
- * Takes a link, as people paste it, to a checked document: match, cache, single flight per link, extractor, check,
- * audio link. The cache key contains everything that changes the result (canonical URL, access token, request options)
+ * Takes a link, as people paste it, to a checked document: match, cache, single flight per link on this machine,
+ * extractor, check, audio link. The cache key contains everything that changes the result (canonical URL, access token, request options)
  * and nothing about the caller. Concurrent requests for an item share one fetch. During an outage of the source an
  * older result is answered, marked as stale; a definitive refusal is never replaced. A document that breaks its schema
  * is a plugin fault. Results of `match` are cached, including refusals, since one request needs them several times.
@@ -24,9 +24,17 @@ import {
   type RequestOptions,
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
-import { type Checked, createValidator, GatewayError, isGatewayError } from '../runtime/index.js';
+import {
+  type Checked,
+  createValidator,
+  GatewayError,
+  isGatewayError,
+  noSiblings,
+  type Siblings,
+} from '../runtime/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { AudioLinks } from './mp3-files.js';
+import { onceOnMachine } from './once-on-machine.js';
 import { readRequestOptions, requestOptionsKey } from './request-options.js';
 import { type CachedResult, ResultCache, SingleFlight } from './result-cache.js';
 
@@ -60,6 +68,8 @@ export interface ExtractionOptions {
   audioExpected: boolean;
   /** Default: no metrics. */
   meter?: Meter;
+  /** Other processes of this machine, which fetch a link once for all. Default: none. */
+  siblings?: Siblings;
 }
 
 export interface Target {
@@ -82,6 +92,7 @@ export interface Extracted {
 /** From a link, as people paste it, to a checked document: match → cache → single flight per link → extractor → check → audio link. */
 export class ExtractionService {
   readonly #options: ExtractionOptions;
+  readonly #siblings: Siblings;
   readonly #results: ResultCache;
   readonly #flights = new SingleFlight<CachedResult>();
   readonly #walks = new SingleFlight<string>();
@@ -97,6 +108,7 @@ export class ExtractionService {
   constructor(options: ExtractionOptions) {
     const { cache, clock, cacheTtlMs } = options;
     this.#options = options;
+    this.#siblings = options.siblings ?? noSiblings;
     this.#results = new ResultCache({ cache, clock, ttlMs: cacheTtlMs });
     const perf = { now: () => clock.monotonic() };
     this.#walked = new LRUCache({ max: 10_000, ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
@@ -182,10 +194,22 @@ export class ExtractionService {
     const key = `${contribution.platform}:${link.url}${accessKey(link)}`;
     let leadsTo = this.#walked.get(key);
     if (leadsTo === undefined) {
-      leadsTo = await this.#walks.join(key, signal, (walkSignal) =>
+      const walk = (walkSignal: AbortSignal) =>
         this.#options.host.call('extractor', entry, walkSignal, async (callSignal) => {
           return (await resolve.call(contribution, { link, signal: callSignal })).href;
-        }),
+        });
+      leadsTo = await this.#walks.join(key, signal, (walkSignal) =>
+        onceOnMachine<string, string>(
+          this.#siblings,
+          { name: `walk ${key}`, signal: walkSignal },
+          {
+            async work() {
+              const result = await walk(walkSignal);
+              return { result, left: result };
+            },
+            find: (left) => left,
+          },
+        ),
       );
       this.#walked.set(key, leadsTo, link.moves ? { ttl: MOVING_LINK_MS } : {});
     }
@@ -219,13 +243,25 @@ export class ExtractionService {
 
   /** Fetches from the source, without fallback to an older result. */
   async refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
-    const cached = await this.#flights.join(item.key, signal, (flightSignal) => this.#fetchAnew(item, flightSignal));
+    const cached = await this.#flights.join(item.key, signal, (flightSignal) =>
+      onceOnMachine<CachedResult, number>(
+        this.#siblings,
+        { name: `fetch ${item.key}`, signal: flightSignal },
+        {
+          work: () => this.#fetchAnew(item, flightSignal),
+          find: (fetchedAt) => this.#results.fetched(item.key, fetchedAt),
+        },
+      ),
+    );
     return this.#count(item, { cached, cache: 'miss' });
   }
 
-  async #fetchAnew(item: Item, signal: AbortSignal): Promise<CachedResult> {
+  /** Leaves the time of the fetch, once the shared cache has the result. */
+  async #fetchAnew(item: Item, signal: AbortSignal): Promise<{ result: CachedResult; left: Promise<number> }> {
     try {
-      return this.#results.keep(item.key, await this.#ask(item, { options: item.options }, signal));
+      const extraction = await this.#ask(item, { options: item.options }, signal);
+      const { cached, stored } = this.#results.keep(item.key, extraction);
+      return { result: cached, left: stored.then(() => cached.fetchedAt) };
     } catch (error) {
       if (isGatewayError(error)) this.#results.keepRefusal(item.key, error);
       throw error;

@@ -76,7 +76,7 @@ export type ExtractorDeclaration<Item, State = undefined> = Omit<
 
 /** Builds the extractor that a declaration describes. */
 export function extractorFrom<Item, State = undefined>(
-  { clock, logger }: Pick<PluginContext<unknown>, 'clock' | 'logger'>,
+  { clock, hints, logger }: Pick<PluginContext<unknown>, 'clock' | 'hints' | 'logger'>,
   declaration: ExtractorDeclaration<Item, State>,
 ): Extractor {
   const { methods, isEnough, isWorthwhile, assemble, explain, resolveAudio, begin, ...rest } = declaration;
@@ -84,6 +84,7 @@ export function extractorFrom<Item, State = undefined>(
   const chain = new FallbackChain<readonly Item[], RecordingCall<Item, State>>({
     platform: contract.platform,
     clock,
+    hints,
     logger,
     methods: methods.map(recorded),
     isEnough: (parts, call) => isEnough(itemsOf(parts), call),

@@ -3,7 +3,7 @@
  * of one group run concurrently. A method has 12 s and the whole run 25 s, so after two timeouts the third gets one
  * second, which does not count against it. A method that ignores its abort signal is abandoned.
  *
- * A method cools down for later calls of this process: after a rate limit for as long as the platform asks or else at
+ * A method cools down for later calls of all workers: after a rate limit for as long as the platform asks or else at
  * most 10 s at first; after five other transient failures in a row (unreadable, bot check, server error, timeout) for
  * 30 s. Both double, up to ten minutes. In a cool-down of the second kind, one call at a time probes it if the others
  * found too little.
@@ -14,7 +14,7 @@
  * A result is `partial` if a method failed or cooled down and the data is not enough.
  */
 
-import type { Clock, Logger, MethodState } from '../contracts/index.js';
+import type { Clock, Hints, Logger, MethodState } from '../contracts/index.js';
 import {
   type Attempt,
   CoolDown,
@@ -29,6 +29,8 @@ import { isOverdue, type Method, missingPackageOf, type Outcome, runMethod, type
 export interface FallbackChainOptions<Found, Call> {
   methods: readonly Method<Found, Call>[];
   clock: Clock;
+  /** Share cool-downs with other processes of this machine. Default: none. */
+  hints?: Hints | undefined;
   logger: Logger;
   platform: string;
   /** Whether the parts so far make further methods unnecessary. */
@@ -94,7 +96,8 @@ export class FallbackChain<Found, Call> {
 
   constructor(options: FallbackChainOptions<Found, Call>) {
     this.#options = options;
-    this.#coolDown = new CoolDown({ clock: options.clock, random: options.random ?? Math.random });
+    const { clock, hints, random = Math.random } = options;
+    this.#coolDown = new CoolDown({ clock, random, hints });
   }
 
   /**

@@ -77,8 +77,11 @@ export class ResultCache {
     return cached && this.#isWithin(STALE_MS, cached) ? cached : undefined;
   }
 
-  /** @throws GatewayError `upstream_changed` if it is larger than any real item. */
-  keep(key: string, extraction: Extraction): CachedResult {
+  /**
+   * Caches a result; `stored` resolves when the shared cache has it, or failed.
+   * @throws GatewayError `upstream_changed` if it is larger than any real item.
+   */
+  keep(key: string, extraction: Extraction): { cached: CachedResult; stored: Promise<void> } {
     const cached = { extraction, fetchedAt: this.#clock.now() };
     const size = estimateBytes(cached);
     if (size > MAX_CHARACTERS * BYTES_PER_CHARACTER) {
@@ -87,8 +90,13 @@ export class ResultCache {
     this.#memory.set(key, cached, { size });
     this.#refusals.delete(key);
     // The answer does not wait for the shared cache: a result that could not be cached is fetched again.
-    void this.#cache.set(key, cached, STALE_MS);
-    return cached;
+    return { cached, stored: this.#cache.set(key, cached, STALE_MS) };
+  }
+
+  /** What another process has fetched, at that time or later. */
+  async fetched(key: string, at: number): Promise<CachedResult | undefined> {
+    const cached = await this.#load(key);
+    return cached && cached.fetchedAt >= at ? cached : undefined;
   }
 
   /** Caches what another process fetched, if it is the newest. Returns the newest. */

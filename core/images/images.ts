@@ -19,7 +19,7 @@ import {
 } from '../jobs/index.js';
 import type { ImageFiles } from '../media/index.js';
 import type { PluginHost, Registry } from '../plugins/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError, isGatewayError, type Siblings } from '../runtime/index.js';
 import { filesOfResult, type ImageCharge } from './image-jobs.js';
 import { checkModel, type ImageRequest, type ImageResult, ImageRun, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
@@ -160,6 +160,7 @@ export interface ImagesOptions {
 export interface ImageServiceOptions extends ImagesOptions {
   store: Jobs;
   storage: Storage;
+  siblings: Siblings;
   registry: Registry;
   host: PluginHost;
   references: References;
@@ -179,12 +180,12 @@ export class ImageService implements Images {
   #running: JobWorkers | undefined;
 
   constructor(options: ImageServiceOptions) {
-    const { storage, clock, logger, fileMs = DEFAULT_FILE_MS } = options;
+    const { storage, siblings, clock, logger, fileMs = DEFAULT_FILE_MS } = options;
     this.#options = options;
     this.#referenceFiles = createReferenceFiles({ storage, clock, logger });
     // The retention of files starts at completion, so they exist for the promised time.
     this.#resultFiles = createResultFiles({ storage, clock, logger, publicMs: fileMs + QUEUED_MS });
-    this.#partials = createPartialImages({ storage, clock, logger });
+    this.#partials = createPartialImages({ storage, siblings, clock, logger });
     const files = { referenceFiles: this.#referenceFiles, resultFiles: this.#resultFiles };
     this.#run = new ImageRun({ ...options, ...files, showPartial: this.#partials.show });
   }

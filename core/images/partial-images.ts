@@ -1,11 +1,12 @@
 /*
  * Partial images of running jobs, which are only a preview: nothing waits for them, and a lost one costs nothing. The
  * process that runs a job keeps them in memory until the run ends. If none of its own requests follows the job, it
- * also stores them as files, where the process that answers the client looks for them once a second.
+ * also stores them as files, where the process that answers the client looks for them: at once if it is a sibling on the
+ * same machine, and once a second otherwise.
  */
 
 import type { Clock, Logger, Media, Storage } from '../contracts/index.js';
-import { startPollLoop } from '../runtime/index.js';
+import { type Siblings, startPollLoop } from '../runtime/index.js';
 
 /** @param index From 0. */
 export type PartialListener = (image: Media, index: number) => void;
@@ -21,12 +22,15 @@ export interface PartialImagesOfJobs {
 
 export interface PartialImagesOptions {
   storage: Storage;
+  siblings: Siblings;
   clock: Clock;
   logger: Logger;
   /** Milliseconds between two looks for files of another process. Default 1,000. */
   pollMs?: number;
 }
 
+/** Topic of siblings: the id of a job of which there is one more file. */
+const SHOWN = 'partial_image_shown';
 const RETENTION_MS = 60 * 60 * 1000;
 
 /** What this process shows of a job. */
@@ -36,15 +40,28 @@ interface Shown {
   files: Map<string, Promise<unknown>>;
 }
 
+/** A request of this process that follows a job. */
+interface Follower {
+  receive: PartialListener;
+  /** Looks for files of another process. */
+  poll(): Promise<void>;
+}
+
 export function createPartialImages(options: PartialImagesOptions): PartialImagesOfJobs {
-  const { storage, clock, logger, pollMs = 1_000 } = options;
+  const { storage, siblings, clock, logger, pollMs = 1_000 } = options;
   const shown = new Map<string, Shown>();
-  const listeners = new Map<string, Set<PartialListener>>();
+  const listeners = new Map<string, Set<Follower>>();
   const report = (error: unknown) => logger.debug('a partial image could not be stored or read', { error });
 
-  function store({ files }: Shown, name: string, { bytes, contentType }: Media): void {
+  siblings.on(SHOWN, (jobId) => {
+    for (const { poll } of listeners.get(jobId as string) ?? []) void poll().catch(report);
+  });
+
+  function store({ files }: Shown, jobId: string, index: number, { bytes, contentType }: Media): void {
+    const name = fileOf(jobId, index);
     const expiresAt = new Date(clock.now() + RETENTION_MS);
-    files.set(name, storage.write({ name, contentType, expiresAt, body: bytes }).catch(report));
+    const written = storage.write({ name, contentType, expiresAt, body: bytes });
+    files.set(name, written.then(() => siblings.post(SHOWN, jobId)).catch(report));
   }
 
   async function load(name: string): Promise<Media | undefined> {
@@ -61,8 +78,8 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
       shown.set(jobId, own);
       const index = own.images.push(image) - 1;
       const followers = listeners.get(jobId);
-      if (!followers) store(own, fileOf(jobId, index), image);
-      for (const listener of followers ?? []) listener(image, index);
+      if (!followers) store(own, jobId, index, image);
+      for (const { receive } of followers ?? []) receive(image, index);
     },
 
     async forget(jobId) {
@@ -83,25 +100,23 @@ export function createPartialImages(options: PartialImagesOptions): PartialImage
         listener(image, index);
       };
       const followers = listeners.get(jobId) ?? new Set();
-      listeners.set(jobId, followers.add(receive));
-      for (const [index, image] of (shown.get(jobId)?.images ?? []).entries()) receive(image, index);
       let isOver = false;
-      const polling = startPollLoop({
-        intervalMs: pollMs,
-        async work() {
-          for (;;) {
-            // A run of this process shows the images itself.
-            const index = next;
-            const image = isOver || shown.has(jobId) ? undefined : await load(fileOf(jobId, index));
-            if (!image || isOver) return;
-            receive(image, index);
-          }
-        },
-        report,
-      });
+      const poll = async () => {
+        for (;;) {
+          // A run of this process shows the images itself.
+          const index = next;
+          const image = isOver || shown.has(jobId) ? undefined : await load(fileOf(jobId, index));
+          if (!image || isOver) return;
+          receive(image, index);
+        }
+      };
+      const follower = { receive, poll };
+      listeners.set(jobId, followers.add(follower));
+      for (const [index, image] of (shown.get(jobId)?.images ?? []).entries()) receive(image, index);
+      const polling = startPollLoop({ intervalMs: pollMs, work: poll, report });
       return () => {
         isOver = true;
-        followers.delete(receive);
+        followers.delete(follower);
         if (followers.size === 0) listeners.delete(jobId);
         void polling.stop();
       };

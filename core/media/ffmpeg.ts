@@ -6,7 +6,6 @@
  * costs no more than one of hours. Command lines come from fluent-ffmpeg, but its runner is not used.
  */
 
-import type { FfmpegCommand } from 'fluent-ffmpeg';
 import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
@@ -15,6 +14,7 @@ import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
 import { createLengthCounter, lengthOptions } from './audio-length.js';
 import type { Container } from './containers.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
+import type { FfmpegCommand } from './fluent-ffmpeg.js';
 
 /** Bytes of MP3 per second: a constant rate, so that the duration follows from the length. */
 export const MP3_BYTES_PER_SECOND = 16_000;
@@ -195,7 +195,7 @@ async function measure(
  * started.
  */
 async function createCommand(): Promise<FfmpegCommand & { _getArguments(): string[] }> {
-  const { default: ffmpeg } = await import('fluent-ffmpeg');
+  const { default: ffmpeg } = await import('./fluent-ffmpeg.js');
   return ffmpeg() as FfmpegCommand & { _getArguments(): string[] };
 }
 

@@ -11,6 +11,7 @@ export {
   CLOCK,
   createRootScope,
   createToken,
+  HINTS,
   HTTP,
   LOGGER,
   type Resolve,

@@ -1,5 +1,5 @@
 /*
- * Gives each plugin instance services of its own: HTTP client, browser, ffmpeg, cache, logger. Each is limited to the
+ * Gives each plugin instance services of its own: HTTP client, browser, ffmpeg, cache, logger, hints. Each is limited to the
  * instance's deadline, trusted origins and declared needs, tagged with its id, and aborted when the instance is
  * disposed, even if the plugin still holds the client. Origins of the URLs in an instance's options count as chosen by
  * the operator, except for extractors, which request links of clients. This is the only file that uses the dependency
@@ -13,6 +13,7 @@ import type {
   BrowserCall,
   Cache,
   Clock,
+  Hints,
   HttpClient,
   HttpRequest,
   HttpResponse,
@@ -29,15 +30,14 @@ import type {
 import type { HttpClients } from '../net/index.js';
 import { inSpan, measureHttp, sendInSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
-import 'reflect-metadata';
 import {
   type ClassProvider,
   type DependencyContainer,
   injectable,
-  inject as injectToken,
+  injectToken,
   Lifecycle,
-  container as processContainer,
-} from 'tsyringe';
+  processContainer,
+} from './tsyringe.js';
 
 /** What distinguishes the services of one plugin instance. */
 export interface InstanceIdentity {
@@ -62,12 +62,14 @@ export const CACHE = createToken<Cache>('cache');
 export const STORAGE = createToken<Storage>('storage');
 export const LOGGER = createToken<Logger>('logger');
 export const CLOCK = createToken<Clock>('clock');
+export const HINTS = createToken<Hints>('hints');
 const ENTRY = createToken<InstanceIdentity>('entry');
 const INSTANCE_HTTP = createToken<HttpClient>('entry http');
 const INSTANCE_BROWSER = createToken<Browser>('entry browser');
 const INSTANCE_FFMPEG = createToken<AudioFilters>('entry ffmpeg');
 const INSTANCE_CACHE = createToken<Cache>('entry cache');
 const INSTANCE_LOGGER = createToken<Logger>('entry logger');
+const INSTANCE_HINTS = createToken<Hints>('entry hints');
 const CONTEXT = createToken<PluginContext>('plugin context');
 
 /** A request after the instance is disposed fails, even if the plugin still holds the client. */
@@ -191,6 +193,25 @@ class InstanceLogger implements Logger {
 }
 
 @injectable()
+class InstanceHints implements Hints {
+  readonly #hints: Hints;
+  readonly #prefix: string;
+
+  constructor(@inject(HINTS) hints: Hints, @inject(ENTRY) entry: InstanceIdentity) {
+    this.#hints = hints;
+    this.#prefix = `plugin ${entry.id} `;
+  }
+
+  post(topic: string, payload?: unknown): void {
+    this.#hints.post(this.#prefix + topic, payload);
+  }
+
+  on(topic: string, listener: (payload: unknown) => void): void {
+    this.#hints.on(this.#prefix + topic, listener);
+  }
+}
+
+@injectable()
 class InstanceContext implements PluginContext {
   readonly id: string;
   readonly options: Readonly<Record<string, never>>;
@@ -204,6 +225,7 @@ class InstanceContext implements PluginContext {
     @inject(STORAGE) readonly storage: Storage,
     @inject(INSTANCE_LOGGER) readonly logger: Logger,
     @inject(CLOCK) readonly clock: Clock,
+    @inject(INSTANCE_HINTS) readonly hints: Hints,
   ) {
     this.id = entry.id;
     // The plugin host has checked them against the plugin's own schema, which determines their type there.
@@ -222,6 +244,7 @@ export function registerInstanceServices(root: RootScope): void {
   root.provideScoped(INSTANCE_FFMPEG, InstanceFfmpeg);
   root.provideScoped(INSTANCE_CACHE, InstanceCache);
   root.provideScoped(INSTANCE_LOGGER, InstanceLogger);
+  root.provideScoped(INSTANCE_HINTS, InstanceHints);
   root.provideScoped(CONTEXT, InstanceContext);
 }
 

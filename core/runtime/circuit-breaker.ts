@@ -10,6 +10,7 @@
  * clock.
  */
 
+import type { Hints } from './siblings.js';
 import type { TransientCode } from './source-errors.js';
 import type { Clock } from './time.js';
 
@@ -106,6 +107,12 @@ export interface Cooling {
   remainingMs: number;
 }
 
+/** Topic of hints between processes, and what they say: 0 ms if a cool-down is over. */
+const COOL_DOWN = 'cool-down';
+interface CoolDownHint extends Cooling {
+  method: string;
+}
+
 interface Circuit {
   breaker: CircuitBreaker;
   /** Why it was opened last. */
@@ -115,27 +122,42 @@ interface Circuit {
 /**
  * The cool-down of each method, with one circuit breaker per method. A rate limit starts a cool-down at once, for as
  * long as the platform asks or else for 10 s, doubling, with full jitter. Five unreadable answers in a row start one of
- * 30 s, doubling. None is longer than 10 minutes. Data or a definitive outcome resets everything.
+ * 30 s, doubling. None is longer than 10 minutes. Data or a definitive outcome resets everything. Other processes are
+ * notified when a cool-down begins and when it is over.
  */
 export class CoolDown {
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #hints: Hints | undefined;
   readonly #circuits = new Map<string, Circuit>();
 
-  constructor({ clock, random }: { clock: Clock; random: () => number }) {
+  constructor({ clock, random, hints }: { clock: Clock; random: () => number; hints?: Hints | undefined }) {
     this.#clock = clock;
     this.#random = random;
+    this.#hints = hints;
+    hints?.on(COOL_DOWN, (hint) => {
+      const { method, code, remainingMs } = hint as CoolDownHint;
+      const circuit = this.#of(method);
+      circuit.code = code;
+      if (remainingMs > 0) circuit.breaker.open(remainingMs);
+      else circuit.breaker.succeed();
+    });
   }
 
   report(method: string, result: MethodResult): void {
     const circuit = this.#of(method);
     const { breaker } = circuit;
     if (result.kind !== 'transient') {
+      const wasOpen = breaker.state !== 'closed';
       breaker.succeed();
+      if (wasOpen) this.#notify(method, circuit);
       return;
     }
     if (result.code !== 'upstream_rate_limited') {
-      if (breaker.fail()) circuit.code = result.code;
+      if (breaker.fail()) {
+        circuit.code = result.code;
+        this.#notify(method, circuit);
+      }
       return;
     }
     // Concurrent calls are limited together and count once.
@@ -143,6 +165,7 @@ export class CoolDown {
     const askedMs = (result.retryAfterSeconds ?? 0) * 1000;
     breaker.open(bounded(askedMs || this.#random() * LIMITED_FIRST_MS * doublings(breaker.openings)));
     circuit.code = result.code;
+    this.#notify(method, circuit);
   }
 
   isCooling(method: string): boolean {
@@ -164,6 +187,10 @@ export class CoolDown {
 
   endProbe(method: string): void {
     this.#of(method).breaker.endProbe();
+  }
+
+  #notify(method: string, { code, breaker }: Circuit): void {
+    this.#hints?.post(COOL_DOWN, { method, code, remainingMs: breaker.remainingMs } satisfies CoolDownHint);
   }
 
   #of(method: string): Circuit {

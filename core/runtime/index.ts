@@ -78,7 +78,7 @@ export {
   KEEP_ALIVE_MS,
   withKeepAlive,
 } from './server-sent-events.js';
-export { noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
+export { type Claim, type Hints, noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,
   type DefinitiveCode,

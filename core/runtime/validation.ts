@@ -5,7 +5,8 @@
  * the closest match: at most two edits for names of six letters or more, one for shorter names.
  */
 
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { createRequire } from 'node:module';
+import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
 
 const MAX_NAME = 100;
@@ -34,7 +35,14 @@ export interface Validator<Value> {
 let ajv: Ajv2020 | undefined;
 
 function sharedAjv(): Ajv2020 {
-  ajv ??= new Ajv2020({
+  ajv ??= openAjv();
+  return ajv;
+}
+
+/** Its 83 files are loaded with the first schema: most commands validate nothing. */
+function openAjv(): Ajv2020 {
+  const library = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
+  return new library.Ajv2020({
     allErrors: false,
     coerceTypes: false,
     useDefaults: true,
@@ -49,7 +57,6 @@ function sharedAjv(): Ajv2020 {
     // Its own optimizer takes half of the time of a compilation, all at the start of a process; V8 optimizes the code anyway.
     code: { optimize: false },
   });
-  return ajv;
 }
 
 /** A validator for a schema, compiled at its first use. All validation of the gateway uses this function. */

@@ -1,13 +1,13 @@
 /*
  * Tries several upstreams that do the same work until one succeeds. Each upstream has a circuit breaker, and a rate
- * limit after it answered 429; this state is shared by all calls. A failure says where the work may be tried again:
- * anywhere, at the same upstream, at another one, or nowhere if it may have been done. A call makes at most three
- * tries, or one for each upstream if there are more, within one time budget and with random growing delays. A retry
- * budget over all calls keeps retries from multiplying the load of an upstream in trouble. Upstreams may share work by
- * weight.
+ * limit after it answered 429; this state is shared by all calls, and by the workers of a machine. A failure says
+ * where the work may be tried again: anywhere, at the same upstream, at another one, or nowhere if it may have been
+ * done. A call makes at most three tries, or one for each upstream if there are more, within one time budget and with
+ * random growing delays. A retry budget over all calls keeps retries from multiplying the load of an upstream in
+ * trouble. Upstreams may share work by weight.
  */
 
-import type { Clock, UpstreamState } from '../contracts/index.js';
+import type { Clock, Hints, UpstreamState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import {
   boundedWait,
@@ -16,7 +16,7 @@ import {
   GatewayError,
   withBoundedWait,
 } from '../runtime/index.js';
-import { createUpstreamLimit, type UpstreamLimit, type UpstreamQuotas } from './quotas.js';
+import { createUpstreamLimit, type LimitOptions, type UpstreamLimit, type UpstreamQuotas } from './quotas.js';
 
 /** The consequence of a failed try. */
 export interface TryConsequence {
@@ -63,6 +63,10 @@ export interface FailOverOptions<Upstream> {
    * call.
    */
   retryShare?: number;
+  /** Share cool-downs and limits with other processes of this machine. Default: none. */
+  hints?: Hints | undefined;
+  /** Distinguishes it from others with the same hints. Default: it is the only one. */
+  name?: string;
 }
 
 export interface FailOverCall<Upstream, Result> {
@@ -113,6 +117,13 @@ interface Circuit<Upstream> {
   failures: number;
 }
 
+/** What other processes are notified of about an upstream: a cool-down that begins, 0 ms if it is over, or a limit. */
+interface UpstreamHint {
+  index: number;
+  coolDownMs?: number;
+  limit?: Omit<LimitOptions, 'now'>;
+}
+
 /** What the calls of a chain share. */
 interface Chain<Upstream> {
   clock: Clock;
@@ -120,14 +131,24 @@ interface Chain<Upstream> {
   circuits: readonly Circuit<Upstream>[];
   retries: RetryBudget | undefined;
   turns: WeightedRoundRobin<Circuit<Upstream>> | undefined;
+  notify(circuit: Circuit<Upstream>, hint: Omit<UpstreamHint, 'index'>): void;
 }
 
 export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): FailOver<Upstream> {
-  const { clock, restMs = REST_MS, weightOf, retryShare } = options;
+  const { clock, restMs = REST_MS, weightOf, retryShare, hints, name = '' } = options;
   const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
     const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
     return { upstream, breaker, tries: 0, failures: 0 };
+  });
+  const topic = `upstreams ${name}`;
+  hints?.on(topic, (hint) => {
+    const { index, coolDownMs = 0, limit } = hint as UpstreamHint;
+    const circuit = circuits[index];
+    if (!circuit) return;
+    if (limit) circuit.limit = createUpstreamLimit({ ...limit, now: clock.monotonic() });
+    else if (coolDownMs > 0) circuit.breaker.open(coolDownMs);
+    else circuit.breaker.succeed();
   });
   const chain: Chain<Upstream> = {
     clock,
@@ -135,6 +156,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
     circuits,
     retries: retryShare === undefined ? undefined : new RetryBudget(retryShare, clock),
     turns: weightOf && new WeightedRoundRobin<Circuit<Upstream>>(({ upstream }) => weightOf(upstream)),
+    notify: (circuit, hint) => hints?.post(topic, { ...hint, index: circuits.indexOf(circuit) } satisfies UpstreamHint),
   };
   return {
     run: (call) => new CallTries(chain, call).run(),
@@ -234,16 +256,16 @@ class CallTries<Upstream, Result> {
       this.#asked += 1;
       const hasOther = this.#failed + 1 < this.#max && hasOtherThan(chosen, this.#candidates, this.#notBefore, now);
       const result = await inSpan(attempt, () => work(chosen.upstream, this.#end - clock.monotonic(), hasOther));
-      if (isProbe || breaker.state === 'closed') breaker.succeed();
+      if (isProbe || breaker.state === 'closed') this.#succeed(chosen);
       // A call that began before the limit says nothing about it.
       if (limit?.succeed() && chosen.limit === limit) chosen.limit = undefined;
       return { result };
     } catch (error) {
       const isCounted = error instanceof TryFailure && error.consequence.counts;
       // A call that began before the circuit opened says nothing about the current state.
-      if (isCounted && (isProbe || breaker.state === 'closed')) breaker.fail();
+      if (isCounted && (isProbe || breaker.state === 'closed')) this.#fail(chosen);
       // If the caller of a probe disconnects, the result is unknown: the next call probes again.
-      else if (isProbe && !signal.aborted) breaker.succeed();
+      else if (isProbe && !signal.aborted) this.#succeed(chosen);
       if (!(error instanceof TryFailure)) throw error;
       this.#noteFailure(chosen, error);
       return undefined;
@@ -251,6 +273,16 @@ class CallTries<Upstream, Result> {
       taken?.release();
       if (isProbe) breaker.endProbe();
     }
+  }
+
+  #succeed(chosen: Circuit<Upstream>): void {
+    const wasOpen = chosen.breaker.state !== 'closed';
+    chosen.breaker.succeed();
+    if (wasOpen) this.#chain.notify(chosen, { coolDownMs: 0 });
+  }
+
+  #fail(chosen: Circuit<Upstream>): void {
+    if (chosen.breaker.fail()) this.#chain.notify(chosen, { coolDownMs: chosen.breaker.remainingMs });
   }
 
   #noteFailure(chosen: Circuit<Upstream>, { error, consequence, quotas }: TryFailure): void {
@@ -274,6 +306,7 @@ class CallTries<Upstream, Result> {
       // Other calls retry soon: an hour requested by mistake must not become an hour without images.
       const wait = { askedMs: Math.min(askedMs, LONGEST_LIMIT_MS), maxMs: LONGEST_LIMIT_MS };
       chosen.limit = createUpstreamLimit({ ...wait, now, quotas });
+      this.#chain.notify(chosen, { limit: { ...wait, quotas } });
     }
   }
 

@@ -268,7 +268,7 @@ interface Try {
 }
 
 function serve(
-  { options, clock, logger }: PluginContext<Options>,
+  { options, clock, hints, logger }: PluginContext<Options>,
   one: Static<typeof ModelSchema>,
   { at, addressed }: { at: string; addressed: readonly Addressed[] },
 ): Served {
@@ -283,7 +283,8 @@ function serve(
   const names = upstreams.map(({ member }) => member);
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   const weightOf = chosen.isOrdered ? undefined : ({ weight }: Upstream) => weight;
-  const create = () => createUpstreams({ upstreams, clock, logger, names, weightOf, ...limits });
+  const create = (task: string) =>
+    createUpstreams({ upstreams, clock, hints, name: `${id} ${task}`, logger, names, weightOf, ...limits });
   return {
     model: {
       id,
@@ -297,8 +298,8 @@ function serve(
       upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
     },
     asking: { thinking, maxOutputTokens },
-    answering: create(),
-    counting: create(),
+    answering: create('answering'),
+    counting: create('counting'),
     firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,
   };
 }

@@ -48,10 +48,10 @@ const MAX_SOUND_BYTES = 256 * 1024 * 1024;
 const LONGEST_WAIT_MS = 5_000;
 
 function createElevenlabsAudioProvider(context: PluginContext<Options>): AudioProvider {
-  const { options, clock, logger } = context;
+  const { options, clock, hints, logger } = context;
   const { url, models, voices, budgetMs, idleMs, restMs, apiKey } = options;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS };
-  const vendor = createUpstreams({ upstreams: [url], names: ['url'], clock, logger, ...limits });
+  const vendor = createUpstreams({ upstreams: [url], names: ['url'], clock, hints, logger, ...limits });
 
   async function ask(
     { path, contentType, body, format, textParam, ignored }: WireRequest,

@@ -5,12 +5,10 @@
  * again. The number of tokens is limited by the duration, which stops a model that repeats itself.
  */
 
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parentPort } from 'node:worker_threads';
-import tokenizer from 'llama-tokenizer-js';
-import { env, InferenceSession, Tensor } from 'onnxruntime-web/wasm';
 import { searchBeam } from './beam-search.js';
+import { env, InferenceSession, Tensor, tokenizer } from './onnx.js';
 
 /** 16,000 samples a second, -1 to 1; at most a few tens of seconds. */
 export type HearOrder = Float32Array;
@@ -44,15 +42,15 @@ const OF_SOUND = namesOfCache('encoder');
 /** What was made of the sound is not fetched again: most of a step would be copying it. */
 const LATER_OUTPUTS = ['logits', ...OF_WORDS.map(outputOf)];
 
-/** Where the weights are that were put beside this module when it was compiled. */
-const BESIDE = new URL('./weights/', import.meta.url);
+/** The weights and the runtime, which the build takes out of their packages. */
+const WEIGHTS = new URL('./weights/', import.meta.url);
 
 /** The recogniser: Moonshine tiny for English, under ONNX Runtime. */
 async function openMoonshine(): Promise<(samples: Float32Array) => Promise<HearAnswer>> {
   env.wasm.numThreads = 1;
-  const folder = weightsFolder();
+  env.wasm.wasmBinary = await readFile(new URL('ort-wasm-simd-threaded.wasm', WEIGHTS));
   const open = async (name: string) =>
-    InferenceSession.create(await readFile(new URL(name, folder)), { executionProviders: ['wasm'] });
+    InferenceSession.create(await readFile(new URL(name, WEIGHTS)), { executionProviders: ['wasm'] });
   const encoder = await open('encoder_model.onnx');
   const decoder = await open('decoder_model_merged.onnx');
 
@@ -75,15 +73,6 @@ async function openMoonshine(): Promise<(samples: Float32Array) => Promise<HearA
 
 const hear = openMoonshine();
 parentPort?.on('message', async (order: HearOrder) => parentPort?.postMessage(await (await hear)(order)));
-
-/**
- * Their own package is no dependency of this one: it would bring two further runtimes of 400 MB along. A checkout has it
- * without them, and reads from it what a bare compiler did not put here.
- */
-function weightsFolder(): URL {
-  if (existsSync(BESIDE)) return BESIDE;
-  return new URL('./model/tiny/quantized/', import.meta.resolve('@moonshine-ai/moonshine-js'));
-}
 
 /** The decoder for one sound. It begins with one row, and each step says which rows the next one goes on with. */
 function createSteps(decoder: InferenceSession, encoded: Tensor) {

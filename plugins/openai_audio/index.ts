@@ -59,9 +59,9 @@ const LONGEST_WAIT_MS = 5_000;
 const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
 
 function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvider {
-  const { options, clock, logger } = context;
+  const { options, clock, hints, logger } = context;
   const { upstreams, models, budgetMs, idleMs, restMs } = options;
-  const all = createUpstreams({ upstreams, clock, logger, budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS });
+  const all = createUpstreams({ upstreams, clock, hints, logger, budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS });
   const transcription = createTranscription();
 
   function run<Result>(

@@ -78,9 +78,9 @@ export default definePlugin<typeof OptionsSchema>({
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvider {
-  const { options, clock, logger } = context;
+  const { options, clock, hints, logger } = context;
   const { upstreams, models, budgetMs, restMs } = options;
-  const all = createUpstreams({ upstreams, clock, logger, budgetMs, restMs });
+  const all = createUpstreams({ upstreams, clock, hints, logger, budgetMs, restMs });
 
   async function ask(call: ImageCall, upstream: Upstream, remainingMs: number): Promise<GeneratedImage> {
     const { signal, idempotencyKey } = call;

@@ -306,14 +306,15 @@ class OpenaiTextProvider implements TextProvider {
   }
 }
 
-function withFailOver({ options, clock, logger }: PluginContext<Options>, model: ServedModel): Served {
+function withFailOver({ options, clock, hints, logger }: PluginContext<Options>, model: ServedModel): Served {
   const { upstreams, isOrdered } = model;
   const { budgetMs, restMs } = options;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   const names = upstreams.map(({ member }) => member);
   const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
-  const create = () => createUpstreams({ upstreams, clock, logger, weightOf, names, ...limits });
-  return { ...model, answering: create(), looking: create() };
+  const create = (task: string) =>
+    createUpstreams({ upstreams, clock, hints, name: `${model.model.id} ${task}`, logger, weightOf, names, ...limits });
+  return { ...model, answering: create('answering'), looking: create('looking') };
 }
 
 /**

@@ -19,9 +19,9 @@ import {
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
+  AddressLimit,
   type BodyBudget,
   type BodyReaderOptions,
-  createAddressLimit,
   isForm,
   networkOwner,
   type RequestContext,
@@ -119,9 +119,21 @@ const TOKEN: RouteDeclaration = {
  * forms, as OAuth clients send them, and JSON.
  */
 export function deviceApiRoutes(services: DeviceServices): Route[] {
-  const { deviceGrants, site, sessions, publicBodies, clock, addressOf } = services;
-  const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many device codes' });
-  const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many polls' });
+  const { deviceGrants, site, sessions, publicBodies, clock, siblings, addressOf } = services;
+  const starts = new AddressLimit({
+    clock,
+    siblings,
+    name: 'device starts',
+    perMinute: STARTS_PER_MINUTE,
+    what: 'Too many device codes',
+  });
+  const polls = new AddressLimit({
+    clock,
+    siblings,
+    name: 'device polls',
+    perMinute: POLLS_PER_MINUTE,
+    what: 'Too many polls',
+  });
 
   async function begin(context: RequestContext): Promise<void> {
     const address = addressOf(context.req);

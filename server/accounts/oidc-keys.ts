@@ -6,7 +6,7 @@
 
 import { type CustomFetch } from 'openid-client';
 import { type Clock } from '../../core/runtime/index.js';
-import { createFixedWindowLimiter } from '../http/index.js';
+import { FixedWindow } from '../http/index.js';
 
 /** How long fetched keys are used for tokens that name them. */
 const FRESH_MS = 300_000;
@@ -34,8 +34,8 @@ interface IssuerKeys {
 }
 
 export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Clock; url: string }): IssuerKeys {
-  const asked = createFixedWindowLimiter(clock, 1);
-  const fetches = createFixedWindowLimiter(clock, FETCHES_PER_MINUTE);
+  const asked = new FixedWindow({ clock, max: 1, name: 'unknown key ids' });
+  const fetches = new FixedWindow({ clock, max: FETCHES_PER_MINUTE, name: 'fetches of keys' });
   let known: FetchedKeys | undefined;
   let pending: Promise<Answer> | undefined;
 

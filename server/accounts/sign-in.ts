@@ -17,7 +17,7 @@ import {
 import { isLoopbackHost } from '../../core/net/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
-  createAddressLimit,
+  AddressLimit,
   defineRoute,
   networkOwner,
   type RequestContext,
@@ -49,10 +49,11 @@ interface SignInServices extends AccountServices {
 
 /** The redirect to the identity provider, and the callback. */
 export function signInRoutes(services: SignInServices): Route[] {
-  const { users, signIns, identity, site, sessions, gateway, clock, logger, addressOf } = services;
+  const { users, signIns, identity, site, sessions, gateway, clock, siblings, logger, addressOf } = services;
   const oidc = createOidcClient({ identity, gateway, clock });
-  const starts = createAddressLimit({ clock, perMinute: STARTS_PER_MINUTE, what: 'Too many sign-ins' });
-  const returns = createAddressLimit({ clock, perMinute: RETURNS_PER_MINUTE, what: 'Too many sign-ins' });
+  const limit = { clock, siblings, what: 'Too many sign-ins' };
+  const starts = new AddressLimit({ ...limit, name: 'sign-ins', perMinute: STARTS_PER_MINUTE });
+  const returns = new AddressLimit({ ...limit, name: 'returns', perMinute: RETURNS_PER_MINUTE });
   const redirectUri = () => `${site().url}/signin/callback`;
 
   async function begin(context: RequestContext): Promise<void> {

@@ -9,8 +9,8 @@ import { field, optional, Type } from '../../core/contracts/index.js';
 import { createValidator, GatewayError, type Validator } from '../../core/runtime/index.js';
 import { isVisible } from '../format/index.js';
 import {
+  AddressLimit,
   Count,
-  createAddressLimit,
   Nullable,
   OneOf,
   type ParamsContext,
@@ -263,14 +263,20 @@ const REVOKE: RouteDeclaration = {
 /** The account of the signed-in user, and its API keys. */
 export function userRoutes(services: UserServices): Route[] {
   const { accountKeys, keys: table, catalogue, freeTierPeriod, pepper, site } = services;
-  const { sessions, view, bodies, polls, clock } = services;
+  const { sessions, view, bodies, polls, clock, siblings } = services;
   const freeTier = () => {
     const terms = planTerms(catalogue.freeTier.id, { catalogue, freeTierPeriod });
     if (!terms) throw new Error('the catalogue has no free tier');
     return terms;
   };
   const keyService = new KeyService({ keys: accountKeys, table, freeTier, pepper, clock });
-  const keysMade = createAddressLimit({ clock, perMinute: KEYS_PER_MINUTE, what: 'Too many new keys' });
+  const keysMade = new AddressLimit({
+    clock,
+    siblings,
+    name: 'new keys',
+    perMinute: KEYS_PER_MINUTE,
+    what: 'Too many new keys',
+  });
 
   async function beginKey(context: RequestContext) {
     const { user } = await sessions.require(context);

@@ -31,6 +31,8 @@ export interface Banner {
   /** Address of the metrics listener; undefined if there is none. */
   metricsAddress?: string;
   settings: Settings;
+  /** Processes that answer requests. */
+  workers: number;
   engine: 'sqlite' | 'postgres';
   plugins: readonly PluginStatus[];
   /** Their names for people. */
@@ -47,13 +49,15 @@ export interface Banner {
 
 /** The banner of `npm start` once it listens. */
 export function renderBanner(banner: Banner): string {
-  const { address, metricsAddress, settings, engine, plugins, platforms, samples, notices, signIn, newKey } = banner;
+  const { address, metricsAddress, settings, workers, engine, plugins, platforms, samples, notices, signIn, newKey } =
+    banner;
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
   return [
     '',
     `mediagate listens on ${describeListening(settings, address)}`,
     '',
     `  data     ${settings.dataDir} (${database})`,
+    ...(workers > 1 ? [`  workers  ${workers}`] : []),
     `  links    begin with ${describeLinks(settings, address)}`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
     ...describeEntries(plugins, platforms).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),

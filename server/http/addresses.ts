@@ -1,16 +1,13 @@
 /*
  * Addresses: of the listener, of links in answers, of the site with its cookies, and of clients. A client's address is
  * read from `X-Forwarded-For` only if a trusted proxy sent it, from the end of the list, and through at most 32
- * proxies; a client can write anything before that. Limits by address count an IPv4 address, or the /64 of an IPv6
- * address, in fixed windows of a minute in this process. They keep at most 10,000 names and evict the oldest. Cookies
- * on https have the `__Host-` prefix.
+ * proxies; a client can write anything before that. Cookies on https have the `__Host-` prefix.
  */
 
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import proxyAddress from 'proxy-addr';
 import { isLoopbackHost } from '../../core/net/index.js';
-import { type Clock, GatewayError } from '../../core/runtime/index.js';
 
 /** Settings of the listener and of its public address. */
 interface AddressSettings {
@@ -166,71 +163,6 @@ export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }
 
-const WINDOW_MS = 60_000;
-/** Default number of failed attempts per address and minute. */
-const MAX_FAILURES = 300;
-const MAX_ADDRESSES = 10_000;
-
-/** Counts refused keys per client address, to slow down guessing. Requests with a valid key are not affected. */
-export interface FixedWindowLimiter {
-  /** Seconds to wait if the address has reached the limit; undefined otherwise. */
-  blockedFor(address: string): number | undefined;
-  add(address: string): void;
-}
-
-interface Count {
-  startedAt: number;
-  failures: number;
-}
-
-/** @param maxFailures Per address and minute. */
-export function createFixedWindowLimiter(clock: Clock, maxFailures = MAX_FAILURES): FixedWindowLimiter {
-  const window = createFixedWindow(clock, maxFailures);
-  return {
-    blockedFor: (address) => window.blockedFor(networkOf(address)),
-    add: (address) => window.add(networkOf(address)),
-  };
-}
-
-/** Counts events per name in fixed windows of a minute, in this process. A window begins with its first event. */
-export interface FixedWindow {
-  /** Maximum number of events per name and minute. */
-  readonly max: number;
-  /** Seconds to wait if the name has reached the limit; undefined otherwise. */
-  blockedFor(name: string): number | undefined;
-  add(name: string): void;
-}
-
-/** @param max Events per name and minute. Beyond 10,000 names, the oldest is evicted. */
-export function createFixedWindow(clock: Clock, max: number): FixedWindow {
-  const counts = new Map<string, Count>();
-  const current = (name: string): Count | undefined => {
-    const count = counts.get(name);
-    return count && clock.monotonic() - count.startedAt < WINDOW_MS ? count : undefined;
-  };
-  return {
-    max,
-    blockedFor(name) {
-      const count = current(name);
-      if (!count || count.failures < max) return undefined;
-      return Math.max(1, Math.ceil((count.startedAt + WINDOW_MS - clock.monotonic()) / 1000));
-    },
-    add(name) {
-      const count = current(name);
-      if (count) {
-        count.failures += 1;
-        return;
-      }
-      counts.delete(name);
-      if (counts.size >= MAX_ADDRESSES) {
-        const [oldest] = counts.keys();
-        if (oldest !== undefined) counts.delete(oldest);
-      }
-      counts.set(name, { startedAt: clock.monotonic(), failures: 1 });
-    },
-  };
-}
-
 /** One subscriber: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
@@ -243,30 +175,4 @@ export function networkOf(address: string): string {
     groups.push(...last);
   }
   return groups.slice(0, 4).join(':');
-}
-
-/** Limits how often a client address may do something per minute, under any identity. */
-export interface AddressLimit {
-  /** @throws GatewayError `rate_limit_exceeded` with the seconds to wait. */
-  admit(address: string | undefined): void;
-}
-
-export interface AddressLimitOptions {
-  clock: Clock;
-  perMinute: number;
-  /** Start of the error message, e.g. "Too many sign-ins". */
-  what: string;
-}
-
-export function createAddressLimit({ clock, perMinute, what }: AddressLimitOptions): AddressLimit {
-  const counts = createFixedWindowLimiter(clock, perMinute);
-  return {
-    admit(address = '') {
-      const retryAfterSeconds = counts.blockedFor(address);
-      if (retryAfterSeconds !== undefined) {
-        throw new GatewayError('rate_limit_exceeded', `${what} from this address.`, { retryAfterSeconds });
-      }
-      counts.add(address);
-    },
-  };
 }

@@ -1,5 +1,5 @@
 /*
- * Limits the memory for request bodies of all requests of a process. Memory is reserved as bytes arrive, not as a
+ * Limits the memory for request bodies of all requests of a machine, of which each worker has its part. Memory is reserved as bytes arrive, not as a
  * request announces them. One owner (an account, a key without one, or a network of addresses) may use three eighths of
  * it. A body that arrives too slowly is ended. When the memory is full, the slowest bodies are ended first, then those
  * of the largest owner, before a new one is refused. A body up to 1 MiB counts its bytes; a larger one takes one of a
@@ -8,7 +8,8 @@
  */
 
 import { GatewayError } from '../../core/runtime/index.js';
-import { type FixedWindow, networkOf } from './addresses.js';
+import { networkOf } from './addresses.js';
+import type { FixedWindow } from './fixed-windows.js';
 
 /** The reservation of one body. */
 export interface BodyReservation {
@@ -58,7 +59,9 @@ export interface BodyBudgetOptions {
   /** Milliseconds in which a body of up to 1 MiB must arrive. Default 30,000. */
   maxMs?: number;
   /** Counts refused requests with a body above 64 KiB. Default: no limit. */
-  refusals?: FixedWindow;
+  refusals?: Pick<FixedWindow, 'max' | 'blockedFor' | 'add'>;
+  /** Workers of this machine, which get an equal part of the memory each. Default 1. */
+  workers?: number;
 }
 
 interface OpenBody {
@@ -77,13 +80,17 @@ interface OpenBody {
   bytesAtMarkBefore: number;
 }
 
+/** The least that a worker of several has. */
+const LEAST_SMALL_BYTES = 4 * MEGABYTE;
+const LEAST_BIG_BODIES = 3;
+
 /** Marks per interval. */
 const MARKS = 5;
 
 /** Memory for request bodies, shared by all requests of a process. */
 export class BodyBudget {
   /** Counts refused requests with a body above 64 KiB. Default: no limit. */
-  readonly refusals: FixedWindow | undefined;
+  readonly refusals: BodyBudgetOptions['refusals'];
   readonly #small: Pool;
   readonly #big: Pool;
   readonly #paceMs: number;
@@ -96,8 +103,9 @@ export class BodyBudget {
 
   constructor(options: BodyBudgetOptions = {}) {
     const { smallBytes = 64 * MEGABYTE, bigBodies = 8, paceMs = PACE_MS, maxMs = MAX_MS, refusals } = options;
-    this.#small = new Pool(smallBytes);
-    this.#big = new Pool(bigBodies);
+    const { workers = 1 } = options;
+    this.#small = new Pool(partOf(smallBytes, workers, LEAST_SMALL_BYTES));
+    this.#big = new Pool(partOf(bigBodies, workers, LEAST_BIG_BODIES));
     this.#paceMs = paceMs;
     this.#maxMs = maxMs;
     this.refusals = refusals;
@@ -208,6 +216,11 @@ export class BodyBudget {
   }
 }
 
+/** The part of one worker. @param least Below it, an owner's share would be too small for any body. */
+function partOf(total: number, workers: number, least: number): number {
+  return workers === 1 ? total : Math.max(least, Math.ceil(total / workers));
+}
+
 /** Milliseconds of the last two marks. */
 interface Marks {
   at: number;
@@ -285,7 +298,7 @@ class Pool {
 
   /** The reason why so much cannot be reserved: the owner's share, or the whole memory. */
   missing(owner: string, amount: number): 'share' | 'room' | undefined {
-    if (this.holds(owner) + amount > this.#size * OWNER_SHARE) return 'share';
+    if (this.holds(owner) + amount > Math.ceil(this.#size * OWNER_SHARE)) return 'share';
     return this.#free < amount ? 'room' : undefined;
   }
 

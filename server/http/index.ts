@@ -9,14 +9,10 @@ import './errors.js';
 
 export {
   type AddressOf,
-  createAddressLimit,
   createAddressOf,
-  createFixedWindow,
-  createFixedWindowLimiter,
   createSiteAddress,
   describeLinks,
   describeListening,
-  type FixedWindowLimiter,
   hasLocalLinks,
   localAddress,
   matcherOf,
@@ -60,6 +56,7 @@ export {
 } from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
 export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
+export { AddressLimit, FixedWindow, PollGuard } from './fixed-windows.js';
 export {
   type AudioForm,
   type FormFields,
@@ -85,14 +82,12 @@ export {
 } from './pages.js';
 export {
   clientSignal,
-  createPollGuard,
   createSemaphore,
   fieldError,
   knownFields,
   logRequest,
   MAX_WAIT_SECONDS,
   newRequestId,
-  type PollGuard,
   readPreferences,
   readWait,
   requestIdOf,

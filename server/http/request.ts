@@ -1,20 +1,12 @@
 /*
  * What every request needs besides its route: the request id, security headers, the log line, the check of raw headers,
  * and the signal of a disconnect. The check refuses requests that Node's parser accepts although two readers could see
- * two different requests in them. Semaphores limit requests that are held open; the poll guard allows 20 polls of a key
- * in a second. A request that is answered without reading its body may send at most 64 KB more in a second, or 64 MiB
+ * two different requests in them. Semaphores limit requests that are held open. A request that is answered without reading its body may send at most 64 KB more in a second, or 64 MiB
  * in ten seconds with a key, so that the client sees the error instead of a reset.
  */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import {
-  type Clock,
-  drawRandomBytes,
-  endsWithin,
-  GatewayError,
-  type Issue,
-  type Logger,
-} from '../../core/runtime/index.js';
+import { drawRandomBytes, endsWithin, GatewayError, type Issue, type Logger } from '../../core/runtime/index.js';
 import { areTooSmall, freeMemory } from './body-bytes.js';
 import { addField, takeResponse } from './fast-path.js';
 import type { RequestContext } from './koa-app.js';
@@ -221,38 +213,6 @@ export function readWait({ query: { wait }, req }: RequestContext): number {
   if (seconds <= MAX_WAIT_SECONDS) return seconds;
   const message = `wait must be a whole number of seconds from 0 to ${MAX_WAIT_SECONDS}.`;
   throw new GatewayError('invalid_value', message, { param: 'wait' });
-}
-
-const WINDOW_MS = 1_000;
-/** Maximum polls of one key per second. */
-const MAX_POLLS = 20;
-/** Maximum counters per second; only valid API keys can poll, so there is at most one for each key in use. */
-const MAX_KEYS = 10_000;
-
-/** Polls are not rate limited per minute, so this prevents polling in a loop without a pause. */
-export interface PollGuard {
-  /** @throws GatewayError `rate_limit_exceeded`. */
-  admit(keyId: string): void;
-}
-
-export function createPollGuard(clock: Clock): PollGuard {
-  const counts = new Map<string, number>();
-  let startedAt = clock.monotonic();
-  return {
-    admit(keyId) {
-      const now = clock.monotonic();
-      if (now - startedAt >= WINDOW_MS || counts.size >= MAX_KEYS) {
-        counts.clear();
-        startedAt = now;
-      }
-      const count = (counts.get(keyId) ?? 0) + 1;
-      if (count > MAX_POLLS) {
-        const message = `This API key may poll ${MAX_POLLS} times in a second; wait as long as Retry-After says.`;
-        throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds: 1 });
-      }
-      counts.set(keyId, count);
-    },
-  };
 }
 
 /** Own fields that the schema knows; `null` counts as not sent. */

@@ -3,10 +3,10 @@
  */
 
 import type { Gateway } from 'mediagate';
-import type { Clock, Logger } from '../../core/runtime/index.js';
+import type { Clock, Logger, Siblings } from '../../core/runtime/index.js';
 import type { AddressOf } from './addresses.js';
 import type { BodyBudget } from './body-budget.js';
-import type { PollGuard } from './request.js';
+import type { PollGuard } from './fixed-windows.js';
 
 /** What routes of every subject use. Each app has one. */
 export interface ServerContext {
@@ -21,4 +21,6 @@ export interface ServerContext {
   polls: PollGuard;
   /** Aborts when the shutdown begins. */
   drain: AbortSignal;
+  /** The other workers of this machine. */
+  siblings: Siblings;
 }

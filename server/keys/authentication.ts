@@ -7,7 +7,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { AddressOf, FixedWindowLimiter, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
+import type { AddressLimit, AddressOf, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
 import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, isPlanKey } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
@@ -23,7 +23,7 @@ declare module '../http/koa-app.js' {
 
 export interface AuthOptions {
   keys: KeyTable;
-  failures: FixedWindowLimiter;
+  failures: AddressLimit;
   addressOf: AddressOf;
   /** URL of the page where keys are made, named in errors. */
   siteUrl?: string;

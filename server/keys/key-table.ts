@@ -1,15 +1,15 @@
 /*
  * All API keys in the memory of this process, so that a check needs no database. While the database is unavailable,
  * known keys stay valid: requests that need nothing else of it are answered, and those with a rate limit, a budget or a
- * job are refused with 503. Changes are read every 2 s, by the database's marks of change; an unknown key, which
- * another node may have made a moment ago, is looked up at once, at most 50 times a second. A key that was verified
- * before costs one digest instead of an HMAC; an unknown id costs the same work as a wrong secret. Streams and long
- * polls of a key that is revoked or suspended end as soon as this node reads it, and its jobs are cancelled. Times of
- * last use are written every 10 s.
+ * job are refused with 503. Changes are read every 2 s, by the database's marks of change, and at once where a worker of
+ * this machine made one; an unknown key, which another node may have made a moment ago, is looked up at once, at most 50
+ * times a second. A key that was verified before costs one digest instead of an HMAC; an unknown id costs the same work
+ * as a wrong secret. Streams and long polls of a key that is revoked or suspended end as soon as this node reads it, and
+ * its jobs are cancelled. Times of last use are written every 10 s.
  */
 
 import { hash } from 'node:crypto';
-import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.js';
+import { type Clock, GatewayError, type Logger, noSiblings, type Siblings } from '../../core/runtime/index.js';
 import type { ApiKeys } from './api-keys.js';
 import { type ApiKeyRecord, endsJobs, keyAt } from './key-rows.js';
 import { hashKey, isDeviceToken, isSameHash, keyIdOf, type Pepper } from './keys.js';
@@ -28,7 +28,12 @@ export interface KeyTableOptions {
   peppers: readonly [Pepper, ...Pepper[]];
   clock: Clock;
   logger: Logger;
+  /** The other workers of this machine. Default: none. */
+  siblings?: Siblings;
 }
+
+/** Topic of siblings: keys have changed. */
+const CHANGED = 'keys_changed';
 
 type End = (error: GatewayError) => void;
 
@@ -39,6 +44,7 @@ export class KeyTable {
   readonly #newestPepper: Pepper;
   readonly #monotonic: () => number;
   readonly #logger: Logger;
+  readonly #siblings: Siblings;
   readonly #records = new Map<string, ApiKeyRecord>();
   /** Ids that the database does not have, and when it was asked. */
   readonly #unknown = new Map<string, number>();
@@ -69,11 +75,12 @@ export class KeyTable {
    */
   readonly clock: Clock;
 
-  private constructor({ keys, peppers, clock, logger }: KeyTableOptions) {
+  private constructor({ keys, peppers, clock, logger, siblings = noSiblings }: KeyTableOptions) {
     this.#keys = keys;
     this.#peppers = new Map(peppers.map((pepper) => [pepper.version, pepper]));
     this.#newestPepper = peppers[0];
     this.#logger = logger;
+    this.#siblings = siblings;
     this.#monotonic = () => clock.monotonic();
     this.clock = {
       now: () => Math.floor(this.#offsetMs + clock.monotonic()),
@@ -92,10 +99,11 @@ export class KeyTable {
   async #load(): Promise<void> {
     this.#refreshedAt = await this.#readDatabaseTime();
     this.#readAt = this.#monotonic();
+    this.#siblings.on(CHANGED, () => void this.#refresh());
     for (const record of await this.#keys.list()) this.#records.set(record.id, record);
     this.#timers.push(
       setInterval(() => {
-        if (this.#refreshes === 0) void this.refresh();
+        if (this.#refreshes === 0) void this.#refresh();
       }, REFRESH_MS),
       setInterval(() => this.#touch(), TOUCH_MS),
     );
@@ -133,11 +141,14 @@ export class KeyTable {
     return record;
   }
 
-  /**
-   * Reads changes, so that a change made here is effective here at once. Never rejects. Refreshes run one after the
-   * other: an older read must not overwrite a newer one.
-   */
+  /** Reads changes, so that a change made here is effective at once, in all workers of this machine. Never rejects. */
   refresh(): Promise<void> {
+    this.#siblings.post(CHANGED);
+    return this.#refresh();
+  }
+
+  /** Refreshes run one after the other: an older read must not overwrite a newer one. */
+  #refresh(): Promise<void> {
     this.#refreshes += 1;
     this.#latestRefresh = this.#latestRefresh
       .then(() => this.#readChanges())

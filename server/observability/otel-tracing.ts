@@ -7,34 +7,33 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import {
-  type Span as OtelSpan,
-  ROOT_CONTEXT,
-  type SpanContext,
-  SpanKind,
-  SpanStatusCode,
-  TraceFlags,
-  trace,
-} from '@opentelemetry/api';
-import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
-import { resourceFromAttributes } from '@opentelemetry/resources';
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  type ReadableSpan,
-  type Sampler,
-  type SpanExporter,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace';
 import { openHttpClient } from 'mediagate';
 import type { HttpClient, NewSpan, Span, SpanAttributes, Tracer } from '../../core/contracts/index.js';
 import { leaveScope } from '../../core/observability/index.js';
 import type { Logger } from '../../core/runtime/index.js';
 import type { TracingSettings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  JsonTraceSerializer,
+  type OtelSpan,
+  ParentBasedSampler,
+  ProtobufTraceSerializer,
+  type ReadableSpan,
+  ROOT_CONTEXT,
+  resourceFromAttributes,
+  type Sampler,
+  type SpanContext,
+  type SpanExporter,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+  trace,
+} from './opentelemetry.js';
 
 const TIMEOUT_MS = 10_000;
 const DELAY_MS = 5_000;
@@ -43,21 +42,10 @@ const BATCH_SIZE = 512;
 /** Maximum wait for a collector at the end of the process. */
 const CLOSE_MS = 3_000;
 
-export interface Tracing {
-  readonly tracer: Tracer;
-  /** Finished spans by result, since the start. */
-  spans(): { sent: number; failed: number; dropped: number };
-  /** Sends pending spans, with a short timeout. Idempotent. */
-  close(): Promise<void>;
-}
-
 /**
  * OpenTelemetry traces. Its processor collects the spans in batches; they are sent with the gateway's own HTTP client.
  */
-export async function openOtelTracing(
-  settings: TracingSettings & { otlpEndpoint: string },
-  logger: Logger,
-): Promise<Tracing> {
+export async function openOtelTracing(settings: TracingSettings & { otlpEndpoint: string }, logger: Logger) {
   const { otlpEndpoint: endpoint, otlpHeaders: headers = {}, otlpProtocol: protocol = 'http/protobuf' } = settings;
   const { otlpTimeoutMs: timeoutMs = TIMEOUT_MS, spanQueueSize = QUEUE_SIZE, spanBatchSize = BATCH_SIZE } = settings;
   const { client, close } = await openHttpClient({ timeoutMs, trustedOrigins: [new URL(endpoint).origin] });

@@ -8,7 +8,14 @@ import { runInScope } from '../../core/observability/index.js';
 import type { Logger } from '../../core/runtime/index.js';
 import type { RequestContext } from '../http/index.js';
 import { isTracing, type TracingSettings } from '../settings/index.js';
-import type { Tracing } from './otel-tracing.js';
+
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** Finished spans by result, since the start. */
+  spans(): { sent: number; failed: number; dropped: number };
+  /** Sends pending spans, with a short timeout. Idempotent. */
+  close(): Promise<void>;
+}
 
 /** Undefined if no collector is configured: OpenTelemetry is not loaded then. */
 export async function openTracing(settings: TracingSettings, logger: Logger): Promise<Tracing | undefined> {

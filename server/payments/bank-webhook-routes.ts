@@ -7,7 +7,7 @@ import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { type AccountServices, asItStands } from '../accounts/index.js';
 import {
-  createFixedWindowLimiter,
+  AddressLimit,
   defineRoute,
   networkOwner,
   type ParamsContext,
@@ -52,8 +52,14 @@ interface BankWebhookServices extends AccountServices {
  * matching order waits for an operator. Any other status means that it must be sent again.
  */
 export function paymentWebhookRoutes(services: BankWebhookServices): Route[] {
-  const { orders, paymentSecrets: secrets, keys, publicBodies, clock, logger, addressOf } = services;
-  const failures = createFixedWindowLimiter(clock, WRONG_SIGNATURES);
+  const { orders, paymentSecrets: secrets, keys, publicBodies, clock, siblings, logger, addressOf } = services;
+  const failures = new AddressLimit({
+    clock,
+    siblings,
+    name: 'wrong signatures',
+    perMinute: WRONG_SIGNATURES,
+    what: 'Too many wrong signatures',
+  });
 
   async function takeNotice(context: ParamsContext): Promise<void> {
     const { req: request, res: response, params } = context;

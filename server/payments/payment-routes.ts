@@ -8,8 +8,8 @@ import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { type AccountServices, asItStands, SupportSchema } from '../accounts/index.js';
 import {
+  AddressLimit,
   clientSignal,
-  createAddressLimit,
   createSemaphore,
   defineRoute,
   MAX_WAIT_SECONDS,
@@ -181,9 +181,15 @@ const QR_PNG: RouteDeclaration = {
 };
 
 /** Orders of the signed-in user. */
-export function paymentRoutes({ payments, site, sessions, bodies, polls, clock }: PaymentServices): Route[] {
+export function paymentRoutes({ payments, site, sessions, bodies, polls, clock, siblings }: PaymentServices): Route[] {
   const { support } = payments;
-  const made = createAddressLimit({ clock, perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' });
+  const made = new AddressLimit({
+    clock,
+    siblings,
+    name: 'orders',
+    perMinute: ORDERS_PER_MINUTE,
+    what: 'Too many orders',
+  });
 
   async function order(context: RequestContext): Promise<void> {
     const { req: request, res: response } = context;
@@ -278,8 +284,14 @@ const WAITING = { permits: 500, permitsEach: 100 };
 const RETRY_SECONDS = 5;
 
 /** The public status of an order, for clients with its code. */
-export function paymentStatusRoutes({ payments, clock, addressOf, drain }: PaymentServices): Route[] {
-  const polls = createAddressLimit({ clock, perMinute: POLLS_PER_MINUTE, what: 'Too many order status requests' });
+export function paymentStatusRoutes({ payments, clock, siblings, addressOf, drain }: PaymentServices): Route[] {
+  const polls = new AddressLimit({
+    clock,
+    siblings,
+    name: 'order polls',
+    perMinute: POLLS_PER_MINUTE,
+    what: 'Too many order status requests',
+  });
   const waiting = createSemaphore(WAITING);
 
   async function sendStatus(context: RequestContext): Promise<void> {

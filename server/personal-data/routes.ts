@@ -12,7 +12,7 @@ import { GatewayError, isGatewayError, type Logger, type PollLoop, startPollLoop
 import type { AccountServices } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
 import {
-  createAddressLimit,
+  AddressLimit,
   JSON_TYPE,
   type RequestContext,
   type Route,
@@ -84,8 +84,14 @@ const ERASE: RouteDeclaration = {
 
 /** Erasure of the signed-in user, and a copy of their data. */
 export function personalDataRoutes(services: PersonalDataServices): Route[] {
-  const { clock } = services;
-  const exports = createAddressLimit({ clock, perMinute: EXPORTS_PER_MINUTE, what: 'Too many exports' });
+  const { clock, siblings } = services;
+  const exports = new AddressLimit({
+    clock,
+    siblings,
+    name: 'exports',
+    perMinute: EXPORTS_PER_MINUTE,
+    what: 'Too many exports',
+  });
   return [
     { ...EXPORT, handler: (context) => exportAccount(services, context, exports) },
     { ...ERASE, handler: (context) => eraseAccount(services, context) },

@@ -42,9 +42,9 @@ export const SETTINGS = [
   },
   {
     name: 'WORKERS',
-    default: '1',
+    default: 'auto',
     description:
-      'Processes that answer requests on this machine. `auto`: one for each core, at most four, and at most one for each 512 MB of memory. See docs/operate/workers.md.',
+      'Processes that answer requests on this machine, such as `1`. `auto`: one for each core, at most four, and at most one for each 512 MB of memory. See docs/operate/workers.md.',
     read: (text) => ({ workers: text === 'auto' ? ('auto' as const) : wholeNumber(text, 1, 64) }),
   },
   {

@@ -23,7 +23,7 @@ import {
   type Users,
 } from '../accounts/index.js';
 import {
-  createAddressLimit,
+  AddressLimit,
   defineRoute,
   type ParamsContext,
   paramOf,
@@ -298,8 +298,14 @@ interface DevicePageServices extends AccountServices {
 
 /** The page where a signed-in user sees which program requests access, and answers. */
 export function devicePageRoutes(services: DevicePageServices): Route[] {
-  const { deviceGrants, site, sessions, bodies, clock, addressOf } = services;
-  const codes = createAddressLimit({ clock, perMinute: CODES_PER_MINUTE, what: 'Too many codes' });
+  const { deviceGrants, site, sessions, bodies, clock, siblings, addressOf } = services;
+  const codes = new AddressLimit({
+    clock,
+    siblings,
+    name: 'device codes',
+    perMinute: CODES_PER_MINUTE,
+    what: 'Too many codes',
+  });
 
   async function findGrant(context: RequestContext, user: UserRecord, code: string): Promise<DeviceGrant | undefined> {
     codes.admit(addressOf(context.req));

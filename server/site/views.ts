@@ -209,7 +209,7 @@ const OPENS: Readonly<Record<Grant, string>> = {
 /** Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. */
 export function describeGrants(grants: readonly KeyGrant[]): { opened: string; withheld: string } {
   const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
-  return { opened: ALL.format(words(true)), withheld: NONE.format(words(false)) };
+  return { opened: formatsOf().all.format(words(true)), withheld: formatsOf().none.format(words(false)) };
 }
 
 /** Why a key does not allow this, and which plan does. */
@@ -228,11 +228,8 @@ export function describeWithheld(
     planId === null
       ? `Your key ${name} is not for ${words}.`
       : `Your plan, ${planName(catalogue, planId)}, does not include ${words}.`;
-  return `${lacks} Included in ${NONE.format(able)}.`;
+  return `${lacks} Included in ${formatsOf().none.format(able)}.`;
 }
-
-const ALL = new Intl.ListFormat('en-GB', { type: 'conjunction' });
-const NONE = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalogue: Catalogue): PlanView {
   const points = [
@@ -360,25 +357,34 @@ export function orderBadge(state: OrderState): Html {
   return badge(...ORDER_STATES[state]);
 }
 
-const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
-const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
-const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-const MINUTE = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-  timeZone: 'UTC',
-});
+/** Made at the first page: Intl reads tables for them, which takes 20 ms of a start. */
+let formats: ReturnType<typeof createFormats> | undefined;
+
+function formatsOf() {
+  formats ??= createFormats();
+  return formats;
+}
+
+function createFormats() {
+  const time = { hour: '2-digit', minute: '2-digit' } as const;
+  return {
+    all: new Intl.ListFormat('en-GB', { type: 'conjunction' }),
+    none: new Intl.ListFormat('en-GB', { type: 'disjunction' }),
+    count: new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }),
+    short: new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }),
+    day: new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' }),
+    minute: new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...time, timeZone: 'UTC' }),
+  };
+}
 
 /** `1,250,000` */
 export function count(value: number): string {
-  return COUNT.format(value);
+  return formatsOf().count.format(value);
 }
 
 /** `1.3M` */
 export function shortCount(value: number): string {
-  return SHORT.format(value);
+  return formatsOf().short.format(value);
 }
 
 /** `1 job`, `2 jobs`. */
@@ -388,12 +394,12 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 
 /** `21 Nov 2026`, by UTC. @param at Milliseconds since 1970. */
 export function day(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${DAY.format(at)}</time>`;
+  return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().day.format(at)}</time>`;
 }
 
 /** `21 Nov, 20:26 UTC`. @param at Milliseconds since 1970. */
 export function minute(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${MINUTE.format(at)} UTC</time>`;
+  return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().minute.format(at)} UTC</time>`;
 }
 
 /** `€12.34`, `₫299,000`. @param amount Minor units of the currency. @param currency ISO 4217. */

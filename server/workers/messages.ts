@@ -43,6 +43,10 @@ export type WorkerMessage =
   /** For all others, whose answers come back as `answers`. */
   | { type: 'ask'; question: number; topic: string; own: unknown }
   | { type: 'answer'; question: number; answer: unknown }
+  /** For work that one worker does for all; `claimed` follows. */
+  | { type: 'claim'; claim: number; name: string }
+  /** The work is done; `left` is for those that wait. */
+  | { type: 'release'; name: string; left?: unknown }
   /** What it would answer on a topic, before it ends. */
   | { type: 'last'; topic: string; answer: unknown };
 
@@ -52,6 +56,7 @@ export type SupervisorMessage =
   | { type: 'posted'; topic: string; payload: unknown }
   | { type: 'asked'; question: number; topic: string }
   | { type: 'answers'; question: number; answers: SiblingAnswers }
+  | { type: 'claimed'; claim: number; name: string; isMine: boolean; left?: unknown }
   | { type: 'states'; states: readonly WorkerState[] }
   /** A successor takes connections, so it ends when its requests and connections have. */
   | { type: 'retire' }

@@ -1,17 +1,20 @@
 /*
- * What a worker knows of the others, through its supervisor: messages to all of them and from them, questions, and
- * their states; the connections that it is given; and how it leaves. Beyond 10,000 messages that the channel has not
+ * What a worker knows of the others, through its supervisor: messages to all of them and from them, questions, claims of
+ * work, and their states; the connections that it is given; and how it leaves. Beyond 10,000 messages that the channel has not
  * taken yet, further ones are dropped: they are hints, and a supervisor that hangs must not fill the memory of its
  * workers.
  */
 
 import type { Socket } from 'node:net';
-import type { SiblingAnswers, Siblings } from '../../core/runtime/index.js';
+import type { Claim, SiblingAnswers, Siblings } from '../../core/runtime/index.js';
 import type { PortName, SupervisorMessage, WorkerMessage, WorkerState } from './messages.js';
 
 const MAX_WAITING = 10_000;
 /** Milliseconds for the supervisor to answer, which itself waits for two seconds at most. */
 const ANSWER_MS = 4_000;
+
+/** Milliseconds for another worker to do what both have claimed. */
+const CLAIM_MS = 15_000;
 
 type Listener = (payload: unknown) => void;
 
@@ -20,15 +23,20 @@ export class WorkerSiblings implements Siblings {
   readonly #listeners = new Map<string, Listener[]>();
   readonly #repliers = new Map<string, () => unknown>();
   readonly #questions = new Map<number, (answers: SiblingAnswers) => void>();
+  readonly #claims = new Map<number, (claim: Claim) => void>();
   readonly #left = Promise.withResolvers<void>();
   #states: readonly WorkerState[] = [];
   #waiting = 0;
   #asked = 0;
+  #claimed = 0;
   #accept: (port: PortName, socket: Socket) => void = (_port, socket) => socket.destroy();
 
   constructor() {
     process.on('message', (message: SupervisorMessage, socket?: Socket) => this.#receive(message, socket));
-    process.once('disconnect', () => this.#left.resolve());
+    process.once('disconnect', () => {
+      this.#left.resolve();
+      for (const end of this.#claims.values()) end({ release() {} });
+    });
   }
 
   post(topic: string, payload?: unknown): void {
@@ -58,6 +66,22 @@ export class WorkerSiblings implements Siblings {
 
   answer(topic: string, reply: () => unknown): void {
     this.#repliers.set(topic, reply);
+  }
+
+  claim(name: string): Promise<Claim> {
+    if (!process.connected) return Promise.resolve({ release() {} });
+    this.#claimed += 1;
+    const claim = this.#claimed;
+    return new Promise((resolve) => {
+      const end = (answer: Claim) => {
+        clearTimeout(timer);
+        this.#claims.delete(claim);
+        resolve(answer);
+      };
+      const timer = setTimeout(() => end({ release() {} }), CLAIM_MS);
+      this.#claims.set(claim, end);
+      this.#send({ type: 'claim', claim, name });
+    });
   }
 
   /** All workers of the machine as the supervisor last described them. */
@@ -109,6 +133,9 @@ export class WorkerSiblings implements Siblings {
       case 'answers':
         this.#questions.get(message.question)?.(message.answers);
         return;
+      case 'claimed':
+        this.#endClaim(message);
+        return;
       case 'states':
         this.#states = message.states;
         return;
@@ -121,6 +148,13 @@ export class WorkerSiblings implements Siblings {
   async #reply({ question, topic }: Extract<SupervisorMessage, { type: 'asked' }>): Promise<void> {
     const reply = this.#repliers.get(topic);
     if (reply) this.#send({ type: 'answer', question, answer: await reply() });
+  }
+
+  #endClaim({ claim, name, isMine, left }: Extract<SupervisorMessage, { type: 'claimed' }>): void {
+    const end = this.#claims.get(claim);
+    const release = (outcome?: unknown) => this.#send({ type: 'release', name, left: outcome });
+    if (end) end(isMine ? { release } : { left });
+    else if (isMine) release();
   }
 
   #send(message: WorkerMessage): void {

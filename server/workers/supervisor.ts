@@ -16,6 +16,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../core/runtime/index.js';
+import { type Claimant, Claims } from './claims.js';
 import {
   PLACE_VARIABLE,
   type PortName,
@@ -49,7 +50,7 @@ export interface SupervisorOptions {
 }
 
 /** One process that serves, or did. */
-interface Worker extends Asked {
+interface Worker extends Asked, Claimant {
   readonly place: Place;
   readonly child: ChildProcess;
   readonly taker: Taker;
@@ -88,6 +89,7 @@ class Supervisor {
   readonly #ports: Ports;
   readonly #numbers: WorkerPlace['ports'];
   readonly #questions: Questions;
+  readonly #claims = new Claims();
   readonly #places: readonly Place[];
   /** Every process that has not ended yet. */
   readonly #running = new Set<Worker>();
@@ -197,6 +199,7 @@ class Supervisor {
     const { place, taker } = worker;
     this.#running.delete(worker);
     this.#questions.forget(worker);
+    this.#claims.forget(worker);
     this.#ports.remove(taker);
     if (place.worker === worker) {
       place.worker = undefined;
@@ -285,6 +288,12 @@ class Supervisor {
         return;
       case 'answer':
         this.#questions.answer(worker, message.question, message.answer);
+        return;
+      case 'claim':
+        this.#claims.claim(worker, message);
+        return;
+      case 'release':
+        this.#claims.release(worker, message);
         return;
       case 'last':
         this.#questions.remember(worker, message.topic, message.answer);

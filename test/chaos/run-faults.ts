@@ -1,4 +1,4 @@
-/** `npm run faults [-- scale | restart | limits | hints | bodies]`: faults of several nodes, or of image jobs of one node. */
+/** `npm run faults [-- scale | restart | limits | hints | bodies | soak]`: faults of several nodes, or of image jobs of one node. */
 
 import { refuse } from '../support/processes/program-flags.js';
 
@@ -8,6 +8,7 @@ const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
   limits: () => import('./run-shared-limits.js'),
   hints: () => import('./run-hints.js'),
   bodies: () => import('./run-body-attacks.js'),
+  soak: () => import('./run-worker-soak.js'),
 };
 
 const [word = ''] = process.argv.slice(2);

@@ -1,5 +1,5 @@
 /*
- * `npm run faults [-- --only kills,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
+ * `npm run faults [-- --only kills,workers,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
  * ends with 1 if a counter is not 0. `--update` writes the table of docs/develop/faults.md.
  */
 
@@ -12,6 +12,7 @@ import { type FaultCounters, isClean } from './image-findings.js';
 import { runKillFaults } from './image-kills.js';
 import { openImageSite } from './image-site.js';
 import { runUpstreamFaults } from './image-upstream-faults.js';
+import { runWorkerFaults } from './image-workers.js';
 
 interface Row {
   fault: string;
@@ -24,6 +25,7 @@ interface Row {
 
 const FAULTS: Readonly<Record<string, (engine: string, databaseUrl?: string) => Promise<Row[]>>> = {
   kills: faultsByKills,
+  workers: faultsOfWorkers,
   upstream: faultsByUpstream,
   disk: faultsByFullDisk,
   clock: faultsByClock,
@@ -81,6 +83,27 @@ async function faultsByKills(engine: string, databaseUrl?: string): Promise<Row[
       `calls, ${report.repeatedCalls} of them repeated after a crash, ${report.unexplainedCalls} without one; ` +
       `back after ${report.restartMs} ms`;
     return [{ fault: `${kills} × kill -9, ${engine}`, report, detail, good: report.unexplainedCalls === 0 }];
+  } finally {
+    await site.remove();
+  }
+}
+
+async function faultsOfWorkers(engine: string, databaseUrl?: string): Promise<Row[]> {
+  const site = await openImageSite({ keys: 20, rpm: 30, databaseUrl, environment: { WORKERS: '2' } });
+  try {
+    const few = Math.ceil(flags.kills / 50);
+    const faults = { workerKills: 5 * few, supervisorKills: few, reloads: few };
+    const times = { drawMs: 80, paceMs: 400, timeoutMs: 300_000 };
+    const report = await runWorkerFaults(site, { ...faults, clients: 20, ...times });
+    const { requests, refused, untold, completed, failed, cancelled, bills, unexplainedCalls } = report;
+    const detail =
+      `20 clients, ${requests} requests, ${refused} refused, ${untold} replayed; ${completed} completed, ${failed} failed, ` +
+      `${cancelled} cancelled; ${bills} bills; ${report.upstreamCalls} upstream calls, ${report.repeatedCalls} of them ` +
+      `repeated after a crash, ${unexplainedCalls} without one; ${report.reloaded} reloads completed`;
+    const fault =
+      `two workers: ${faults.workerKills} × kill -9 of one, ${few} × kill -9 of their supervisor, ` +
+      `${few} × SIGHUP under load, ${engine}`;
+    return [{ fault, report, detail, good: unexplainedCalls === 0 && report.reloaded === few }];
   } finally {
     await site.remove();
   }

@@ -287,7 +287,8 @@ const HEIGHT = 100;
 /** Minimum height of a bar, so that few requests beside many are visible. */
 const MIN_BAR = 2;
 
-const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+/** Made at the first page, since it takes long. */
+let dayFormat: Intl.DateTimeFormat | undefined;
 
 export function renderUsage(days: readonly UsageDay[], costs?: CostsView): Html {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
@@ -352,7 +353,8 @@ function renderTable(days: readonly UsageDay[], costs: CostsView | undefined): H
 }
 
 function shortDay(one: Pick<UsageDay, 'day'> | undefined): string {
-  return one ? DAY.format(Date.parse(one.day)) : '';
+  dayFormat ??= new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  return one ? dayFormat.format(Date.parse(one.day)) : '';
 }
 
 function rounded(value: number): number {

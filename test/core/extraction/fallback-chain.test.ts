@@ -5,6 +5,7 @@ import { type ChainResult, FallbackChain, type FallbackChainOptions } from '../.
 import { type Method, type Outcome } from '../../../core/extraction/method-run.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
+import { linkSiblings } from '../../support/processes/linked-siblings.js';
 import { until } from '../../support/until.js';
 
 interface Facts {
@@ -403,6 +404,22 @@ describe('fallback chain', () => {
       await clock.advance(10_000);
       await failureOf(climb());
       expect(limited.runs).to.equal(2);
+    });
+
+    it('is shared with other workers, and its end, too', async () => {
+      const [here, there] = linkSiblings(2);
+      const clock = createManualClock();
+      let answer: Result = failing('upstream_rate_limited', 30);
+      const methods = [method('a', () => answer)];
+      const one = chainOf(methods, { clock, hints: here });
+      const other = chainOf(methods, { clock, hints: there });
+      await failureOf(one.climb());
+      const coolDown = { code: 'upstream_rate_limited', seconds: 30 };
+      expect(other.states()).to.deep.equal([{ name: 'a', available: true, coolDown }]);
+      await clock.advance(30_000);
+      answer = full;
+      await other.climb();
+      for (const chain of [one, other]) expect(chain.states()).to.deep.equal([{ name: 'a', available: true }]);
     });
 
     it('cools a rate-limited method down for a minute at most', async () => {

@@ -6,6 +6,7 @@ import { createFailOver, retryAfterSeconds, type TryConsequence, TryFailure } fr
 import { createManualClock } from 'mediagate/testing';
 import { neverSent } from '../../../core/net/index.js';
 import { readDuration, readQuotas, type UpstreamQuotas } from '../../../core/upstreams/quotas.js';
+import { linkSiblings } from '../../support/processes/linked-siblings.js';
 import { rejection } from '../../support/rejection.js';
 
 const signal = new AbortController().signal;
@@ -117,6 +118,27 @@ describe('failing over', () => {
     expect(await burst(1), 'what a second brings').to.equal(2);
     await clock.advance(3_600_000);
     expect(await burst(100), 'nothing is saved up beyond ten').to.be.within(28, 30);
+  });
+
+  it('shares cool-downs, their ends and limits with other workers that have the same upstreams', async () => {
+    const clock = createManualClock();
+    const workers = linkSiblings(3).map((hints, index) =>
+      createFailOver({ upstreams: ['a'], clock, hints, name: index < 2 ? 'chats' : 'another' }),
+    );
+    const run = async (worker: number, work: () => Promise<unknown>) =>
+      workers[worker]?.run({ budgetMs: 60_000, signal, longestWaitMs: 0, work });
+    const fail = () => Promise.reject(failure('nowhere'));
+    const coolDowns = () => workers.map((failOver) => failOver.states()[0]?.isCoolingDown);
+    for (let count = 0; count < 10; count += 1) await rejection(run(0, fail));
+    expect(coolDowns()).to.deep.equal([true, true, false]);
+    expect(await rejection(run(1, fail))).to.include({ code: 'upstream_unavailable' });
+    await clock.advance(10_000);
+    await run(1, async () => 'done');
+    expect(coolDowns()).to.deep.equal([false, false, false]);
+    await rejection(run(0, () => Promise.reject(failure('here', false, 30))));
+    expect(coolDowns()).to.deep.equal([true, true, false]);
+    await clock.advance(30_000);
+    expect(coolDowns()).to.deep.equal([false, false, false]);
   });
 
   it('cools an upstream down after ten failures in a row, and then tries it with one call', async () => {

@@ -1,26 +1,14 @@
 /** Several workers of one machine behind one port: sharing, death, reload and end. */
 
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { childrenOf } from '../../support/processes/child-processes.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
-
-const run = promisify(execFile);
-
-/** Processes that a process has started, oldest first. */
-async function childrenOf(pid: number): Promise<number[]> {
-  const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(pid)]).catch(() => ({ stdout: '' }));
-  return stdout
-    .split('\n')
-    .flatMap((line) => (line.trim() === '' ? [] : [Number(line)]))
-    .sort((one, other) => one - other);
-}
 
 function isAlive(pid: number): boolean {
   try {
@@ -119,9 +107,18 @@ describeOnStacks('several workers', (stack) => {
   }
 
   it('answer requests in turn, and count them together', async () => {
+    expect(gateway.output()).to.contain('2 workers answer requests');
     expect(await countChats()).to.equal(0);
     for (let count = 0; count < 8; count += 1) expect((await chat()).status).to.equal(200);
     for (let count = 0; count < 4; count += 1) expect(await countChats()).to.equal(8);
+  });
+
+  it('count refused keys of an address together', async () => {
+    const readModels = (bearer: string) =>
+      gateway.request('/v1/models', { headers: { authorization: `Bearer ${bearer}`, connection: 'close' } });
+    const refused = await Promise.all(Array.from({ length: 300 }, () => readModels('wrong')));
+    expect(new Set(refused.map(({ status }) => status))).to.deep.equal(new Set([401]));
+    for (let count = 0; count < 4; count += 1) expect((await readModels('wrong')).status).to.equal(429);
   });
 
   it('are replaced one after the other on SIGHUP without a lost request, and keep their counts', async () => {

@@ -63,6 +63,22 @@ describe('memory of request bodies', () => {
     expect(room.taken()).to.deep.equal({ small: 0, big: 0 });
   });
 
+  it('is shared out to workers, of which each leaves one owner room for a body of any size, and others, too', () => {
+    for (const workers of [2, 3, 8, 64]) {
+      const room = new BodyBudget({ workers });
+      const open = (owner: string, bytes: number) => {
+        const place = room.open(owner, noEnd);
+        place.arrived();
+        place.add(bytes);
+        return place;
+      };
+      const places = [open('one', 1_048_576), open('one', 2_000_000), open('one', 2_000_000)];
+      expect(() => open('one', 2_000_000)).to.throw('of this account or address');
+      places.push(open('two', 1_048_576), open('two', 2_000_000));
+      for (const place of places) place.release();
+    }
+  });
+
   it('ends bodies of the largest owner, also if they are replaced before they count as slow', async () => {
     const room = new BodyBudget({ smallBytes: 80_000 });
     const open = (owner: string, bytes: number, end: (error: GatewayError) => void) => {

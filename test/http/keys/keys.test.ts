@@ -10,6 +10,7 @@ import { createManualClock } from 'mediagate/testing';
 import { type ApiKeyRecord, createKeyRecord } from '../../../server/keys/key-rows.js';
 import { KeyTable, type KeyTableOptions } from '../../../server/keys/key-table.js';
 import { createKey, createPepper, hashKey, keyIdOf } from '../../../server/keys/keys.js';
+import { linkSiblings } from '../../support/processes/linked-siblings.js';
 import { LINK, startApp } from '../http/listening-app.js';
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -203,6 +204,24 @@ describe('the table of keys', () => {
       await table.close();
       expect(codes).to.deep.equal(['ok', 'ok', 'expired_api_key']);
       expect(use.touched.get(record.id)).to.equal(100_004_999);
+    }
+  });
+
+  it('is refreshed in all workers of a machine when one of them changes a key', async () => {
+    const records = new Map<string, ApiKeyRecord>();
+    const { key, record } = make(records);
+    const { keys } = keysIn(records);
+    const tables = await Promise.all(
+      linkSiblings(3).map((siblings) =>
+        KeyTable.open({ keys, peppers: [pepper], clock: systemClock, logger: silent, siblings }),
+      ),
+    );
+    records.set(record.id, { ...record, revokedAt: 1 });
+    await tables[0]?.refresh();
+    await sleep(20);
+    for (const table of tables) {
+      expect(await codeOf(() => table.verify(key))).to.equal('revoked_api_key');
+      await table.close();
     }
   });
 

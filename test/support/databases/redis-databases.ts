@@ -13,6 +13,7 @@ export interface RedisDatabase {
 
 /** The numbered databases of one server, each for one gateway at a time. */
 export function redisDatabases(serverUrl: string): { take(): RedisDatabase } {
+  const maintenance = createClient({ url: serverUrl });
   const free = Array.from({ length: COUNT }, (_, index) => index);
   return {
     take() {
@@ -22,12 +23,14 @@ export function redisDatabases(serverUrl: string): { take(): RedisDatabase } {
       return {
         url,
         async giveBack() {
-          const client = createClient({ url });
+          // The package makes a class for each configuration that differs from the last one, which takes 24 ms.
+          const client = maintenance.duplicate({ database: number });
           client.on('error', () => undefined);
           await client.connect();
           await client.flushDb();
           client.destroy();
-          free.push(number);
+          // The next gateway has the same address, and the class is there.
+          free.unshift(number);
         },
       };
     },

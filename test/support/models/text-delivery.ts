@@ -124,8 +124,11 @@ export async function deliver(
   });
   response.flushHeaders();
   const end = Math.min(offsetOf(stall, content), offsetOf(cut, content));
-  for (let from = 0; from < end; ) {
-    const next = Math.min(end, nextOffset(from, chunks, content));
+  let from = 0;
+  for (const offset of offsets(chunks, content)) {
+    if (from >= end) break;
+    const next = Math.min(end, offset);
+    if (next <= from) continue;
     const written = response.write(content.bytes.subarray(from, next));
     from = next;
     if (from === content.bytes.length) break;
@@ -142,9 +145,11 @@ function offsetOf(place: Delivery['stall'], { bytes, boundaries }: Content): num
   return place.events === 0 ? 0 : (boundaries[place.events - 1] ?? bytes.length);
 }
 
-function nextOffset(from: number, chunks: Delivery['chunks'], { bytes, boundaries }: Content): number {
-  if (typeof chunks === 'number') return from + chunks;
-  return (chunks === 'event' && boundaries.find((offset) => offset > from)) || bytes.length;
+/** Where the pieces end. */
+function* offsets(chunks: Delivery['chunks'], { bytes, boundaries }: Content): Generator<number> {
+  if (chunks === 'event') yield* boundaries;
+  if (typeof chunks === 'number') for (let end = chunks; end < bytes.length; end += chunks) yield end;
+  yield bytes.length;
 }
 
 function pause(ms: number): Promise<void> {

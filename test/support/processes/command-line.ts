@@ -44,7 +44,8 @@ function start(args: readonly string[], environment: Environment, folder = packa
     cwd: folder,
     // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
     detached: true,
-    env: withPrograms(environment),
+    // One process, unless a test is about several: each takes a second of CPU to start.
+    env: { WORKERS: '1', ...withPrograms(environment) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return endWithTests(child);

@@ -15,16 +15,22 @@ export type FileSeconds = Readonly<Record<string, number>>;
 
 /** Files that take much longer than others of their folder, in a run on two cores; rough, since only their order matters. */
 const USUAL_FILES: FileSeconds = {
-  'test/e2e/site/accessible-pages-browser.test.js': 140,
   'test/core/browser/browser.test.js': 100,
+  'test/e2e/workers/workers.test.js': 100,
   'test/e2e/images/scale-faults.test.js': 95,
+  'test/server/payments/orders-processes.test.js': 95,
   'test/core/testing/refused-plugins.test.js': 90,
   'test/core/jobs/jobs-processes.test.js': 85,
   'test/e2e/site/unlucky-browser.test.js': 85,
   'test/e2e/usage/token-budgets.test.js': 80,
+  'test/e2e/site/accessible-pages-browser.test.js': 75,
   'test/http/links/extract-batch.test.js': 65,
   'test/e2e/accounts/walk.test.js': 65,
   'test/captures.test.js': 65,
+  'test/hostile-pages.test.js': 60,
+  'test/package.test.js': 60,
+  'plugins/vidsite/test/vidsite.test.js': 50,
+  'plugins/photo/test/photo.test.js': 45,
 };
 
 /** What any other file takes, by where it is; the first that fits. */

@@ -1,0 +1,101 @@
+'use strict';
+// What the build takes out of packages of npm and puts into dist: scripts, each bundled into one file, and data. A package of
+// hundreds of files loads several times as fast as one; and of a package that is large for what is used of it, an installation
+// then has that part alone, so that it is a package of checkouts only (one ONNX runtime of four, one encoding of tokens of
+// seven). Licences go with what is taken.
+
+const esbuild = require('esbuild');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const root = path.resolve(__dirname, '..');
+const dist = path.join(root, 'dist');
+const modules = path.join(root, 'node_modules');
+
+/** Modules that become one file together with the packages that they import; they import nothing else. */
+const BUNDLED = [
+  'core/contracts/typebox',
+  'core/database/kysely',
+  'core/media/fluent-ffmpeg',
+  'core/plugins/tsyringe',
+  'core/text/counting/token-thread',
+  'plugins/offline_speech/onnx',
+  'server/observability/opentelemetry',
+];
+
+/** Folders of dist with the files that are copied into them, each from a folder of a package. */
+const COPIED = {
+  'plugins/offline_speech/weights': [
+    ['@moonshine-ai/moonshine-js', ['LICENSE']],
+    ['@moonshine-ai/moonshine-js/dist/model/tiny/quantized', ['encoder_model.onnx', 'decoder_model_merged.onnx']],
+    ['onnxruntime-web/dist', ['ort-wasm-simd-threaded.wasm']],
+  ],
+  'server/site/viewer': [
+    ['swagger-ui-dist', ['LICENSE', 'NOTICE', 'package.json', 'swagger-ui.css', 'swagger-ui-bundle.js']],
+    ['swagger-ui-dist', ['swagger-ui-bundle.js.LICENSE.txt']],
+  ],
+};
+
+/** Writes all of them into dist, over what the compiler made of the same modules. */
+async function takeFromPackages() {
+  await Promise.all(BUNDLED.map(bundle));
+  // Its process would otherwise run as long as the gateway that is started next.
+  await esbuild.stop();
+  for (const [folder, sources] of Object.entries(COPIED)) {
+    fs.mkdirSync(path.join(dist, folder), { recursive: true });
+    for (const [from, names] of sources)
+      for (const name of names) fs.copyFileSync(path.join(modules, from, name), path.join(dist, folder, name));
+  }
+}
+
+async function bundle(file) {
+  const { metafile, outputFiles } = await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: [`${file}.ts`],
+    outfile: path.join(dist, `${file}.js`),
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    mainFields: ['module', 'main'],
+    format: 'esm',
+    target: oldestNode(),
+    legalComments: 'inline',
+    define: { __dirname: 'import.meta.dirname' },
+    // Never there: fluent-ffmpeg asks for its sources with counters of coverage.
+    external: ['./lib-cov/*'],
+    logLevel: 'warning',
+  });
+  const [{ path: output, text }] = outputFiles;
+  // What was CommonJS requires modules of Node.
+  const require = text.includes('typeof require')
+    ? "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);\n"
+    : '';
+  fs.writeFileSync(output, `/*!\n${licencesOf(Object.keys(metafile.inputs))}\n*/\n${require}${text}`);
+}
+
+/** The terms of all packages that the sources are of; equal ones once. */
+function licencesOf(sources) {
+  const namesOf = new Map();
+  for (const source of sources) {
+    const [, folder, name] = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(source) ?? [];
+    if (name === undefined) continue;
+    const terms = termsOf(path.join(root, folder));
+    namesOf.set(terms, (namesOf.get(terms) ?? new Set()).add(name));
+  }
+  return [...namesOf].map(([terms, names]) => `${[...names].join(', ')}\n\n${terms}`).join('\n\n');
+}
+
+function termsOf(folder) {
+  const file = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+  if (file !== undefined) return fs.readFileSync(path.join(folder, file), 'utf8').trim().replaceAll('*/', '* /');
+  const { license, author } = require(path.join(folder, 'package.json'));
+  return `Licence: ${license}${author ? `. Author: ${author.name ?? author}` : ''}`;
+}
+
+/** The oldest Node that runs the scripts, as esbuild names it. */
+function oldestNode() {
+  return require('../package.json').engines.node.replace('>=', 'node');
+}
+
+module.exports = { oldestNode, takeFromPackages };
