@@ -9,7 +9,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { HttpClient, HttpRequest, HttpResponse, HttpStream } from '../contracts/index.js';
-import { GatewayError, parseJson } from '../runtime/index.js';
+import { ArrivedBody, GatewayError, MAX_ARRIVED_BYTES, parseJson } from '../runtime/index.js';
 import { type AddressGuard, type EgressDispatchers, isLoopbackHost, openDispatchers, readProxyUrl } from './egress.js';
 import { decodeBody, httpFailure, overCap, type Received, type ReceivedBody, receive } from './http-receiver.js';
 import { RequestLifetime, RequestLifetimes } from './request-lifetime.js';
@@ -348,7 +348,9 @@ export function readJson(text: string): unknown {
 
 /** The body can be read once. Its deadline continues; leaving the loop closes the connection. */
 export function readStream({ status, headers, url, received, body }: Answer, life: RequestLifetime): HttpStream {
-  return { status, headers, url, body: body === received ? body : readDecoded(received, body, life) };
+  if (body !== received) return { status, headers, url, body: readDecoded(received, body, life) };
+  const arrived = received.takeArrived(MAX_ARRIVED_BYTES);
+  return { status, headers, url, body: arrived ? new ArrivedBody(arrived) : received };
 }
 
 function readDecoded(

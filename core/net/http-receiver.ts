@@ -25,6 +25,8 @@ export interface Received {
 export interface ReceivedBody extends AsyncIterableIterator<Uint8Array> {
   /** The request is not sent again: it ends with the last byte of this body. */
   conclude(): void;
+  /** Takes all bytes if the body is complete, unread and not longer than this; undefined otherwise. */
+  takeArrived(maxBytes: number): Buffer | undefined;
   /** Closes the connection, unless the body is complete. */
   close(): void;
 }
@@ -146,6 +148,15 @@ class Receiver implements Dispatcher.DispatchHandler, ReceivedBody {
   conclude(): void {
     this.#isConclusive = true;
     if (this.#isClosed) this.#life.finish();
+  }
+
+  takeArrived(maxBytes: number): Buffer | undefined {
+    const chunks = this.#chunks;
+    if (!this.#isClosed || this.#failure || chunks.length === 0 || this.#received > maxBytes) return undefined;
+    this.#chunks = [];
+    this.#waiting = 0;
+    const [only] = chunks;
+    return chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(chunks);
   }
 
   close(): void {

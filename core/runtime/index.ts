@@ -4,6 +4,7 @@
  * It imports nothing of core.
  */
 
+export { ArrivedBody, MAX_ARRIVED_BYTES } from './arrived-body.js';
 export { type CircuitBreaker, CoolDown, type Cooling, createCircuitBreaker } from './circuit-breaker.js';
 export { closePort } from './close-port.js';
 export {

@@ -11,7 +11,7 @@
 
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId, type InstancePolicy, type PluginHost } from '../plugins/index.js';
-import { GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
+import { ArrivedBody, GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
 import { AnswerStream, type BodyReader, PullStream } from './answer-stream.js';
 import { NO_TEXT, type TextSample } from './counting/samples.js';
 import type { EventReader } from './events.js';
@@ -211,14 +211,19 @@ export class Exchange implements TextExchange, Watched, BodyReader {
   #open(reply: TextReply): void {
     // The exchange was abandoned meanwhile and its upstream request aborted.
     if (this.#isOver) return;
-    const body = new PullStream(reply.body, (thrown) => bodyFailure(this.#subject.terms, thrown, this.#flow.signal));
     this.#reply = reply;
-    this.#body = body;
     this.#receive();
-    if (!isStream(reply, this.#subject.stream)) {
-      this.#received = new AnswerBytes();
-      body.ask(this);
-    } else {
+    const received = isStream(reply, this.#subject.stream) ? undefined : new AnswerBytes();
+    this.#received = received;
+    if (received && reply.body instanceof ArrivedBody) {
+      received.add(reply.body.bytes);
+      this.finish();
+      return;
+    }
+    const body = new PullStream(reply.body, (thrown) => bodyFailure(this.#subject.terms, thrown, this.#flow.signal));
+    this.#body = body;
+    if (received) body.ask(this);
+    else {
       try {
         this.#openStream(reply, body);
       } catch (error) {

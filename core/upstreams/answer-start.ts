@@ -8,7 +8,7 @@
  */
 
 import type { Clock, TextRoute } from '../contracts/index.js';
-import { asRecord, type JsonRecord } from '../runtime/index.js';
+import { type ArrivedBody, asRecord, type JsonRecord } from '../runtime/index.js';
 
 /** What the beginning of an answer is. */
 type AnswerState =
@@ -42,6 +42,14 @@ export interface AnswerStartOptions {
 const MAX_HELD_BYTES = 64 * 1024;
 export const JSON_TYPE = 'application/json';
 export const EVENTS_TYPE = 'text/event-stream';
+
+/** The judgement of a whole answer. Its body is not read. */
+export function startOfArrived(body: ArrivedBody, route: TextRoute | undefined): AnswerStart {
+  const judge = createAnswerJudge(route);
+  const begun = judge.push(body.bytes);
+  const state = begun === 'open' ? judge.end() : begun;
+  return { state, body, type: judge.type };
+}
 
 /** Reads until it is decided, or the time has passed. Throws what reading the body throws. */
 export async function startAnswer(

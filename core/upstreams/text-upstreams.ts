@@ -18,8 +18,8 @@ import {
   type TextRoute,
   Type,
 } from '../contracts/index.js';
-import { at, GatewayError, isGatewayError } from '../runtime/index.js';
-import { EVENTS_TYPE, refusalOf, startAnswer } from './answer-start.js';
+import { ArrivedBody, at, GatewayError, isGatewayError } from '../runtime/index.js';
+import { EVENTS_TYPE, refusalOf, startAnswer, startOfArrived } from './answer-start.js';
 import { TryFailure } from './fail-over.js';
 import {
   readRefusal,
@@ -102,7 +102,9 @@ async function begunAnswer(
   { clock, firstBytesMs, silenceMs, route, names, mayHaveNone = false }: StartOptions,
   refuse: (refusal: UpstreamRefusal) => TryFailure,
 ): Promise<Pick<HttpStream, 'headers' | 'body'>> {
-  const start = await startAnswer(body, { clock, route, limitMs: silenceMs ?? firstBytesMs });
+  const limitMs = silenceMs ?? firstBytesMs;
+  const start =
+    body instanceof ArrivedBody ? startOfArrived(body, route) : await startAnswer(body, { clock, route, limitMs });
   const { state, type } = start;
   const isNone = state === 'empty' && mayHaveNone && headers['content-type']?.startsWith(EVENTS_TYPE);
   if (state === 'answer' || state === 'open' || isNone || (state === 'silent' && silenceMs === undefined)) {

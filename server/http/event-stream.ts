@@ -11,10 +11,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { vendorLimitsOf } from '../../core/upstreams/index.js';
-import { addField, endSoon, takeResponse } from './fast-path.js';
+import { addField, endSoon, takeResponse, writeSoon } from './fast-path.js';
 import { hasCurrentCopy, IDLE_MS } from './file-response.js';
-import { nameIgnored } from './form.js';
 import type { RequestContext } from './koa-app.js';
+import { nameIgnored } from './request.js';
 
 /** Status and headers of an answer. */
 export interface AnswerHead {
@@ -46,7 +46,7 @@ export async function sendEvents(
 }
 
 /**
- * Sends bytes as they come, no faster than the client reads. Resolves when the last is written, or the client has
+ * Sends bytes as they come, no faster than the client reads. Resolves when the last is ready, or the client has
  * disconnected. Rejects with what `stream` throws: once the head is sent the connection is closed, before that an error
  * can be sent.
  */
@@ -66,11 +66,12 @@ export async function sendStream(
     for await (const bytes of stream) {
       begun = true;
       if (response.destroyed) return;
-      if (!response.write(bytes)) await drained(response);
+      writeSoon(response, bytes);
+      if (response.writableNeedDrain) await drained(response);
     }
-    response.end();
+    endSoon(response);
   } catch (error) {
-    if (response.headersSent) response.destroy();
+    if (begun || response.headersSent) response.destroy();
     else context.respond = true;
     throw error;
   } finally {

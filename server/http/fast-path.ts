@@ -211,22 +211,47 @@ export function takeResponse(
   return response;
 }
 
+/** Bytes that are gathered at most in a turn of the event loop. */
+const MAX_GATHERED = 64 * 1024;
+
 /**
- * Bypasses: `end`, which sends a complete answer at once.
- * Why: answers that are ready in one turn of the event loop are sent at its end. Their clients then send their next
- * requests together, which share a turn, a transaction and a write of the log.
- * Gain: about a sixth of the CPU of a chat under load.
+ * Bypasses: `write` and `end`, which send their bytes at once.
+ * Why: what is ready in one turn of the event loop is sent at its end. Clients then wake up once for all of it, and send
+ * their next requests together, which share a turn, a transaction and a write of the log.
+ * Gain: about a sixth of the CPU of a chat under load, and a twelfth of an event of 200 streams.
  */
-export function endSoon(response: RequestContext['res'], body: Uint8Array): void {
-  if (ready.length === 0) setImmediate(endReady);
-  ready.push({ response, body });
+export function endSoon(response: RequestContext['res'], body?: Uint8Array): void {
+  gather({ response, bytes: body, isLast: true });
 }
 
-/** Complete answers of this turn of the event loop. */
-let ready: { response: RequestContext['res']; body: Uint8Array }[] = [];
+/** Part of {@link endSoon}, for a piece of an answer: its bytes do not count for `writableNeedDrain` before they are sent. */
+export function writeSoon(response: RequestContext['res'], bytes: Uint8Array): void {
+  gather({ response, bytes, isLast: false });
+}
 
-function endReady(): void {
-  const answers = ready;
+interface Ready {
+  response: RequestContext['res'];
+  bytes: Uint8Array | undefined;
+  isLast: boolean;
+}
+
+/** What is ready in this turn of the event loop. */
+let ready: Ready[] = [];
+let gathered = 0;
+
+function gather(piece: Ready): void {
+  if (ready.length === 0) setImmediate(sendReady);
+  ready.push(piece);
+  gathered += piece.bytes?.length ?? 0;
+  if (gathered > MAX_GATHERED) sendReady();
+}
+
+function sendReady(): void {
+  const pieces = ready;
   ready = [];
-  for (const { response, body } of answers) response.end(body);
+  gathered = 0;
+  for (const { response, bytes, isLast } of pieces) {
+    if (isLast) response.end(bytes);
+    else if (!response.destroyed) response.write(bytes);
+  }
 }

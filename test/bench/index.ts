@@ -2,12 +2,14 @@
 
 import { cpus } from 'node:os';
 import { renderTable, writeTable } from '../support/docs/documents.js';
+import { packageRoot } from '../support/package-root.js';
 import { readFlags, refuse } from '../support/processes/program-flags.js';
 import { measureAudio } from './audio.js';
 import { measureBoard } from './board.js';
 import { measureCachedExtract } from './cached-extract.js';
 import { measureColdStart } from './cold-start.js';
 import { measureGrowth } from './growth.js';
+import { BASELINE, measureGuard } from './guard.js';
 import { measureImages } from './images.js';
 import { measureLargeAnswers } from './large-answers.js';
 import { measureLoad } from './load.js';
@@ -43,19 +45,20 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   nodes: measureNodes,
   idle: measureIdleNodes,
   requests: measureRequestCosts,
+  guard: () => measureGuard(packageRoot, flags.baseline),
 };
 
 const PART_NAMES = Object.keys(PARTS);
 const flags = readFlags({
   command: 'npm run bench --',
-  flags: { only: { text: 'PART,PART' }, update: 'switch' },
+  flags: { only: { text: 'PART,PART' }, baseline: { text: 'COMMIT' }, update: 'switch' },
   words: { name: 'PART', most: PART_NAMES.length },
-  note: `Parts are ${PART_NAMES.join(', ')}.`,
+  note: `Parts are ${PART_NAMES.join(', ')}. guard runs by its name alone, beside --baseline (${BASELINE}).`,
 });
 const chosen = [...flags.words, ...(flags.only?.split(',') ?? [])];
 const unknown = chosen.find((name) => !PART_NAMES.includes(name));
 if (unknown !== undefined) refuse(`There is no part "${unknown}"; there are: ${PART_NAMES.join(', ')}.`);
-const names = chosen.length > 0 ? chosen : PART_NAMES;
+const names = chosen.length > 0 ? chosen : PART_NAMES.filter((name) => name !== 'guard');
 
 function tableOf(rows: readonly Figure[]): string {
   return renderTable(

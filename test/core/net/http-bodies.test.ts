@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import type { HttpClient } from '../../../core/contracts/services.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
+import { ArrivedBody, MAX_ARRIVED_BYTES } from '../../../core/runtime/index.js';
 import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { rejection } from '../../support/rejection.js';
 
@@ -71,6 +72,37 @@ describe('http bodies', () => {
   after(async () => {
     await transport.close();
     await server.close();
+  });
+
+  describe('a streamed body', () => {
+    const read = async (body: AsyncIterable<Uint8Array>) => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of body) pieces.push(piece);
+      return Buffer.concat(pieces).toString();
+    };
+
+    it('that is short and arrived with its head has its bytes at once, and is a body like any other', async () => {
+      answer = { body: Buffer.from('{"short":true}') };
+      const { body } = await client.stream({ url: server.origin });
+      expect(body).to.be.instanceOf(ArrivedBody);
+      expect((body as ArrivedBody).bytes.toString()).to.equal('{"short":true}');
+      expect([await read(body), await read(body)]).to.deep.equal(['{"short":true}', '']);
+    });
+
+    it('that is longer, coded or empty is read piece by piece', async () => {
+      const long = Buffer.alloc(MAX_ARRIVED_BYTES + 1, 'a');
+      const answers = [
+        [{ body: long }, long.toString()],
+        [{ coding: 'gzip', body: gzipSync('short') }, 'short'],
+        [{ body: Buffer.alloc(0) }, ''],
+      ] as const;
+      for (const [sent, text] of answers) {
+        answer = sent;
+        const { body } = await client.stream({ url: server.origin });
+        expect(body).not.to.be.instanceOf(ArrivedBody);
+        expect(await read(body)).to.equal(text);
+      }
+    });
   });
 
   for (const [coding, body] of Object.entries(CODED)) {

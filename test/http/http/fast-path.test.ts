@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { AnswerResponse, addField } from '../../../server/http/fast-path.js';
+import { AnswerResponse, addField, endSoon, writeSoon } from '../../../server/http/fast-path.js';
 
 /** The head of what a server of such responses answers with, field by field. */
 async function fieldsOf(answer: (response: ServerResponse) => void): Promise<[string, string][]> {
@@ -64,5 +64,50 @@ describe('header fields of an answer', () => {
     });
     expect(found).to.deep.equal(['1', true, ['x-one', 'x-two']]);
     expect(fields).to.deep.equal([['x-one', '1']]);
+  });
+});
+
+describe('pieces of an answer', () => {
+  async function textOf(answer: (response: ServerResponse) => void): Promise<string> {
+    const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      return await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text();
+    } finally {
+      server.close();
+    }
+  }
+
+  it('of one turn are sent together at its end, in their order', async () => {
+    const begun: boolean[] = [];
+    const text = await textOf((response) => {
+      writeSoon(response, Buffer.from('one '));
+      writeSoon(response, Buffer.from('two '));
+      endSoon(response, Buffer.from('three'));
+      begun.push(response.headersSent);
+    });
+    expect({ text, begun }).to.deep.equal({ text: 'one two three', begun: [false] });
+  });
+
+  it('are sent at once if there are many', async () => {
+    const begun: boolean[] = [];
+    const text = await textOf((response) => {
+      for (let piece = 0; piece < 3; piece += 1) {
+        writeSoon(response, Buffer.alloc(40 * 1024, `${piece}`));
+        begun.push(response.headersSent);
+      }
+      endSoon(response);
+    });
+    expect(begun).to.deep.equal([false, true, true]);
+    expect(text).to.equal([0, 1, 2].map((piece) => `${piece}`.repeat(40 * 1024)).join(''));
+  });
+
+  it('are left out after the client has gone', async () => {
+    const failed = await textOf((response) => {
+      writeSoon(response, Buffer.from('one'));
+      response.destroy();
+      endSoon(response);
+    }).catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(Error);
   });
 });
