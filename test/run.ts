@@ -138,17 +138,25 @@ function printSeconds(): void {
       cpu: inside.reduce((sum, { cpu }) => sum + cpu, 0),
     }),
   );
-  printTimes('Seconds by folder, and of the processor in them:', folders);
-  printTimes('Slowest files:', files.sort((one, other) => other.wall - one.wall).slice(0, LISTED));
+  const byWall = (one: Times, other: Times) => other.wall - one.wall;
+  printTimes('Seconds by folder, and of the processor in them:', folders.sort(byWall));
+  printTimes('Slowest files:', files.sort(byWall).slice(0, LISTED));
   printTimes('Files that compute most:', files.sort((one, other) => other.cpu - one.cpu).slice(0, LISTED));
   const inTests = files.reduce((sum, { cpu }) => sum + cpu, 0);
   const besides = cpuSeconds() - inTests;
   console.log(`Processor: ${inTests.toFixed(0)} s in tests, ${besides.toFixed(0)} s to load them.`);
 }
 
-function printTimes(title: string, rows: readonly { name: string; wall: number; cpu: number }[]): void {
+/** Seconds, and those of the processor. */
+interface Times {
+  name: string;
+  wall: number;
+  cpu: number;
+}
+
+function printTimes(title: string, rows: readonly Times[]): void {
   console.log(title);
-  for (const { name, wall, cpu } of rows.toSorted((one, other) => other.wall - one.wall))
+  for (const { name, wall, cpu } of rows)
     console.log(`${wall.toFixed(1).padStart(8)} s ${cpu.toFixed(1).padStart(8)} s  ${name}`);
 }
 
