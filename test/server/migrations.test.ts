@@ -7,7 +7,7 @@ import { type Kysely, Migrator, sql } from '../../core/database/kysely.js';
 import { type Migrations, migrate, sqlMigration } from '../../core/database/schema-migration.js';
 import type { Tables } from '../../core/database/tables.js';
 import { migrations } from '../../server/migrations.js';
-import { engines, ListLogger, type Place } from '../support/databases/engines.js';
+import { engines, ListLogger, type Place, postgresEngine, sqliteEngine } from '../support/databases/engines.js';
 import { rejection } from '../support/rejection.js';
 import { until } from '../support/until.js';
 
@@ -60,8 +60,7 @@ for (const engine of engines) {
 
 describe('migrations on a full disk', () => {
   it('change nothing, report it, and finish after space is freed', async () => {
-    const [sqlite] = engines;
-    const place = await (sqlite as (typeof engines)[0]).place({} as Mocha.Context);
+    const place = await sqliteEngine.place({} as Mocha.Context);
     await withSchema(place, async (queries) => {
       await migrateTo(queries, EARLIER);
       await sql`pragma max_page_count = 1`.execute(queries);
@@ -82,7 +81,7 @@ describe('migrations of a shared PostgreSQL', () => {
   const clients: pg.Client[] = [];
 
   beforeEach(async function () {
-    place = await (engines[1] as (typeof engines)[0]).place(this);
+    place = await postgresEngine.place(this);
     databaseUrl = place.databaseUrl ?? '';
   });
 

@@ -13,7 +13,7 @@ import { type Database, type Ending, openDatabase } from '../../../core/database
 import { translateDatabaseError } from '../../../core/database/database-errors.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { State } from '../../../server/state.js';
-import { createPlace, engines, type Place } from '../../support/databases/engines.js';
+import { createPlace, engines, type Place, postgresEngine } from '../../support/databases/engines.js';
 import { holdCommits } from '../../support/databases/held-commits.js';
 import { until } from '../../support/until.js';
 
@@ -232,9 +232,7 @@ describe('state on a PostgreSQL under faults', () => {
   let observer: pg.Client;
 
   beforeEach(async function () {
-    const postgres = engines.find(({ name }) => name === 'postgres');
-    if (!postgres) return;
-    place = await postgres.place(this);
+    place = await postgresEngine.place(this);
     state = await place.open();
     observer = new pg.Client({ connectionString: place.databaseUrl });
     await observer.connect();

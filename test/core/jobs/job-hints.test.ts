@@ -7,7 +7,7 @@ import { openDatabase } from '../../../core/database/database.js';
 import { listenPostgres } from '../../../core/database/database-postgres.js';
 import { sql } from '../../../core/database/kysely.js';
 import type { State } from '../../../server/state.js';
-import { engines, type Place } from '../../support/databases/engines.js';
+import { type Place, postgresEngine } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
 
@@ -21,7 +21,7 @@ describe('hints between nodes', () => {
   let place: Place;
 
   beforeEach(async function () {
-    place = (await engines.find(({ name }) => name === 'postgres')?.reusedPlace(this)) as Place;
+    place = await postgresEngine.reusedPlace(this);
   });
   afterEach(() => place?.remove());
 

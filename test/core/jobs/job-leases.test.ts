@@ -6,7 +6,7 @@ import type { WorkOptions } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
 import { type DatabaseLink, startDatabaseLink } from '../../chaos/database-link.js';
-import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
+import { ListLogger, type Place, postgresEngine } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
 
@@ -26,7 +26,7 @@ describe('leases of jobs on an unreachable, slow or locked PostgreSQL', () => {
   let observer: pg.Client;
 
   beforeEach(async function () {
-    place = (await engines.find(({ name }) => name === 'postgres')?.reusedPlace(this)) as Place;
+    place = await postgresEngine.reusedPlace(this);
     const url = new URL(place.databaseUrl ?? '');
     const folder = url.searchParams.get('host');
     // A server that the tests were given has no socket here.

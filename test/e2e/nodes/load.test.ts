@@ -3,13 +3,13 @@
 import { expect } from 'chai';
 import { restartUnderLoad } from '../../chaos/rolling-restart.js';
 import { runSharedLimitChaos } from '../../chaos/shared-limits.js';
-import { engines, type Place } from '../../support/databases/engines.js';
+import { type Place, postgresEngine } from '../../support/databases/engines.js';
 
 describe('nodes under load', () => {
   let place: Place;
 
   beforeEach(async function () {
-    place = (await engines.find(({ name }) => name === 'postgres')?.place(this)) as Place;
+    place = await postgresEngine.place(this);
   });
   afterEach(() => place?.remove());
 

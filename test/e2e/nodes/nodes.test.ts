@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { isProcessRunning } from '../../../core/runtime/errors.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
 import { signUp } from '../../support/accounts/people.js';
-import { engines, type Place } from '../../support/databases/engines.js';
+import { type Place, postgresEngine } from '../../support/databases/engines.js';
 import { type ReceivedWebhook, startWebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import type { Environment } from '../../support/processes/command-line.js';
@@ -29,7 +29,7 @@ describe('nodes of one gateway', () => {
   const started: GatewayProcess[] = [];
 
   before(async function () {
-    place = (await engines.find(({ name }) => name === 'postgres')?.place(this)) as Place;
+    place = await postgresEngine.place(this);
     proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
     nodes = await openNodes({ databaseUrl: place.databaseUrl ?? '' });
     [api, other] = await Promise.all([nodes.start('api'), nodes.start('api')]);

@@ -10,7 +10,7 @@ import { systemClock } from '../../../core/runtime/time.js';
 import { backUpState, type ImportOptions, importState, migrateState } from '../../../server/backup/maintenance.js';
 import { MOVED_TABLES } from '../../../server/backup/transfer.js';
 import { openState } from '../../../server/state.js';
-import { engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
+import { ListLogger, ManualClock, type Place, postgresEngine } from '../../support/databases/engines.js';
 import { BUCKET, KEY, type ObjectServer, startObjectServer } from '../../support/storage/object-server.js';
 
 type Row = Record<string, unknown>;
@@ -32,9 +32,7 @@ describe('transfer of a state from SQLite to PostgreSQL', () => {
   let client: pg.Client;
 
   beforeEach(async function () {
-    const postgres = engines.find(({ name }) => name === 'postgres');
-    if (!postgres) throw new Error('The tests know PostgreSQL.');
-    place = await postgres.place(this);
+    place = await postgresEngine.place(this);
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-transfer-'));
     await migrateState({ dataDir: folder });
     client = new pg.Client({ connectionString: place.databaseUrl });

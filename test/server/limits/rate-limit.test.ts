@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { openDatabase } from '../../../core/database/database.js';
 import type { RateLimitResult } from '../../../server/limits/rate-limit.js';
 import type { State } from '../../../server/state.js';
-import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { engines, ManualClock, type Place, postgresEngine } from '../../support/databases/engines.js';
 
 const family = 'image' as const;
 
@@ -260,9 +260,7 @@ for (const engine of engines) {
 
 describe('rolling windows by the clock of PostgreSQL', () => {
   it("uses the database's clock by default, so that nodes with wrong clocks agree", async function () {
-    const postgres = engines.find(({ name }) => name === 'postgres');
-    const place = await postgres?.reusedPlace(this);
-    if (!place) return;
+    const place = await postgresEngine.reusedPlace(this);
     try {
       const ahead = await place.open({ clock: new ManualClock(Date.UTC(2050, 0, 1)) });
       const behind = await place.open({ clock: new ManualClock(0) });

@@ -83,28 +83,33 @@ export interface Engine {
 
 let databases: ReturnType<typeof postgresDatabases> | undefined;
 
-const all: readonly Engine[] = [
-  { name: 'sqlite', place: () => createPlace(), reusedPlace: () => createPlace() },
-  {
-    name: 'postgres',
-    async place(context) {
-      const postgres = await postgresFor(context);
-      const databaseUrl = await postgres.createDatabase();
-      // A server of this process takes its databases with it.
-      return createPlace(databaseUrl, postgres.isCommon ? () => postgres.dropDatabase(databaseUrl) : undefined);
-    },
-    async reusedPlace(context) {
-      databases ??= postgresDatabases(await postgresFor(context));
-      const { url, giveBack } = await databases.take();
-      return createPlace(url, giveBack);
-    },
+export const sqliteEngine: Engine = {
+  name: 'sqlite',
+  place: () => createPlace(),
+  reusedPlace: () => createPlace(),
+};
+
+/** By itself, it leaves its tests out of a quick run as well. */
+export const postgresEngine: Engine = {
+  name: 'postgres',
+  async place(context) {
+    const postgres = await postgresFor(context);
+    const databaseUrl = await postgres.createDatabase();
+    // A server of this process takes its databases with it.
+    return createPlace(databaseUrl, postgres.isCommon ? () => postgres.dropDatabase(databaseUrl) : undefined);
   },
-];
+  async reusedPlace(context) {
+    databases ??= postgresDatabases(await postgresFor(context));
+    const { url, giveBack } = await databases.take();
+    return createPlace(url, giveBack);
+  },
+};
 
 /** A quick run has the first alone. */
-export const engines: readonly Engine[] = process.env.TEST_QUICK ? all.slice(0, 1) : all;
+export const engines: readonly Engine[] = process.env.TEST_QUICK ? [sqliteEngine] : [sqliteEngine, postgresEngine];
 
 async function postgresFor(context: Mocha.Context): Promise<TestPostgres> {
+  if (process.env.TEST_QUICK) return context.skip();
   const postgres = await sharedPostgres();
   if (!('unavailable' in postgres)) return postgres;
   const suite = context.test?.parent;
