@@ -17,7 +17,7 @@ import {
   type Tables,
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
-import { isSiteAccount } from '../limits/index.js';
+import { isSiteAccount } from '../keys/index.js';
 import { MICROS } from './amounts.js';
 import type { BudgetAlertsTable, BudgetRow } from './tables.js';
 

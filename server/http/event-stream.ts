@@ -13,8 +13,8 @@ import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { vendorLimitsOf } from '../../core/upstreams/index.js';
 import { addField, endSoon, takeResponse, writeSoon } from './fast-path.js';
 import { hasCurrentCopy, IDLE_MS } from './file-response.js';
-import { nameIgnored } from './form.js';
 import type { RequestContext } from './koa-app.js';
+import { nameIgnored } from './request.js';
 
 /** Status and headers of an answer. */
 export interface AnswerHead {

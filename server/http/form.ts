@@ -17,7 +17,6 @@ import { countRefusals } from './body.js';
 import type { BodyBudget, BodyReservation } from './body-budget.js';
 import { brokenOff, checkStage, decodeBody, readCodings, tooLarge } from './body-bytes.js';
 import { fingerprintOf } from './json-body.js';
-import type { RequestContext } from './koa-app.js';
 
 const MAX_PARTS = 20;
 const MAX_FIELD_BYTES = 64 * 1024;
@@ -380,14 +379,4 @@ export function requiredField(fields: FormFields, name: string, what: string): s
 /** @throws GatewayError `missing_required_parameter` */
 export function missing(param: string, what: string): never {
   throw new GatewayError('missing_required_parameter', `${param} is missing: send ${what}.`, { param });
-}
-
-/** Maximum length of the header. */
-const MAX_NAMES = 20;
-
-/** Lists ignored fields besides those that are listed already; the names are those of the open format, or the client's own. */
-export function nameIgnored({ res: response }: RequestContext, ignored: readonly string[]): void {
-  const listed = String(response.getHeader('x-ignored-params') ?? '').split(', ');
-  const names = [...new Set([...listed, ...ignored])].filter((name) => /^[\w.[\]-]{1,64}$/.test(name));
-  if (names.length > 0) response.setHeader('x-ignored-params', names.slice(0, MAX_NAMES).join(', '));
 }

@@ -1,7 +1,8 @@
 /*
  * What every request needs besides its route: the request id, security headers, the log line, the check of raw headers,
- * and the signal of a disconnect. The check refuses requests that Node's parser accepts although two readers could see
- * two different requests in them. Semaphores limit requests that are held open. A request that is answered without reading its body may send at most 64 KB more in a second, or 64 MiB
+ * the signal of a disconnect, parameters of the path, and the list of ignored fields. The check refuses requests that
+ * Node's parser accepts although two readers could see two different requests in them. Semaphores limit requests that
+ * are held open. A request that is answered without reading its body may send at most 64 KB more in a second, or 64 MiB
  * in ten seconds with a key, so that the client sees the error instead of a reset.
  */
 
@@ -9,7 +10,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { drawRandomBytes, endsWithin, GatewayError, type Issue, type Logger } from '../../core/runtime/index.js';
 import { areTooSmall, freeMemory } from './body-bytes.js';
 import { addField, takeResponse } from './fast-path.js';
-import type { RequestContext } from './koa-app.js';
+import type { ParamsContext, RequestContext } from './koa-app.js';
 
 const SANE = /^[A-Za-z0-9._-]{1,64}$/;
 const BYTES = 12;
@@ -316,4 +317,19 @@ function closeWhenSent(request: IncomingMessage, response: ServerResponse): void
   const { socket } = request;
   if (response.writableFinished) socket.destroySoon();
   else response.once('finish', () => socket.destroySoon());
+}
+
+/** A parameter of the path. */
+export function paramOf({ params }: ParamsContext, name: string): string {
+  return params[name] ?? '';
+}
+
+/** Maximum of names in the header. */
+const MAX_NAMES = 20;
+
+/** Lists ignored fields besides those that are listed already; the names are those of the open format, or the client's own. */
+export function nameIgnored({ res: response }: RequestContext, ignored: readonly string[]): void {
+  const listed = String(response.getHeader('x-ignored-params') ?? '').split(', ');
+  const names = [...new Set([...listed, ...ignored])].filter((name) => /^[\w.[\]-]{1,64}$/.test(name));
+  if (names.length > 0) response.setHeader('x-ignored-params', names.slice(0, MAX_NAMES).join(', '));
 }

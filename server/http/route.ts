@@ -88,11 +88,6 @@ export interface Route {
 /** A route without its handler. */
 export type RouteDeclaration = Omit<Route, 'handler'>;
 
-/** A parameter of the path. */
-export function paramOf({ params }: ParamsContext, name: string): string {
-  return params[name] ?? '';
-}
-
 /** A request that the gateway sends by itself, for the API reference. */
 export interface SentWebhook {
   name: string;

@@ -9,8 +9,8 @@ import type { ImageJob, ImageRequest, ImageSubmission } from '../../core/images/
 import { GatewayError } from '../../core/runtime/index.js';
 import { nameIgnored, type RequestContext, type Semaphore, type ServerContext, useJsonBody } from '../http/index.js';
 import { type Idempotency, markReplayed } from '../idempotency/index.js';
-import { type KeyTable, keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRequest, isSiteAccount, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { isSiteAccount, type KeyTable, keyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
+import { type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import type { HighestUse, Prices } from '../prices/index.js';
 import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
 import {
@@ -115,7 +115,7 @@ export async function submitImage(
   const { gateway, webhooks, accountQueueShare } = server;
   const { res: response, state } = context;
   const key = keyOf(context);
-  const rateLimit = consumeRequest({ key, family: 'image' });
+  const rateLimit = rateLimitOf(key, 'image');
   const imagesPerDay =
     key.imageDailyLimit ?? (isSiteAccount(key.accountId) ? server.accountImageDailyLimit : server.imageDailyLimit);
   let streamed: ImageRequest | undefined;

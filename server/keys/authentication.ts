@@ -8,8 +8,8 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { AddressLimit, AddressOf, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
-import { consumeRequest, type RateLimitFamily, type RateLimitResult, type RateLimits } from '../limits/index.js';
-import { type ApiKeyRecord, GRANTS, type Grant, isPlanKey } from './key-rows.js';
+import type { RateLimitFamily, RateLimitResult, RateLimits } from '../limits/index.js';
+import { type ApiKeyRecord, GRANTS, type Grant, isPlanKey, rateLimitOf } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
 
 declare module '../http/koa-app.js' {
@@ -144,7 +144,7 @@ export async function readRateLimits(rateLimits: RateLimits, key: ApiKeyRecord):
   const families = [...new Set(GRANTS.filter((grant) => key.grants.includes(grant)).map((grant) => FAMILIES[grant]))];
   const results: Record<string, RateLimitResult> = {};
   for (const family of families) {
-    const request = consumeRequest({ key, family });
+    const request = rateLimitOf(key, family);
     if (request) results[family] = await rateLimits.peek(request);
   }
   return results;

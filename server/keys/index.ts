@@ -18,6 +18,7 @@ export {
   type Grant,
   insertKey,
   isPlanKey,
+  isSiteAccount,
   isValidKey,
   isValidState,
   KEY_GRANTS,
@@ -35,6 +36,7 @@ export {
   NO_PLAN,
   queueShareOf,
   quotaSubject,
+  rateLimitOf,
   soonerOf,
   toKeyRecord,
 } from './key-rows.js';

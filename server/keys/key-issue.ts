@@ -9,10 +9,11 @@
 import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
-import { forgetRateLimits, isSiteAccount } from '../limits/index.js';
+import { forgetRateLimits } from '../limits/index.js';
 import {
   type ApiKeyRecord,
   type ApiKeyRow,
+  isSiteAccount,
   isValidRow,
   keyAt,
   keysOf,

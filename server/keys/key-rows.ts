@@ -21,7 +21,7 @@ import {
 } from '../../core/database/index.js';
 import { isoTime } from '../format/index.js';
 import type { Grant } from '../http/index.js';
-import { isSiteAccount } from '../limits/index.js';
+import type { ConsumeRequest, RateLimitFamily } from '../limits/index.js';
 import { createKey, hashKey, maskedKey, type Pepper } from './keys.js';
 
 export type { Grant };
@@ -225,6 +225,26 @@ export const LOCAL_ACCOUNT = 'local';
 /** The owner of the quotas that a request uses: the account, shared by all its keys; each operator key is its own. */
 export function quotaSubject({ id, accountId }: Pick<ApiKeyRecord, 'id' | 'accountId'>): string {
   return accountId === LOCAL_ACCOUNT ? id : accountId;
+}
+
+/** Whether the gateway made the account, for a user of the site: its keys share limits. Operators cannot name one so. */
+export function isSiteAccount(accountId: string): boolean {
+  return accountId.startsWith('acct_');
+}
+
+/**
+ * What a request takes of the key's rate limit; undefined for keys without a limit. All keys of a site account have the
+ * limit of its plan, so one window for all of them holds both limits: that of the account, and that of each key.
+ * @param count Requests that it counts as. Default 1.
+ */
+export function rateLimitOf(
+  { id, accountId, rpm }: Pick<ApiKeyRecord, 'id' | 'accountId' | 'rpm'>,
+  family: RateLimitFamily,
+  count = 1,
+): ConsumeRequest | undefined {
+  if (rpm === null) return undefined;
+  const isShared = isSiteAccount(accountId);
+  return { keyId: isShared ? accountId : id, isShared, family, count, limit: rpm };
 }
 
 /** Whether it is a key of a plan or of a site account, and not one of the operator's own. */

@@ -10,8 +10,6 @@ export { forgetRateLimits, limitPersonalRecords } from './personal-records.js';
 export {
   type ConsumeRequest,
   consumeRateLimit,
-  consumeRequest,
-  isSiteAccount,
   type OpenWindows,
   openWindows,
   type RateLimitFamily,

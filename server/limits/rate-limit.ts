@@ -93,34 +93,16 @@ function* answerAll(requests: readonly ConsumeOrPeek[], table: RateLimitTable): 
   return answers;
 }
 
-interface RateLimitRequest {
-  /** `rpm` null is unlimited, 0 refuses. */
-  key: { id: string; accountId: string; rpm: number | null };
-  family: RateLimitFamily;
-  /** Default 1. */
-  count?: number;
-}
-
 /**
- * Consumes requests from the key's rate limit and sets the rate-limit headers. Keys without a limit get no headers.
+ * Consumes requests from a rate limit and sets the rate-limit headers. Without a limit there are no headers.
  * @throws GatewayError `rate_limit_exceeded` with the seconds to wait.
  */
 export async function consumeRateLimit(
   rateLimits: RateLimits,
   response: ServerResponse,
-  input: RateLimitRequest,
+  request: ConsumeRequest | undefined,
 ): Promise<void> {
-  const request = consumeRequest(input);
   if (request) sendRateLimit(response, request, await rateLimits.consume(request));
-}
-
-/**
- * Undefined for keys without a limit. All keys of a site account have the limit of its plan, so one window for all of
- * them holds both limits: that of the account, and that of each key.
- */
-export function consumeRequest({ key, family, count = 1 }: RateLimitRequest): ConsumeRequest | undefined {
-  if (key.rpm === null) return undefined;
-  return { keyId: isSiteAccount(key.accountId) ? key.accountId : key.id, family, count, limit: key.rpm };
 }
 
 /**
@@ -129,12 +111,12 @@ export function consumeRequest({ key, family, count = 1 }: RateLimitRequest): Co
  */
 export function sendRateLimit(
   response: ServerResponse,
-  { keyId, count, limit }: ConsumeRequest,
+  { isShared, count, limit }: ConsumeRequest,
   answer: RateLimitResult,
 ): void {
   setRateLimitHeaders(response, answer);
   if (answer.accepted) return;
-  const subject = isSiteAccount(keyId) ? 'account' : 'API key';
+  const subject = isShared ? 'account' : 'API key';
   if (count > limit) {
     // Waiting does not help: no retry time is sent, and SDKs must not retry.
     response.setHeader('x-should-retry', 'false');
@@ -163,17 +145,14 @@ function setRateLimitHeaders(response: ServerResponse, answer: RateLimitResult):
   addField(response, 'x-ratelimit-reset-requests', `${seconds}s`);
 }
 
-/** Whether the gateway made the account, for a user of the site: its keys share limits. Operators cannot name one so. */
-export function isSiteAccount(accountId: string): boolean {
-  return accountId.startsWith('acct_');
-}
-
 /** Routes that share one window of a key: each accepted request counts for 60 s after its acceptance. */
 export type RateLimitFamily = 'image' | 'link_data' | 'model';
 
 export interface ConsumeRequest {
   /** Id of the key, or of the site account that all its keys share the window of. */
   keyId: string;
+  /** Whether the keys of an account share the window. Default false. */
+  isShared?: boolean;
   family: RateLimitFamily;
   /** Number of requests to consume at once, all or nothing. At least 1. */
   count: number;

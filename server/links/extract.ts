@@ -17,8 +17,8 @@ import {
   type RouteDeclaration,
   readJsonBody,
 } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, pollingKeyOf, queueShareOf, quotaSubject } from '../keys/index.js';
-import { consumeRateLimit, consumeRequest, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { type ApiKeyRecord, keyOf, pollingKeyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
+import { consumeRateLimit, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
@@ -197,9 +197,9 @@ class Links {
     const { gateway, rateLimits, accountQueueShare } = this.#services;
     const { body, wanted, settle, platform, link } = sent;
     const key = keyOf(context);
-    const consume = () => consumeRateLimit(rateLimits, context.res, { key, family: FAMILY });
+    const consume = () => consumeRateLimit(rateLimits, context.res, rateLimitOf(key, FAMILY));
     const isJob = link.kind !== 'short_link' && gateway.platformFeatures(platform)?.async;
-    const rateLimit = isJob ? consumeRequest({ key, family: FAMILY }) : undefined;
+    const rateLimit = isJob ? rateLimitOf(key, FAMILY) : undefined;
     const submitted = {
       ...wanted,
       owner: key.accountId,

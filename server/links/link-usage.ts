@@ -9,8 +9,8 @@
 import { type BatchItem, type ExtractResult } from '../../core/contracts/index.js';
 import { type RequestContext, type ServerContext } from '../http/index.js';
 import { type IdempotencyService } from '../idempotency/index.js';
-import { keyOf } from '../keys/index.js';
-import { consumeRateLimit, consumeRequest, type RateLimits } from '../limits/index.js';
+import { keyOf, rateLimitOf } from '../keys/index.js';
+import { consumeRateLimit, type RateLimits } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import { type SettleLinks, type UsageLog, type UsageService } from '../usage/index.js';
 
@@ -76,12 +76,11 @@ export class LinkUsage {
   ): Promise<SettleLinks> {
     const { usage, rateLimits, prices } = this.#services;
     const key = keyOf(context);
-    const request = { key, family: FAMILY, count: links } as const;
+    const rateLimit = isLimited ? rateLimitOf(key, FAMILY, links) : undefined;
     if (prices?.hasLinkPrices && (key.budgetId !== null || key.furtherBudgets)) {
-      const rateLimit = isLimited ? consumeRequest(request) : undefined;
       return usage.admitLinks(context, { route: this.#route, platforms: platforms(), rateLimit });
     }
-    if (isLimited) await consumeRateLimit(rateLimits, context.res, request);
+    await consumeRateLimit(rateLimits, context.res, rateLimit);
     return NOT_RESERVED;
   }
 

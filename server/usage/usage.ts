@@ -18,8 +18,8 @@ import {
 } from '../../core/text/index.js';
 import type { BudgetWants } from '../budgets/index.js';
 import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
-import { type ApiKeyRecord, keyOf } from '../keys/index.js';
-import { type ConsumeRequest, consumeRequest, sendRateLimit } from '../limits/index.js';
+import { type ApiKeyRecord, keyOf, rateLimitOf } from '../keys/index.js';
+import { type ConsumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { Admission, Admissions } from './admissions.js';
 import { costOfUsage, type Settlement } from './usage-log.js';
@@ -138,7 +138,7 @@ export class UsageService {
     const { id: keyId, accountId, budgetId, furtherBudgets } = key;
     const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
     checkModel(key, request.model, resolveModel);
-    const rateLimit = consumeRequest({ key, family: 'model' });
+    const rateLimit = rateLimitOf(key, 'model');
     const hasBudget = budgetId !== null || furtherBudgets !== undefined;
     const reserve = hasBudget ? { ...budgets, tokens, demand, uses, fallbacks } : undefined;
     const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });

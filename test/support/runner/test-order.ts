@@ -23,7 +23,6 @@ const USUAL_FILES: FileSeconds = {
   'test/core/jobs/jobs-processes.test.js': 85,
   'test/e2e/site/unlucky-browser.test.js': 85,
   'test/e2e/usage/token-budgets.test.js': 80,
-  'test/e2e/site/accessible-pages-browser.test.js': 75,
   'test/http/links/extract-batch.test.js': 65,
   'test/e2e/accounts/walk.test.js': 65,
   'test/captures.test.js': 65,
@@ -31,6 +30,7 @@ const USUAL_FILES: FileSeconds = {
   'test/package.test.js': 60,
   'plugins/vidsite/test/vidsite.test.js': 50,
   'plugins/photo/test/photo.test.js': 45,
+  'test/e2e/site/accessible-pages-browser.test.js': 45,
 };
 
 /** What any other file takes, by where it is; the first that fits. */
