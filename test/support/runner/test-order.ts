@@ -31,6 +31,9 @@ const USUAL_FILES: FileSeconds = {
   'plugins/vidsite/test/vidsite.test.js': 50,
   'plugins/photo/test/photo.test.js': 45,
   'test/e2e/site/accessible-pages-browser.test.js': 45,
+  'plugins/clip_video/test/clip-video.test.js': 25,
+  'plugins/social/test/social.test.js': 20,
+  'plugins/clip_shop/test/clip-shop.test.js': 15,
 };
 
 /** What any other file takes, by where it is; the first that fits. */
