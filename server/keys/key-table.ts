@@ -112,7 +112,8 @@ export class KeyTable {
 
   /**
    * The record of a valid key; synchronous if it was used before.
-   * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`.
+   * @throws GatewayError `invalid_api_key`, `expired_api_key`, `revoked_api_key`, `account_suspended`;
+   *   `upstream_unavailable` for a key that is not in memory while the database is unavailable.
    */
   verify(key: string): ApiKeyRecord | Promise<ApiKeyRecord> {
     const digest = hash('sha256', key);
@@ -289,7 +290,8 @@ export class KeyTable {
       return record;
     } catch (error) {
       this.#logger.warn('a key could not be looked up', { error });
-      return undefined;
+      // It may be a new and valid key of another node.
+      throw error;
     } finally {
       this.#lookups.delete(id);
     }
