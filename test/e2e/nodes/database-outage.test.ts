@@ -1,6 +1,7 @@
 /** A node without its database: what it serves, refuses and recovers. */
 
 import { expect } from 'chai';
+import { createKey } from '../../../server/keys/keys.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
@@ -73,6 +74,8 @@ describe('a node without its database', () => {
       ask(key, '/v1/images/generations', IMAGE),
       ask(limited, '/v1/extract', { url: linkSamples.at(-1)?.url }),
       ask(key, `/v1/images/jobs/${made.json.id}`),
+      // Another node may have made it a moment ago.
+      ask(createKey().key, '/v1/models'),
     ]);
     for (const refusal of refusals) {
       expect([refusal.status, refusal.json.error.code]).to.deep.equal([503, 'upstream_unavailable']);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
-import { type Logger, systemClock } from 'mediagate';
+import { GatewayError, type Logger, systemClock } from 'mediagate';
 import { createManualClock } from 'mediagate/testing';
 import { type ApiKeyRecord, createKeyRecord } from '../../../server/keys/key-rows.js';
 import { KeyTable, type KeyTableOptions } from '../../../server/keys/key-table.js';
@@ -29,7 +29,7 @@ async function codeOf(work: () => unknown): Promise<unknown> {
 function keysIn(records: Map<string, ApiKeyRecord>, now: () => number = Date.now) {
   const use = { away: false, finds: 0, touched: new Map<string, number>(), ended: [] as string[] };
   const answer = async <Value>(value: Value): Promise<Value> => {
-    if (use.away) throw new Error('the database is away');
+    if (use.away) throw new GatewayError('upstream_unavailable', 'The database does not answer.');
     return value;
   };
   const keys: KeyTableOptions['keys'] = {
@@ -108,14 +108,15 @@ describe('the table of keys', () => {
   const open = (keys: KeyTableOptions['keys']) =>
     KeyTable.open({ keys, peppers: [pepper], clock: systemClock, logger: silent });
 
-  it('checks keys while the database is unavailable', async () => {
+  it('checks known keys while the database is unavailable, and calls no other key invalid', async () => {
     const records = new Map<string, ApiKeyRecord>();
     const { key } = make(records);
     const { keys, use } = keysIn(records);
     const table = await open(keys);
     use.away = true;
     expect(await codeOf(() => table.verify(key))).to.equal('ok');
-    expect(await codeOf(() => table.verify(createKey().key))).to.equal('invalid_api_key');
+    expect(await codeOf(() => table.verify(createKey().key))).to.equal('upstream_unavailable');
+    expect(await codeOf(() => table.verify(`${key.slice(0, -1)}_`))).to.equal('invalid_api_key');
     await table.close();
   });
 

@@ -31,7 +31,10 @@ const USUAL_FILES: FileSeconds = {
   'plugins/vidsite/test/vidsite.test.js': 50,
   'plugins/photo/test/photo.test.js': 45,
   'test/e2e/site/accessible-pages-browser.test.js': 45,
+  'test/core/storage/files-s3.test.js': 30,
+  'test/core/testing/held-open.test.js': 25,
   'plugins/clip_video/test/clip-video.test.js': 25,
+  'test/core/testing/polling-image-providers.test.js': 20,
   'plugins/social/test/social.test.js': 20,
   'plugins/clip_shop/test/clip-shop.test.js': 15,
 };
