@@ -53,10 +53,8 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
   const proxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
   const closing = new AbortController();
   let opening: Promise<EgressDispatchers> | undefined;
-  let opened: EgressDispatchers | undefined;
   const open = () => {
-    if (opened) return opened;
-    opening ??= openDispatchers({ guard, proxy, signal: closing.signal }).then((dispatchers) => (opened = dispatchers));
+    opening ??= openDispatchers({ guard, proxy, signal: closing.signal });
     return opening;
   };
 
@@ -114,8 +112,7 @@ export interface Exchange {
   ownOrigins: readonly string[];
   life: RequestLifetime;
   guard: AddressGuard;
-  /** Synchronous if they are open. */
-  open(): EgressDispatchers | Promise<EgressDispatchers>;
+  open(): Promise<EgressDispatchers>;
 }
 
 const DEFAULT_MAX_BYTES = 8 * 1024 * 1024;
@@ -146,7 +143,7 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
   }
 }
 
-function dispatch(
+async function dispatch(
   hop: Hop,
   { life, guard, open }: Exchange,
   trustedOrigins: readonly string[] | undefined,
@@ -154,9 +151,8 @@ function dispatch(
 ): Promise<Received> {
   const { origin, path, way } = destinationOf(hop.url, guard, trustedOrigins);
   const request = { origin, path, method: hop.method, ...contentOf(hop) };
-  const send = (dispatchers: EgressDispatchers) => receive(dispatchers[way], request, { life, maxBytes });
-  const opened = open();
-  return opened instanceof Promise ? life.race(opened).then(send) : send(opened);
+  const dispatchers = await life.race(open());
+  return receive(dispatchers[way], request, { life, maxBytes });
 }
 
 /** A parsed URL that the guard allows. */

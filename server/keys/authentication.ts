@@ -60,12 +60,9 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 
   return ({ grant, apiKeyHeader = false, advice }: RouteAuth): Middleware => {
     const wanted = grant === 'any' ? undefined : typeof grant === 'string' ? [grant] : grant;
-    return (context: RequestContext, next: Next): Promise<unknown> => {
-      const { playedKey } = context.state;
-      const verified = playedKey ?? verify(context);
-      return verified instanceof Promise
-        ? verified.then((key) => letIn(context, key, next))
-        : letIn(context, verified, next);
+    return async (context: RequestContext, next: Next): Promise<unknown> => {
+      const key = context.state.playedKey ?? (await verify(context));
+      return letIn(context, key, next);
     };
 
     function letIn(context: RequestContext, key: ApiKeyRecord, next: Next): Promise<unknown> {
@@ -82,7 +79,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
       return next();
     }
 
-    function verify(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
+    async function verify(context: RequestContext): Promise<ApiKeyRecord> {
       try {
         const isHeaderAllowed = apiKeyHeader || context.state.anthropic === true;
         const token = sentKey(context.req, isHeaderAllowed);
@@ -92,8 +89,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
         }
-        const verified = keys.verify(token);
-        return verified instanceof Promise ? verified.catch((error) => refuse(context, error)) : verified;
+        return await keys.verify(token);
       } catch (error) {
         return refuse(context, error);
       }

@@ -47,14 +47,18 @@ export class PersonalExport {
     yield `{"exportedAt":${json(isoTime(now))},\n"user":${json(withTimes(user))}`;
     for (const { exported } of this.#records) {
       for (const [name, read] of Object.entries(exported?.(this.#database, user, now) ?? {})) {
-        const field = read();
+        const field = await read();
         yield `,\n${json(name)}:`;
-        if (field instanceof Promise) yield json(await field);
-        else yield* listOf(field);
+        if (isList(field)) yield* listOf(field);
+        else yield json(field);
       }
     }
     yield '}\n';
   }
+}
+
+function isList(field: unknown): field is AsyncIterable<unknown> {
+  return typeof field === 'object' && field !== null && Symbol.asyncIterator in field;
 }
 
 async function* listOf(items: AsyncIterable<unknown>): AsyncGenerator<string> {
