@@ -30,16 +30,8 @@ import {
   type JobsOptions,
   Submissions,
 } from './extraction/index.js';
-import { createReferences, ImageService, type ImagesOptions } from './images/index.js';
-import {
-  absentAudioFilters,
-  createAudioFilters,
-  createFfmpeg,
-  createImageFiles,
-  createScratchFolders,
-  type Ffmpeg,
-  type ScratchFolders,
-} from './media/index.js';
+import { ImageService, type ImagesOptions, References } from './images/index.js';
+import { absentAudioFilters, createAudioFilters, Ffmpeg, ImageFiles, ScratchFolders } from './media/index.js';
 import type { HttpClients } from './net/index.js';
 import { writeInSpans } from './observability/index.js';
 import {
@@ -159,8 +151,8 @@ function registerTools(root: RootScope, options: GatewayOptions): void {
   root.provide(TOKEN_COUNTER, tokens, () => tokens.close());
   root.provideFactory(CACHE, (get) => services.cache ?? createMemoryCache(get(CLOCK)));
   root.provideFactory(MEDIA, () => ({
-    scratch: createScratchFolders(options.scratchFolder ?? tmpdir()),
-    ...(options.ffmpegPath !== undefined && { ffmpeg: createFfmpeg(options.ffmpegPath) }),
+    scratch: new ScratchFolders(options.scratchFolder ?? tmpdir()),
+    ...(options.ffmpegPath !== undefined && { ffmpeg: new Ffmpeg(options.ffmpegPath) }),
   }));
   root.provideFactory(AUDIO_FILTERS, (get) => {
     const { ffmpeg } = get(MEDIA);
@@ -259,7 +251,7 @@ function registerModels(root: RootScope, options: GatewayOptions): void {
   root.provideFactory(IMAGES, (get) => {
     if (!jobs || !services.storage) return undefined;
     const { signal } = get(CLIENT_LIFETIME);
-    const imageFiles = createImageFiles();
+    const imageFiles = new ImageFiles();
     const http = get(HTTP).scoped({ timeoutMs: REFERENCE_MS, trustedOrigins, signal });
     return new ImageService({
       ...options.images,
@@ -267,7 +259,7 @@ function registerModels(root: RootScope, options: GatewayOptions): void {
       storage: get(STORAGE),
       registry: get(REGISTRY),
       host: get(PLUGIN_HOST),
-      references: createReferences({ http, images: imageFiles, trustedOrigins }),
+      references: new References({ http, images: imageFiles, trustedOrigins }),
       imageFiles,
       siblings: services.siblings ?? noSiblings,
       clock: get(CLOCK),

@@ -53,7 +53,7 @@ import {
   TEXTS,
 } from './gateway-services.js';
 import { absentImages, type Images } from './images/index.js';
-import { BROWSER, createRootScope, createToken, HTTP, type Resolve } from './plugins/index.js';
+import { BROWSER, createToken, HTTP, type Resolve, RootScope } from './plugins/index.js';
 import { GatewayError } from './runtime/index.js';
 import type { Texts } from './text/index.js';
 
@@ -151,7 +151,7 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
     if (!Array.isArray(list)) throw new TypeError(`createGateway takes a list as "${name}".`);
   }
   const [http, browser] = await Promise.all([openHttp(options), openBrowser(options)]);
-  const services = createRootScope();
+  const services = new RootScope();
   services.provide(HTTP, http, () => http.close());
   services.provide(BROWSER, browser, () => browser.close());
   registerServices(services, options);

@@ -22,12 +22,6 @@ export interface LauncherOptions {
   logger: Logger;
 }
 
-/** Starts browsers. */
-export interface Launcher {
-  /** @throws Error with the last output of the browser if it does not start. */
-  launch(executable: BrowserExecutable, proxyPort: number): Promise<RunningBrowser>;
-}
-
 /** A browser with its processes and its folder. */
 export interface RunningBrowser extends BrowserConnection {
   /** Id of its first process. */
@@ -43,23 +37,42 @@ export interface RunningBrowser extends BrowserConnection {
 const START_MS = 20_000;
 const NO_SANDBOX = /No usable sandbox/;
 
-export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): Launcher {
-  const authorities = behindEgressProxy ? getCACertificates('extra') : [];
+/** Starts browsers. */
+export class Launcher {
+  readonly #logger: Logger;
+  readonly #authorities: string[];
   // Chromium refuses to start as root with its sandbox.
-  let sandbox = process.getuid?.() !== 0;
-  if (!sandbox) logger.warn('the browser has no sandbox, since the gateway runs as root');
+  #sandbox = process.getuid?.() !== 0;
 
-  async function start(executable: BrowserExecutable, proxyPort: number): Promise<RunningBrowser> {
+  constructor({ behindEgressProxy, logger }: LauncherOptions) {
+    this.#logger = logger;
+    this.#authorities = behindEgressProxy ? getCACertificates('extra') : [];
+    if (!this.#sandbox) logger.warn('the browser has no sandbox, since the gateway runs as root');
+  }
+
+  /** @throws Error with the last output of the browser if it does not start. */
+  async launch(executable: BrowserExecutable, proxyPort: number): Promise<RunningBrowser> {
+    try {
+      return await this.#start(executable, proxyPort);
+    } catch (error) {
+      if (!this.#sandbox || !(error instanceof Error && NO_SANDBOX.test(error.message))) throw error;
+      this.#sandbox = false;
+      this.#logger.warn('the browser has no sandbox, since this system offers none', { error });
+      return this.#start(executable, proxyPort);
+    }
+  }
+
+  async #start(executable: BrowserExecutable, proxyPort: number): Promise<RunningBrowser> {
     const profile = await createProfile();
     const starting = startBrowserProcess(executable, {
-      arguments: browserArguments({ profile, proxyPort, sandbox, authorities }),
+      arguments: browserArguments({ profile, proxyPort, sandbox: this.#sandbox, authorities: this.#authorities }),
       profile,
     });
     const ended = starting
       .then((browser) => browser.ended)
       .catch(() => {})
       .then(() => removeProfile(profile))
-      .catch((error: unknown) => logger.warn("a browser's folder could not be removed", { error }));
+      .catch((error: unknown) => this.#logger.warn("a browser's folder could not be removed", { error }));
     const browser = await starting;
     try {
       const connection = await connect(browser, profile);
@@ -80,19 +93,6 @@ export function createLauncher({ behindEgressProxy, logger }: LauncherOptions): 
       throw new Error(`the browser did not start: ${await browser.ended}`, { cause: error });
     }
   }
-
-  return {
-    async launch(executable, proxyPort) {
-      try {
-        return await start(executable, proxyPort);
-      } catch (error) {
-        if (!sandbox || !(error instanceof Error && NO_SANDBOX.test(error.message))) throw error;
-        sandbox = false;
-        logger.warn('the browser has no sandbox, since this system offers none', { error });
-        return start(executable, proxyPort);
-      }
-    },
-  };
 }
 
 function connect(browser: BrowserProcess, profile: string): Promise<BrowserConnection> {

@@ -12,7 +12,7 @@ import { type AddressGuard, type EgressProxy, readProxyUrl } from '../net/index.
 import { leaveScope } from '../observability/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
 import { browserFailure } from './browser-connection.js';
-import { createLauncher, exitOf, type Launcher, type RunningBrowser, removeLeftProfiles } from './browser-launch.js';
+import { exitOf, Launcher, type RunningBrowser, removeLeftProfiles } from './browser-launch.js';
 import { type BrowserExecutable, watchMemory } from './browser-process.js';
 import { type ForwardProxy, startForwardProxy } from './filtering-proxy.js';
 
@@ -120,7 +120,7 @@ export class BrowserService implements BrowserClients {
     try {
       const [{ port }, found] = await Promise.all([this.#openExit(), executable()]);
       this.#closing.signal.throwIfAborted();
-      this.#launcher ??= createLauncher({ behindEgressProxy: this.#egressProxy !== undefined, logger });
+      this.#launcher ??= new Launcher({ behindEgressProxy: this.#egressProxy !== undefined, logger });
       return await this.#launcher.launch(found, port);
     } catch (error) {
       if (isGatewayError(error)) throw error;

@@ -24,21 +24,13 @@ import { filesOfResult, type ImageCharge } from './image-jobs.js';
 import { checkModel, type ImageRequest, type ImageResult, ImageRun, type ImageTask } from './image-run.js';
 import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
-  createReferenceFiles,
   fileNamesOf,
   type ImageJobSummary,
-  type ReferenceFiles,
+  ReferenceFiles,
   type References,
   type StoredReference,
 } from './references.js';
-import {
-  createResultFiles,
-  type FinishedImage,
-  type ImageDelivery,
-  type ImageFile,
-  type ResultFiles,
-  targetOfRun,
-} from './result-files.js';
+import { type FinishedImage, type ImageDelivery, type ImageFile, ResultFiles, targetOfRun } from './result-files.js';
 
 export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   /** The owner, who may read the job. */
@@ -182,12 +174,16 @@ export class ImageService implements Images {
   constructor(options: ImageServiceOptions) {
     const { storage, siblings, clock, logger, fileMs = DEFAULT_FILE_MS } = options;
     this.#options = options;
-    this.#referenceFiles = createReferenceFiles({ storage, clock, logger });
+    this.#referenceFiles = new ReferenceFiles({ storage, clock, logger });
     // The retention of files starts at completion, so they exist for the promised time.
-    this.#resultFiles = createResultFiles({ storage, clock, logger, publicMs: fileMs + QUEUED_MS });
+    this.#resultFiles = new ResultFiles({ storage, clock, logger, publicMs: fileMs + QUEUED_MS });
     this.#partials = createPartialImages({ storage, siblings, clock, logger });
     const files = { referenceFiles: this.#referenceFiles, resultFiles: this.#resultFiles };
-    this.#run = new ImageRun({ ...options, ...files, showPartial: this.#partials.show });
+    this.#run = new ImageRun({
+      ...options,
+      ...files,
+      showPartial: (jobId, image) => this.#partials.show(jobId, image),
+    });
   }
 
   /** Starts the workers of this process. */

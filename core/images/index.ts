@@ -18,10 +18,10 @@ export {
   type ImagesOptions,
 } from './images.js';
 export {
-  createReferences,
   type ImageJobSummary,
   MAX_REFERENCES,
   type ReferenceInput,
+  References,
   removeInputImages,
 } from './references.js';
 export type { FinishedImage, ImageDelivery } from './result-files.js';

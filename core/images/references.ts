@@ -17,7 +17,7 @@ import {
   type ImageFiles,
   MAX_IMAGE_BYTES,
 } from '../media/index.js';
-import { createAddressGuard, discard, type Hop, MAX_URL_LENGTH, nextHop } from '../net/index.js';
+import { type AddressGuard, createAddressGuard, discard, type Hop, MAX_URL_LENGTH, nextHop } from '../net/index.js';
 import { diskFailure, GatewayError, isGatewayError, withDeadline } from '../runtime/index.js';
 import { fileName, type ImageDelivery, newFileStem } from './result-files.js';
 
@@ -35,23 +35,6 @@ export interface ReferenceInput {
 /** A checked input image: bytes, or the URL to download them from. */
 export type Reference = { param: string } & ({ media: Media } | { url: string });
 
-export interface References {
-  /**
-   * Checks all inputs before acceptance, in the caller's order; the mask is last. Nothing is downloaded or decoded to
-   * pixels; the event loop is free between two inputs.
-   * @throws GatewayError with the `param` of the first invalid input: `too_many_images`, `invalid_image_url`,
-   *   `invalid_base64_image`, and what {@link checkImage} throws.
-   */
-  check(inputs: readonly ReferenceInput[], mask?: ReferenceInput): Promise<Reference[]>;
-  /**
-   * The images as a model receives them, in the same order, each normalized by {@link ImageFiles.normalize}. The first
-   * failure aborts the others.
-   * @throws GatewayError with the `param` of the failed input: `failed_to_download_image`, `image_file_too_large`,
-   *   `unsupported_image_media_type`, `invalid_image`, `image_too_large`, `queue_full`; the signal's reason.
-   */
-  load(references: readonly Reference[], signal: AbortSignal): Promise<Media[]>;
-}
-
 interface ReferencesOptions {
   /** Guards every address; belongs to no plugin instance. */
   http: HttpClient;
@@ -60,68 +43,88 @@ interface ReferencesOptions {
   trustedOrigins?: readonly string[];
 }
 
-export function createReferences({ http, images, trustedOrigins }: ReferencesOptions): References {
-  const guard = createAddressGuard({ trustedOrigins });
+export class References {
+  readonly #http: HttpClient;
+  readonly #images: ImageFiles;
+  readonly #guard: AddressGuard;
+
+  constructor({ http, images, trustedOrigins }: ReferencesOptions) {
+    this.#http = http;
+    this.#images = images;
+    this.#guard = createAddressGuard({ trustedOrigins });
+  }
+
+  /**
+   * Checks all inputs before acceptance, in the caller's order; the mask is last. Nothing is downloaded or decoded to
+   * pixels; the event loop is free between two inputs.
+   * @throws GatewayError with the `param` of the first invalid input: `too_many_images`, `invalid_image_url`,
+   *   `invalid_base64_image`, and what {@link checkImage} throws.
+   */
+  async check(inputs: readonly ReferenceInput[], mask?: ReferenceInput): Promise<Reference[]> {
+    if (inputs.length > MAX_REFERENCES) {
+      const message = `A request accepts at most ${MAX_REFERENCES} input images; this one has ${inputs.length}.`;
+      throw new GatewayError('too_many_images', message, { param: inputs[MAX_REFERENCES]?.param });
+    }
+    const references: Reference[] = [];
+    for (const input of mask ? [...inputs, mask] : inputs) {
+      const { value, param } = input;
+      if (references.length > 0) await setImmediate();
+      try {
+        if (typeof value === 'string' && !isDataUri(value)) references.push({ param, url: this.#checkUrl(value) });
+        else {
+          const media = readFile(typeof value === 'string' ? decodeDataUri(value) : value);
+          if (input === mask && media.contentType === IMAGE_CONTENT_TYPES.jpeg) throw noAlpha();
+          references.push({ param, media });
+        }
+      } catch (error) {
+        throw naming({ param }, error);
+      }
+    }
+    return references;
+  }
+
+  /**
+   * The images as a model receives them, in the same order, each normalized by {@link ImageFiles.normalize}. The first
+   * failure aborts the others.
+   * @throws GatewayError with the `param` of the failed input: `failed_to_download_image`, `image_file_too_large`,
+   *   `unsupported_image_media_type`, `invalid_image`, `image_too_large`, `queue_full`; the signal's reason.
+   */
+  async load(references: readonly Reference[], signal: AbortSignal): Promise<Media[]> {
+    const siblings = new AbortController();
+    const either = AbortSignal.any([signal, siblings.signal]);
+    try {
+      return await Promise.all(references.map((reference) => this.#fetchOne(reference, either)));
+    } finally {
+      siblings.abort(new GatewayError('interrupted', 'Another input image of the request could not be fetched.'));
+    }
+  }
 
   /** Checks the text of the URL; the address its host resolves to is checked at download. */
-  function checkUrl(text: string): string {
+  #checkUrl(text: string): string {
     // Long texts are not parsed, since that takes time.
     const url = text.length > MAX_URL_LENGTH ? undefined : URL.parse(text);
     if (url?.protocol !== 'https:')
       throw invalidUrl(`It must be an https URL of at most ${MAX_URL_LENGTH} characters, or a data URI.`);
     try {
-      guard.checkUrl(url);
+      this.#guard.checkUrl(url);
     } catch (error) {
       throw isGatewayError(error) ? invalidUrl(error.message) : error;
     }
     return url.href;
   }
 
-  async function fetchOne(reference: Reference, signal: AbortSignal): Promise<Media> {
+  async #fetchOne(reference: Reference, signal: AbortSignal): Promise<Media> {
     try {
       const bytes =
-        'url' in reference ? await downloadReference({ http, url: reference.url, signal }) : reference.media.bytes;
-      return await images.normalize(bytes, signal);
+        'url' in reference
+          ? await downloadReference({ http: this.#http, url: reference.url, signal })
+          : reference.media.bytes;
+      return await this.#images.normalize(bytes, signal);
     } catch (error) {
       signal.throwIfAborted();
       throw naming(reference, error);
     }
   }
-
-  return {
-    async check(inputs, mask) {
-      if (inputs.length > MAX_REFERENCES) {
-        const message = `A request accepts at most ${MAX_REFERENCES} input images; this one has ${inputs.length}.`;
-        throw new GatewayError('too_many_images', message, { param: inputs[MAX_REFERENCES]?.param });
-      }
-      const references: Reference[] = [];
-      for (const input of mask ? [...inputs, mask] : inputs) {
-        const { value, param } = input;
-        if (references.length > 0) await setImmediate();
-        try {
-          if (typeof value === 'string' && !isDataUri(value)) references.push({ param, url: checkUrl(value) });
-          else {
-            const media = readFile(typeof value === 'string' ? decodeDataUri(value) : value);
-            if (input === mask && media.contentType === IMAGE_CONTENT_TYPES.jpeg) throw noAlpha();
-            references.push({ param, media });
-          }
-        } catch (error) {
-          throw naming({ param }, error);
-        }
-      }
-      return references;
-    },
-
-    async load(references, signal) {
-      const siblings = new AbortController();
-      const either = AbortSignal.any([signal, siblings.signal]);
-      try {
-        return await Promise.all(references.map((reference) => fetchOne(reference, either)));
-      } finally {
-        siblings.abort(new GatewayError('interrupted', 'Another input image of the request could not be fetched.'));
-      }
-    },
-  };
 }
 
 function readFile(bytes: Uint8Array): Media {
@@ -172,19 +175,6 @@ const RETRY_DELAYS_MS = [250, 750, 1_000, 3_000, ...Array.from({ length: 11 }, (
 /** An input image as a job stores it. */
 export type StoredReference = { param: string } & ({ url: string } | { file: string; contentType: string });
 
-/** Input images that came with the request are stored as files, since 40 MB do not belong in a table row. */
-export interface ReferenceFiles {
-  /** @throws GatewayError `storage_error`. */
-  store(references: readonly Reference[]): Promise<StoredReference[]>;
-  /**
-   * Waits up to a minute for files that cannot be read yet.
-   * @throws GatewayError `storage_error` if one is missing; the reason of the signal.
-   */
-  load(stored: readonly StoredReference[], signal: AbortSignal): Promise<Reference[]>;
-  /** Never fails: files that remain expire. */
-  remove(names: readonly string[]): Promise<void>;
-}
-
 interface ReferenceFilesOptions {
   storage: Storage;
   clock: Clock;
@@ -193,65 +183,81 @@ interface ReferenceFilesOptions {
 
 /** Removes input images of a job that never ran. Never fails: files that remain expire. */
 export async function removeInputImages({ summary }: JobRecord, options: ReferenceFilesOptions): Promise<void> {
-  await createReferenceFiles(options).remove((summary as ImageJobSummary).files);
+  await new ReferenceFiles(options).remove((summary as ImageJobSummary).files);
 }
 
-export function createReferenceFiles({ storage, clock, logger }: ReferenceFilesOptions): ReferenceFiles {
-  async function remove(names: readonly string[]): Promise<void> {
-    const results = await Promise.allSettled(names.map((name) => storage.delete(name)));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed) logger.warn('a file of an image job could not be removed', { error: failed.reason });
+/** Input images that came with the request are stored as files, since 40 MB do not belong in a table row. */
+export class ReferenceFiles {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+
+  constructor({ storage, clock, logger }: ReferenceFilesOptions) {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#logger = logger;
   }
 
-  async function readInTime(name: string, signal: AbortSignal): Promise<Uint8Array> {
+  /** @throws GatewayError `storage_error`. */
+  async store(references: readonly Reference[]): Promise<StoredReference[]> {
+    const expiresAt = new Date(this.#clock.now() + RETENTION_MS);
+    const stored: StoredReference[] = [];
+    try {
+      for (const reference of references) {
+        if ('url' in reference) stored.push(reference);
+        else {
+          const { param, media } = reference;
+          const name = fileName('ref', newFileStem(), media.contentType);
+          await this.#storage.write({ name, contentType: media.contentType, expiresAt, body: media.bytes });
+          stored.push({ param, file: name, contentType: media.contentType });
+        }
+      }
+    } catch (cause) {
+      await this.remove(fileNamesOf(stored));
+      const failure = diskFailure(cause);
+      // A full disk, or an object store that does not answer: the request can be sent again.
+      if (isGatewayError(failure) && failure.retryable && failure.code !== 'storage_error') throw failure;
+      throw new GatewayError('storage_error', 'The input images could not be stored.', { cause });
+    }
+    return stored;
+  }
+
+  /**
+   * Waits up to a minute for files that cannot be read yet.
+   * @throws GatewayError `storage_error` if one is missing; the reason of the signal.
+   */
+  load(stored: readonly StoredReference[], signal: AbortSignal): Promise<Reference[]> {
+    return Promise.all(
+      stored.map(async (reference): Promise<Reference> => {
+        if ('url' in reference) return reference;
+        const { param, file, contentType } = reference;
+        return { param, media: { bytes: await this.#readInTime(file, signal), contentType } };
+      }),
+    );
+  }
+
+  /** Never fails: files that remain expire. */
+  async remove(names: readonly string[]): Promise<void> {
+    const results = await Promise.allSettled(names.map((name) => this.#storage.delete(name)));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) this.#logger.warn('a file of an image job could not be removed', { error: failed.reason });
+  }
+
+  async #readInTime(name: string, signal: AbortSignal): Promise<Uint8Array> {
     for (const waitMs of RETRY_DELAYS_MS) {
       try {
-        return await readWhole(storage, name);
+        return await readWhole(this.#storage, name);
       } catch (error) {
-        logger.debug('an input image cannot be read yet', { error });
+        this.#logger.debug('an input image cannot be read yet', { error });
       }
-      await clock.sleep(waitMs, signal);
+      await this.#clock.sleep(waitMs, signal);
     }
     try {
-      return await readWhole(storage, name);
+      return await readWhole(this.#storage, name);
     } catch (cause) {
       throw new GatewayError('storage_error', 'An input image of the job could not be read.', { cause });
     }
   }
-
-  return {
-    async store(references) {
-      const expiresAt = new Date(clock.now() + RETENTION_MS);
-      const stored: StoredReference[] = [];
-      try {
-        for (const reference of references) {
-          if ('url' in reference) stored.push(reference);
-          else {
-            const { param, media } = reference;
-            const name = fileName('ref', newFileStem(), media.contentType);
-            await storage.write({ name, contentType: media.contentType, expiresAt, body: media.bytes });
-            stored.push({ param, file: name, contentType: media.contentType });
-          }
-        }
-      } catch (cause) {
-        await remove(fileNamesOf(stored));
-        const failure = diskFailure(cause);
-        // A full disk, or an object store that does not answer: the request can be sent again.
-        if (isGatewayError(failure) && failure.retryable && failure.code !== 'storage_error') throw failure;
-        throw new GatewayError('storage_error', 'The input images could not be stored.', { cause });
-      }
-      return stored;
-    },
-    load: (stored, signal) =>
-      Promise.all(
-        stored.map(async (reference): Promise<Reference> => {
-          if ('url' in reference) return reference;
-          const { param, file, contentType } = reference;
-          return { param, media: { bytes: await readInTime(file, signal), contentType } };
-        }),
-      ),
-    remove,
-  };
 }
 
 export function fileNamesOf(stored: readonly StoredReference[]): string[] {

@@ -45,17 +45,6 @@ export function targetOfRun(target: ResultTarget, attempt: number): ResultTarget
   return { ...target, stem: target.public ? newPublicStem(target.expiresAt) : newFileStem() };
 }
 
-export interface ResultFiles {
-  target(delivery: ImageDelivery): ResultTarget;
-  /**
-   * Writes the image, and the model's original if it differs.
-   * @throws GatewayError `storage_error`; what `fit` throws.
-   */
-  store(target: ResultTarget, drawing: Drawing, signal: AbortSignal): Promise<StoredImage>;
-  /** @throws GatewayError `file_not_found`, `file_expired`. */
-  open(name: string): Promise<ImageFile>;
-}
-
 /** An image that is not yet fitted to its canvas. */
 export interface Drawing {
   /** The model's original image. */
@@ -76,72 +65,90 @@ interface ResultFilesOptions {
   publicMs: number;
 }
 
-export function createResultFiles({ storage, clock, logger, publicMs }: ResultFilesOptions): ResultFiles {
-  async function write(file: StoredFile, signal: AbortSignal): Promise<FileSource> {
+export class ResultFiles {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #publicMs: number;
+
+  constructor({ storage, clock, logger, publicMs }: ResultFilesOptions) {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#publicMs = publicMs;
+  }
+
+  target(delivery: ImageDelivery): ResultTarget {
+    const isPublic = delivery !== 'inline';
+    const expiresAt = this.#clock.now() + (isPublic ? this.#publicMs : INLINE_RETENTION_MS);
+    return { stem: isPublic ? newPublicStem(expiresAt) : newFileStem(), expiresAt, public: isPublic };
+  }
+
+  /**
+   * Writes the image, and the model's original if it differs.
+   * @throws GatewayError `storage_error`; what `fit` throws.
+   */
+  async store(target: ResultTarget, { raw, fit, standIn }: Drawing, signal: AbortSignal): Promise<StoredImage> {
+    const prefix = target.public ? 'img' : 'inline';
+    const expiresAt = new Date(target.expiresAt);
+    const fileOf = (stem: string, { contentType, bytes: body }: Media) => {
+      return { name: fileName(prefix, stem + markOf(standIn), contentType), contentType, expiresAt, body };
+    };
+    const rawFile = fileOf(`${target.stem}_raw`, raw);
+    let writingRaw: Promise<FileSource> | undefined;
+    // Stores the original while the image is being redrawn, which shortens the wait.
+    const fitting = fit(() => {
+      // Without public files, the name of the original is not disclosed.
+      if (!target.public) return;
+      writingRaw = this.#write(rawFile, signal);
+      // Its result is awaited later.
+      writingRaw.catch(() => undefined);
+    });
+    try {
+      const image = await fitting;
+      const { contentType, width, height, bytes } = image;
+      const file = fileOf(target.stem, image);
+      const { name } = file;
+      const source = await this.#write(file, signal);
+      await writingRaw;
+      const rawName = writingRaw ? rawFile.name : name;
+      return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
+    } catch (error) {
+      // Removes the file; if that fails, it expires.
+      const written = await writingRaw?.catch(() => undefined);
+      if (written) await this.#storage.delete(rawFile.name).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** @throws GatewayError `file_not_found`, `file_expired`. */
+  async open(name: string): Promise<ImageFile> {
+    const expiresAt = expiryOf(name);
+    const file = expiresAt === undefined ? undefined : await this.#storage.stat(name);
+    const [, , standIn] = PUBLIC.exec(name) ?? [];
+    if (file)
+      return { file, read: (range) => this.#storage.read(name, range), ...(standIn !== undefined && { standIn }) };
+    if (expiresAt !== undefined && expiresAt <= this.#clock.now()) {
+      throw new GatewayError('file_expired', 'This file has expired.');
+    }
+    throw new GatewayError('file_not_found', 'There is no such file.');
+  }
+
+  async #write(file: StoredFile, signal: AbortSignal): Promise<FileSource> {
     for (const retryMs of RETRIES_MS) {
       try {
-        return await storage.write(file);
+        return await this.#storage.write(file);
       } catch (error) {
-        logger.warn('an image could not be stored; it is retried', { error });
+        this.#logger.warn('an image could not be stored; it is retried', { error });
       }
-      await clock.sleep(retryMs, signal);
+      await this.#clock.sleep(retryMs, signal);
     }
     try {
-      return await storage.write(file);
+      return await this.#storage.write(file);
     } catch (cause) {
       throw new GatewayError('storage_error', 'The image was generated but could not be stored.', { cause });
     }
   }
-
-  return {
-    target(delivery) {
-      const isPublic = delivery !== 'inline';
-      const expiresAt = clock.now() + (isPublic ? publicMs : INLINE_RETENTION_MS);
-      return { stem: isPublic ? newPublicStem(expiresAt) : newFileStem(), expiresAt, public: isPublic };
-    },
-    async store(target, { raw, fit, standIn }, signal) {
-      const prefix = target.public ? 'img' : 'inline';
-      const expiresAt = new Date(target.expiresAt);
-      const fileOf = (stem: string, { contentType, bytes: body }: Media) => {
-        return { name: fileName(prefix, stem + markOf(standIn), contentType), contentType, expiresAt, body };
-      };
-      const rawFile = fileOf(`${target.stem}_raw`, raw);
-      let writingRaw: Promise<FileSource> | undefined;
-      // Stores the original while the image is being redrawn, which shortens the wait.
-      const fitting = fit(() => {
-        // Without public files, the name of the original is not disclosed.
-        if (!target.public) return;
-        writingRaw = write(rawFile, signal);
-        // Its result is awaited later.
-        writingRaw.catch(() => undefined);
-      });
-      try {
-        const image = await fitting;
-        const { contentType, width, height, bytes } = image;
-        const file = fileOf(target.stem, image);
-        const { name } = file;
-        const source = await write(file, signal);
-        await writingRaw;
-        const rawName = writingRaw ? rawFile.name : name;
-        return { name, rawName, contentType, width, height, bytes: bytes.byteLength, source };
-      } catch (error) {
-        // Removes the file; if that fails, it expires.
-        const written = await writingRaw?.catch(() => undefined);
-        if (written) await storage.delete(rawFile.name).catch(() => undefined);
-        throw error;
-      }
-    },
-    async open(name) {
-      const expiresAt = expiryOf(name);
-      const file = expiresAt === undefined ? undefined : await storage.stat(name);
-      const [, , standIn] = PUBLIC.exec(name) ?? [];
-      if (file) return { file, read: (range) => storage.read(name, range), ...(standIn !== undefined && { standIn }) };
-      if (expiresAt !== undefined && expiresAt <= clock.now()) {
-        throw new GatewayError('file_expired', 'This file has expired.');
-      }
-      throw new GatewayError('file_not_found', 'There is no such file.');
-    },
-  };
 }
 
 const RANDOM_BYTES = 16;

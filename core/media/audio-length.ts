@@ -25,42 +25,38 @@ export function lengthOptions(container: Container, maxSeconds: number): { input
   };
 }
 
-export interface LengthCounter {
-  /** Takes the list of packets, in pieces. @throws GatewayError `audio_unavailable` if it is none. */
-  add(chunk: Uint8Array): void;
-  /** Seconds of the longest track so far. */
-  seconds(): number;
-}
-
 /** A line has six numbers; the list has no longer ones. */
 const MAX_LINE = 1_024;
 
 /** Adds up the packets that ffmpeg lists: `track, dts, pts, samples, bytes, checksum`. */
-export function createLengthCounter(): LengthCounter {
-  const samples: number[] = [];
-  let open = '';
-  let longest = 0;
+export class LengthCounter {
+  readonly #samples: number[] = [];
+  #open = '';
+  #longest = 0;
 
-  function take(line: string): void {
+  /** Takes the list of packets, in pieces. @throws GatewayError `audio_unavailable` if it is none. */
+  add(chunk: Uint8Array): void {
+    const lines = (this.#open + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')).split(
+      '\n',
+    );
+    this.#open = lines.pop() ?? '';
+    for (const line of lines) this.#take(line);
+    if (this.#open.length > MAX_LINE) this.#take('?');
+  }
+
+  /** Seconds of the longest track so far. */
+  seconds(): number {
+    return this.#longest / RATE;
+  }
+
+  #take(line: string): void {
     if (line === '' || line.startsWith('#')) return;
     const [track, , , , bytes] = line.split(',', 5).map(Number);
     if (track === undefined || !Number.isSafeInteger(track) || bytes === undefined || !Number.isSafeInteger(bytes)) {
       throw new GatewayError('audio_unavailable', 'The length of the audio cannot be read.', { retryable: false });
     }
-    const total = (samples[track] ?? 0) + bytes;
-    samples[track] = total;
-    if (total > longest) longest = total;
+    const total = (this.#samples[track] ?? 0) + bytes;
+    this.#samples[track] = total;
+    if (total > this.#longest) this.#longest = total;
   }
-
-  return {
-    add(chunk) {
-      const lines = (open + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString('latin1')).split(
-        '\n',
-      );
-      open = lines.pop() ?? '';
-      for (const line of lines) take(line);
-      if (open.length > MAX_LINE) take('?');
-    },
-    seconds: () => longest / RATE,
-  };
 }

@@ -175,14 +175,6 @@ function unavailable(message: string, cause: Error): GatewayError {
   return new GatewayError('audio_unavailable', message, { cause, retryable: false });
 }
 
-/** Temporary folders for work in progress. */
-export interface ScratchFolders {
-  /** An empty folder (0700) for the caller, who removes it after the work. */
-  take(): Promise<ScratchFolder>;
-  /** Removes the remains of a crash. */
-  sweep(): Promise<void>;
-}
-
 export interface ScratchFolder {
   readonly path: string;
   remove(): Promise<void>;
@@ -192,27 +184,35 @@ const PREFIX = 'mediagate-scratch-';
 /** No work takes this long, so no process can be using an older folder. */
 const ABANDONED_MS = 3_600_000;
 
-/** @param root Created if missing; may be shared with others: their files are not touched. */
-export function createScratchFolders(root: string): ScratchFolders {
-  async function sweep(): Promise<void> {
-    for (const name of await readdir(root).catch(ifMissing([]))) {
+/**
+ * Temporary folders for work in progress.
+ * @param root Created if missing; may be shared with others: their files are not touched.
+ */
+export class ScratchFolders {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** An empty folder (0700) for the caller, who removes it after the work. */
+  async take(): Promise<ScratchFolder> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 });
+    await this.sweep();
+    const folder = await mkdtemp(path.join(this.#root, PREFIX));
+    return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) };
+  }
+
+  /** Removes the remains of a crash. */
+  async sweep(): Promise<void> {
+    for (const name of await readdir(this.#root).catch(ifMissing([]))) {
       if (!name.startsWith(PREFIX)) continue;
-      const folder = path.join(root, name);
+      const folder = path.join(this.#root, name);
       const found = await stat(folder).catch(ifMissing(undefined));
       const own = found && (process.getuid === undefined || found.uid === process.getuid());
       if (own && Date.now() - found.mtimeMs > ABANDONED_MS) await rm(folder, { recursive: true, force: true });
     }
   }
-
-  return {
-    sweep,
-    async take() {
-      await mkdir(root, { recursive: true, mode: 0o700 });
-      await sweep();
-      const folder = await mkdtemp(path.join(root, PREFIX));
-      return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) };
-    },
-  };
 }
 
 /** Another process may have removed it first. */

@@ -11,7 +11,7 @@ import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
-import { createLengthCounter, lengthOptions } from './audio-length.js';
+import { LengthCounter, lengthOptions } from './audio-length.js';
 import type { Container } from './containers.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
@@ -71,40 +71,6 @@ export interface SampleRequest {
   signal: AbortSignal;
 }
 
-/**
- * Runs ffmpeg with a limit of concurrent processes. Each process reads one source, writes to us, and can access nothing
- * else.
- */
-export interface Ffmpeg {
-  /**
-   * Makes an MP3 (128 kbit/s, 44.1 kHz, stereo, no tags) of the first audio track.
-   * @throws GatewayError `audio_unavailable` if there is no audio or it cannot be read, `queue_full`,
-   *   `plugin_unavailable` if ffmpeg cannot be started; the signal's reason; what `write` throws.
-   */
-  toMp3(conversion: Mp3Conversion): Promise<ConversionReport>;
-  /**
-   * Reads the beginning of a file.
-   * @throws GatewayError as {@link toMp3}.
-   */
-  probe(probe: Probe): Promise<ConversionReport>;
-  /**
-   * Decodes a whole file, which takes about a second for ten minutes of audio, to find its length. Headers are ignored.
-   * @returns Seconds of its longest track; more than `maxSeconds` if it is longer.
-   * @throws GatewayError as {@link toMp3}; `audio_unavailable` also if only a part of the file can be decoded.
-   */
-  measure(measurement: Measurement): Promise<number>;
-  /**
-   * Converts a stream of audio to another format.
-   * @throws GatewayError as {@link toMp3}; what the source throws.
-   */
-  convertSpeech(conversion: SpeechConversion): Promise<ConversionReport>;
-  /**
-   * Makes samples from a file or from filters alone.
-   * @throws GatewayError as {@link toMp3}.
-   */
-  makeSamples(transcode: SampleRequest): Promise<ConversionReport>;
-}
-
 /** Each conversion uses one core; more at a time would only slow each other down. */
 const FILES_AT_A_TIME = 2;
 /** Speech arrives hardly faster than real time: ffmpeg mostly waits for it. */
@@ -122,31 +88,75 @@ const PROBED_BYTES = 32_768;
 const QUIET = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'info'];
 const FIRST_SOUND = ['-map', '0:a:0', '-map_metadata', '-1', '-map_chapters', '-1', '-threads', '1'];
 
-/** @param path The executable. Nothing is loaded or started before the first conversion. */
-export function createFfmpeg(path: string): Ffmpeg {
-  const files = createQueue(FILES_AT_A_TIME);
-  const streams = createQueue(STREAMS_AT_A_TIME);
-  const lengths = createQueue(LENGTHS_AT_A_TIME);
-  return {
-    toMp3: (conversion) =>
-      files(async () => runFfmpeg({ ...conversion, path, parameters: await mp3Parameters(conversion) })),
-    probe: (probe) =>
-      files(async () =>
-        runFfmpeg({
-          path,
-          parameters: await probeParameters(probe),
-          write: async () => undefined,
-          signal: probe.signal,
-        }),
-      ),
-    measure: async (measurement) => measure(path, measurement, lengths),
-    convertSpeech: ({ source, ...conversion }) =>
-      streams(async () =>
-        runFfmpeg({ ...conversion, path, parameters: await speechParameters(conversion), feed: source }),
-      ),
-    makeSamples: (transcode) =>
-      streams(async () => runFfmpeg({ ...transcode, path, parameters: await sampleParameters(transcode) })),
-  };
+/**
+ * Runs ffmpeg with a limit of concurrent processes. Each process reads one source, writes to us, and can access nothing
+ * else.
+ * @param path The executable. Nothing is loaded or started before the first conversion.
+ */
+export class Ffmpeg {
+  readonly #path: string;
+  readonly #files = createQueue(FILES_AT_A_TIME);
+  readonly #streams = createQueue(STREAMS_AT_A_TIME);
+  readonly #lengths = createQueue(LENGTHS_AT_A_TIME);
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Makes an MP3 (128 kbit/s, 44.1 kHz, stereo, no tags) of the first audio track.
+   * @throws GatewayError `audio_unavailable` if there is no audio or it cannot be read, `queue_full`,
+   *   `plugin_unavailable` if ffmpeg cannot be started; the signal's reason; what `write` throws.
+   */
+  toMp3(conversion: Mp3Conversion): Promise<ConversionReport> {
+    return this.#files(async () =>
+      runFfmpeg({ ...conversion, path: this.#path, parameters: await mp3Parameters(conversion) }),
+    );
+  }
+
+  /**
+   * Reads the beginning of a file.
+   * @throws GatewayError as {@link toMp3}.
+   */
+  probe(probe: Probe): Promise<ConversionReport> {
+    return this.#files(async () =>
+      runFfmpeg({
+        path: this.#path,
+        parameters: await probeParameters(probe),
+        write: async () => undefined,
+        signal: probe.signal,
+      }),
+    );
+  }
+
+  /**
+   * Decodes a whole file, which takes about a second for ten minutes of audio, to find its length. Headers are ignored.
+   * @returns Seconds of its longest track; more than `maxSeconds` if it is longer.
+   * @throws GatewayError as {@link toMp3}; `audio_unavailable` also if only a part of the file can be decoded.
+   */
+  async measure(measurement: Measurement): Promise<number> {
+    return measure(this.#path, measurement, this.#lengths);
+  }
+
+  /**
+   * Converts a stream of audio to another format.
+   * @throws GatewayError as {@link toMp3}; what the source throws.
+   */
+  convertSpeech({ source, ...conversion }: SpeechConversion): Promise<ConversionReport> {
+    return this.#streams(async () =>
+      runFfmpeg({ ...conversion, path: this.#path, parameters: await speechParameters(conversion), feed: source }),
+    );
+  }
+
+  /**
+   * Makes samples from a file or from filters alone.
+   * @throws GatewayError as {@link toMp3}.
+   */
+  makeSamples(transcode: SampleRequest): Promise<ConversionReport> {
+    return this.#streams(async () =>
+      runFfmpeg({ ...transcode, path: this.#path, parameters: await sampleParameters(transcode) }),
+    );
+  }
 }
 
 function createQueue(atATime: number) {
@@ -163,7 +173,7 @@ async function measure(
   { signal, ...measurement }: Measurement,
   queue: ReturnType<typeof createQueue>,
 ): Promise<number> {
-  const counter = createLengthCounter();
+  const counter = new LengthCounter();
   const enough = new AbortController();
   const write = async (chunk: Uint8Array) => {
     counter.add(chunk);

@@ -39,25 +39,6 @@ export interface FittedImage extends Media {
   untouched: boolean;
 }
 
-/** Decodes and encodes images: few concurrently, in memory, each within limits of size and time. */
-export interface ImageFiles {
-  /**
-   * Normalizes an input image for a model: upright, sRGB, at most 20 megapixels, encoded again as JPEG or PNG, without
-   * metadata. For an animation, its first frame.
-   * @throws GatewayError as {@link checkImage} does; `invalid_image` if it cannot be decoded completely,
-   *   `image_too_large` if that takes too long, `queue_full`, `plugin_unavailable` if sharp cannot be loaded; the
-   *   signal's reason.
-   */
-  normalize(bytes: Uint8Array, signal: AbortSignal): Promise<Media>;
-  /**
-   * Fits a model's image to the requested canvas: it covers the canvas, is cropped evenly, and is never stretched. If
-   * the bytes match already they stay the same, after one complete decoding.
-   * @throws GatewayError `upstream_error` if the model's image is incomplete, or a bomb; `queue_full`,
-   *   `plugin_unavailable`; the signal's reason.
-   */
-  fitCanvas(media: Media, canvas: Canvas): Promise<FittedImage>;
-}
-
 /**
  * Each of them occupies one thread of the pool that files, name lookups and compression use too. With eight at a time
  * those wait for seconds; with two they do not notice.
@@ -72,39 +53,54 @@ const QUICK_COMPRESSION = 2;
 /** Every loader of libvips is disabled except these, which read from memory. */
 const LOADERS = ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((kind) => `VipsForeignLoad${kind}Buffer`);
 
-/** Nothing is loaded before the first image. From then on, sharp reads no other formats in this whole process. */
-export function createImageFiles(): ImageFiles {
-  const limit = pLimit(AT_A_TIME);
+/**
+ * Decodes and encodes images: few concurrently, in memory, each within limits of size and time. Nothing is loaded
+ * before the first image. From then on, sharp reads no other formats in this whole process.
+ */
+export class ImageFiles {
+  readonly #limit = pLimit(AT_A_TIME);
 
-  async function inTurn<Result>(signal: AbortSignal, work: (sharp: SharpFactory) => Promise<Result>): Promise<Result> {
+  /**
+   * Normalizes an input image for a model: upright, sRGB, at most 20 megapixels, encoded again as JPEG or PNG, without
+   * metadata. For an animation, its first frame.
+   * @throws GatewayError as {@link checkImage} does; `invalid_image` if it cannot be decoded completely,
+   *   `image_too_large` if that takes too long, `queue_full`, `plugin_unavailable` if sharp cannot be loaded; the
+   *   signal's reason.
+   */
+  async normalize(bytes: Uint8Array, signal: AbortSignal): Promise<Media> {
+    const header = checkImage(bytes);
+    return this.#inTurn(signal, (sharp) => explainDecoding(() => normalize(open(sharp, bytes, header), header)));
+  }
+
+  /**
+   * Fits a model's image to the requested canvas: it covers the canvas, is cropped evenly, and is never stretched. If
+   * the bytes match already they stay the same, after one complete decoding.
+   * @throws GatewayError `upstream_error` if the model's image is incomplete, or a bomb; `queue_full`,
+   *   `plugin_unavailable`; the signal's reason.
+   */
+  async fitCanvas(media: Media, canvas: Canvas): Promise<FittedImage> {
+    try {
+      const header = checkHeader(media.bytes);
+      return await this.#inTurn(canvas.signal, (sharp) =>
+        explainDecoding(() => fit(() => open(sharp, media.bytes, header), { media, header, canvas })),
+      );
+    } catch (error) {
+      throw ofModel(error);
+    }
+  }
+
+  async #inTurn<Result>(signal: AbortSignal, work: (sharp: SharpFactory) => Promise<Result>): Promise<Result> {
     signal.throwIfAborted();
-    if (limit.pendingCount >= MAX_WAITING) {
+    if (this.#limit.pendingCount >= MAX_WAITING) {
       throw new GatewayError('queue_full', 'Too many images are waiting to be decoded.');
     }
-    const result = await limit(async () => {
+    const result = await this.#limit(async () => {
       signal.throwIfAborted();
       return inSpan({ name: 'image pass' }, async () => work(await loadSharp()));
     });
     signal.throwIfAborted();
     return result;
   }
-
-  return {
-    async normalize(bytes, signal) {
-      const header = checkImage(bytes);
-      return inTurn(signal, (sharp) => explainDecoding(() => normalize(open(sharp, bytes, header), header)));
-    },
-    async fitCanvas(media, canvas) {
-      try {
-        const header = checkHeader(media.bytes);
-        return await inTurn(canvas.signal, (sharp) =>
-          explainDecoding(() => fit(() => open(sharp, media.bytes, header), { media, header, canvas })),
-        );
-      } catch (error) {
-        throw ofModel(error);
-      }
-    },
-  };
 }
 
 type SharpFactory = typeof import('sharp').default;

@@ -11,20 +11,18 @@ export {
   wavHeader,
 } from './audio-formats.js';
 export { type Container, SNIFF_BYTES, sniffContainer } from './containers.js';
-export { createFfmpeg, type Ffmpeg, MP3_BYTES_PER_SECOND, type Probe } from './ffmpeg.js';
+export { Ffmpeg, MP3_BYTES_PER_SECOND, type Probe } from './ffmpeg.js';
 export {
   type ConversionReport,
-  createScratchFolders,
   GrowingFile,
-  type ScratchFolders,
+  ScratchFolders,
 } from './ffmpeg-process.js';
 export {
   checkHeader,
   checkImage,
-  createImageFiles,
   type FittedImage,
   fileTooLarge,
-  type ImageFiles,
+  ImageFiles,
   MAX_IMAGE_BYTES,
   type OutputFormat,
 } from './image-file.js';

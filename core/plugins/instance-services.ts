@@ -302,37 +302,68 @@ export interface InstanceScope {
   dispose(): Promise<void>;
 }
 
-/** Services of one gateway. Never the process-wide container: two gateways in a process share nothing. */
-export interface RootScope {
+export type Resolve = <Service>(token: Token<Service>) => Service;
+type Close<Service> = (service: Service) => Promise<void> | void;
+
+/**
+ * Services of one gateway. Never the process-wide container: two gateways in a process share nothing. The only file
+ * that uses the container.
+ */
+export class RootScope {
+  readonly #root = processContainer.createChildContainer();
+  // tsyringe does not dispose what a factory made.
+  readonly #closes: (() => Promise<void> | void)[] = [];
+  #closing: Promise<void> | undefined;
+
   /** @param close Ends the service when the scope closes. Default: it needs no end. */
-  provide<Service>(token: Token<Service>, service: Service, close?: Close<Service>): void;
+  provide<Service>(token: Token<Service>, service: Service, close?: Close<Service>): void {
+    this.#root.register(token, { useValue: service });
+    if (close) this.#closes.push(() => close(service));
+  }
+
   /** Creates the service on first use. */
-  provideFactory<Service>(token: Token<Service>, create: (get: Resolve) => Service, close?: Close<Service>): void;
+  provideFactory<Service>(token: Token<Service>, create: (get: Resolve) => Service, close?: Close<Service>): void {
+    let made: { service: Service } | undefined;
+    const make = () => {
+      const service = create((token) => this.get(token));
+      if (close) this.#closes.push(() => close(service));
+      return { service };
+    };
+    this.#root.register(token, {
+      useFactory() {
+        made ??= make();
+        return made.service;
+      },
+    });
+  }
+
   /** A class that every instance gets its own copy of. Register all of them before the first `createInstance`. */
-  provideScoped<Service>(token: Token<Service>, implementation: Constructor<Service & object>): void;
-  readonly get: Resolve;
-  createInstance(): InstanceScope;
+  provideScoped<Service>(token: Token<Service>, implementation: Constructor<Service & object>): void {
+    void this.#root.register(token, { useClass: implementation } as ClassProvider<unknown>, {
+      lifecycle: Lifecycle.ContainerScoped,
+    });
+  }
+
+  get<Service>(token: Token<Service>): Service {
+    return this.#root.resolve<Service>(token);
+  }
+
+  createInstance(): InstanceScope {
+    return createInstanceScope(this.#root.createChildContainer());
+  }
+
   /**
    * Closes the services in reverse order: each before its dependencies. A failure does not stop the others. Idempotent.
    * @throws the first error.
    */
-  close(): Promise<void>;
-}
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAll();
+    return this.#closing;
+  }
 
-export type Resolve = <Service>(token: Token<Service>) => Service;
-type Close<Service> = (service: Service) => Promise<void> | void;
-
-/** The only file that uses the container. */
-export function createRootScope(): RootScope {
-  const root = processContainer.createChildContainer();
-  const get: Resolve = <Service>(token: Token<Service>) => root.resolve<Service>(token);
-  // tsyringe does not dispose what a factory made.
-  const closes: (() => Promise<void> | void)[] = [];
-  let closing: Promise<void> | undefined;
-
-  async function closeAll(): Promise<void> {
+  async #closeAll(): Promise<void> {
     const failures: unknown[] = [];
-    for (const close of closes.reverse()) {
+    for (const close of this.#closes.reverse()) {
       try {
         await close();
       } catch (error) {
@@ -341,37 +372,6 @@ export function createRootScope(): RootScope {
     }
     if (failures.length > 0) throw failures[0];
   }
-
-  return {
-    provide(token, service, close) {
-      root.register(token, { useValue: service });
-      if (close) closes.push(() => close(service));
-    },
-    provideFactory<Service>(token: Token<Service>, create: (get: Resolve) => Service, close?: Close<Service>) {
-      let made: { service: Service } | undefined;
-      const make = () => {
-        const service = create(get);
-        if (close) closes.push(() => close(service));
-        return { service };
-      };
-      root.register(token, {
-        useFactory() {
-          made ??= make();
-          return made.service;
-        },
-      });
-    },
-    provideScoped: (token, implementation) =>
-      void root.register(token, { useClass: implementation } as ClassProvider<unknown>, {
-        lifecycle: Lifecycle.ContainerScoped,
-      }),
-    get,
-    createInstance: () => createInstanceScope(root.createChildContainer()),
-    close() {
-      closing ??= closeAll();
-      return closing;
-    },
-  };
 }
 
 function createInstanceScope(child: DependencyContainer): InstanceScope {

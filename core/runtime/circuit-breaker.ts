@@ -22,71 +22,71 @@ export interface CircuitBreakerOptions {
   coolDownMs(openings: number): number;
 }
 
-export interface CircuitBreaker {
+export class CircuitBreaker {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #maxFailures: number;
+  readonly #coolDownMs: (openings: number) => number;
+  #failures = 0;
+  #openings = 0;
+  #openUntil = 0;
+  #isProbing = false;
+
+  constructor({ clock, maxFailures, coolDownMs }: CircuitBreakerOptions) {
+    this.#clock = clock;
+    this.#maxFailures = maxFailures;
+    this.#coolDownMs = coolDownMs;
+  }
+
   /** `half-open` from the end of the cool-down to the next success or opening. */
-  readonly state: 'closed' | 'open' | 'half-open';
+  get state(): 'closed' | 'open' | 'half-open' {
+    if (this.#openings === 0) return 'closed';
+    return this.remainingMs > 0 ? 'open' : 'half-open';
+  }
+
   /** Milliseconds until the cool-down is over; 0 if it is not open. */
-  readonly remainingMs: number;
+  get remainingMs(): number {
+    return Math.max(0, this.#openUntil - this.#clock.monotonic());
+  }
+
   /** Since the last success. */
-  readonly openings: number;
-  readonly isProbing: boolean;
+  get openings(): number {
+    return this.#openings;
+  }
+
+  get isProbing(): boolean {
+    return this.#isProbing;
+  }
+
   /** Closes it, and resets all failures. */
-  succeed(): void;
+  succeed(): void {
+    this.#failures = 0;
+    this.#openings = 0;
+    this.#openUntil = 0;
+  }
+
   /** @returns Whether that opened it. */
-  fail(): boolean;
-  open(ms: number): void;
+  fail(): boolean {
+    this.#failures += 1;
+    if (this.#failures < this.#maxFailures || (this.remainingMs > 0 && !this.#isProbing)) return false;
+    this.open(this.#coolDownMs(this.#openings));
+    return true;
+  }
+
+  open(ms: number): void {
+    this.#openings += 1;
+    this.#openUntil = this.#clock.monotonic() + ms;
+  }
+
   /** False if another caller is probing. Otherwise `endProbe` must follow. */
-  beginProbe(): boolean;
-  endProbe(): void;
-}
+  beginProbe(): boolean {
+    if (this.#isProbing) return false;
+    this.#isProbing = true;
+    return true;
+  }
 
-export function createCircuitBreaker({ clock, maxFailures, coolDownMs }: CircuitBreakerOptions): CircuitBreaker {
-  let failures = 0;
-  let openings = 0;
-  let openUntil = 0;
-  let isProbing = false;
-
-  const remainingMs = () => Math.max(0, openUntil - clock.monotonic());
-  const open = (ms: number) => {
-    openings += 1;
-    openUntil = clock.monotonic() + ms;
-  };
-
-  return {
-    get state() {
-      if (openings === 0) return 'closed';
-      return remainingMs() > 0 ? 'open' : 'half-open';
-    },
-    get remainingMs() {
-      return remainingMs();
-    },
-    get openings() {
-      return openings;
-    },
-    get isProbing() {
-      return isProbing;
-    },
-    succeed() {
-      failures = 0;
-      openings = 0;
-      openUntil = 0;
-    },
-    fail() {
-      failures += 1;
-      if (failures < maxFailures || (remainingMs() > 0 && !isProbing)) return false;
-      open(coolDownMs(openings));
-      return true;
-    },
-    open,
-    beginProbe() {
-      if (isProbing) return false;
-      isProbing = true;
-      return true;
-    },
-    endProbe() {
-      isProbing = false;
-    },
-  };
+  endProbe(): void {
+    this.#isProbing = false;
+  }
 }
 
 const LIMITED_FIRST_MS = 10_000;
@@ -197,7 +197,7 @@ export class CoolDown {
     const known = this.#circuits.get(method);
     if (known) return known;
     const coolDownMs = (openings: number) => bounded(UNREADABLE_FIRST_MS * doublings(openings));
-    const breaker = createCircuitBreaker({ clock: this.#clock, maxFailures: MAX_UNREADABLE, coolDownMs });
+    const breaker = new CircuitBreaker({ clock: this.#clock, maxFailures: MAX_UNREADABLE, coolDownMs });
     const fresh: Circuit = { breaker, code: 'upstream_error' };
     this.#circuits.set(method, fresh);
     return fresh;

@@ -5,7 +5,7 @@
  */
 
 export { ArrivedBody, MAX_ARRIVED_BYTES } from './arrived-body.js';
-export { type CircuitBreaker, CoolDown, type Cooling, createCircuitBreaker } from './circuit-breaker.js';
+export { CircuitBreaker, CoolDown, type Cooling } from './circuit-breaker.js';
 export { closePort } from './close-port.js';
 export {
   BAD_REQUEST,

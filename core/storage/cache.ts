@@ -10,7 +10,7 @@ import { EventEmitter } from 'node:events';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import type { Cache, Clock, Logger } from '../contracts/index.js';
 import { type Database, type Migrations, sqlMigration } from '../database/index.js';
-import { createCircuitBreaker, createThrottledWarning, GatewayError, withDeadline } from '../runtime/index.js';
+import { CircuitBreaker, createThrottledWarning, GatewayError, withDeadline } from '../runtime/index.js';
 
 /** Milliseconds that a caller waits for the store. */
 const TIMEOUT_MS = 500;
@@ -55,7 +55,7 @@ export async function openCache({ database, cacheUrl, clock, logger }: CacheSett
   const report = createThrottledWarning(logger, 'the cache failed; the gateway continues without it', () =>
     clock.monotonic(),
   );
-  const circuit = createCircuitBreaker({
+  const circuit = new CircuitBreaker({
     clock: { monotonic: () => performance.now() },
     maxFailures: 1,
     coolDownMs: () => REST_MS,

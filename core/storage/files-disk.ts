@@ -14,7 +14,7 @@ import { LRUCache } from 'lru-cache';
 import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/index.js';
 import { damagedFile, diskFailure, GatewayError, isSystemError } from '../runtime/index.js';
 import type { Files } from './files.js';
-import { createFolderSync } from './folders.js';
+import { FolderSync } from './folders.js';
 
 /**
  * As the Storage contract says. No separator, no leading dot: a name cannot leave the folder or name a temporary file.
@@ -40,8 +40,8 @@ export interface DiskFiles extends Files {
  */
 export async function openDiskFiles(folder: string, clock: Clock): Promise<DiskFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const names = createFolderSync(folder);
-  const checks = createFileChecks();
+  const names = new FolderSync(folder);
+  const checks = new FileChecks();
   const sweep = () => sweepFiles(folder, clock.now());
   await sweep();
   // A file that cannot be removed now is tried again in an hour; reading checks the expiry itself.
@@ -258,45 +258,39 @@ const CHUNK_BYTES = 64 * 1024;
 /** Some hundred bytes each. An evicted file is read once more. */
 const MAX_KNOWN = 10_000;
 
-/** Verifies that files on a disk are unchanged. Each is read once, and again when it has changed. */
-export interface FileChecks {
-  /** @throws GatewayError `storage_error`, not retryable, if it has changed. */
-  check(name: string, handle: FileHandle): Promise<Trailer>;
-  /** Call it after the rename: the writer has hashed the content. */
-  written(name: string, handle: FileHandle): Promise<void>;
-}
-
 interface Known {
   version: string;
   isWhole: Promise<boolean>;
 }
 
-export function createFileChecks(): FileChecks {
-  const known = new LRUCache<string, Known>({ max: MAX_KNOWN });
+/** Verifies that files on a disk are unchanged. Each is read once, and again when it has changed. */
+export class FileChecks {
+  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN });
+
+  /** @throws GatewayError `storage_error`, not retryable, if it has changed. */
+  async check(name: string, handle: FileHandle): Promise<Trailer> {
+    const { trailer, version } = await readTrailer(name, handle);
+    if (await this.#inspect(name, handle, trailer, version)) return trailer;
+    throw damagedFile(`The bytes of ${name} have changed since they were written.`);
+  }
+
+  /** Call it after the rename: the writer has hashed the content. */
+  async written(name: string, handle: FileHandle): Promise<void> {
+    const version = versionOf(await handle.stat({ bigint: true }));
+    this.#known.set(name, { version, isWhole: Promise.resolve(true) });
+  }
 
   /** Concurrent callers share the same check. */
-  function inspect(name: string, handle: FileHandle, trailer: Trailer, version: string): Promise<boolean> {
-    const before = known.get(name);
+  #inspect(name: string, handle: FileHandle, trailer: Trailer, version: string): Promise<boolean> {
+    const before = this.#known.get(name);
     if (before?.version === version) return before.isWhole;
     const next = { version, isWhole: isWhole(name, handle, trailer) };
-    known.set(name, next);
+    this.#known.set(name, next);
     next.isWhole.catch(() => {
-      if (known.peek(name) === next) known.delete(name);
+      if (this.#known.peek(name) === next) this.#known.delete(name);
     });
     return next.isWhole;
   }
-
-  return {
-    async check(name, handle) {
-      const { trailer, version } = await readTrailer(name, handle);
-      if (await inspect(name, handle, trailer, version)) return trailer;
-      throw damagedFile(`The bytes of ${name} have changed since they were written.`);
-    },
-    async written(name, handle) {
-      const version = versionOf(await handle.stat({ bigint: true }));
-      known.set(name, { version, isWhole: Promise.resolve(true) });
-    },
-  };
 }
 
 /** Whether the content has the hash in its trailer. */

@@ -12,7 +12,7 @@ import { endsWithin, GatewayError, isDamagedFile, isGatewayError } from '../runt
 import type { Files } from './files.js';
 import { type DiskFiles, openDiskFiles } from './files-disk.js';
 import type { ObjectStoreAddress } from './object-client.js';
-import { createObjectStore, expiryMarkerOf, type ObjectStore, sweepObjects } from './object-store.js';
+import { expiryMarkerOf, ObjectStore, sweepObjects } from './object-store.js';
 
 const POLL_MS = 10_000;
 const SWEEP_MS = 3_600_000;
@@ -52,7 +52,7 @@ export async function openS3Files(options: S3FilesOptions): Promise<S3Files> {
   const closing = new AbortController();
   const { signal } = closing;
   const address = readFilesUrl(options.url);
-  const store = createObjectStore({ address, clock, signal });
+  const store = new ObjectStore({ address, clock, signal });
   const local = await openDiskFiles(options.folder, clock);
   const uploads = new Uploads({ local, store, clock, logger, timeoutMs, signal });
   const background = repeat();

@@ -11,62 +11,61 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { isSystemError } from '../runtime/index.js';
 
-export interface FolderSync {
-  /** Resolves when everything that was renamed or removed in the folder before the call survives a power cut. */
-  sync(): Promise<void>;
-  /** Closes the folder. A later sync opens it again. */
-  close(): Promise<void>;
-}
-
 /**
  * Calls during a sync share the next one: one sync covers all files before it. The folder stays open, since opening and
  * closing it takes as long again.
  */
-export function createFolderSync(folder: string): FolderSync {
-  let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
-  let handle: Promise<FileHandle> | undefined;
-  let closed = false;
+export class FolderSync {
+  readonly #folder: string;
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #handle: Promise<FileHandle> | undefined;
+  #closed = false;
 
-  async function syncNext(before: Promise<void> | undefined): Promise<void> {
-    // Its failure is reported to the waiting callers.
-    await before?.catch(() => undefined);
-    running = next;
-    next = undefined;
-    await syncOnce();
+  constructor(folder: string) {
+    this.#folder = folder;
   }
 
-  async function syncOnce(): Promise<void> {
+  /** Resolves when everything that was renamed or removed in the folder before the call survives a power cut. */
+  sync(): Promise<void> {
+    this.#next ??= this.#syncNext(this.#running);
+    return this.#next;
+  }
+
+  /** Closes the folder. A later sync opens it again. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await (this.#next ?? this.#running)?.catch(() => undefined);
+    await this.#letGo();
+  }
+
+  async #syncNext(before: Promise<void> | undefined): Promise<void> {
+    // Its failure is reported to the waiting callers.
+    await before?.catch(() => undefined);
+    this.#running = this.#next;
+    this.#next = undefined;
+    await this.#syncOnce();
+  }
+
+  async #syncOnce(): Promise<void> {
     // Windows cannot sync folders.
     if (process.platform === 'win32') return;
-    handle ??= open(folder, constants.O_RDONLY);
+    this.#handle ??= open(this.#folder, constants.O_RDONLY);
     let isSynced = false;
     try {
-      await (await handle).sync();
-      isSynced = !closed;
+      await (await this.#handle).sync();
+      isSynced = !this.#closed;
     } finally {
-      if (!isSynced) await letGo();
+      if (!isSynced) await this.#letGo();
     }
   }
 
-  async function letGo(): Promise<void> {
-    const gone = handle;
-    handle = undefined;
+  async #letGo(): Promise<void> {
+    const gone = this.#handle;
+    this.#handle = undefined;
     // If it could not be opened, the caller gets the error.
     await gone?.then((opened) => opened.close()).catch(() => undefined);
   }
-
-  return {
-    sync() {
-      next ??= syncNext(running);
-      return next;
-    },
-    async close() {
-      closed = true;
-      await (next ?? running)?.catch(() => undefined);
-      await letGo();
-    },
-  };
 }
 
 /** Makes what was renamed or removed in the folder survive a power cut. */

@@ -24,29 +24,6 @@ export interface ObjectContent {
   bytes(range: ByteRange): Promise<Uint8Array>;
 }
 
-/**
- * Files as objects of an S3-compatible store. Every method throws GatewayError `upstream_unavailable` if the store does
- * not answer in time.
- */
-export interface ObjectStore {
-  /** Uploads a file, all or nothing, and verifies it. At most one part of it is in memory. */
-  put(content: ObjectContent): Promise<void>;
-  stat(name: string): Promise<FileStat | undefined>;
-  /**
-   * The body of a whole file fails with `storage_error` before its last bytes if they were changed. A range is not
-   * verified: that would need the whole file.
-   * @throws GatewayError `invalid_value` for a range outside of the file.
-   */
-  read(name: string, range?: ByteRange): Promise<StoredBody | undefined>;
-  delete(name: string): Promise<void>;
-  /** Writes an empty object; its name is the information. */
-  mark(name: string): Promise<void>;
-  /** The first names with this prefix, up to 1,000, in byte order. */
-  list(beginning: string): Promise<string[]>;
-  /** Resolves if the store can list its bucket. */
-  ping(): Promise<void>;
-}
-
 /** No name has this prefix: such a listing is the cheapest request. */
 const NOTHING = '.ping/';
 const LISTING = /<ListBucketResult[\s>/]/i;
@@ -56,76 +33,108 @@ const PART_MS = 30_000;
 /** Stores require parts of 5 MiB or more, and at most 10,000 of them. */
 const PART_BYTES = 8 * 1024 * 1024;
 
-export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
-  const { address, clock } = options;
-  const { prefix, source } = address;
-  const connection = connectToObjects(options);
-  const keyOf = (name: string) => `${prefix}${name}`;
+/**
+ * Files as objects of an S3-compatible store. Every method throws GatewayError `upstream_unavailable` if the store does
+ * not answer in time.
+ */
+export class ObjectStore {
+  readonly #clock: Clock;
+  readonly #prefix: string;
+  readonly #source: 'objstore_s3' | 'objstore_r2';
+  readonly #connection: ObjectConnection;
 
-  async function stat(name: string): Promise<FileStat | undefined> {
+  constructor(options: ObjectStoreOptions) {
+    const { address, clock } = options;
+    this.#clock = clock;
+    const { prefix, source } = address;
+    this.#prefix = prefix;
+    this.#source = source;
+    this.#connection = connectToObjects(options);
+  }
+
+  /** Uploads a file, all or nothing, and verifies it. At most one part of it is in memory. */
+  async put({ file, bytes }: ObjectContent): Promise<void> {
+    const target: Target = { connection: this.#connection, key: this.#keyOf(file.name), file, bytes };
+    await (file.size <= PART_BYTES ? putWhole(target) : putInParts(target));
+    const stored = await this.stat(file.name).catch((error: unknown) => {
+      if (isDamagedFile(error)) return undefined;
+      throw error;
+    });
+    if (stored?.etag !== file.etag || stored.modifiedAt.getTime() !== file.modifiedAt.getTime()) {
+      throw new GatewayError('upstream_unavailable', 'The object store lost an uploaded file.');
+    }
+  }
+
+  async stat(name: string): Promise<FileStat | undefined> {
     // The library only reports whether it exists; the rest is in the headers.
-    const answer = await connection.call({ timeoutMs: ASK_MS }, (client) => client.objectExists(keyOf(name)));
+    const answer = await this.#connection.call({ timeoutMs: ASK_MS }, (client) =>
+      client.objectExists(this.#keyOf(name)),
+    );
     // It returns null for a failed condition, which does not mean that the file is missing.
     if (answer?.result === null) throw unexpectedAnswer();
     if (!answer?.result) return undefined;
-    return statOf(name, answer.headers, Number(answer.headers.get('content-length')), source);
+    return statOf(name, answer.headers, Number(answer.headers.get('content-length')), this.#source);
   }
 
-  async function list(beginning: string, limit: number, timeoutMs: number): Promise<string[]> {
-    const page = await connection.call({ timeoutMs }, (client) =>
-      client.listObjectsPaged('/', keyOf(beginning), limit),
+  /**
+   * The body of a whole file fails with `storage_error` before its last bytes if they were changed. A range is not
+   * verified: that would need the whole file.
+   * @throws GatewayError `invalid_value` for a range outside of the file.
+   */
+  async read(name: string, range?: ByteRange): Promise<StoredBody | undefined> {
+    if (range && (range.start < 0 || range.start > range.end)) throw rangeOutside();
+    const answer = await this.#connection.call({ timeoutMs: ASK_MS, file: true }, (client) =>
+      range
+        ? client.getObjectRaw(this.#keyOf(name), false, range.start, range.end + 1)
+        : client.getObjectRaw(this.#keyOf(name), true),
+    );
+    if (!answer) return undefined;
+    const { result: response, headers } = answer;
+    const start = range?.start ?? 0;
+    const sent = range && response.status === 206 ? partOf(headers) : wholeOf(headers);
+    if (sent?.start !== start) {
+      await response.body?.cancel();
+      throw new GatewayError('upstream_unavailable', 'The object store sent another byte range than requested.');
+    }
+    const end = Math.min(range?.end ?? sent.size - 1, sent.size - 1);
+    const body = bodyOf(response, end + 1 - start, this.#clock);
+    const file = statOf(name, headers, sent.size, this.#source);
+    return { ...file, body: range ? body : hashed(file, body) };
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.#connection.call({ timeoutMs: ASK_MS }, (client) => client.deleteObject(this.#keyOf(name)));
+  }
+
+  /** Writes an empty object; its name is the information. */
+  async mark(name: string): Promise<void> {
+    const put = (client: ObjectClient) => client.putObject(this.#keyOf(name), new Uint8Array(), 'text/plain');
+    await this.#connection.call({ timeoutMs: ASK_MS }, put);
+  }
+
+  /** The first names with this prefix, up to 1,000, in byte order. */
+  list(beginning: string): Promise<string[]> {
+    return this.#list(beginning, 1_000, PART_MS);
+  }
+
+  /** Resolves if the store can list its bucket. */
+  async ping(): Promise<void> {
+    await this.#list(NOTHING, 1, PING_MS);
+  }
+
+  #keyOf(name: string): string {
+    return `${this.#prefix}${name}`;
+  }
+
+  async #list(beginning: string, limit: number, timeoutMs: number): Promise<string[]> {
+    const page = await this.#connection.call({ timeoutMs }, (client) =>
+      client.listObjectsPaged('/', this.#keyOf(beginning), limit),
     );
     if (!page?.result) throw new GatewayError('upstream_unavailable', 'The object store has no such bucket.');
     // The library reads every answer as a list, and an unreadable one as an empty list.
     if (!LISTING.test(page.text ?? '')) throw unexpectedAnswer();
-    return (page.result.objects ?? []).map(({ Key }) => Key.slice(prefix.length));
+    return (page.result.objects ?? []).map(({ Key }) => Key.slice(this.#prefix.length));
   }
-
-  return {
-    stat,
-    async put({ file, bytes }) {
-      const target: Target = { connection, key: keyOf(file.name), file, bytes };
-      await (file.size <= PART_BYTES ? putWhole(target) : putInParts(target));
-      const stored = await stat(file.name).catch((error: unknown) => {
-        if (isDamagedFile(error)) return undefined;
-        throw error;
-      });
-      if (stored?.etag !== file.etag || stored.modifiedAt.getTime() !== file.modifiedAt.getTime()) {
-        throw new GatewayError('upstream_unavailable', 'The object store lost an uploaded file.');
-      }
-    },
-    async read(name, range) {
-      if (range && (range.start < 0 || range.start > range.end)) throw rangeOutside();
-      const answer = await connection.call({ timeoutMs: ASK_MS, file: true }, (client) =>
-        range
-          ? client.getObjectRaw(keyOf(name), false, range.start, range.end + 1)
-          : client.getObjectRaw(keyOf(name), true),
-      );
-      if (!answer) return undefined;
-      const { result: response, headers } = answer;
-      const start = range?.start ?? 0;
-      const sent = range && response.status === 206 ? partOf(headers) : wholeOf(headers);
-      if (sent?.start !== start) {
-        await response.body?.cancel();
-        throw new GatewayError('upstream_unavailable', 'The object store sent another byte range than requested.');
-      }
-      const end = Math.min(range?.end ?? sent.size - 1, sent.size - 1);
-      const body = bodyOf(response, end + 1 - start, clock);
-      const file = statOf(name, headers, sent.size, source);
-      return { ...file, body: range ? body : hashed(file, body) };
-    },
-    async delete(name) {
-      await connection.call({ timeoutMs: ASK_MS }, (client) => client.deleteObject(keyOf(name)));
-    },
-    async mark(name) {
-      const put = (client: ObjectClient) => client.putObject(keyOf(name), new Uint8Array(), 'text/plain');
-      await connection.call({ timeoutMs: ASK_MS }, put);
-    },
-    list: (beginning) => list(beginning, 1_000, PART_MS),
-    async ping() {
-      await list(NOTHING, 1, PING_MS);
-    },
-  };
 }
 
 async function* hashed({ name, etag }: FileStat, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -9,13 +9,7 @@
 
 import type { Clock, Hints, UpstreamState } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
-import {
-  boundedWait,
-  type CircuitBreaker,
-  createCircuitBreaker,
-  GatewayError,
-  withBoundedWait,
-} from '../runtime/index.js';
+import { boundedWait, CircuitBreaker, GatewayError, withBoundedWait } from '../runtime/index.js';
 import { createUpstreamLimit, type LimitOptions, type UpstreamLimit, type UpstreamQuotas } from './quotas.js';
 
 /** The consequence of a failed try. */
@@ -138,7 +132,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
   const { clock, restMs = REST_MS, weightOf, retryShare, hints, name = '' } = options;
   const coolDownMs = (openings: number) => Math.min(restMs * 2 ** openings, restMs * LONGEST_REST);
   const circuits = options.upstreams.map((upstream): Circuit<Upstream> => {
-    const breaker = createCircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
+    const breaker = new CircuitBreaker({ clock, maxFailures: FAILURES_BEFORE_REST, coolDownMs });
     return { upstream, breaker, tries: 0, failures: 0 };
   });
   const topic = `upstreams ${name}`;

@@ -1,7 +1,7 @@
 /** Benchmark of the time that the gateway adds to an image of a model. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createImageFiles } from '../../core/media/image-file.js';
+import { ImageFiles } from '../../core/media/image-file.js';
 import type { LoadedRequest } from './http-load.js';
 import { startEmbeddedGateway } from './image-embedded.js';
 import { startImageServer } from './image-server.js';
@@ -87,7 +87,7 @@ interface Made extends Waits {
 }
 
 function directly(): Client {
-  const images = createImageFiles();
+  const images = new ImageFiles();
   const { signal } = new AbortController();
   return () => async (_index, takesMs) => {
     const bytes = await instantPicture(takesMs);

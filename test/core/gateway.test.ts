@@ -16,7 +16,7 @@ import {
 } from 'mediagate';
 import Type from 'typebox';
 import { FallbackChain } from '../../core/extraction/fallback-chain.js';
-import { createRootScope, createToken } from '../../core/plugins/instance-services.js';
+import { createToken, RootScope } from '../../core/plugins/instance-services.js';
 import { invented, inventedExtraction, inventedExtractor } from '../support/links/invented-plugin.js';
 
 const failing = (name: string, setup: () => Contributions | Promise<Contributions>): Plugin =>
@@ -446,7 +446,7 @@ describe('the container of a gateway', () => {
 
   it('makes each service once on first use, and closes it before its dependencies', async () => {
     const log: string[] = [];
-    const scope = createRootScope();
+    const scope = new RootScope();
     const made = (name: string) => {
       log.push(`make ${name}`);
       return name;
@@ -476,7 +476,7 @@ describe('the container of a gateway', () => {
 
   it('closes the others if one fails to, and then reports the failure', async () => {
     const log: string[] = [];
-    const scope = createRootScope();
+    const scope = new RootScope();
     scope.provide(FIRST, 'first', () => void log.push('close first'));
     scope.provide(THIRD, 'third', async () => {
       throw new Error('stuck');

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { type AudioStream, GatewayError, isGatewayError, type SpeechFormat } from 'mediagate';
 import { openAudioResponse } from '../../../core/audio/audio.js';
-import { createFfmpeg } from '../../../core/media/ffmpeg.js';
+import { Ffmpeg } from '../../../core/media/ffmpeg.js';
 import type { PluginHost } from '../../../core/plugins/plugin-host.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
 import { tonePcm } from '../../support/audio/sounds.js';
@@ -22,7 +22,7 @@ const host: Pick<PluginHost, 'call' | 'policy'> = {
 };
 
 describe('streamed audio of a model', () => {
-  const ffmpeg = createFfmpeg(ffmpegPath ?? '');
+  const ffmpeg = new Ffmpeg(ffmpegPath ?? '');
 
   function open(
     stream: Partial<AudioStream>,

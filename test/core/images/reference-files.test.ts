@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { createRecordingLogger } from 'mediagate/testing';
-import { createReferenceFiles } from '../../../core/images/references.js';
+import { ReferenceFiles } from '../../../core/images/references.js';
 import { GatewayError, systemClock } from '../../../core/runtime/index.js';
 import { rejection } from '../../support/rejection.js';
 
@@ -16,7 +16,7 @@ describe('input images that cannot be stored', () => {
       },
       async delete() {},
     };
-    const files = createReferenceFiles({
+    const files = new ReferenceFiles({
       storage: storage as never,
       clock: systemClock,
       logger: createRecordingLogger(),

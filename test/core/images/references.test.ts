@@ -5,8 +5,8 @@ import tls from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { createReferences, type Reference, type References } from '../../../core/images/references.js';
-import { createImageFiles } from '../../../core/media/image-file.js';
+import { type Reference, References } from '../../../core/images/references.js';
+import { ImageFiles } from '../../../core/media/image-file.js';
 import { createAddressGuard } from '../../../core/net/egress.js';
 import { createHttpTransport, type HttpTransport } from '../../../core/net/http-client.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
@@ -19,7 +19,7 @@ import { rejection } from '../../support/rejection.js';
 const MIB = 1024 * 1024;
 const AMPLE_MS = 20_000;
 const { signal } = new AbortController();
-const images = createImageFiles();
+const images = new ImageFiles();
 const uriOf = (bytes: Uint8Array, label = 'image/png') =>
   `data:${label};base64,${Buffer.from(bytes).toString('base64')}`;
 
@@ -62,7 +62,7 @@ describe('references of an image request', () => {
 
   function open(timeoutMs = AMPLE_MS): References {
     const trustedOrigins = [origin];
-    return createReferences({ http: transport.scoped({ timeoutMs, trustedOrigins }), images, trustedOrigins });
+    return new References({ http: transport.scoped({ timeoutMs, trustedOrigins }), images, trustedOrigins });
   }
 
   async function checked(...values: readonly string[]): Promise<Reference[]> {

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Container } from '../../../core/media/containers.js';
-import { createFfmpeg, type Mp3Conversion, type SpeechConversion } from '../../../core/media/ffmpeg.js';
+import { Ffmpeg, type Mp3Conversion, type SpeechConversion } from '../../../core/media/ffmpeg.js';
 import { runFfmpeg as runProcess } from '../../../core/media/ffmpeg-process.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { mp3Seconds } from '../../support/audio/mp3-length.js';
@@ -19,7 +19,7 @@ import { rejection } from '../../support/rejection.js';
 
 describe('ffmpeg', () => {
   let folder: string;
-  const ffmpeg = createFfmpeg(ffmpegPath ?? '');
+  const ffmpeg = new Ffmpeg(ffmpegPath ?? '');
   const at = (name: string) => path.join(folder, name);
 
   before(async function () {
@@ -283,7 +283,7 @@ describe('ffmpeg', () => {
 
   it('reports a failed start like any other failure', async () => {
     for (const program of ['/nowhere/ffmpeg', folder]) {
-      const missing = createFfmpeg(program);
+      const missing = new Ffmpeg(program);
       const failure = await rejection(
         missing.toMp3({
           input: at('one.m4a'),

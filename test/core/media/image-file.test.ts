@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { createImageFiles } from '../../../core/media/image-file.js';
+import { ImageFiles } from '../../../core/media/image-file.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { blackPng, noise, plainWebp, pngChunk, stripes } from '../../support/images/images.js';
 import { rejection } from '../../support/rejection.js';
@@ -12,7 +12,7 @@ const CANARY = 'canary of the notes';
 const { signal } = new AbortController();
 
 describe('image files', () => {
-  const images = createImageFiles();
+  const images = new ImageFiles();
 
   async function verdict(bytes: Uint8Array): Promise<string> {
     return images.normalize(bytes, signal).then(

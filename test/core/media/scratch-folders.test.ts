@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createScratchFolders } from '../../../core/media/ffmpeg-process.js';
+import { ScratchFolders } from '../../../core/media/ffmpeg-process.js';
 
 describe('folders for work in progress', () => {
   let parent: string;
@@ -14,7 +14,7 @@ describe('folders for work in progress', () => {
   afterEach(() => rm(parent, { recursive: true, force: true }));
 
   it('are private, separate, and removed with their content', async () => {
-    const scratch = createScratchFolders(path.join(parent, 'not', 'there', 'yet'));
+    const scratch = new ScratchFolders(path.join(parent, 'not', 'there', 'yet'));
     await scratch.sweep();
     const [one, other] = await Promise.all([scratch.take(), scratch.take()]);
     expect(one.path).to.not.equal(other.path);
@@ -26,7 +26,7 @@ describe('folders for work in progress', () => {
   });
 
   it('are removed after a crash, except new ones and those of others', async () => {
-    const scratch = createScratchFolders(parent);
+    const scratch = new ScratchFolders(parent);
     const [old, young] = [await scratch.take(), await scratch.take()];
     await writeFile(path.join(old.path, 'source'), 'x');
     const foreign = path.join(parent, 'somebody-else');

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { createFolderSync } from '../../../core/storage/folders.js';
+import { FolderSync } from '../../../core/storage/folders.js';
 
 describe('the sync of a folder', () => {
   let parent: string;
@@ -16,7 +16,8 @@ describe('the sync of a folder', () => {
   afterEach(() => rm(parent, { recursive: true, force: true }));
 
   it('is shared by requests before it begins, and not by later ones', async () => {
-    const { sync, close } = createFolderSync(parent);
+    const folderSync = new FolderSync(parent);
+    const sync = () => folderSync.sync();
     const first = sync();
     // Not begun yet.
     expect(sync()).to.equal(first);
@@ -30,17 +31,18 @@ describe('the sync of a folder', () => {
     });
     await second;
     expect(firstIsOver).to.equal(true);
-    await close();
+    await folderSync.close();
   });
 
   it('reports a failure to its waiters, and tries again for others', async () => {
     const folder = path.join(parent, 'folder');
-    const { sync, close } = createFolderSync(folder);
+    const folderSync = new FolderSync(folder);
+    const sync = () => folderSync.sync();
     const outcomes = await Promise.allSettled([sync(), sync()]);
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
     await mkdir(folder);
     await sync();
-    await close();
+    await folderSync.close();
     await sync();
   });
 });

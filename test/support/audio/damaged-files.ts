@@ -5,7 +5,7 @@ import path from 'node:path';
 import { systemClock } from 'mediagate';
 import { readFilesUrl } from '../../../core/storage/files-s3.js';
 import { connectToObjects } from '../../../core/storage/object-client.js';
-import { createObjectStore } from '../../../core/storage/object-store.js';
+import { ObjectStore } from '../../../core/storage/object-store.js';
 
 /** Bytes behind the content of a file on a disk: more than its trailer has, and less than any sound. */
 const TRAILER_BYTES = 300;
@@ -54,7 +54,7 @@ async function damageObjects(filesUrl: string, ending: string, damage: Damage): 
   const address = readFilesUrl(filesUrl);
   const options = { address, clock: systemClock, signal: new AbortController().signal };
   const connection = connectToObjects(options);
-  const names = (await createObjectStore(options).list('')).filter(
+  const names = (await new ObjectStore(options).list('')).filter(
     (name) => !name.includes('/') && name.endsWith(ending),
   );
   for (const name of names) {

@@ -5,8 +5,8 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { createReferences } from '../../../core/images/references.js';
-import { createImageFiles } from '../../../core/media/image-file.js';
+import { References } from '../../../core/images/references.js';
+import { ImageFiles } from '../../../core/media/image-file.js';
 import { stripes } from './images.js';
 
 export interface ImageOutcome {
@@ -18,8 +18,8 @@ export interface ImageOutcome {
 
 const [folder = '.'] = process.argv.slice(2);
 const { signal } = new AbortController();
-const images = createImageFiles();
-const references = createReferences({
+const images = new ImageFiles();
+const references = new References({
   images,
   http: {
     request: () => Promise.reject(new Error('fetched something')),
