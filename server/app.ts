@@ -10,8 +10,8 @@ import type { Gateway } from 'mediagate';
 import type { Tracer } from '../core/contracts/index.js';
 import { type Clock, type Logger, noSiblings, type Siblings } from '../core/runtime/index.js';
 import {
+  AccountView,
   agentRoutes,
-  createAccountView,
   createPlay,
   createSessionGuard,
   deviceApiRoutes,
@@ -32,7 +32,6 @@ import {
   answerErrors,
   BodyBudget,
   createAddressOf,
-  createSemaphore,
   dispatch,
   FixedWindow,
   type GuardOf,
@@ -47,6 +46,7 @@ import {
   type Route,
   type RoutedContext,
   requestIdOf,
+  Semaphore,
   type SiteAddress,
   setSecurityHeaders,
 } from './http/index.js';
@@ -373,7 +373,7 @@ export function createServerContext(dependencies: AppDependencies) {
     bodies,
     uploads: new BodyBudget({ bigBodies: UPLOADS, refusals, workers }),
     polls: new PollGuard({ clock, siblings }),
-    waiting: createSemaphore(),
+    waiting: new Semaphore(),
     drain: health.drain,
     siblings,
     /** Every route, as it is declared. */
@@ -405,7 +405,7 @@ export function createAccountContext(server: AppServices) {
     accountKeys: keys,
     clock,
     sessions: new SessionService(sessions, account.site),
-    view: createAccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
+    view: new AccountView({ accounts, keys, jobs, budgets, usageLog, rateLimits, imageDailyLimit, currency, clock }),
     publicBodies: new BodyBudget({ ...PUBLIC_BODIES, workers: server.workers }),
   };
 }

@@ -13,7 +13,7 @@ import type { Need, PluginEntry, Tracer } from '../core/contracts/index.js';
 import { createLogger } from '../core/observability/index.js';
 import { GatewayError, type Logger, noSiblings, type Siblings, systemClock } from '../core/runtime/index.js';
 import { mendSecrets } from '../core/storage/index.js';
-import { createIdentity, type Identity, type SignInStatus } from './accounts/index.js';
+import { Identity, type SignInStatus } from './accounts/index.js';
 import type { AppDependencies } from './app.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
@@ -188,7 +188,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   opened.add(() => gateway.close());
   if (prices && !isWorker) for (const line of describeUnpriced(prices, gateway)) logger.warn(line);
   const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
-  const identity = settings.site && !isWorker ? createIdentity({ gateway, settings, site }) : undefined;
+  const identity = settings.site && !isWorker ? new Identity({ gateway, settings, site }) : undefined;
   opened.add(() => identity?.close());
   const isBackground = place?.background ?? true;
   const workers = place?.count ?? 1;

@@ -23,7 +23,7 @@ import {
   pluginChecks,
   textProviderChecks,
 } from '../core/testing/index.js';
-import { createIdentity, endpointsOf } from '../server/accounts/index.js';
+import { endpointsOf, Identity } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { IdempotencyService } from '../server/idempotency/index.js';
@@ -131,7 +131,7 @@ describe('the tables of the pages equal the code', () => {
     const usage = new UsageService({ admissions, clock });
     const metrics = await createMetrics({ clock });
     const site = createSiteAddress(links.baseUrl);
-    const identity = createIdentity({ gateway, settings: { host: '127.0.0.1' }, site });
+    const identity = new Identity({ gateway, settings: { host: '127.0.0.1' }, site });
     const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
     const payments = new PaymentService({ orders: state.orders, ...plans });
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };

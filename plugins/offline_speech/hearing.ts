@@ -14,7 +14,7 @@ import {
   type Transcript,
   type TranscriptSegment,
 } from 'mediagate/plugin';
-import { createPlaces, type Engines } from './engines.js';
+import { type Engines, Places } from './engines.js';
 
 interface HearingOptions {
   engine: Engines['hearing'];
@@ -33,7 +33,7 @@ const ELSEWHERE = 'Set TRANSCRIPTION_UPSTREAM_URL to connect a model without tha
 /** Writes down English speech. */
 export function createHearing({ engine, ffmpeg, maxSeconds, logger }: HearingOptions) {
   let isLoaded = false;
-  const places = createPlaces(CALLS);
+  const places = new Places(CALLS);
 
   return async (call: TranscribeCall): Promise<Transcript> => {
     refuseWhatItCannot(call);

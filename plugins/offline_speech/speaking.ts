@@ -4,14 +4,14 @@
  */
 
 import { type AudioStream, GatewayError, resumeBody, type SpeakCall } from 'mediagate/plugin';
-import { createPlaces, type Engines } from './engines.js';
+import { type Engines, Places } from './engines.js';
 
 /** They take turns, a sentence each. */
 const CALLS = 32;
 
 /** Reads texts aloud, as English. */
 export function createSpeaking(engine: Engines['speaking']) {
-  const places = createPlaces(CALLS);
+  const places = new Places(CALLS);
 
   return async ({ input, voice: name, speed, instructions, signal }: SpeakCall): Promise<AudioStream> => {
     const voice = engineVoice(name);

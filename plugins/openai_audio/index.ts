@@ -24,7 +24,7 @@ import {
   send,
   type Upstream,
 } from './requests.js';
-import { createTranscription, noWords, type Task } from './transcription.js';
+import { noWords, type Task, Transcription } from './transcription.js';
 
 /** Speech in both directions from any server of the OpenAI audio format. */
 export default definePlugin<typeof OptionsSchema>({
@@ -62,7 +62,7 @@ function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvid
   const { options, clock, hints, logger } = context;
   const { upstreams, models, budgetMs, idleMs, restMs } = options;
   const all = createUpstreams({ upstreams, clock, hints, logger, budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS });
-  const transcription = createTranscription();
+  const transcription = new Transcription();
 
   function run<Result>(
     { model, signal }: { model: string; signal: AbortSignal },

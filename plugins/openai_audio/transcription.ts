@@ -38,47 +38,45 @@ const MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024;
 export type Task = 'transcribe' | 'translate';
 
 /** Transcripts of several upstreams; remembers which of them gave times for which model. */
-export interface Transcription {
+export class Transcription {
+  readonly #untimed = new Map<Upstream, Set<string>>();
+
   /** Whether the upstream may be able to do it. */
-  suits(upstream: Upstream, task: Task, call: TranscribeCall): boolean;
+  suits(upstream: Upstream, task: Task, call: TranscribeCall): boolean {
+    return !this.#isWordly(task, call) || this.#formatOf(upstream, call.model) === 'verbose_json';
+  }
+
   /** One try. @throws TryFailure, or what the request threw. */
-  ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript>;
-}
-
-export function createTranscription(): Transcription {
-  const untimed = new Map<Upstream, Set<string>>();
-
-  const formatOf = (upstream: Upstream, model: string): TranscriptFormat =>
-    untimed.get(upstream)?.has(model) ? 'json' : upstream.transcripts;
-  const isWordly = (task: Task, call: TranscribeCall) => task === 'transcribe' && call.granularity === 'word';
-
-  async function ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript> {
+  async ask(exchange: Exchange, task: Task, call: TranscribeCall): Promise<Transcript> {
     const { upstream, model } = exchange;
-    const format = askedFormatOf(call) ?? formatOf(upstream, model);
+    const format = askedFormatOf(call) ?? this.#formatOf(upstream, model);
     const request = encodeTranscription(task, call, modelName(exchange), format);
     let lacksTimes = false;
     const refuse = (refusal: UpstreamRefusal) => {
       lacksTimes = format === 'verbose_json' && refusesTimes(refusal);
       if (!lacksTimes) return refusalFailure(refusal, exchange);
-      untimed.set(upstream, (untimed.get(upstream) ?? new Set()).add(model));
+      this.#untimed.set(upstream, (this.#untimed.get(upstream) ?? new Set()).add(model));
       return new TryFailure(noWords(), { again: 'elsewhere', counts: false });
     };
     const sent = send(exchange, request, { maxBytes: MAX_TRANSCRIPT_BYTES }, refuse);
     const answer = await sent.catch((error: unknown) => {
       // Nothing was heard yet, so asking once more, without times, costs nothing.
-      if (lacksTimes && !isWordly(task, call)) return undefined;
+      if (lacksTimes && !this.#isWordly(task, call)) return undefined;
       throw error;
     });
-    if (!answer) return ask(exchange, task, call);
+    if (!answer) return this.ask(exchange, task, call);
     const transcript = readTranscript(await readJson(answer));
     if (!transcript) throw uselessAnswer('The upstream answered with something that is not a transcript.');
     return transcript;
   }
 
-  return {
-    suits: (upstream, task, call) => !isWordly(task, call) || formatOf(upstream, call.model) === 'verbose_json',
-    ask,
-  };
+  #formatOf(upstream: Upstream, model: string): TranscriptFormat {
+    return this.#untimed.get(upstream)?.has(model) ? 'json' : upstream.transcripts;
+  }
+
+  #isWordly(task: Task, call: TranscribeCall): boolean {
+    return task === 'transcribe' && call.granularity === 'word';
+  }
 }
 
 /** Some parts of an answer exist in one format only. */

@@ -36,7 +36,7 @@ export function createAnswerScan(): AnswerScan {
   let tail = '';
   let state: 'between' | 'text' | 'image' = 'between';
   let escaped = false;
-  let decoder = createBase64Decoder();
+  let decoder = new Base64Decoder();
 
   function keep(piece: Buffer): void {
     length += piece.length;
@@ -80,7 +80,7 @@ export function createAnswerScan(): AnswerScan {
         } else {
           keep(chunk.subarray(from, end));
           if (quote >= 0 && IMAGE_FOLLOWS.test(tail)) {
-            decoder = createBase64Decoder();
+            decoder = new Base64Decoder();
             state = 'image';
           } else if (quote >= 0) {
             keep(chunk.subarray(quote, quote + 1));
@@ -97,45 +97,39 @@ export function createAnswerScan(): AnswerScan {
   };
 }
 
-interface Base64Decoder {
-  push(text: string): void;
-  end(): Buffer | undefined;
-}
-
 /** Strict where Node's own decoder skips what it does not know: half an image is not passed off as one. */
-function createBase64Decoder(): Base64Decoder {
-  const pieces: Buffer[] = [];
-  let rest = '';
-  let ok = true;
+class Base64Decoder {
+  readonly #pieces: Buffer[] = [];
+  #rest = '';
+  #ok = true;
 
-  function decode(text: string): void {
-    const piece = Buffer.from(text, 'base64');
-    if (piece.length !== Math.floor((text.length * 3) / 4)) ok = false;
-    pieces.push(piece);
+  push(text: string): void {
+    const all = plain(this.#rest + text);
+    if (this.#pieces.length === 0 && all.startsWith('data:')) {
+      // Some servers put the head of a data URI before it.
+      this.#rest = all.includes(',') ? '' : all;
+      if (this.#rest === '') this.push(all.slice(all.indexOf(',') + 1));
+      return;
+    }
+    const whole = all.endsWith('\\') ? (all.length - 1) & ~3 : all.length & ~3;
+    // The last four stay: padding is only good at the very end.
+    const upTo = Math.max(0, whole - 4);
+    this.#rest = all.slice(upTo);
+    if (this.#ok && upTo > 0) this.#decode(all.slice(0, upTo));
   }
 
-  return {
-    push(text) {
-      const all = plain(rest + text);
-      if (pieces.length === 0 && all.startsWith('data:')) {
-        // Some servers put the head of a data URI before it.
-        rest = all.includes(',') ? '' : all;
-        if (rest === '') this.push(all.slice(all.indexOf(',') + 1));
-        return;
-      }
-      const whole = all.endsWith('\\') ? (all.length - 1) & ~3 : all.length & ~3;
-      // The last four stay: padding is only good at the very end.
-      const upTo = Math.max(0, whole - 4);
-      rest = all.slice(upTo);
-      if (ok && upTo > 0) decode(all.slice(0, upTo));
-    },
-    end() {
-      const last = rest.replace(/={1,2}$/, '');
-      if (last.length % 4 === 1) ok = false;
-      if (ok) decode(last);
-      return ok ? Buffer.concat(pieces) : undefined;
-    },
-  };
+  end(): Buffer | undefined {
+    const last = this.#rest.replace(/={1,2}$/, '');
+    if (last.length % 4 === 1) this.#ok = false;
+    if (this.#ok) this.#decode(last);
+    return this.#ok ? Buffer.concat(this.#pieces) : undefined;
+  }
+
+  #decode(text: string): void {
+    const piece = Buffer.from(text, 'base64');
+    if (piece.length !== Math.floor((text.length * 3) / 4)) this.#ok = false;
+    this.#pieces.push(piece);
+  }
 }
 
 /** Some encoders of JSON escape slashes, and some of base64 break lines; an escape may lie across two chunks. */

@@ -75,7 +75,7 @@ const LIMITS = { atOnce: 2, waiting: 1_000 };
 const SHORTEST_SIDE = 256;
 
 export function createSketchProvider({ models, seed }: Static<typeof options>): ImageProvider {
-  const turns = createTurns(LIMITS);
+  const turns = new Turns(LIMITS);
   return {
     models: models.map((id) => ({
       id,
@@ -302,44 +302,46 @@ export function chooseSize(prompt: string, reference: { width: number; height: n
 }
 
 /** Lets few in at a time; the others wait in the order they came. */
-interface Turns {
+export class Turns {
+  readonly #atOnce: number;
+  readonly #waiting: number;
+  readonly #queue: (() => void)[] = [];
+  #running = 0;
+
+  constructor({ atOnce, waiting }: { atOnce: number; waiting: number }) {
+    this.#atOnce = atOnce;
+    this.#waiting = waiting;
+  }
+
   /** @throws GatewayError `queue_full` where too many wait; the signal's reason; what the work throws. */
-  take<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>;
-}
+  async take<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    signal.throwIfAborted();
+    if (this.#running < this.#atOnce) this.#running++;
+    else if (this.#queue.length >= this.#waiting)
+      throw new GatewayError('queue_full', 'Too many pictures are being drawn.');
+    // A call that ends hands its place on, so that `running` stays as it is.
+    else await this.#wait(signal);
+    try {
+      return await work();
+    } finally {
+      const next = this.#queue.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
 
-export function createTurns({ atOnce, waiting }: { atOnce: number; waiting: number }): Turns {
-  const queue: (() => void)[] = [];
-  let running = 0;
-
-  function wait(signal: AbortSignal): Promise<void> {
+  #wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const enter = () => {
         signal.removeEventListener('abort', leave);
         resolve();
       };
       const leave = () => {
-        queue.splice(queue.indexOf(enter), 1);
+        this.#queue.splice(this.#queue.indexOf(enter), 1);
         reject(signal.reason);
       };
-      queue.push(enter);
+      this.#queue.push(enter);
       signal.addEventListener('abort', leave, { once: true });
     });
   }
-
-  return {
-    async take(signal, work) {
-      signal.throwIfAborted();
-      if (running < atOnce) running++;
-      else if (queue.length >= waiting) throw new GatewayError('queue_full', 'Too many pictures are being drawn.');
-      // A call that ends hands its place on, so that `running` stays as it is.
-      else await wait(signal);
-      try {
-        return await work();
-      } finally {
-        const next = queue.shift();
-        if (next) next();
-        else running--;
-      }
-    },
-  };
 }

@@ -177,51 +177,48 @@ export interface AccountViewOptions {
 }
 
 /** Reads accounts. Not rate limited; changes nothing. */
-export interface AccountView {
-  account(user: UserRecord): Promise<AccountRecord>;
-  /** Newest first. */
-  keys(user: UserRecord): Promise<readonly ApiKeyRecord[]>;
-  overview(user: UserRecord, range: DayRange): Promise<AccountOverview>;
-}
+export class AccountView {
+  readonly #options: AccountViewOptions;
 
-export function createAccountView(options: AccountViewOptions): AccountView {
-  const { accounts, keys, budgets, usageLog, rateLimits, jobs, imageDailyLimit, currency, clock } = options;
+  constructor(options: AccountViewOptions) {
+    this.#options = options;
+  }
 
-  async function find({ accountId }: UserRecord): Promise<AccountRecord> {
-    const found = await accounts.find(accountId);
+  async account({ accountId }: UserRecord): Promise<AccountRecord> {
+    const found = await this.#options.accounts.find(accountId);
     if (!found) throw new Error('a user has no account');
     return found;
   }
 
-  const newestFirst = async ({ accountId }: UserRecord) => [...(await keys.listOf(accountId))].reverse();
+  /** Newest first. */
+  async keys({ accountId }: UserRecord): Promise<readonly ApiKeyRecord[]> {
+    return [...(await this.#options.keys.listOf(accountId))].reverse();
+  }
 
-  return {
-    account: find,
-    keys: newestFirst,
-    async overview(user, range) {
-      const { accountId } = user;
-      const [account, records] = await Promise.all([find(user), newestFirst(user)]);
-      const budgetId = account.plan?.budgetId ?? null;
-      const [{ budget, totals }, images, rateLimitRows] = await Promise.all([
-        getUsage({ budgets, usageLog }, budgetId, { accountId, ...range }),
-        imagesOf(account),
-        Promise.all(records.map(withRateLimits)),
-      ]);
-      const ofCosts = currency === undefined ? {} : { currency };
-      return { user, account, budget, images, keys: rateLimitRows, range, totals, ...ofCosts };
-    },
-  };
+  async overview(user: UserRecord, range: DayRange): Promise<AccountOverview> {
+    const { budgets, usageLog, currency } = this.#options;
+    const { accountId } = user;
+    const [account, records] = await Promise.all([this.account(user), this.keys(user)]);
+    const budgetId = account.plan?.budgetId ?? null;
+    const [{ budget, totals }, images, keys] = await Promise.all([
+      getUsage({ budgets, usageLog }, budgetId, { accountId, ...range }),
+      this.#imagesOf(account),
+      Promise.all(records.map((record) => this.#withRateLimits(record))),
+    ]);
+    const ofCosts = currency === undefined ? {} : { currency };
+    return { user, account, budget, images, keys, range, totals, ...ofCosts };
+  }
 
-  async function imagesOf({ id, plan }: AccountRecord): Promise<AccountOverview['images']> {
+  async #imagesOf({ id, plan }: AccountRecord): Promise<AccountOverview['images']> {
+    const { jobs, imageDailyLimit } = this.#options;
     const limit = plan?.imageDailyLimit ?? imageDailyLimit;
     if (limit === undefined || !plan?.grants.includes('images')) return undefined;
     return { limit, used: await jobs.usedToday('image', id) };
   }
 
-  async function withRateLimits(record: ApiKeyRecord): Promise<OverviewKey> {
-    return {
-      record,
-      rateLimits: isValidKey(record, clock.now()) ? await readRateLimits(rateLimits, record) : undefined,
-    };
+  async #withRateLimits(record: ApiKeyRecord): Promise<OverviewKey> {
+    const { rateLimits, clock } = this.#options;
+    const isValid = isValidKey(record, clock.now());
+    return { record, rateLimits: isValid ? await readRateLimits(rateLimits, record) : undefined };
   }
 }

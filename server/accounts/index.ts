@@ -20,8 +20,7 @@ export {
 } from './account-plans.js';
 export {
   type AccountOverview,
-  type AccountView,
-  createAccountView,
+  AccountView,
   type OverviewKey,
 } from './account-view.js';
 export { Accounts, type AccountsOptions } from './accounts.js';
@@ -29,7 +28,7 @@ export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from '.
 export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
-export { createIdentity, createOidcClient, type Identity, type SignInStatus } from './oidc.js';
+export { Identity, OidcClient, type SignInStatus } from './oidc.js';
 export { accountPersonalRecords } from './personal-records.js';
 export {
   type AccountServices,

@@ -27,57 +27,58 @@ export interface SignInSecrets {
   codeVerifier: string;
 }
 
-/** OpenID Connect's code flow with PKCE. Every method throws GatewayError `sign_in_unavailable`, `sign_in_failed`. */
-export interface OidcClient {
+/**
+ * OpenID Connect's code flow with PKCE. Every method throws GatewayError `sign_in_unavailable`, `sign_in_failed`.
+ * Nothing is loaded or requested before the first sign-in.
+ */
+export class OidcClient {
+  readonly #discover: () => Promise<DiscoveredIssuer>;
+
+  constructor(options: Omit<DiscoveryOptions, 'toleranceSeconds'>) {
+    this.#discover = createDiscovery({ ...options, toleranceSeconds: TOLERANCE_SECONDS });
+  }
+
   /** Where to redirect the browser. */
-  begin(secrets: SignInSecrets, redirectUri: string): Promise<URL>;
+  begin({ state, nonce, codeVerifier }: SignInSecrets, redirectUri: string): Promise<URL> {
+    return failingAs(providerFailure, async () => {
+      const [{ configure }, oidc] = await Promise.all([this.#discover(), import('openid-client')]);
+      return oidc.buildAuthorizationUrl(configure(), {
+        redirect_uri: redirectUri,
+        scope: SCOPE,
+        state,
+        nonce,
+        code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: 'S256',
+      });
+    });
+  }
+
   /** The user who has returned. @param callback Address that the browser returned to, under SITE_URL. */
-  finish(secrets: SignInSecrets, callback: URL): Promise<Person>;
-}
-
-/** Nothing is loaded or requested before the first sign-in. */
-export function createOidcClient(options: Omit<DiscoveryOptions, 'toleranceSeconds'>): OidcClient {
-  const discover = createDiscovery({ ...options, toleranceSeconds: TOLERANCE_SECONDS });
-
-  return {
-    begin: ({ state, nonce, codeVerifier }, redirectUri) =>
-      failingAs(providerFailure, async () => {
-        const [{ configure }, oidc] = await Promise.all([discover(), import('openid-client')]);
-        return oidc.buildAuthorizationUrl(configure(), {
-          redirect_uri: redirectUri,
-          scope: SCOPE,
-          state,
-          nonce,
-          code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
-          code_challenge_method: 'S256',
-        });
-      }),
-    finish: ({ state, nonce, codeVerifier }, callback) =>
-      failingAs(signInFailure, async () => {
-        const [{ configure, knownAs }, oidc] = await Promise.all([discover(), import('openid-client')]);
-        const configuration = configure();
-        const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
-          expectedState: state,
-          expectedNonce: nonce,
-          pkceCodeVerifier: codeVerifier,
-          idTokenExpected: true,
-        });
-        const claims = tokens.claims();
-        if (!claims) throw new Error('the token response has no identity token');
-        // The library only checks the end of a token.
-        if (claims.iat > Date.now() / 1_000 + TOLERANCE_SECONDS)
-          throw new Error('the identity token is from the future');
-        const asksFurther = claims.email === undefined && configuration.serverMetadata().userinfo_endpoint;
-        const about = asksFurther ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
-        return {
-          issuer: knownAs ?? claims.iss,
-          subject: claims.sub,
-          // An unverified address could belong to another person.
-          email: mayBeTheirs(about.email_verified) ? readText(about.email, MAX_EMAIL) : null,
-          name: readText(about.name, MAX_NAME),
-        };
-      }),
-  };
+  finish({ state, nonce, codeVerifier }: SignInSecrets, callback: URL): Promise<Person> {
+    return failingAs(signInFailure, async () => {
+      const [{ configure, knownAs }, oidc] = await Promise.all([this.#discover(), import('openid-client')]);
+      const configuration = configure();
+      const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: codeVerifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (!claims) throw new Error('the token response has no identity token');
+      // The library only checks the end of a token.
+      if (claims.iat > Date.now() / 1_000 + TOLERANCE_SECONDS) throw new Error('the identity token is from the future');
+      const asksFurther = claims.email === undefined && configuration.serverMetadata().userinfo_endpoint;
+      const about = asksFurther ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub) : claims;
+      return {
+        issuer: knownAs ?? claims.iss,
+        subject: claims.sub,
+        // An unverified address could belong to another person.
+        email: mayBeTheirs(about.email_verified) ? readText(about.email, MAX_EMAIL) : null,
+        name: readText(about.name, MAX_NAME),
+      };
+    });
+  }
 }
 
 /** If a provider sends no such claim, all its addresses are verified; some send it as text. */
@@ -294,66 +295,75 @@ export interface Issuer {
   knownAs?: string;
 }
 
-/** The identity provider in use. */
-export interface Identity {
-  status(): SignInStatus;
-  /** @throws Error if the provider does not start; call it only if {@link status} is `ready`. */
-  issuer(): Promise<Issuer>;
-  /** Ends a provider that was started here. Idempotent. */
-  close(): Promise<void>;
-}
-
 export interface IdentityOptions {
   gateway: Pick<Gateway, 'identityProvider'>;
   settings: { host: string; oidcIssuer?: string; oidcClientId?: string; oidcClientSecret?: string };
   site(): SiteAddress;
 }
 
-/** The issuer of the settings; otherwise, the one that a plugin contributes. */
-export function createIdentity({ gateway, settings, site }: IdentityOptions): Identity {
-  const { oidcIssuer, oidcClientId: clientId = '', oidcClientSecret: clientSecret } = settings;
-  let opened: Promise<OpenIdentityProvider> | undefined;
+/** The identity provider in use. The issuer of the settings; otherwise, the one that a plugin contributes. */
+export class Identity {
+  readonly #gateway: Pick<Gateway, 'identityProvider'>;
+  readonly #settings: { host: string; oidcIssuer?: string; oidcClientId?: string; oidcClientSecret?: string };
+  readonly #site: () => SiteAddress;
+  readonly #oidcIssuer: string | undefined;
+  readonly #clientId: string;
+  readonly #clientSecret: string | undefined;
+  #opened: Promise<OpenIdentityProvider> | undefined;
 
-  function open(): Promise<OpenIdentityProvider> {
-    const found = gateway.identityProvider();
+  constructor({ gateway, settings, site }: IdentityOptions) {
+    this.#gateway = gateway;
+    this.#settings = settings;
+    this.#site = site;
+    const { oidcIssuer, oidcClientId: clientId = '', oidcClientSecret: clientSecret } = settings;
+    this.#oidcIssuer = oidcIssuer;
+    this.#clientId = clientId;
+    this.#clientSecret = clientSecret;
+  }
+
+  status(): SignInStatus {
+    const found = this.#gateway.identityProvider();
+    const provider = this.#oidcIssuer ? new URL(this.#oidcIssuer).host : found?.entry;
+    const standIn = !this.#oidcIssuer && (found?.standIn ?? false);
+    const reason = this.#whyOff();
+    return { state: reason ? 'off' : 'ready', standIn, ...(provider && { provider }), ...(reason && { reason }) };
+  }
+
+  /** @throws Error if the provider does not start; call it only if {@link status} is `ready`. */
+  async issuer(): Promise<Issuer> {
+    if (this.#oidcIssuer)
+      return { issuer: this.#oidcIssuer, clientId: this.#clientId, clientSecret: this.#clientSecret };
+    this.#opened ??= this.#open();
+    const { issuer, clientId: id, clientSecret: secret } = await this.#opened;
+    const knownAs = `urn:mediagate:identity:${this.#gateway.identityProvider()?.entry}`;
+    return { issuer, clientId: id, clientSecret: secret, knownAs };
+  }
+
+  /** Ends a provider that was started here. Idempotent. */
+  async close(): Promise<void> {
+    // A provider that did not start needs no closing.
+    const provider = await this.#opened?.catch(() => undefined);
+    await provider?.close();
+  }
+
+  #open(): Promise<OpenIdentityProvider> {
+    const found = this.#gateway.identityProvider();
     if (!found) throw new Error('no identity provider is ready');
-    const opening = found.provider.open({ redirectUri: `${site().url}/signin/callback` });
+    const opening = found.provider.open({ redirectUri: `${this.#site().url}/signin/callback` });
     // The next caller tries again.
     opening.catch(() => {
-      opened = undefined;
+      this.#opened = undefined;
     });
     return opening;
   }
 
-  return {
-    status() {
-      const found = gateway.identityProvider();
-      const provider = oidcIssuer ? new URL(oidcIssuer).host : found?.entry;
-      const standIn = !oidcIssuer && (found?.standIn ?? false);
-      const reason = whyOff();
-      return { state: reason ? 'off' : 'ready', standIn, ...(provider && { provider }), ...(reason && { reason }) };
-    },
-    async issuer() {
-      if (oidcIssuer) return { issuer: oidcIssuer, clientId, clientSecret };
-      opened ??= open();
-      const { issuer, clientId: id, clientSecret: secret } = await opened;
-      const knownAs = `urn:mediagate:identity:${gateway.identityProvider()?.entry}`;
-      return { issuer, clientId: id, clientSecret: secret, knownAs };
-    },
-    async close() {
-      // A provider that did not start needs no closing.
-      const provider = await opened?.catch(() => undefined);
-      await provider?.close();
-    },
-  };
-
-  function whyOff(): string | undefined {
-    const { secure, loopback } = site();
+  #whyOff(): string | undefined {
+    const { secure, loopback } = this.#site();
     if (!secure && !loopback) return 'SITE_URL must be https unless it is a loopback address.';
-    if (oidcIssuer) return undefined;
-    const found = gateway.identityProvider();
+    if (this.#oidcIssuer) return undefined;
+    const found = this.#gateway.identityProvider();
     if (!found) return 'No identity provider is configured. Set OIDC_ISSUER.';
-    if (!found.standIn || (loopback && isLoopbackHost(settings.host))) return undefined;
+    if (!found.standIn || (loopback && isLoopbackHost(this.#settings.host))) return undefined;
     return `${found.entry} lets anyone sign in as anyone, so it works only while HOST and SITE_URL are loopback addresses. Set OIDC_ISSUER to use another provider.`;
   }
 }

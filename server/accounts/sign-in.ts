@@ -31,7 +31,7 @@ import {
   setCookie,
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
-import { createOidcClient, type Identity } from './oidc.js';
+import { type Identity, OidcClient } from './oidc.js';
 import type { AccountServices } from './sessions.js';
 import { asItStands, SessionSchema } from './setup.js';
 import type { Users } from './users.js';
@@ -50,7 +50,7 @@ interface SignInServices extends AccountServices {
 /** The redirect to the identity provider, and the callback. */
 export function signInRoutes(services: SignInServices): Route[] {
   const { users, signIns, identity, site, sessions, gateway, clock, siblings, logger, addressOf } = services;
-  const oidc = createOidcClient({ identity, gateway, clock });
+  const oidc = new OidcClient({ identity, gateway, clock });
   const limit = { clock, siblings, what: 'Too many sign-ins' };
   const starts = new AddressLimit({ ...limit, name: 'sign-ins', perMinute: STARTS_PER_MINUTE });
   const returns = new AddressLimit({ ...limit, name: 'returns', perMinute: RETURNS_PER_MINUTE });

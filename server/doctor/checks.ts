@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
 import { type Logger, systemClock } from '../../core/runtime/index.js';
 import { openFiles, secretsOfOthers } from '../../core/storage/index.js';
-import { createIdentity, createOidcClient } from '../accounts/index.js';
+import { Identity, OidcClient } from '../accounts/index.js';
 import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
 import { createSiteAddress, describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
 import { newToken } from '../keys/index.js';
@@ -276,12 +276,12 @@ async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, l
   const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
   const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, readOnly: true });
   try {
-    const identity = createIdentity({ gateway, settings, site });
+    const identity = new Identity({ gateway, settings, site });
     const { state, provider = '', standIn, reason } = identity.status();
     if (state === 'off') return { name, level: 'warn', detail: 'sign-in is not available', advice: reason };
     if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
     const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
-    await createOidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
+    await new OidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
     return { name, level: 'ok', detail: `${provider} answers` };
   } catch (error) {
     const detail = reasonOf(error);

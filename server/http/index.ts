@@ -81,7 +81,6 @@ export {
 } from './pages.js';
 export {
   clientSignal,
-  createSemaphore,
   fieldError,
   knownFields,
   logRequest,
@@ -92,7 +91,7 @@ export {
   readPreferences,
   readWait,
   requestIdOf,
-  type Semaphore,
+  Semaphore,
   setSecurityHeaders,
 } from './request.js';
 export {

@@ -166,40 +166,38 @@ export interface SemaphoreOptions {
  * Limits requests that are held open until something ends, so that they cannot use up the connections, in total and per
  * holder.
  */
-export interface Semaphore {
+export class Semaphore {
+  readonly #permitsEach: number;
+  readonly #taken = new Map<string, number>();
+  #free: number;
+
+  constructor({ permits = 2_000, permitsEach = 500 }: SemaphoreOptions = {}) {
+    this.#permitsEach = permitsEach;
+    this.#free = permits;
+  }
+
   /** Takes a permit; call the result to release it. Undefined if none is free. */
-  tryAcquire(holder: string): (() => void) | undefined;
-  /** Takes a permit. @throws GatewayError `queue_full` if none is free. */
-  acquire(holder: string): () => void;
-}
-
-export function createSemaphore({ permits = 2_000, permitsEach = 500 }: SemaphoreOptions = {}): Semaphore {
-  const taken = new Map<string, number>();
-  let free = permits;
-
-  function tryAcquire(holder: string): (() => void) | undefined {
-    const own = taken.get(holder) ?? 0;
-    if (free === 0 || own === permitsEach) return undefined;
-    free -= 1;
-    taken.set(holder, own + 1);
+  tryAcquire(holder: string): (() => void) | undefined {
+    const own = this.#taken.get(holder) ?? 0;
+    if (this.#free === 0 || own === this.#permitsEach) return undefined;
+    this.#free -= 1;
+    this.#taken.set(holder, own + 1);
     return () => {
-      free += 1;
-      const left = (taken.get(holder) ?? 1) - 1;
-      if (left === 0) taken.delete(holder);
-      else taken.set(holder, left);
+      this.#free += 1;
+      const left = (this.#taken.get(holder) ?? 1) - 1;
+      if (left === 0) this.#taken.delete(holder);
+      else this.#taken.set(holder, left);
     };
   }
 
-  return {
-    tryAcquire,
-    acquire(holder) {
-      const leave = tryAcquire(holder);
-      if (leave) return leave;
-      throw new GatewayError('queue_full', 'Too many requests wait for their answers.', {
-        retryAfterSeconds: RETRY_SECONDS,
-      });
-    },
-  };
+  /** Takes a permit. @throws GatewayError `queue_full` if none is free. */
+  acquire(holder: string): () => void {
+    const leave = this.tryAcquire(holder);
+    if (leave) return leave;
+    throw new GatewayError('queue_full', 'Too many requests wait for their answers.', {
+      retryAfterSeconds: RETRY_SECONDS,
+    });
+  }
 }
 
 export const MAX_WAIT_SECONDS = 60;

@@ -11,10 +11,10 @@ import { type Clock, GatewayError, type Logger } from '../../core/runtime/index.
 import {
   type AnswerHead,
   clientSignal,
-  createSemaphore,
   EVENTS,
   HandOver,
   type RequestContext,
+  Semaphore,
   sendEvents,
   sendStream,
   toGatewayError,
@@ -63,7 +63,7 @@ export interface IdempotencyServiceOptions {
 /** Runs each request with an Idempotency-Key once, and returns the same answer to repetitions. */
 export class IdempotencyService {
   readonly #options: IdempotencyServiceOptions;
-  readonly #waiting = createSemaphore();
+  readonly #waiting = new Semaphore();
   readonly #stopping = new AbortController();
   readonly #working = new Set<Promise<void>>();
   readonly #outlive: DetachedTimeout;

@@ -10,7 +10,6 @@ import { type AccountServices, asItStands, SupportSchema } from '../accounts/ind
 import {
   AddressLimit,
   clientSignal,
-  createSemaphore,
   defineRoute,
   MAX_WAIT_SECONDS,
   Nullable,
@@ -22,6 +21,7 @@ import {
   type RouteDeclaration,
   readJsonBody,
   readWait,
+  Semaphore,
   sendJson,
   Text,
   Time,
@@ -292,7 +292,7 @@ export function paymentStatusRoutes({ payments, clock, siblings, addressOf, drai
     perMinute: POLLS_PER_MINUTE,
     what: 'Too many order status requests',
   });
-  const waiting = createSemaphore(WAITING);
+  const waiting = new Semaphore(WAITING);
 
   async function sendStatus(context: RequestContext): Promise<void> {
     const { req: request, res: response, query } = context;

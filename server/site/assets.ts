@@ -183,33 +183,30 @@ export interface ViewerFile {
 }
 
 /** Files of the viewer of the API reference, read on first use. */
-export interface ViewerFiles {
+export class ViewerFiles {
   /** Version of the package. */
   readonly version: string;
+  readonly #found = new Map<string, Promise<ViewerFile>>();
+
+  constructor() {
+    const { version } = JSON.parse(readFileSync(new URL('package.json', VIEWER), 'utf8')) as { version: string };
+    this.version = version;
+  }
+
   /** Undefined if there is none with this name. */
-  find(name: string): Promise<ViewerFile> | undefined;
-}
+  find(name: string): Promise<ViewerFile> | undefined {
+    const contentType = Object.hasOwn(VIEWER_CONTENT_TYPES, name) ? VIEWER_CONTENT_TYPES[name] : undefined;
+    if (contentType === undefined) return undefined;
+    const file = this.#found.get(name) ?? this.#load(name, contentType);
+    this.#found.set(name, file);
+    return file;
+  }
 
-export function createViewerFiles(): ViewerFiles {
-  const { version } = JSON.parse(readFileSync(new URL('package.json', VIEWER), 'utf8')) as { version: string };
-  const found = new Map<string, Promise<ViewerFile>>();
-
-  async function load(name: string, contentType: string): Promise<ViewerFile> {
+  async #load(name: string, contentType: string): Promise<ViewerFile> {
     const bytes = await readFile(new URL(name, VIEWER));
     const compressed = await promisify(brotliCompress)(bytes, {
       params: { [constants.BROTLI_PARAM_QUALITY]: QUALITY },
     });
     return { contentType, bytes, compressed };
   }
-
-  return {
-    version,
-    find(name) {
-      const contentType = Object.hasOwn(VIEWER_CONTENT_TYPES, name) ? VIEWER_CONTENT_TYPES[name] : undefined;
-      if (contentType === undefined) return undefined;
-      const file = found.get(name) ?? load(name, contentType);
-      found.set(name, file);
-      return file;
-    },
-  };
 }

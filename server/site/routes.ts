@@ -35,7 +35,7 @@ import {
 } from '../http/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
-import { assetRoutes, createViewerFiles, FILE_ROUTE } from './assets.js';
+import { assetRoutes, FILE_ROUTE, ViewerFiles } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
@@ -253,7 +253,7 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /** The API reference for people. */
 function referenceRoutes(pages: SitePages): Route[] {
-  const files = createViewerFiles();
+  const files = new ViewerFiles();
 
   async function sendViewerFile(context: ParamsContext): Promise<void> {
     const file = await files.find(paramOf(context, 'name'));

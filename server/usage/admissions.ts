@@ -54,7 +54,7 @@ import {
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
 import { costOfUsage, createUsageTable, type Settlement, tokensOf } from './usage-log.js';
-import { createUsageSweeper } from './usage-sweep.js';
+import { UsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links. */
 export interface AdmissionRequest {
@@ -163,7 +163,7 @@ export class Admissions {
     });
     this.#releaseOfDead();
     const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
-    const sweeper = createUsageSweeper(database, new DatabaseClock(clock));
+    const sweeper = new UsageSweeper(database, new DatabaseClock(clock));
     const work = async () => {
       await this.#doubts.settle();
       await sweeper.sweep();

@@ -21,27 +21,29 @@ const ROWS = 1_000;
 /** Maximum number of keys per sweep, which has limited time. */
 const KEYS = 500;
 
-export interface UsageSweeper {
-  /** No effect if it is too early. */
-  sweep(): Promise<void>;
-}
-
 /**
  * Deletes expired rows: entries of the usage log, stored responses and their items, idempotency keys, daily quotas and marks of budget alerts. The totals stay.
  */
-export function createUsageSweeper(database: Database, clock: DatabaseClock): UsageSweeper {
-  let sweptAt = Number.NEGATIVE_INFINITY;
+export class UsageSweeper {
+  readonly #database: Database;
+  readonly #clock: DatabaseClock;
+  #sweptAt = Number.NEGATIVE_INFINITY;
   /** Id of the last key that was processed. */
-  let reached = '';
-  return {
-    async sweep() {
-      if (performance.now() - sweptAt < INTERVAL_MS) return;
-      const swept = await database.run((queries) => sweep(queries, clock, reached));
-      // The next sweep continues.
-      reached = swept.reached;
-      if (swept.complete) sweptAt = performance.now();
-    },
-  };
+  #reached = '';
+
+  constructor(database: Database, clock: DatabaseClock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** No effect if it is too early. */
+  async sweep(): Promise<void> {
+    if (performance.now() - this.#sweptAt < INTERVAL_MS) return;
+    const swept = await this.#database.run((queries) => sweep(queries, this.#clock, this.#reached));
+    // The next sweep continues.
+    this.#reached = swept.reached;
+    if (swept.complete) this.#sweptAt = performance.now();
+  }
 }
 
 interface Swept {

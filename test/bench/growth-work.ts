@@ -5,7 +5,7 @@ import { systemClock } from 'mediagate';
 import { DatabaseClock } from '../../core/database/statements.js';
 import { Sweeper } from '../../core/jobs/claim.js';
 import { JobTable } from '../../core/jobs/statements.js';
-import { createUsageSweeper } from '../../server/usage/usage-sweep.js';
+import { UsageSweeper } from '../../server/usage/usage-sweep.js';
 import { acceptJob } from '../support/jobs/job-acceptance.js';
 import type { GrowthSide } from './growth-side.js';
 
@@ -133,7 +133,7 @@ export const GROWTH_WORK: readonly GrowthWork[] = [
   {
     what: 'a search for old usage and stored responses',
     async work(side) {
-      await createUsageSweeper(side.database, clockOf(side)).sweep();
+      await new UsageSweeper(side.database, clockOf(side)).sweep();
       return 1;
     },
   },

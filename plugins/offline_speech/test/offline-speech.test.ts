@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate/plugin';
 import { describePlugin } from 'mediagate/testing';
-import { createPlaces } from '../engines.js';
+import { Places } from '../engines.js';
 import { resampleSpeech } from '../flite.js';
 import { SpeechCutter } from '../hearing.js';
 import plugin from '../index.js';
@@ -156,7 +156,7 @@ describe('offline_speech: pieces', () => {
 
 describe('offline_speech: places', () => {
   it('are as many as configured, and each is returned once', () => {
-    const places = createPlaces(2);
+    const places = new Places(2);
     const leaving = new AbortController();
     const leave = places.take(new AbortController().signal);
     places.take(leaving.signal);

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { GatewayError, type ImageCall } from 'mediagate/plugin';
-import { chooseSize, createSketchProvider, createTurns } from '../index.js';
+import { chooseSize, createSketchProvider, Turns } from '../index.js';
 import { letter } from '../lettering.js';
 import { drawInk } from '../strokes.js';
 
@@ -139,7 +139,7 @@ describe('sketch_image: ink', () => {
 
 describe('sketch_image: turns', () => {
   it('admit a few at once, queue others in order, and refuse the rest', async () => {
-    const turns = createTurns({ atOnce: 2, waiting: 2 });
+    const turns = new Turns({ atOnce: 2, waiting: 2 });
     const order: string[] = [];
     let most = 0;
     let inside = 0;
@@ -158,7 +158,7 @@ describe('sketch_image: turns', () => {
   });
 
   it('drop callers who leave the queue, and continue after a failure', async () => {
-    const turns = createTurns({ atOnce: 1, waiting: 5 });
+    const turns = new Turns({ atOnce: 1, waiting: 5 });
     const gone = new Error('the caller left');
     const leaving = new AbortController();
     const first = turns.take(

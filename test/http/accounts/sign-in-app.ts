@@ -2,7 +2,7 @@
 
 import type { Clock, GatewayOptions } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import { createIdentity, type Identity } from '../../../server/accounts/index.js';
+import { Identity } from '../../../server/accounts/index.js';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createSiteAddress } from '../../../server/http/index.js';
 import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
@@ -75,7 +75,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     },
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
-      identity = createIdentity({ gateway, settings, site });
+      identity = new Identity({ gateway, settings, site });
       const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
       const payments = new PaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
       const { paymentSecrets = {} } = options;

@@ -1,11 +1,11 @@
 /** The semaphore of waiting requests, in total and for each holder. */
 
 import { expect } from 'chai';
-import { createSemaphore } from '../../../server/http/request.js';
+import { Semaphore } from '../../../server/http/request.js';
 
 describe('semaphore of waiting requests', () => {
   it('has a limit in total and for each holder, and frees places', () => {
-    const room = createSemaphore({ permits: 3, permitsEach: 2 });
+    const room = new Semaphore({ permits: 3, permitsEach: 2 });
     const leave = room.acquire('a');
     room.acquire('a');
     expect(room.tryAcquire('a')).to.equal(undefined);

@@ -7,7 +7,7 @@ import { systemClock } from '../../../core/runtime/time.js';
 import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-log.js';
-import { createUsageSweeper, ENTRIES_RETENTION_MS } from '../../../server/usage/usage-sweep.js';
+import { ENTRIES_RETENTION_MS, UsageSweeper } from '../../../server/usage/usage-sweep.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 
 /** More than a page of keys. */
@@ -70,7 +70,7 @@ for (const engine of engines) {
         database.run((queries) => queries.insertInto('usage_entries').values(piece).execute()),
       );
       const clock = new DatabaseClock(database.engine === 'sqlite' ? systemClock : undefined);
-      const sweeper = createUsageSweeper(database, clock);
+      const sweeper = new UsageSweeper(database, clock);
       const old = async () => {
         const rows = await database.run((queries) =>
           queries.selectFrom('usage_entries').select('keyId').where('at', '<', now).execute(),
