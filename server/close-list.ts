@@ -1,6 +1,7 @@
 /*
  * Closes resources in the reverse order of their opening. If opening fails halfway, what was opened before is closed.
  */
+
 /** Resources to close, last opened first. */
 export class CloseList {
   readonly #closers: (() => unknown)[] = [];
