@@ -3,9 +3,10 @@
  * to the queue, it was cancelled, the result is refused because another worker has the job, or nothing could be
  * written. A failure of the work, also a temporary one of a vendor, ends the job: it is not run again. Only a timeout
  * makes an aborted run a failure; any other abort by this process puts the job back. Writing an end is repeated, at
- * growing intervals up to 5 seconds, while the database is unavailable. On shutdown, runs get the grace period, then an
- * abort signal and 5 seconds; a job that still runs is queued again when other processes find this one dead. One pump
- * per kind claims jobs at each wake-up and poll.
+ * growing intervals up to 5 seconds, while the database is unavailable; a process that can write no heartbeat for 15 s
+ * abandons its runs, and their jobs run again. On shutdown, runs get the grace period, then an abort signal and 5
+ * seconds; a job that still runs is queued again when other processes find this one dead. One pump per kind claims
+ * jobs at each wake-up and poll.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,7 +2,7 @@
  * Makes, rotates and revokes keys for a signed-in user. With an `Idempotency-Key` the new key is derived from it and
  * from the secret of the session, so a repeated request returns the same key although no key is stored. Two equal
  * requests at the same moment make one key: the second finds the row of the first. After each change this node reads
- * the changed keys at once; other nodes follow within 5 s. An account may have ten valid keys.
+ * the changed keys at once; other nodes follow within 2 s. An account may have ten valid keys.
  */
 
 import { createHmac } from 'node:crypto';
@@ -76,7 +76,7 @@ export interface KeyServiceOptions<Terms> {
 }
 
 /**
- * Makes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 5 s.
+ * Makes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 2 s.
  */
 export class KeyService<Terms> {
   readonly #options: KeyServiceOptions<Terms>;

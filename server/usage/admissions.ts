@@ -1,13 +1,14 @@
 /*
  * Admits requests of model routes: checks the rate limit and reserves the budget in one transaction, and later settles
- * what was used. Requests that arrive together share one transaction per shard (group commit), so the database does one
- * commit for many. Settlements are queued, written in batches within 100 ms and retried while the database is
- * unavailable. Of more than 100,000, the oldest without a reservation are written as one sum; one with a reservation is
- * never evicted. Reservations name the process that holds them; if it dies, another process settles them. So a finished
- * request whose process dies before its settlement is written is charged with its input alone, or with
- * `ABORT_CHARGE=reserved` with the whole reservation. If an admission was refused with 503 but its transaction commits
- * late, a poll finds its reservation and refunds tokens, money and the request of the budget; its request of the rate
- * limit stays counted for 60 s.
+ * what was used. Requests that arrive together share one transaction per shard (group commit), so the database does
+ * one commit for many. Settlements are queued, written in batches within 100 ms and retried while the database is
+ * unavailable. Of more than 100,000, the oldest without a reservation are written as one sum; one with a reservation
+ * is never evicted. Reservations name the process that holds them; if it dies, another process settles them. So a
+ * finished request whose process dies before its settlement is written is charged with its input alone, or with
+ * `ABORT_CHARGE=reserved` with the whole reservation. After an outage of the database, queued settlements count as
+ * usual unless another process, which could write its heartbeat again, declared this one dead before. If an admission
+ * was refused with 503 but its transaction commits late, a poll finds its reservation and refunds tokens, money and
+ * the request of the budget; its request of the rate limit stays counted for 60 s.
  */
 
 import { randomUUID } from 'node:crypto';
