@@ -13,7 +13,7 @@ import vidsite from 'mediagate/plugins/vidsite';
 import { ModelPricesSchema } from '../core/contracts/index.js';
 import { isRetryable } from '../core/runtime/errors.js';
 import { ERRORS, type ErrorCode } from '../core/runtime/index.js';
-import { createProgram } from '../server/cli/program.js';
+import { COMMANDS, createProgram } from '../server/cli/program.js';
 import { EXTRACTION } from '../server/links/answer-schemas.js';
 import { PLANS_FILE_SCHEMA } from '../server/plans/index.js';
 import { PRICES_FILE_SCHEMA } from '../server/prices/index.js';
@@ -23,6 +23,7 @@ import { type FieldSchema, fieldsOf, type SchemaField } from './support/docs/sch
 import { ESSENTIAL_SETTINGS, SETTING_TOPICS } from './support/docs/setting-topics.js';
 import { filledFields } from './support/models/filled-fields.js';
 import { packageRoot } from './support/package-root.js';
+import { SHAPES } from './support/processes/printed-shapes.js';
 
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
@@ -94,12 +95,29 @@ describe('docs/reference/cli.md', () => {
   it('has the help of every command', () => {
     const sections = leavesOf(createProgram()).map((command) => {
       const [, ...words] = namesOf(command);
-      return `## ${words.join(' ')}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\``;
+      return `## ${words.join(' ')}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\`${printedBy(words.join(' '))}`;
     });
     expect(sections).to.have.length.above(20);
     expectTable('commands', sections.join('\n\n'));
   });
 });
+
+/** The fields of the JSON of a command; those of a shape that an earlier command has are not repeated. */
+function printedBy(name: string): string {
+  const command = COMMANDS.find((one) => one.name === name);
+  if (command?.json === false) return '';
+  if (!command?.shape) throw new Error(`${name} prints JSON, but declares no shape`);
+  const first = COMMANDS.find(({ shape }) => shape === command.shape)?.name;
+  if (first !== name) return `\n\nJSON: that of \`${first}\`.`;
+  const schema = SHAPES.get(command.shape) as FieldSchema;
+  const lines = (schema.anyOf ?? [schema]).map(({ items, ...object }) => {
+    const described = items ?? object;
+    if (!described.properties) return `JSON: ${described.description}`;
+    const fields = fieldsOf(described).map(({ path, type, description }) => `- \`${path}\` (${type}): ${description}`);
+    return `JSON: ${items ? 'a list of objects' : 'an object'} with\n\n${fields.join('\n')}`;
+  });
+  return `\n\n${lines.join('\n\n')}`;
+}
 
 /** The commands that do something. */
 function leavesOf(command: Command): Command[] {

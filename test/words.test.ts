@@ -63,7 +63,7 @@ const RETIRED_IN_TEXTS: Readonly<Record<string, string>> = {
   'rungs?|ladders?': 'method, fallback chain',
   'climb(ed|s)?': 'run',
   'kept answers?|hand-over|waiting room': 'idempotent response, tee, semaphore',
-  'torture|canary|upkeep|makings|cut_offs': 'chaos, live probe, maintenance, transcodes, crash count',
+  'torture|canary|upkeep|makings': 'chaos, live probe, maintenance, transcodes, crash count',
   '(?<!x-mediagate-)stand-ins?': 'mock, offline engine',
   'to be had|is believed|at hand|is told of': 'available, is trusted, cached, receives',
   'a sound(?![- ]effect)': 'audio',

@@ -59,7 +59,7 @@ const NO_USE: BudgetUse = {
 
 /** Schema of {@link encodeSharedBudget}. */
 export const SharedBudget = Type.Object({
-  of: field(OneOf('key', 'account', 'group'), 'What shares the budget.'),
+  of: field(Type.Unsafe<BudgetState['scope']>(OneOf('key', 'account', 'group')), 'What shares the budget.'),
   name: Type.Optional(field(Text, 'Name of the account or of the group.')),
   unit: field(OneOf('money', 'tokens', 'requests'), 'What it limits.'),
   currency: field(Nullable(Text), 'Currency of money (ISO 4217). Null for tokens and requests.', 'USD'),

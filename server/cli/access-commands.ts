@@ -51,7 +51,8 @@ export const createKey = defineCommand({
     'keys create --name laptop --grant text,images --budget "50 USD/month"',
     'keys create --plan free --expires 2030-12-31 --json',
   ],
-  run: async (...call): Promise<Outcome> => (await import('./keys.js')).createKeyCommand(...call),
+  shape: 'NewKey',
+  run: async (...call): Promise<Outcome<'NewKey'>> => (await import('./keys.js')).createKeyCommand(...call),
 });
 
 export const updateKey = defineCommand({
@@ -77,7 +78,8 @@ export const updateKey = defineCommand({
     '--expires <date>': 'expiry date, e.g. 2030-12-31, or never',
     ...NOTE,
   },
-  run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).updateKeyCommand(...call),
+  shape: 'Key',
+  run: async (...call): Promise<Outcome<'Key'>> => (await import('./key-changes.js')).updateKeyCommand(...call),
 });
 
 export const rotateKey = defineCommand({
@@ -88,7 +90,8 @@ export const rotateKey = defineCommand({
     '--overlap-hours <number>': 'hours for which the old key keeps working, 0 to 168 (default: 24)',
     ...NOTE,
   },
-  run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).rotateKeyCommand(...call),
+  shape: 'RotatedKey',
+  run: async (...call): Promise<Outcome<'RotatedKey'>> => (await import('./key-changes.js')).rotateKeyCommand(...call),
 });
 
 export const revokeKey = defineCommand({
@@ -96,7 +99,8 @@ export const revokeKey = defineCommand({
   summary: 'revoke a key by its id',
   arguments: [KEY],
   options: { '--keep-jobs': 'keep its queued jobs; without it they are cancelled' },
-  run: async (...call): Promise<Outcome> => (await import('./keys.js')).revokeKeyCommand(...call),
+  shape: 'RevokedKey',
+  run: async (...call): Promise<Outcome<'RevokedKey'>> => (await import('./keys.js')).revokeKeyCommand(...call),
 });
 
 const KEY_COMMANDS = [
@@ -104,14 +108,16 @@ const KEY_COMMANDS = [
   defineCommand({
     name: 'keys list',
     summary: 'list all keys, without their secrets',
-    run: async (...call): Promise<Outcome> => (await import('./keys.js')).listKeysCommand(...call),
+    shape: 'Keys',
+    run: async (...call): Promise<Outcome<'Keys'>> => (await import('./keys.js')).listKeysCommand(...call),
   }),
   updateKey,
   defineCommand({
     name: 'keys show',
     summary: 'show a key: properties, budget, usage of today and history',
     arguments: [KEY],
-    run: async (...call): Promise<Outcome> => (await import('./key-changes.js')).showKeyCommand(...call),
+    shape: 'KeyDetails',
+    run: async (...call): Promise<Outcome<'KeyDetails'>> => (await import('./key-changes.js')).showKeyCommand(...call),
   }),
   rotateKey,
   revokeKey,
@@ -122,7 +128,8 @@ export const createGroup = defineCommand({
   summary: 'create a group, whose keys share its budget',
   arguments: [GROUP],
   options: { '--budget <amount>': { text: AMOUNT, many: true }, ...NOTE },
-  run: async (...call): Promise<Outcome> => (await import('./groups.js')).createGroupCommand(...call),
+  shape: 'NewGroup',
+  run: async (...call): Promise<Outcome<'NewGroup'>> => (await import('./groups.js')).createGroupCommand(...call),
 });
 
 export const deleteGroup = defineCommand({
@@ -130,7 +137,8 @@ export const deleteGroup = defineCommand({
   summary: 'delete a group and its budget; running servers follow within 2 seconds',
   arguments: [GROUP],
   options: { '--release-keys': 'take its keys out; without it a group with keys is not deleted', ...NOTE },
-  run: async (...call): Promise<Outcome> => (await import('./groups.js')).deleteGroupCommand(...call),
+  shape: 'DeletedGroup',
+  run: async (...call): Promise<Outcome<'DeletedGroup'>> => (await import('./groups.js')).deleteGroupCommand(...call),
 });
 
 const GROUP_COMMANDS = [
@@ -139,13 +147,15 @@ const GROUP_COMMANDS = [
     name: 'groups list',
     isDefault: true,
     summary: 'list the groups',
-    run: async (...call): Promise<Outcome> => (await import('./groups.js')).listGroupsCommand(...call),
+    shape: 'Groups',
+    run: async (...call): Promise<Outcome<'Groups'>> => (await import('./groups.js')).listGroupsCommand(...call),
   }),
   defineCommand({
     name: 'groups show',
     summary: 'show a group: budget, keys, and their usage of this month',
     arguments: [GROUP],
-    run: async (...call): Promise<Outcome> => (await import('./groups.js')).showGroupCommand(...call),
+    shape: 'GroupDetails',
+    run: async (...call): Promise<Outcome<'GroupDetails'>> => (await import('./groups.js')).showGroupCommand(...call),
   }),
   defineCommand({
     name: 'groups update',
@@ -155,7 +165,9 @@ const GROUP_COMMANDS = [
       '--budget <amount>': { text: `all budgets of the group, or none: ${AMOUNT}`, many: true },
       ...NOTE,
     },
-    run: async (...call): Promise<Outcome> => (await import('./groups.js')).updateGroupCommand(...call),
+    shape: 'ChangedBudgets',
+    run: async (...call): Promise<Outcome<'ChangedBudgets'>> =>
+      (await import('./groups.js')).updateGroupCommand(...call),
   }),
   deleteGroup,
 ];
@@ -165,7 +177,8 @@ const BUDGET_COMMANDS = [
     name: 'budgets list',
     isDefault: true,
     summary: 'list the budgets of keys, accounts and groups',
-    run: async (...call): Promise<Outcome> => (await import('./groups.js')).listBudgetsCommand(...call),
+    shape: 'Budgets',
+    run: async (...call): Promise<Outcome<'Budgets'>> => (await import('./groups.js')).listBudgetsCommand(...call),
   }),
   defineCommand({
     name: 'budgets set',
@@ -175,7 +188,8 @@ const BUDGET_COMMANDS = [
       '--budget <amount>': { text: `all budgets of the account, or none: ${AMOUNT}`, many: true },
       ...NOTE,
     },
-    run: async (...call): Promise<Outcome> => (await import('./groups.js')).setBudgetCommand(...call),
+    shape: 'ChangedBudgets',
+    run: async (...call): Promise<Outcome<'ChangedBudgets'>> => (await import('./groups.js')).setBudgetCommand(...call),
   }),
   defineCommand({
     name: 'budgets secret',
@@ -197,14 +211,16 @@ export const showUsage = defineCommand({
     '--csv': { text: 'print CSV', conflicts: 'json' },
   },
   examples: ['usage --from 2026-06-01 --to 2026-06-30 --by model --csv'],
-  run: async (...call): Promise<Outcome> => (await import('./usage.js')).usageCommand(...call),
+  shape: 'UsageRows',
+  run: async (...call): Promise<Outcome<'UsageRows'>> => (await import('./usage.js')).usageCommand(...call),
 });
 
 export const listUsers = defineCommand({
   name: 'users list',
   summary: 'list users, newest first',
   options: { ...LIMIT, '--before <user>': 'only those created before this id' },
-  run: async (...call): Promise<Outcome> => (await import('./users.js')).listUsersCommand(...call),
+  shape: 'Users',
+  run: async (...call): Promise<Outcome<'Users'>> => (await import('./users.js')).listUsersCommand(...call),
 });
 
 export const eraseUser = defineCommand({
@@ -212,7 +228,9 @@ export const eraseUser = defineCommand({
   summary: 'delete a user for good: everything personal; orders and usage stay under a random id',
   arguments: [USER],
   options: { '--yes': 'do not ask' },
-  run: async (...call): Promise<Outcome> => (await import('./personal-data.js')).eraseUserCommand(...call),
+  shape: 'ErasedUser',
+  run: async (...call): Promise<Outcome<'ErasedUser'>> =>
+    (await import('./personal-data.js')).eraseUserCommand(...call),
 });
 
 const USER_COMMANDS = [
@@ -221,14 +239,16 @@ const USER_COMMANDS = [
     name: 'users show',
     summary: 'show a user: plan, keys, orders and history',
     arguments: [USER],
-    run: async (...call): Promise<Outcome> => (await import('./users.js')).showUserCommand(...call),
+    shape: 'UserDetails',
+    run: async (...call): Promise<Outcome<'UserDetails'>> => (await import('./users.js')).showUserCommand(...call),
   }),
   defineCommand({
     name: 'users suspend',
     summary: 'suspend a user: end all sessions and stop the keys',
     arguments: [USER],
     options: NOTE,
-    run: async (settings, ...call): Promise<Outcome> =>
+    shape: 'ChangedUser',
+    run: async (settings, ...call): Promise<Outcome<'ChangedUser'>> =>
       (await import('./users.js')).changeUserCommand(settings, 'suspend', ...call),
   }),
   defineCommand({
@@ -236,14 +256,16 @@ const USER_COMMANDS = [
     summary: 'end all sessions of a user; the keys keep working',
     arguments: [USER],
     options: NOTE,
-    run: async (...call): Promise<Outcome> => (await import('./users.js')).signOutUserCommand(...call),
+    shape: 'SignedOut',
+    run: async (...call): Promise<Outcome<'SignedOut'>> => (await import('./users.js')).signOutUserCommand(...call),
   }),
   defineCommand({
     name: 'users resume',
     summary: 'end a suspension',
     arguments: [USER],
     options: NOTE,
-    run: async (settings, ...call): Promise<Outcome> =>
+    shape: 'ChangedUser',
+    run: async (settings, ...call): Promise<Outcome<'ChangedUser'>> =>
       (await import('./users.js')).changeUserCommand(settings, 'resume', ...call),
   }),
   defineCommand({
@@ -262,14 +284,16 @@ const PLAN_COMMANDS = [
     isDefault: true,
     summary: 'list the plans',
     json: 'print JSON with all fields',
-    run: async (...call): Promise<Outcome> => (await import('./plans.js')).listPlansCommand(...call),
+    shape: 'Plans',
+    run: async (...call): Promise<Outcome<'Plans'>> => (await import('./plans.js')).listPlansCommand(...call),
   }),
   defineCommand({
     name: 'plans grant',
     summary: 'assign a plan to a user without an order',
     arguments: [USER, ['plan', 'a plan id, see "plans list"']],
     options: NOTE,
-    run: async (...call): Promise<Outcome> => (await import('./plans.js')).grantPlanCommand(...call),
+    shape: 'GrantedPlan',
+    run: async (...call): Promise<Outcome<'GrantedPlan'>> => (await import('./plans.js')).grantPlanCommand(...call),
   }),
 ];
 
@@ -285,7 +309,8 @@ export const listPayments = defineCommand({
     ...LIMIT,
     '--before <order>': 'only those created before this code',
   },
-  run: async (...call): Promise<Outcome> => (await import('./payments.js')).listPaymentsCommand(...call),
+  shape: 'Orders',
+  run: async (...call): Promise<Outcome<'Orders'>> => (await import('./payments.js')).listPaymentsCommand(...call),
 });
 
 const changeOrder = (verb: 'confirm' | 'cancel' | 'refund', summary: string) =>
@@ -294,7 +319,8 @@ const changeOrder = (verb: 'confirm' | 'cancel' | 'refund', summary: string) =>
     summary,
     arguments: [ORDER],
     options: NOTE,
-    run: async (settings, ...call): Promise<Outcome> =>
+    shape: 'Order',
+    run: async (settings, ...call): Promise<Outcome<'Order'>> =>
       (await import('./payments.js')).changePaymentCommand(settings, verb, ...call),
   });
 
@@ -309,7 +335,8 @@ export const importPayments = defineCommand({
 Amounts are as banks write them, with a point; lines without money that came in are left out.
 A JSON file is a list of what the generic webhook takes: amounts in minor units.
 What was told before, by its provider and id, is not counted again.`,
-  run: async (...call): Promise<Outcome> => (await import('./payments.js')).importPaymentsCommand(...call),
+  shape: 'Imported',
+  run: async (...call): Promise<Outcome<'Imported'>> => (await import('./payments.js')).importPaymentsCommand(...call),
 });
 
 const PAYMENT_COMMANDS = [
@@ -318,7 +345,9 @@ const PAYMENT_COMMANDS = [
     name: 'payments show',
     summary: 'show an order: transfers and history',
     arguments: [ORDER],
-    run: async (...call): Promise<Outcome> => (await import('./payments.js')).showPaymentCommand(...call),
+    shape: 'OrderDetails',
+    run: async (...call): Promise<Outcome<'OrderDetails'>> =>
+      (await import('./payments.js')).showPaymentCommand(...call),
   }),
   changeOrder('confirm', 'mark an order as paid, and assign its plan'),
   changeOrder('cancel', 'cancel an order that has no payment'),
@@ -328,7 +357,8 @@ const PAYMENT_COMMANDS = [
     summary: 'list transfers under review, or settle one',
     arguments: [['[transfer]', 'transfer that is settled: PROVIDER:ID']],
     options: NOTE,
-    run: async (...call): Promise<Outcome> => (await import('./payments.js')).reviewPaymentsCommand(...call),
+    shape: 'Reviews',
+    run: async (...call): Promise<Outcome<'Reviews'>> => (await import('./payments.js')).reviewPaymentsCommand(...call),
   }),
   importPayments,
 ];

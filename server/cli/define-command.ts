@@ -7,7 +7,7 @@
  */
 
 import type { Settings } from '../settings/index.js';
-import type { Outcome } from './output.js';
+import type { Outcome, ShapeName } from './output.js';
 
 /** What an option takes, beside its text in the help. */
 export interface OptionDeclaration {
@@ -90,6 +90,7 @@ type CallOf<Arguments extends readonly ArgumentDeclaration[], Options extends Op
 export interface CommandDeclaration<
   Arguments extends readonly ArgumentDeclaration[] = readonly ArgumentDeclaration[],
   Options extends OptionTable = OptionTable,
+  Shape extends ShapeName = ShapeName,
 > {
   /** One word, or a noun and a verb: `keys create`. */
   name: string;
@@ -100,6 +101,8 @@ export interface CommandDeclaration<
   options?: Options;
   /** The text of the option `--json` in the help; false if it has none. Default: `print JSON`. */
   json?: false | string;
+  /** What `--json` prints: the name of its schema in `json-shapes.ts`. */
+  shape?: Shape;
   /** Paragraphs of the help below the options. */
   help?: string;
   /** Calls without `mediagate`, at the end of the help. */
@@ -111,7 +114,7 @@ export interface CommandDeclaration<
   /** False: it starts at once, and its function gets no settings. */
   settings?: false;
   /** Runs it with the settings of the environment. */
-  run(...call: CallOf<Arguments, Options>): Promise<Outcome>;
+  run(...call: CallOf<Arguments, Options>): Promise<Outcome<Shape>>;
 }
 
 /** The options of a command by their names in camelCase, as its function receives them. */
@@ -129,6 +132,7 @@ export function optionOf(declared: string | OptionDeclaration): OptionDeclaratio
 export function defineCommand<
   const Arguments extends readonly ArgumentDeclaration[] = [],
   const Options extends OptionTable = Readonly<Record<never, string>>,
->(command: CommandDeclaration<Arguments, Options>): CommandDeclaration<Arguments, Options> {
+  Shape extends ShapeName = never,
+>(command: CommandDeclaration<Arguments, Options, Shape>): CommandDeclaration<Arguments, Options, Shape> {
   return command;
 }

@@ -32,7 +32,8 @@ export const testModel = defineCommand({
   summary: 'ask the upstreams of a model, and send it one short request',
   arguments: [['model', MODEL]],
   options: { '--no-request': 'only ask what costs nothing' },
-  run: async (...call): Promise<Outcome> => (await import('./models.js')).testModelCommand(...call),
+  shape: 'ModelTests',
+  run: async (...call): Promise<Outcome<'ModelTests'>> => (await import('./models.js')).testModelCommand(...call),
 });
 
 export const addModel = defineCommand({
@@ -53,7 +54,8 @@ export const addModel = defineCommand({
     '--context-length <tokens>': { text: 'tokens of input and output together', number: true },
   },
   examples: ['models add qwen3:32b --url http://127.0.0.1:11434/v1'],
-  run: async (...call): Promise<Outcome> => (await import('./models.js')).addModelCommand(...call),
+  shape: 'AddedModel',
+  run: async (...call): Promise<Outcome<'AddedModel'>> => (await import('./models.js')).addModelCommand(...call),
 });
 
 /** In the order of the help. */
@@ -62,7 +64,8 @@ export const MODEL_COMMANDS = [
     name: 'models list',
     isDefault: true,
     summary: 'list the models that are served, with upstream, context length and routes',
-    run: async (...call): Promise<Outcome> => (await import('./models.js')).listModelsCommand(...call),
+    shape: 'Models',
+    run: async (...call): Promise<Outcome<'Models'>> => (await import('./models.js')).listModelsCommand(...call),
   }),
   testModel,
   addModel,
@@ -86,7 +89,8 @@ export const listJobs = defineCommand({
 The last column gives the reason of the end, or the heartbeat of the worker. A job whose worker is gone moves to another worker
 when its lease is over, 15 s after its last sign of life.`,
   examples: ['jobs list --kind image --state failed'],
-  run: async (...call): Promise<Outcome> => (await import('./jobs.js')).listJobsCommand(...call),
+  shape: 'Jobs',
+  run: async (...call): Promise<Outcome<'Jobs'>> => (await import('./jobs.js')).listJobsCommand(...call),
 });
 
 export const cancelJob = defineCommand({
@@ -94,7 +98,8 @@ export const cancelJob = defineCommand({
   summary: 'cancel a queued or running job for all its owners',
   arguments: [JOB],
   options: { '--note <text>': 'reason; stored with your name in the history' },
-  run: async (...call): Promise<Outcome> => (await import('./jobs.js')).cancelJobCommand(...call),
+  shape: 'CancelledJob',
+  run: async (...call): Promise<Outcome<'CancelledJob'>> => (await import('./jobs.js')).cancelJobCommand(...call),
 });
 
 const JOB_COMMANDS = [
@@ -105,7 +110,8 @@ const JOB_COMMANDS = [
     arguments: [JOB],
     help: `What was asked for and what came of it is its owner's own: prompts, input images, links and results are not shown. Of an
 extraction there are the platform and the item's id, as in the log.`,
-    run: async (...call): Promise<Outcome> => (await import('./jobs.js')).showJobCommand(...call),
+    shape: 'JobDetails',
+    run: async (...call): Promise<Outcome<'JobDetails'>> => (await import('./jobs.js')).showJobCommand(...call),
   }),
   cancelJob,
 ];
@@ -193,7 +199,8 @@ export const probe = defineCommand({
   help: `A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
 "fills" says which members each method should give; without it a link is held to what its platform's own link fills.
 The exit code is 1 where a method that should answer does not, or gives less.`,
-  run: async (...call): Promise<Outcome> => (await import('./probe.js')).probeCommand(...call),
+  shape: 'Trials',
+  run: async (...call): Promise<Outcome<'Trials'>> => (await import('./probe.js')).probeCommand(...call),
 });
 
 const OFFLINE_COMMANDS = [
@@ -202,12 +209,14 @@ const OFFLINE_COMMANDS = [
   defineCommand({
     name: 'plugins',
     summary: 'list the plugin instances and their state',
-    run: async (...call): Promise<Outcome> => (await import('./plugins.js')).pluginsCommand(...call),
+    shape: 'Plugins',
+    run: async (...call): Promise<Outcome<'Plugins'>> => (await import('./plugins.js')).pluginsCommand(...call),
   }),
   defineCommand({
     name: 'doctor',
     summary: 'check what this machine has and what is missing',
-    run: async (...call): Promise<Outcome> => (await import('./plugins.js')).doctorCommand(...call),
+    shape: 'Findings',
+    run: async (...call): Promise<Outcome<'Findings'>> => (await import('./plugins.js')).doctorCommand(...call),
   }),
   probe,
   defineCommand({

@@ -27,7 +27,11 @@ const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
 type BudgetOptions = OptionsOf<typeof createGroup>;
 
 /** Makes a group of keys, such as a team. */
-export async function createGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<Outcome> {
+export async function createGroupCommand(
+  settings: Settings,
+  name: string,
+  options: BudgetOptions,
+): Promise<Outcome<'NewGroup'>> {
   checkName(name);
   const amounts = changedBudgets(options.budget ?? ['none']);
   const by = byOperator(options.note);
@@ -45,14 +49,22 @@ export async function createGroupCommand(settings: Settings, name: string, optio
 }
 
 /** Replaces the budgets of a group. */
-export async function updateGroupCommand(settings: Settings, name: string, options: BudgetOptions): Promise<Outcome> {
+export async function updateGroupCommand(
+  settings: Settings,
+  name: string,
+  options: BudgetOptions,
+): Promise<Outcome<'ChangedBudgets'>> {
   if (options.budget === undefined) throw new CommandMistake('Give what changes: --budget.');
   await withState(settings, (state) => findGroup(state, name));
   return changeBudgets(settings, { scope: 'group', subject: name }, options);
 }
 
 /** Replaces the budgets of an account. Keys without an account have quotas and budgets of their own. */
-export async function setBudgetCommand(settings: Settings, account: string, options: BudgetOptions): Promise<Outcome> {
+export async function setBudgetCommand(
+  settings: Settings,
+  account: string,
+  options: BudgetOptions,
+): Promise<Outcome<'ChangedBudgets'>> {
   if (options.budget === undefined) throw new CommandMistake('Give the budget: --budget "50 USD/month", or none.');
   if (account === LOCAL_ACCOUNT || !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/.test(account)) {
     throw new CommandMistake(
@@ -67,7 +79,7 @@ export async function deleteGroupCommand(
   settings: Settings,
   name: string,
   { releaseKeys = false, note }: OptionsOf<typeof deleteGroup>,
-): Promise<Outcome> {
+): Promise<Outcome<'DeletedGroup'>> {
   await withState(settings, async (state) => {
     await findGroup(state, name);
     await state.budgets.deleteGroup({ name, releaseKeys, ...byOperator(note) }).catch((error) => {
@@ -84,7 +96,7 @@ async function changeBudgets(
   settings: Settings,
   owner: { scope: 'account' | 'group'; subject: string },
   { budget = [], note }: BudgetOptions,
-): Promise<Outcome> {
+): Promise<Outcome<'ChangedBudgets'>> {
   const amounts = changedBudgets(budget);
   const by = byOperator(note);
   const budgets = await withState(settings, async (state) => {
@@ -110,7 +122,7 @@ interface Group {
 }
 
 /** The groups with their budgets. */
-export async function listGroupsCommand(settings: Settings): Promise<Outcome> {
+export async function listGroupsCommand(settings: Settings): Promise<Outcome<'Groups'>> {
   const groups = await withState(settings, async (state): Promise<Group[]> => {
     const keys = Map.groupBy(await state.keys.list(), ({ groupName }) => groupName);
     const budgets = Map.groupBy(await state.budgets.all(), ({ scope, subject }) => (scope === 'group' ? subject : ''));
@@ -126,7 +138,7 @@ export async function listGroupsCommand(settings: Settings): Promise<Outcome> {
 }
 
 /** A group, its keys, and what each used in this month (UTC). */
-export async function showGroupCommand(settings: Settings, name: string): Promise<Outcome> {
+export async function showGroupCommand(settings: Settings, name: string): Promise<Outcome<'GroupDetails'>> {
   const to = dayOf(systemClock.now());
   const { group, usage, currency } = await withState(settings, async (state) => {
     const found = await findGroup(state, name);
@@ -157,7 +169,7 @@ export async function showGroupCommand(settings: Settings, name: string): Promis
 }
 
 /** The budgets of keys, accounts and groups. */
-export async function listBudgetsCommand(settings: Settings): Promise<Outcome> {
+export async function listBudgetsCommand(settings: Settings): Promise<Outcome<'Budgets'>> {
   const { budgets, names } = await withState(settings, async (state) => ({
     budgets: await state.budgets.all(),
     names: new Map((await state.keys.list()).map(({ id, name }) => [id, name])),

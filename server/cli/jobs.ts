@@ -37,7 +37,7 @@ type Moment = Pick<JobList, 'at' | 'leaseMs'>;
 export async function listJobsCommand(
   settings: Settings,
   { limit, account: owner, kind, state, before }: OptionsOf<typeof listJobs>,
-): Promise<Outcome> {
+): Promise<Outcome<'Jobs'>> {
   const page = { limit: limitOf(limit), kind, state, owner, before };
   const { list, counts } = await withState(settings, async ({ jobs }) => ({
     list: await jobs.list(page),
@@ -134,7 +134,11 @@ function unknownJob(id: string): CommandFailure {
 }
 
 /** Cancels a job for all its owners; its worker stops within seconds, on any node. */
-export async function cancelJobCommand(settings: Settings, id: string, { note }: NoteOptions): Promise<Outcome> {
+export async function cancelJobCommand(
+  settings: Settings,
+  id: string,
+  { note }: NoteOptions,
+): Promise<Outcome<'CancelledJob'>> {
   const cancellation = { id, ...byOperator(note) };
   const done = await withState(settings, ({ jobs }) => jobs.cancelAsOperator(cancellation));
   if (!done) throw unknownJob(id);
@@ -165,7 +169,7 @@ interface Column {
 }
 
 /** One job, without the private data of its owner. */
-export async function showJobCommand(settings: Settings, id: string): Promise<Outcome> {
+export async function showJobCommand(settings: Settings, id: string): Promise<Outcome<'JobDetails'>> {
   const whole = await withState(settings, async ({ jobs, audit }): Promise<Column> => {
     const job = await jobs.inspect(id);
     if (!job) throw unknownJob(id);

@@ -45,7 +45,11 @@ const HOUR_MS = 60 * 60 * 1000;
 type UpdateKeyOptions = OptionsOf<typeof updateKey>;
 
 /** Changes the properties of a key; servers follow within 2 seconds. @param named See {@link readKeyId}. */
-export async function updateKeyCommand(settings: Settings, named: string, options: UpdateKeyOptions): Promise<Outcome> {
+export async function updateKeyCommand(
+  settings: Settings,
+  named: string,
+  options: UpdateKeyOptions,
+): Promise<Outcome<'Key'>> {
   const id = readKeyId(named);
   const { name, grant, rpm, models, budget: given, group, priority, expires } = options;
   const properties = [name, grant, rpm, models, priority, expires];
@@ -97,7 +101,7 @@ export async function rotateKeyCommand(
   settings: Settings,
   named: string,
   options: OptionsOf<typeof rotateKey>,
-): Promise<Outcome> {
+): Promise<Outcome<'RotatedKey'>> {
   const id = readKeyId(named);
   const overlapMs = overlapOf(options.overlapHours);
   const audit = byOperator(options.note);
@@ -196,7 +200,7 @@ interface Shown extends Listed {
 }
 
 /** One key: properties, plan, budget, usage of today (UTC) and history. @param named See {@link readKeyId}. */
-export async function showKeyCommand(settings: Settings, named: string): Promise<Outcome> {
+export async function showKeyCommand(settings: Settings, named: string): Promise<Outcome<'KeyDetails'>> {
   const id = readKeyId(named);
   const day = dayOf(systemClock.now());
   const shown = await withState(settings, async (state): Promise<Shown> => {

@@ -55,7 +55,10 @@ export interface Listed {
 }
 
 /** Makes a key and prints it, which happens only once. */
-export async function createKeyCommand(settings: Settings, options: OptionsOf<typeof createKey>): Promise<Outcome> {
+export async function createKeyCommand(
+  settings: Settings,
+  options: OptionsOf<typeof createKey>,
+): Promise<Outcome<'NewKey'>> {
   const accountId = accountOf(options.account);
   const ofPlan = options.plan === undefined ? undefined : await planOf(settings, options.plan, accountId);
   const modelIds = modelsOf(options.models, ofPlan);
@@ -116,7 +119,7 @@ export async function createKeyCommand(settings: Settings, options: OptionsOf<ty
 }
 
 /** All keys without their secrets. */
-export async function listKeysCommand(settings: Settings): Promise<Outcome> {
+export async function listKeysCommand(settings: Settings): Promise<Outcome<'Keys'>> {
   const listed = await withState(settings, async (state) => {
     const all: Listed[] = [];
     for (const record of await state.keys.list()) all.push(await inspect(state, record));
@@ -144,7 +147,7 @@ export async function revokeKeyCommand(
   settings: Settings,
   named: string,
   { keepJobs = false }: OptionsOf<typeof revokeKey>,
-): Promise<Outcome> {
+): Promise<Outcome<'RevokedKey'>> {
   const id = readKeyId(named);
   const revoked = await withState(settings, async (state) => {
     if (await state.keys.revoke(id, systemClock.now(), undefined, keepJobs, byOperator().actor)) return true;

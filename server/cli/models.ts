@@ -38,7 +38,11 @@ interface FileEntry {
 }
 
 /** Adds a model to the plugins file. Running gateways read it when they start. */
-export async function addModelCommand(settings: Settings, id: string, options: AddModelOptions): Promise<Outcome> {
+export async function addModelCommand(
+  settings: Settings,
+  id: string,
+  options: AddModelOptions,
+): Promise<Outcome<'AddedModel'>> {
   const { file, isPackaged } = pluginsFileOf(settings);
   if (isPackaged) {
     const advice = `Copy it to the folder where the gateway is started, and repeat the command there: cp ${file} .`;
@@ -55,7 +59,7 @@ async function addToFile(
   file: string,
   model: { id: string },
   options: AddModelOptions,
-): Promise<Outcome> {
+): Promise<Outcome<'AddedModel'>> {
   const { id } = model;
   const { keyVariable, upstream, url } = options;
   const entries = await readPluginConfig(file, process.env);
@@ -227,7 +231,7 @@ function checkLoaded(gateway: Gateway): void {
 type ListedModel = ReturnType<typeof listModels>[number];
 
 /** The models that the plugins file serves with this environment, and where. */
-export async function listModelsCommand(settings: Settings): Promise<Outcome> {
+export async function listModelsCommand(settings: Settings): Promise<Outcome<'Models'>> {
   const models = await withGateway(settings, async (gateway) => listModels(gateway, settings.messagesEnabled));
   return { json: models, text: renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf)) };
 }
@@ -273,7 +277,7 @@ export async function testModelCommand(
   settings: Settings,
   id: string,
   { request = true }: OptionsOf<typeof testModel>,
-): Promise<Outcome> {
+): Promise<Outcome<'ModelTests'>> {
   const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
   // Only the providers of this model; a plugin whose models are not known before it is loaded may be one of them.
   const plugins = entries.filter((entry) => servesOf(entry).includes(id) || servesOf(entry).length === 0);

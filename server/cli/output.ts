@@ -3,13 +3,21 @@
  * history of a key, user, job or order.
  */
 
+import type { Static } from '../../core/contracts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 
+type Shapes = typeof import('./json-shapes.js');
+/** The names of what commands print with `--json`. */
+export type ShapeName = keyof Shapes;
+type Unchanged<Value> = { readonly [Name in keyof Value]: Unchanged<Value[Name]> };
+/** What a command prints with `--json`, by its declared shape. */
+export type Printed<Shape extends ShapeName> = Unchanged<Static<Shapes[Shape]>>;
+
 /** Standard output contains only the result of a command; remarks for people go to standard error. */
-export interface Outcome {
+export interface Outcome<Shape extends ShapeName = never> {
   /** Printed with `--json`. */
-  json?: unknown;
+  json?: [Shape] extends [never] ? unknown : Printed<Shape>;
   /** Printed without it; the last line end is added. */
   text?: string;
   remarks?: readonly string[];

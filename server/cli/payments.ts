@@ -29,14 +29,14 @@ const HEAD = ['CODE', 'ACCOUNT', 'PLAN', 'STATE', 'AMOUNT', 'CAME', 'CREATED', '
 export async function listPaymentsCommand(
   settings: Settings,
   { account: accountId, limit, ...page }: OptionsOf<typeof listPayments>,
-): Promise<Outcome> {
+): Promise<Outcome<'Orders'>> {
   const filter = { limit: limitOf(limit), state: page.state, accountId, before: page.before };
   const orders = await withState(settings, (state) => state.orders.list(filter));
   return { json: orders.map(describe), text: renderRows(HEAD, orders.map(row)) || 'There are no such orders.' };
 }
 
 /** One order, its transfers and its audit. */
-export async function showPaymentCommand(settings: Settings, given: string): Promise<Outcome> {
+export async function showPaymentCommand(settings: Settings, given: string): Promise<Outcome<'OrderDetails'>> {
   const code = given.toUpperCase();
   const { order, transfers, audit } = await withState(settings, async (state) => {
     const order = await state.orders.find(code);
@@ -59,7 +59,7 @@ export async function changePaymentCommand(
   verb: 'confirm' | 'cancel' | 'refund',
   given: string,
   { note }: NoteOptions,
-): Promise<Outcome> {
+): Promise<Outcome<'Order'>> {
   const change = { code: given.toUpperCase(), ...byOperator(note) };
   const order = await withState(settings, (state) => state.orders[verb](change));
   return { json: describe(order), text: `Order ${order.code} is ${order.state}.` };
@@ -97,7 +97,7 @@ export async function importPaymentsCommand(
   settings: Settings,
   file: string,
   { provider }: OptionsOf<typeof importPayments>,
-): Promise<Outcome> {
+): Promise<Outcome<'Imported'>> {
   if (!/^[a-z0-9][a-z0-9_.-]{0,49}$/.test(provider)) {
     throw new CommandMistake('--provider must have 1 to 50 small letters, digits, and . _ or - between them.');
   }
@@ -138,14 +138,14 @@ export async function reviewPaymentsCommand(
   settings: Settings,
   transfer: string | undefined,
   { note }: NoteOptions,
-): Promise<Outcome> {
+): Promise<Outcome<'Reviews'>> {
   if (transfer !== undefined) return settle(settings, transfer, note);
   if (note !== undefined) throw new CommandMistake('--note needs a transfer.');
   const waiting = await withState(settings, (state) => state.orders.transactions({ review: true }, LISTED));
   return { json: waiting.map(describeTransfer), text: transferTable(waiting) || 'No transfer is under review.' };
 }
 
-async function settle(settings: Settings, transfer: string, note: string | undefined): Promise<Outcome> {
+async function settle(settings: Settings, transfer: string, note: string | undefined): Promise<Outcome<'Reviews'>> {
   const [, provider, id] = /^([^:]+):(.+)$/.exec(transfer) ?? [];
   if (provider === undefined || id === undefined) {
     throw new CommandMistake('Name the transfer as PROVIDER:ID (see "mediagate payments review").');

@@ -27,7 +27,7 @@ export async function eraseUserCommand(
   settings: Settings,
   named: string,
   { yes }: OptionsOf<typeof eraseUser>,
-): Promise<Outcome> {
+): Promise<Outcome<'ErasedUser'>> {
   await requireState(settings);
   return withLogger(settings, async (logger) =>
     using(await openStateOf(settings, logger), async (state) => {
@@ -42,7 +42,7 @@ export async function eraseUserCommand(
   );
 }
 
-function report({ userId, accountId, startedAt }: Erasure, wasErased: boolean): Outcome {
+function report({ userId, accountId, startedAt }: Erasure, wasErased: boolean): Outcome<'ErasedUser'> {
   const at = isoTime(startedAt);
   return {
     json: { id: userId, account: accountId, erased_at: at, changed: !wasErased },

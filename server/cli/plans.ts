@@ -18,7 +18,7 @@ const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODE
 const BUDGET_COLUMN = 6;
 
 /** The available plans. */
-export async function listPlansCommand(settings: Settings): Promise<Outcome> {
+export async function listPlansCommand(settings: Settings): Promise<Outcome<'Plans'>> {
   const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   const rows = [...catalogue.plans, { ...catalogue.freeTier, tokenLimit: null, durationDays: 0 }].map((plan) => {
     const { grants, rpm, models } = termsOf(settings, catalogue, plan.id);
@@ -40,7 +40,7 @@ export async function grantPlanCommand(
   id: string,
   planId: string,
   { note }: NoteOptions,
-): Promise<Outcome> {
+): Promise<Outcome<'GrantedPlan'>> {
   const by = byOperator(note);
   const terms = termsOf(settings, await readCatalogue(settings.plansFile, settings.freeTierGrants), planId);
   const { user, plan } = await withState(settings, async (state) => {

@@ -12,7 +12,7 @@ import { withGateway, withLogger } from './command.js';
 import type { Outcome } from './output.js';
 
 /** Loads every entry of the plugins file, for its status. */
-export async function pluginsCommand(settings: Settings): Promise<Outcome> {
+export async function pluginsCommand(settings: Settings): Promise<Outcome<'Plugins'>> {
   const plugins = await withGateway(settings, async (gateway) => gateway.plugins());
   return { json: plugins, text: renderPluginTable(plugins) };
 }
@@ -69,7 +69,7 @@ function renderPluginTable(plugins: readonly PluginStatus[]): string {
 }
 
 /** Reports what works and what to install. Exit code 1 if the gateway would not work. */
-export async function doctorCommand(settings: Settings): Promise<Outcome> {
+export async function doctorCommand(settings: Settings): Promise<Outcome<'Findings'>> {
   const { runChecks } = await import('../doctor/index.js');
   const findings = await withLogger(settings, (logger) => runChecks(settings, process.env, logger), { quiet: true });
   const exitCode = findings.some(({ level }) => level === 'fail') ? 1 : 0;

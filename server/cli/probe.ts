@@ -23,7 +23,7 @@ type ProbeOptions = OptionsOf<typeof probe>;
  * The live probe: calls every method of every platform with a link, over the real network. Exit code 1 if an expected
  * method fails.
  */
-export function probeCommand(settings: Settings, options: ProbeOptions): Promise<Outcome> {
+export function probeCommand(settings: Settings, options: ProbeOptions): Promise<Outcome<'Trials'>> {
   const work = async (gateway: Gateway) => {
     const targets = await chooseTargets(gateway, options);
     const trials = await tryAll(gateway, targets);

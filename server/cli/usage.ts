@@ -44,7 +44,7 @@ interface Row {
 }
 
 /** The usage by day, key, route and model, or by one of them. */
-export async function usageCommand(settings: Settings, options: UsageOptions): Promise<Outcome> {
+export async function usageCommand(settings: Settings, options: UsageOptions): Promise<Outcome<'UsageRows'>> {
   const { key, group, from, to, by, csv } = options;
   const keyId = key === undefined ? undefined : readKeyId(key);
   const range = readDayRange({ from, to }, systemClock.now());

@@ -27,7 +27,7 @@ const HEAD = ['ID', 'ACCOUNT', 'EMAIL', 'NAME', 'PLAN', 'STATE', 'CREATED', 'LAS
 export async function listUsersCommand(
   settings: Settings,
   { limit, before }: OptionsOf<typeof listUsers>,
-): Promise<Outcome> {
+): Promise<Outcome<'Users'>> {
   const page = { limit: limitOf(limit), before };
   const listed = await withState(settings, async (state) =>
     Promise.all(
@@ -45,7 +45,11 @@ export async function listUsersCommand(
 }
 
 /** Ends the sessions of a user on all servers at once; API keys stay valid. */
-export async function signOutUserCommand(settings: Settings, id: string, { note }: NoteOptions): Promise<Outcome> {
+export async function signOutUserCommand(
+  settings: Settings,
+  id: string,
+  { note }: NoteOptions,
+): Promise<Outcome<'SignedOut'>> {
   const by = byOperator(note);
   const { userId, ended } = await withState(settings, async (state) => {
     const { id: userId } = await findUser(state, id);
@@ -62,7 +66,7 @@ export async function changeUserCommand(
   verb: 'suspend' | 'resume',
   id: string,
   { note }: NoteOptions,
-): Promise<Outcome> {
+): Promise<Outcome<'ChangedUser'>> {
   const by = byOperator(note);
   const { userId, changed } = await withState(settings, async (state) => {
     const { id: userId } = await findUser(state, id);
@@ -157,7 +161,7 @@ interface Column {
 }
 
 /** One user: plan, remaining budget, keys, orders, and audit log. */
-export async function showUserCommand(settings: Settings, id: string): Promise<Outcome> {
+export async function showUserCommand(settings: Settings, id: string): Promise<Outcome<'UserDetails'>> {
   const details = await withState(settings, async (state): Promise<Column> => {
     const user = await findUser(state, id);
     const { accountId } = user;

@@ -140,7 +140,8 @@ export const Count = Type.Integer({ minimum: 0 });
 export const Time = Type.String({ description: 'Time in RFC 3339, UTC.' });
 export const Url = Type.String({ description: 'Address.' });
 export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
-export const OneOf = (...values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)));
+export const OneOf = <Value extends string>(...values: readonly Value[]) =>
+  Type.Unsafe<Value>(Type.Union(values.map((value) => Type.Literal(value))));
 
 /** An object that is passed on, or that the documentation describes: any fields. */
 export const AnyObject = Type.Record(Type.String(), Type.Unknown());

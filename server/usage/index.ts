@@ -25,10 +25,12 @@ export {
   getUsage,
   grouped,
   leftOf,
+  PlanBudget,
   readDayRange,
   readRangeQuery,
   renderCost,
   renderLeft,
+  USAGE_COUNTS,
   type UsageCounts,
   usageRoutes,
 } from './usage-report.js';

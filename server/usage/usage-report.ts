@@ -196,7 +196,7 @@ function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<stri
 }
 
 export function encodeBudget(budget: BudgetState) {
-  const { requests = null, tokens = null, tokensToday = null, cost } = leftOf(budget);
+  const { requests = null, tokens = null, tokensToday = null, cost = 0 } = leftOf(budget);
   return {
     resets: budget.resets,
     expires_at: isoTime(budget.expiresAt),
@@ -205,7 +205,7 @@ export function encodeBudget(budget: BudgetState) {
     tokens_today: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
     ...(budget.costLimit !== null && {
       cost: {
-        currency: budget.currency,
+        currency: budget.currency ?? '',
         limit: budget.costLimit / MICROS,
         used: budget.costUsed / MICROS,
         reserved: budget.costReserved / MICROS,
@@ -215,7 +215,8 @@ export function encodeBudget(budget: BudgetState) {
   };
 }
 
-const Counts = {
+/** Fields of {@link encodeCounts}. */
+export const USAGE_COUNTS = {
   requests: field(Count, 'Requests.'),
   failed: field(Count, 'Requests that failed, broken streams included.'),
   estimated: field(Count, 'Requests whose tokens were estimated, because the model reported none.'),
@@ -262,7 +263,8 @@ const limited = (what: string) => ({
   used: field(Count, `Used ${what}.`),
   left: field(Nullable(Count), `Remaining ${what}. Null if unlimited.`),
 });
-const Budget = Type.Object({
+/** Schema of {@link encodeBudget}. */
+export const PlanBudget = Type.Object({
   resets: field(OneOf('never', 'month', 'day'), 'When the usage is reset (UTC).'),
   expires_at: field(Nullable(Text), 'When the budget ends (RFC 3339). Null if never.'),
   requests: field(Type.Object(limited('requests')), 'Model requests.'),
@@ -287,11 +289,11 @@ const Budget = Type.Object({
 const ModelCounts = Type.Object({
   model: field(Text, 'Id of the model; for link data the platform.'),
   route: field(Text, 'Path of the route.'),
-  ...Counts,
+  ...USAGE_COUNTS,
 });
 const Day = Type.Object({
   day: field(Text, 'Day by UTC.', '2026-06-15'),
-  ...Counts,
+  ...USAGE_COUNTS,
   models: field(Type.Array(ModelCounts), 'The same by model and route.'),
 });
 
@@ -300,14 +302,14 @@ const Usage = Type.Object(
     object: field(Type.Literal('usage'), 'Always `usage`.'),
     key: field(Key, 'The API key of the request.'),
     window: field(Nullable(Window), 'Its rate limit. Null if it has none.'),
-    budget: field(Nullable(Budget), 'Its budget of requests and tokens. Null if it has none.'),
+    budget: field(Nullable(PlanBudget), 'Its budget of requests and tokens. Null if it has none.'),
     budgets: Type.Optional(
       field(Type.Array(SharedBudget), 'Budgets of the key itself, its account and its group. Absent if it has none.'),
     ),
     from: field(Text, 'First day, by UTC.', '2026-06-01'),
     to: field(Text, 'Last day, by UTC.', '2026-06-30'),
     currency: optional(Text, 'Currency of the costs (ISO 4217). Only if the gateway has prices.', 'USD'),
-    total: field(Type.Object(Counts), 'Usage of all days together.'),
+    total: field(Type.Object(USAGE_COUNTS), 'Usage of all days together.'),
     days: field(Type.Array(Day), 'Usage of each day, newest first. Days without requests are left out.'),
   },
   { description: 'What an API key used, and what it has left.' },

@@ -93,7 +93,7 @@ describe('the browser', () => {
       const answer = await faceOf(service).run({
         async visit(page) {
           await page.goto(`${site.origin}/a?b=c`, { waitUntil: 'domcontentloaded' });
-          await page.waitForSelector('h1', { state: 'attached', timeout: 1_000 });
+          await page.waitForSelector('h1', { state: 'attached', timeout: 10_000 });
           const fetched = await page.evaluate(
             async (body: object) => {
               const response = await fetch('/reviews', { method: 'POST', body: JSON.stringify(body) });

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { packageRoot } from '../package-root.js';
 import { CommandHost, type CommandResult } from './command-host.js';
+import { checkPrinted } from './printed-shapes.js';
 
 export type { CommandResult };
 
@@ -83,7 +84,7 @@ const idle: CommandHost[] = [];
 
 /**
  * Runs `mediagate` to its end, in a process that has run other commands where one is idle. Commands that serve, or whose
- * environment is read when a process starts, have one of their own.
+ * environment is read when a process starts, have one of their own. JSON is compared with the declared shape.
  */
 export async function runCommand(
   args: readonly string[],
@@ -96,6 +97,7 @@ export async function runCommand(
   const host = idle.pop() ?? startHost();
   const result = await host.run({ program: COMMAND_LINE, args, environment: withPrograms(environment), folder });
   if (host.isAlive) idle.push(host);
+  checkPrinted(args, result.stdout);
   return result;
 }
 
