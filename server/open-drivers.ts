@@ -156,6 +156,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const closing = [...writers, instances, dispatcher, cache, database];
     const personal = personalRecords(jobs);
     const accounts = { database, times, jobs, identitySecrets };
+    const owners = createKeyOwners(engine);
     instances.watch();
     return {
       engine,
@@ -166,13 +167,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       deviceGrants: new DeviceGrants(database, times),
       orders: new Orders(accounts),
       audit: new Audit(database),
-      keys: new ApiKeys({
-        database,
-        times,
-        jobs,
-        owners: createKeyOwners(engine),
-        entriesRetentionMs: ENTRIES_RETENTION_MS,
-      }),
+      keys: new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: ENTRIES_RETENTION_MS }),
       rateLimits: new RateLimits({ database, rateLimitTable }),
       admissions,
       budgets: new Budgets(database, times),

@@ -53,8 +53,9 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
   const proxy = egressProxyUrl === undefined ? undefined : readProxyUrl(egressProxyUrl);
   const closing = new AbortController();
   let opening: Promise<EgressDispatchers> | undefined;
+  let opened: EgressDispatchers | undefined;
   const open = () => {
-    opening ??= openDispatchers({ guard, proxy, signal: closing.signal });
+    opening ??= openDispatchers({ guard, proxy, signal: closing.signal }).then((dispatchers) => (opened = dispatchers));
     return opening;
   };
 
@@ -66,6 +67,7 @@ export function createHttpTransport({ guard, egressProxyUrl }: HttpTransportOpti
         // Created once: the guard's results for a URL are cached by the identity of the list.
         ownOrigins: [...(limits.trustedOrigins ?? []), ...(limits.configuredOrigins ?? [])],
         guard,
+        opened: () => opened,
         open,
       };
       const start = ({ timeoutMs = limits.timeoutMs, signal }: HttpRequest) =>
@@ -112,6 +114,8 @@ export interface Exchange {
   ownOrigins: readonly string[];
   life: RequestLifetime;
   guard: AddressGuard;
+  /** Undefined before the first {@link open} has ended. */
+  opened(): EgressDispatchers | undefined;
   open(): Promise<EgressDispatchers>;
 }
 
@@ -145,13 +149,13 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
 
 async function dispatch(
   hop: Hop,
-  { life, guard, open }: Exchange,
+  { life, guard, opened, open }: Exchange,
   trustedOrigins: readonly string[] | undefined,
   maxBytes: number,
 ): Promise<Received> {
   const { origin, path, way } = destinationOf(hop.url, guard, trustedOrigins);
   const request = { origin, path, method: hop.method, ...contentOf(hop) };
-  const dispatchers = await life.race(open());
+  const dispatchers = opened() ?? (await life.race(open()));
   return receive(dispatchers[way], request, { life, maxBytes });
 }
 

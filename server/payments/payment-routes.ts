@@ -183,13 +183,8 @@ const QR_PNG: RouteDeclaration = {
 /** Orders of the signed-in user. */
 export function paymentRoutes({ payments, site, sessions, bodies, polls, clock, siblings }: PaymentServices): Route[] {
   const { support } = payments;
-  const made = new AddressLimit({
-    clock,
-    siblings,
-    name: 'orders',
-    perMinute: ORDERS_PER_MINUTE,
-    what: 'Too many orders',
-  });
+  const limit = { name: 'orders', perMinute: ORDERS_PER_MINUTE, what: 'Too many orders' };
+  const made = new AddressLimit({ ...limit, clock, siblings });
 
   async function order(context: RequestContext): Promise<void> {
     const { req: request, res: response } = context;
