@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { TextAnswer, TextExchange } from '../../core/text/index.js';
 import { vendorLimitsOf } from '../../core/upstreams/index.js';
-import { addField, endSoon, takeResponse, writeSoon } from './fast-path.js';
+import { addField, endSoon, sendReady, takeResponse, writeSoon } from './fast-path.js';
 import { hasCurrentCopy, IDLE_MS } from './file-response.js';
 import type { RequestContext } from './koa-app.js';
 import { nameIgnored } from './request.js';
@@ -71,6 +71,7 @@ export async function sendStream(
     }
     endSoon(response);
   } catch (error) {
+    if (begun) sendReady();
     if (begun || response.headersSent) response.destroy();
     else context.respond = true;
     throw error;

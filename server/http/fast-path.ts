@@ -246,7 +246,8 @@ function gather(piece: Ready): void {
   if (gathered > MAX_GATHERED) sendReady();
 }
 
-function sendReady(): void {
+/** Sends what is ready at once, for a response that is destroyed next: its client gets what came before. */
+export function sendReady(): void {
   const pieces = ready;
   ready = [];
   gathered = 0;
