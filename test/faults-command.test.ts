@@ -20,7 +20,7 @@ describe('scripts that take flags', () => {
   const flags: Readonly<Record<string, string>> = {
     demo: 'npm run demo -- [--keep]',
     cluster: 'npm run cluster -- [--api 2] [--workers 2] [--port 0] [--keep FOLDER]',
-    bench: 'npm run bench -- [PART] [--only PART,PART] [--update]',
+    bench: 'npm run bench -- [PART] [--only PART,PART] [--baseline COMMIT] [--update]',
     screenshots: 'npm run screenshots -- [FOLDER]',
     tour: 'npm run tour -- [FOLDER]',
     faults: 'npm run faults -- [--only kills,workers,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200]',
