@@ -1,7 +1,7 @@
 /*
  * Takes a link, as people paste it, to a checked document: match, cache, single flight per link on this machine,
- * extractor, check, audio link. The cache key contains everything that changes the result (canonical URL, access token, request options)
- * and nothing about the caller. Concurrent requests for an item share one fetch. During an outage of the source an
+ * extractor, check, audio link. The cache key contains everything that changes the result (canonical URL, access
+ * token, request options) and nothing about the caller. Concurrent requests for an item share one fetch. During an outage of the source an
  * older result is answered, marked as stale; a definitive refusal is never replaced. A document that breaks its schema
  * is a plugin fault. Results of `match` are cached, including refusals, since one request needs them several times.
  */
@@ -34,9 +34,9 @@ import {
 } from '../runtime/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { AudioLinks } from './mp3-files.js';
-import { onceOnMachine } from './once-on-machine.js';
 import { readRequestOptions, requestOptionsKey } from './request-options.js';
-import { type CachedResult, ResultCache, SingleFlight } from './result-cache.js';
+import { type CachedResult, ResultCache } from './result-cache.js';
+import { type Done, SingleFlight } from './single-flight.js';
 
 /**
  * What determines the result of a job beside its input. It says nothing about the caller. The `summary` of its record.
@@ -89,13 +89,13 @@ export interface Extracted {
   cache: CacheUse;
 }
 
-/** From a link, as people paste it, to a checked document: match → cache → single flight per link → extractor → check → audio link. */
+/** Takes links to checked documents. */
 export class ExtractionService {
   readonly #options: ExtractionOptions;
-  readonly #siblings: Siblings;
   readonly #results: ResultCache;
-  readonly #flights = new SingleFlight<CachedResult>();
-  readonly #walks = new SingleFlight<string>();
+  /** Other processes are told when the result was fetched. */
+  readonly #flights: SingleFlight<CachedResult, number>;
+  readonly #walks: SingleFlight<string, string>;
   /** Where short links lead. */
   readonly #walked: LRUCache<string, string>;
   /**
@@ -106,10 +106,12 @@ export class ExtractionService {
   readonly #matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
 
   constructor(options: ExtractionOptions) {
-    const { cache, clock, cacheTtlMs } = options;
+    const { cache, clock, cacheTtlMs, siblings = noSiblings } = options;
     this.#options = options;
-    this.#siblings = options.siblings ?? noSiblings;
-    this.#results = new ResultCache({ cache, clock, ttlMs: cacheTtlMs });
+    const results = new ResultCache({ cache, clock, ttlMs: cacheTtlMs });
+    this.#results = results;
+    this.#flights = new SingleFlight({ name: 'fetch', siblings, find: (key, at) => results.fetched(key, at) });
+    this.#walks = new SingleFlight({ name: 'walk', siblings, find: (_key, href) => href });
     const perf = { now: () => clock.monotonic() };
     this.#walked = new LRUCache({ max: 10_000, ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
   }
@@ -196,21 +198,10 @@ export class ExtractionService {
     if (leadsTo === undefined) {
       const walk = (walkSignal: AbortSignal) =>
         this.#options.host.call('extractor', entry, walkSignal, async (callSignal) => {
-          return (await resolve.call(contribution, { link, signal: callSignal })).href;
+          const { href } = await resolve.call(contribution, { link, signal: callSignal });
+          return { result: href, left: href };
         });
-      leadsTo = await this.#walks.join(key, signal, (walkSignal) =>
-        onceOnMachine<string, string>(
-          this.#siblings,
-          { name: `walk ${key}`, signal: walkSignal },
-          {
-            async work() {
-              const result = await walk(walkSignal);
-              return { result, left: result };
-            },
-            find: (left) => left,
-          },
-        ),
-      );
+      leadsTo = await this.#walks.join(key, signal, walk);
       this.#walked.set(key, leadsTo, link.moves ? { ttl: MOVING_LINK_MS } : {});
     }
     try {
@@ -243,21 +234,13 @@ export class ExtractionService {
 
   /** Fetches from the source, without fallback to an older result. */
   async refresh(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
-    const cached = await this.#flights.join(item.key, signal, (flightSignal) =>
-      onceOnMachine<CachedResult, number>(
-        this.#siblings,
-        { name: `fetch ${item.key}`, signal: flightSignal },
-        {
-          work: () => this.#fetchAnew(item, flightSignal),
-          find: (fetchedAt) => this.#results.fetched(item.key, fetchedAt),
-        },
-      ),
-    );
+    const fetchAnew = (flightSignal: AbortSignal) => this.#fetchAnew(item, flightSignal);
+    const cached = await this.#flights.join(item.key, signal, fetchAnew);
     return this.#count(item, { cached, cache: 'miss' });
   }
 
   /** Leaves the time of the fetch, once the shared cache has the result. */
-  async #fetchAnew(item: Item, signal: AbortSignal): Promise<{ result: CachedResult; left: Promise<number> }> {
+  async #fetchAnew(item: Item, signal: AbortSignal): Promise<Done<CachedResult, number>> {
     try {
       const extraction = await this.#ask(item, { options: item.options }, signal);
       const { cached, stored } = this.#results.keep(item.key, extraction);

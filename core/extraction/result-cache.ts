@@ -4,14 +4,12 @@
  * a day are available for outages. A new result replaces the older one, also a partial one a complete one. A result is
  * not served in the last minute before its first media URL expires. Once an item is removed or private, this process
  * serves no older result of it, and deletes that of the shared cache; another node has its own in memory until it
- * fetches the item itself. Reads wait for the shared cache, up to its timeout; no answer waits for a write to it. The
- * file also has the single flight: concurrent callers of a key share one execution, which is aborted when the last of
- * them leaves.
+ * fetches the item itself. Reads wait for the shared cache, up to its timeout; no answer waits for a write to it.
  */
 
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Extraction, ExtractionData, MediaEntry } from '../contracts/index.js';
-import { type ErrorCode, GatewayError, isDefinitiveCode, unlessAborted } from '../runtime/index.js';
+import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
 
 /** An extraction and when it was fetched. */
 export interface CachedResult {
@@ -185,50 +183,4 @@ const BYTES_PER_CHARACTER = 2;
 /** Accurate enough for a limit: documents are mostly text. */
 function estimateBytes(cached: CachedResult): number {
   return JSON.stringify(cached).length * BYTES_PER_CHARACTER;
-}
-
-interface Flight<Result> {
-  result: Promise<Result>;
-  waiting: number;
-  readonly controller: AbortController;
-}
-
-/** Single flight: one execution for all concurrent callers of the same key. */
-export class SingleFlight<Result> {
-  readonly #flights = new Map<string, Flight<Result>>();
-
-  /**
-   * Joins the running work of this key, or starts it. The work's signal aborts when no caller waits any more.
-   * @throws what the work throws, or the reason of this caller's own signal.
-   */
-  async join(
-    key: string,
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<Result>,
-  ): Promise<Result> {
-    signal?.throwIfAborted();
-    const flight = this.#flights.get(key) ?? this.#start(key, work);
-    flight.waiting += 1;
-    try {
-      return await unlessAborted(signal, flight.result);
-    } finally {
-      flight.waiting -= 1;
-      if (flight.waiting === 0 && this.#flights.get(key) === flight) {
-        // Later callers start a new execution instead of joining one that is being aborted.
-        this.#flights.delete(key);
-        flight.controller.abort(signal?.reason);
-      }
-    }
-  }
-
-  #start(key: string, work: (signal: AbortSignal) => Promise<Result>): Flight<Result> {
-    const controller = new AbortController();
-    const flight: Flight<Result> = { result: work(controller.signal), waiting: 0, controller };
-    const land = () => {
-      if (this.#flights.get(key) === flight) this.#flights.delete(key);
-    };
-    flight.result.then(land, land);
-    this.#flights.set(key, flight);
-    return flight;
-  }
 }
