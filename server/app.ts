@@ -198,7 +198,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     siblings,
     name: 'refused keys',
     perMinute: REFUSED_KEYS_PER_MINUTE,
-    what: 'Too many refused keys',
+    what: 'Too many refused API keys',
   });
   const auth = createAuth({ keys, failures, addressOf, siteUrl });
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);

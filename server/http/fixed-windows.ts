@@ -96,18 +96,17 @@ export class AddressLimit {
     this.#what = what;
   }
 
-  /** Counts one event. @throws GatewayError `rate_limit_exceeded` with the seconds to wait. */
+  /** Counts one event. @throws what {@link check} throws. */
   admit(address = ''): void {
-    const retryAfterSeconds = this.blockedFor(address);
-    if (retryAfterSeconds !== undefined) {
-      throw new GatewayError('rate_limit_exceeded', `${this.#what} from this address.`, { retryAfterSeconds });
-    }
+    this.check(address);
     this.add(address);
   }
 
-  /** Seconds to wait if the address has reached the limit; undefined otherwise. */
-  blockedFor(address: string): number | undefined {
-    return this.#window.blockedFor(networkOf(address));
+  /** @throws GatewayError `rate_limit_exceeded` with the seconds to wait, if the address has reached the limit. */
+  check(address: string, cause?: unknown): void {
+    const retryAfterSeconds = this.#window.blockedFor(networkOf(address));
+    if (retryAfterSeconds === undefined) return;
+    throw new GatewayError('rate_limit_exceeded', `${this.#what} from this address.`, { retryAfterSeconds, cause });
   }
 
   add(address: string): void {

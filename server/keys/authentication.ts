@@ -46,13 +46,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 
   function refuse({ req: request }: RequestContext, error: unknown): never {
     const address = addressOf(request);
-    const blockedFor = failures.blockedFor(address);
-    if (blockedFor !== undefined) {
-      throw new GatewayError('rate_limit_exceeded', 'Too many refused API keys from this address.', {
-        retryAfterSeconds: blockedFor,
-        cause: error,
-      });
-    }
+    failures.check(address, error);
     // A missing key is no guess, and an unavailable database is not the caller's fault.
     if (isGatewayError(error) && error.code === 'invalid_api_key') failures.add(address);
     throw error;

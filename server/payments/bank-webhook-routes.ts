@@ -82,12 +82,10 @@ export function paymentWebhookRoutes(services: BankWebhookServices): Route[] {
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       const isForged = error.code === 'invalid_signature';
-      const retryAfterSeconds = isForged ? failures.blockedFor(address) : undefined;
-      if (retryAfterSeconds !== undefined) {
-        const message = 'Too many wrong signatures from this address.';
-        throw new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds, cause: error });
+      if (isForged) {
+        failures.check(address, error);
+        failures.add(address);
       }
-      if (isForged) failures.add(address);
       logger.warn('a bank-transfer webhook was refused', { id: provider, code: error.code, member: error.param });
       throw error;
     }

@@ -196,22 +196,25 @@ function encodeRateLimits(limit: number | null, rateLimits: Readonly<Record<stri
 }
 
 export function encodeBudget(budget: BudgetState) {
-  const { requests = null, tokens = null, tokensToday = null, cost = 0 } = leftOf(budget);
+  const { requests = null, tokens = null, tokensToday = null, cost: left } = leftOf(budget);
+  const { costLimit, currency } = budget;
   return {
     resets: budget.resets,
     expires_at: isoTime(budget.expiresAt),
     requests: { limit: budget.requestLimit, used: budget.requestsUsed, left: requests },
     tokens: { limit: budget.tokenLimit, used: budget.tokensUsed, reserved: budget.tokensReserved, left: tokens },
     tokens_today: { limit: budget.dailyTokenLimit, used: budget.tokensUsedToday, left: tokensToday },
-    ...(budget.costLimit !== null && {
-      cost: {
-        currency: budget.currency ?? '',
-        limit: budget.costLimit / MICROS,
-        used: budget.costUsed / MICROS,
-        reserved: budget.costReserved / MICROS,
-        left: cost,
-      },
-    }),
+    ...(costLimit !== null &&
+      currency !== null &&
+      left !== undefined && {
+        cost: {
+          currency,
+          limit: costLimit / MICROS,
+          used: budget.costUsed / MICROS,
+          reserved: budget.costReserved / MICROS,
+          left,
+        },
+      }),
   };
 }
 
