@@ -1,6 +1,6 @@
 /*
- * The launcher in a checkout that was never compiled: it makes the scripts of the product without the compiler, says so,
- * and runs the command; later it makes only those of changed sources. And the Node that it hands over to.
+ * The launcher in a checkout that was never compiled: it makes the scripts of the product without the compiler, says
+ * so, and runs the command; later it makes only those of changed sources. And the Node that it hands over to.
  */
 
 import { execFile } from 'node:child_process';

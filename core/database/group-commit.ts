@@ -1,15 +1,15 @@
 /*
  * Work that shares a commit, which costs the same for many items as for one. A group commit runs the items that arrived
- * during the last transaction in the next one, and their callers wait: one item that cannot be written does not fail the
- * others, because the group is repeated item by item, and items that waited longer than the database timeout get an
+ * during the last transaction in the next one, and their callers wait: one item that cannot be written does not fail
+ * the others, because the group is repeated item by item, and items that waited longer than the database timeout get an
  * error. Shards are parallel group commits for PostgreSQL, where the items of one API key stay together.
  *
  * Callers of write-behind do not wait. It collects items for 50 ms, writes them in one transaction, retries while the
  * database is unavailable, and lets the owner evict items beyond its capacity: the owner decides which are dropped,
  * summed or kept. What still waits is lost if the process dies. A transaction that failed may still have committed: its
- * answer can be lost with the connection. So a batch is repeated unchanged, and its statements have no effect the second
- * time. `Doubts` is for a transaction whose caller received an error: it undoes what the transaction wrote on each poll,
- * for twice the database's timeout (4.8 s), after which no late commit can follow.
+ * answer can be lost with the connection. So a batch is repeated unchanged, and its statements have no effect the
+ * second time. `Doubts` is for a transaction whose caller received an error: it undoes what the transaction wrote on
+ * each poll, for twice the database's timeout (4.8 s), after which no late commit can follow.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

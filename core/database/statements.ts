@@ -1,11 +1,12 @@
 /*
  * Scripts, statements that are compiled once, and the clock of the database. A `Script` is a generator of statements
- * that runs asynchronously or, on SQLite, synchronously. Statements of the hot path are compiled once, because compiling
- * costs more than running: where a value belongs, the builder of a statement puts a parameter by its name, and each run
- * gives values by name, for both engines alike, so no caller counts positions in the text of the SQL. A parameter can
- * only stand for a value: the builder must not compute with it. Lists run in chunks whose lengths are powers of two, so
- * a statement has few forms. Giving values to a statement of ten parameters takes about 0.3 microseconds. The file also
- * has named locks, deletion of expired rows in batches, and the cleaning of text for storage.
+ * that runs asynchronously or, on SQLite, synchronously. Statements of the hot path are compiled once, because
+ * compiling costs more than running: where a value belongs, the builder of a statement puts a parameter by its name,
+ * and each run gives values by name, for both engines alike, so no caller counts positions in the text of the SQL. A
+ * parameter can only stand for a value: the builder must not compute with it. Lists run in chunks whose lengths are
+ * powers of two, so a statement has few forms. Giving values to a statement of ten parameters takes about 0.3
+ * microseconds. The file also has named locks, deletion of expired rows in batches, and the cleaning of text for
+ * storage.
  */
 
 import type { Clock } from '../contracts/index.js';

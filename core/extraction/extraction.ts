@@ -1,9 +1,10 @@
 /*
  * Takes a link, as people paste it, to a checked document: match, cache, single flight per link on this machine,
- * extractor, check, audio link. The cache key contains everything that changes the result (canonical URL, access
- * token, request options) and nothing about the caller. Concurrent requests for an item share one fetch. During an outage of the source an
- * older result is answered, marked as stale; a definitive refusal is never replaced. A document that breaks its schema
- * is a plugin fault. Results of `match` are cached, including refusals, since one request needs them several times.
+ * extractor, check, audio link. The cache key contains everything that changes the result (canonical URL, access token,
+ * request options) and nothing about the caller. Concurrent requests for an item share one fetch. During an outage of
+ * the source an older result is answered, marked as stale; a definitive refusal is never replaced. A document that
+ * breaks its schema is a plugin fault. Results of `match` are cached, including refusals, since one request needs them
+ * several times.
  */
 
 import { LRUCache } from 'lru-cache';

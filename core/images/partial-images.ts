@@ -1,7 +1,7 @@
 /*
  * Partial images of running jobs, which are only a preview: nothing waits for them, and a lost one costs nothing. The
- * process that runs a job keeps them in memory until the run ends. If none of its own requests follows the job, it
- * also stores them as files, where the process that answers the client looks for them: at once if it is a sibling on the
+ * process that runs a job keeps them in memory until the run ends. If none of its own requests follows the job, it also
+ * stores them as files, where the process that answers the client looks for them: at once if it is a sibling on the
  * same machine, and once a second otherwise.
  */
 

@@ -1,7 +1,7 @@
 /*
- * What the setup of a plugin returned: the check against its contract, as far as possible before the first call, because
- * plugins need not be typed, and the names that it serves. What `match` of an extractor returns is checked at each call.
- * Every error names the field and what it must be.
+ * What the setup of a plugin returned: the check against its contract, as far as possible before the first call,
+ * because plugins need not be typed, and the names that it serves. What `match` of an extractor returns is checked at
+ * each call. Every error names the field and what it must be.
  */
 
 import type { ContributionKind, Contributions, ImageFormat, LinkMatch, Plugin, TextModel } from '../contracts/index.js';

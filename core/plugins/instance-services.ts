@@ -1,6 +1,6 @@
 /*
- * Gives each plugin instance services of its own: HTTP client, browser, ffmpeg, cache, logger, hints. Each is limited to the
- * instance's deadline, trusted origins and declared needs, tagged with its id, and aborted when the instance is
+ * Gives each plugin instance services of its own: HTTP client, browser, ffmpeg, cache, logger, hints. Each is limited
+ * to the instance's deadline, trusted origins and declared needs, tagged with its id, and aborted when the instance is
  * disposed, even if the plugin still holds the client. Origins of the URLs in an instance's options count as chosen by
  * the operator, except for extractors, which request links of clients. This is the only file that uses the dependency
  * container. Scopes close their services in reverse order of creation, so each closes before its dependencies.

@@ -6,12 +6,12 @@
  *
  * The registry holds platforms, models, their aliases, and sign-in. It is written while plugins load and read for every
  * request, so its lists are rebuilt at each change and a look-up of a text model is one map access. A platform or model
- * has exactly one instance; a second one is refused before anything is added. An extractor that throws in `match` counts
- * as no match, so one platform does not hide the others.
+ * has exactly one instance; a second one is refused before anything is added. An extractor that throws in `match`
+ * counts as no match, so one platform does not hide the others.
  *
  * Models are absent that no server has: those that the plugins file presumes, that the operator has not named, and that
- * the lists of all their upstreams lack. Clients do not see them in the list of models. A request for one is still sent,
- * and a model that has answered is never absent again, because some servers have models that they do not list.
+ * the lists of all their upstreams lack. Clients do not see them in the list of models. A request for one is still
+ * sent, and a model that has answered is never absent again, because some servers have models that they do not list.
  */
 
 import type {

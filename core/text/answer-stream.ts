@@ -1,11 +1,11 @@
 /*
- * The body of an answer, and the stream that a client gets of it. A reader pulls the body: it gets at most 8 KiB per turn
- * of the event loop, since an upstream decides how much work they are, and all bodies together use at most about 5 ms of
- * a turn, first come, first served. Readers are called in place, within that turn, instead of through promises. The body
- * has no timer of its own, so that one timer watches all bodies for silence, and reports that to the reader that waits.
- * Without a waiting reader (`isAwaited`) a body is paused by its client, and is not silent. `AnswerStream` passes events
- * on as they arrive; at the end of a stream without a terminal event it asks the event reader for the one of the route,
- * with an error if the answer is incomplete.
+ * The body of an answer, and the stream that a client gets of it. A reader pulls the body: it gets at most 8 KiB per
+ * turn of the event loop, since an upstream decides how much work they are, and all bodies together use at most about 5
+ * ms of a turn, first come, first served. Readers are called in place, within that turn, instead of through promises.
+ * The body has no timer of its own, so that one timer watches all bodies for silence, and reports that to the reader
+ * that waits. Without a waiting reader (`isAwaited`) a body is paused by its client, and is not silent. `AnswerStream`
+ * passes events on as they arrive; at the end of a stream without a terminal event it asks the event reader for the one
+ * of the route, with an error if the answer is incomplete.
  */
 
 import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';

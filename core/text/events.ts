@@ -1,14 +1,14 @@
 /*
- * Splits a `text/event-stream` into events, for any division into chunks, and passes them on as whole events. It works on
- * bytes: an event that arrives in one chunk is visited in place, without a copy, and native search finds its end if
+ * Splits a `text/event-stream` into events, for any division into chunks, and passes them on as whole events. It works
+ * on bytes: an event that arrives in one chunk is visited in place, without a copy, and native search finds its end if
  * lines end with a bare line feed. Other line ends take a slower loop over the bytes. `EventReader` is the contract
  * between this layer and the readers of the routes in `usage-events.ts`.
  *
  * Bytes stay unchanged except for the model name, the words of an error, and events that are dropped; consecutive
- * unchanged events are sent as one piece, without a copy. Limits keep a hostile upstream from exhausting memory: an event
- * may have 32 MiB, and 10,000 lines if it comes in several chunks; the number of events and bytes without content are
- * limited, and all streams of the process together hold 128 MiB. Beyond that sum, only a stream whose own incomplete
- * event exceeds 1 MiB ends.
+ * unchanged events are sent as one piece, without a copy. Limits keep a hostile upstream from exhausting memory: an
+ * event may have 32 MiB, and 10,000 lines if it comes in several chunks; the number of events and bytes without content
+ * are limited, and all streams of the process together hold 128 MiB. Beyond that sum, only a stream whose own
+ * incomplete event exceeds 1 MiB ends.
  */
 
 import type { Usage } from '../contracts/index.js';

@@ -1,8 +1,8 @@
 /*
- * The event reader of the responses route. It finds the model name, the usage, the ids of the response and of its items,
- * errors and the model's text by byte positions, and says whether an event passes, is renamed or reworded. Ids are
- * reported as soon as they are known, since a client may continue a response whose stream broke off. The output is read
- * once, at the end, where some servers send all of it.
+ * The event reader of the responses route. It finds the model name, the usage, the ids of the response and of its
+ * items, errors and the model's text by byte positions, and says whether an event passes, is renamed or reworded. Ids
+ * are reported as soon as they are known, since a client may continue a response whose stream broke off. The output is
+ * read once, at the end, where some servers send all of it.
  */
 
 import type { Usage } from '../contracts/index.js';

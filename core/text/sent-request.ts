@@ -1,9 +1,9 @@
 /*
  * One request to a model on its way: it asks the plugin, gives the client the form of answer that it asked for, stores
  * the ids of responses and items for their owner, and estimates missing usage. A long request is released once it is
- * asked: nothing here keeps its body in memory while the answer streams. A background response is reported as soon as it
- * can be fetched later. Some servers always stream and some never do; an answer in the right form passes untouched. A
- * plugin's reply must have a 2xx status, headers and an iterable body.
+ * asked: nothing here keeps its body in memory while the answer streams. A background response is reported as soon as
+ * it can be fetched later. Some servers always stream and some never do; an answer in the right form passes untouched.
+ * A plugin's reply must have a 2xx status, headers and an iterable body.
  *
  * While the upstreams of a model fail, its fallbacks are asked, which may belong to another provider or format. Only a
  * failure before any byte reached the client leads to the next model, and never an error that the client must correct.

@@ -1,7 +1,7 @@
 /*
- * Responses that upstreams store: fetched, cancelled or deleted at the upstream that made them, and only for their owner.
- * Their usage was counted when they were made. Of a background response it is counted from what is fetched, by polls
- * (`background.ts`) or for a client, and once more before it is deleted.
+ * Responses that upstreams store: fetched, cancelled or deleted at the upstream that made them, and only for their
+ * owner. Their usage was counted when they were made. Of a background response it is counted from what is fetched, by
+ * polls (`background.ts`) or for a client, and once more before it is deleted.
  */
 
 import type {

@@ -1,10 +1,10 @@
 /*
  * Answers of text models that come in one piece. `readWholeAnswer` takes ids, usage and state from the bytes without
  * parsing them as one object, and replaces the model name of the upstream by the public one. Large answers, such as
- * thousands of vectors or the log probabilities of a long text, are read in the thread of `large-work.ts`: reading 32 MB
- * takes a third of a second, longer than the event loop may be held. So the main thread only copies the chunks as they
- * arrive, at most 8 KiB at a time; buffers are transferred, not copied. Answers below 256 KiB stay on the main thread.
- * The usage of an answer that broke off is estimated from its beginning.
+ * thousands of vectors or the log probabilities of a long text, are read in the thread of `large-work.ts`: reading 32
+ * MB takes a third of a second, longer than the event loop may be held. So the main thread only copies the chunks as
+ * they arrive, at most 8 KiB at a time; buffers are transferred, not copied. Answers below 256 KiB stay on the main
+ * thread. The usage of an answer that broke off is estimated from its beginning.
  */
 
 import type { Usage } from '../contracts/index.js';

@@ -1,6 +1,6 @@
 /*
- * Converts answers that came in one piece. A small one is converted at once, a large one by the same function in a worker
- * thread: so how long the event loop is held does not grow with the answer.
+ * Converts answers that came in one piece. A small one is converted at once, a large one by the same function in a
+ * worker thread: so how long the event loop is held does not grow with the answer.
  */
 
 import { tooLong } from './chats/response-writer.js';

@@ -1,9 +1,8 @@
 /*
  * Makes a stream of events from an answer that came whole, since some servers ignore `stream` while the client reads
- * events. Each text becomes one delta, and a long one several,
- * so that no reader holds the event loop for an event of many megabytes. The events and their order are those that the vendor of the format sends. The
- * answer is read completely first, at most 32 MiB, so an error in it is still an HTTP error for the client. Large
- * integers stay exact.
+ * events. Each text becomes one delta, and a long one several, so that no reader holds the event loop for an event of
+ * many megabytes. The events and their order are those that the vendor of the format sends. The answer is read
+ * completely first, at most 32 MiB, so an error in it is still an HTTP error for the client. Large integers stay exact.
  */
 
 import type { WritingRoute } from '../contracts/index.js';

@@ -1,7 +1,7 @@
 /*
- * The signing keys of an identity provider, which change now and then. Fetched keys serve for 5 minutes. A token with an
- * unknown key id causes one fresh fetch, once a minute per id and 10 times a minute in total, so that a sign-in right
- * after a change works. Concurrent requests share one fetch.
+ * The signing keys of an identity provider, which change now and then. Fetched keys serve for 5 minutes. A token with
+ * an unknown key id causes one fresh fetch, once a minute per id and 10 times a minute in total, so that a sign-in
+ * right after a change works. Concurrent requests share one fetch.
  */
 
 import { type CustomFetch } from 'openid-client';

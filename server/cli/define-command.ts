@@ -1,8 +1,8 @@
 /*
- * The declaration of a command of `mediagate`, written once. The parser, `--help`, docs/reference/cli.md, the completion
- * of the shells and the types of the options that its function receives come from it. A declaration loads no part of
- * the server: `run` imports the module that does the work, so that help, errors and completion are fast. `run` states
- * its result type, since the compiler would otherwise infer it from a function whose options are those of the
+ * The declaration of a command of `mediagate`, written once. The parser, `--help`, docs/reference/cli.md, the
+ * completion of the shells and the types of the options that its function receives come from it. A declaration loads no
+ * part of the server: `run` imports the module that does the work, so that help, errors and completion are fast. `run`
+ * states its result type, since the compiler would otherwise infer it from a function whose options are those of the
  * declaration.
  */
 

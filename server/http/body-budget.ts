@@ -1,10 +1,10 @@
 /*
- * Limits the memory for request bodies of all requests of a machine, of which each worker has its part. Memory is reserved as bytes arrive, not as a
- * request announces them. One owner (an account, a key without one, or a network of addresses) may use three eighths of
- * it. A body that arrives too slowly is ended. When the memory is full, the slowest bodies are ended first, then those
- * of the largest owner, before a new one is refused. A body up to 1 MiB counts its bytes; a larger one takes one of a
- * few slots instead. One timer checks each body once per interval. A body costs two map operations and two set
- * operations.
+ * Limits the memory for request bodies of all requests of a machine, of which each worker has its part. Memory is
+ * reserved as bytes arrive, not as a request announces them. One owner (an account, a key without one, or a network of
+ * addresses) may use three eighths of it. A body that arrives too slowly is ended. When the memory is full, the slowest
+ * bodies are ended first, then those of the largest owner, before a new one is refused. A body up to 1 MiB counts its
+ * bytes; a larger one takes one of a few slots instead. One timer checks each body once per interval. A body costs two
+ * map operations and two set operations.
  */
 
 import { GatewayError } from '../../core/runtime/index.js';

@@ -3,11 +3,11 @@
  * of depth and values while they arrive. Chunks are copied into one buffer beyond 1 MiB or 16 chunks, and large buffers
  * are freed at once, not by the garbage collector. After 512 KiB of one body, other requests get a turn.
  *
- * Bodies with a `Content-Encoding` are decoded as they arrive, and the limits apply to what comes out: a small body that
- * expands to a large one is refused at the limit and not decoded further. With several codings, no stage may produce
- * more than that limit either. The reader sets the pace: what it does not read is not decoded. Each coding is one stream
- * of Node's zlib, which decodes on the thread pool in pieces of 64 KiB. A body without a coding costs only the reading
- * of the header.
+ * Bodies with a `Content-Encoding` are decoded as they arrive, and the limits apply to what comes out: a small body
+ * that expands to a large one is refused at the limit and not decoded further. With several codings, no stage may
+ * produce more than that limit either. The reader sets the pace: what it does not read is not decoded. Each coding is
+ * one stream of Node's zlib, which decodes on the thread pool in pieces of 64 KiB. A body without a coding costs only
+ * the reading of the header.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,10 +1,10 @@
 /*
- * What is stored of an API key, and what a record says: its plan at a time, its state, whose quotas it uses, its share of
- * a queue. A row has the key's hash, never the key, and the current plan of its account in columns; later plans are
- * JSON, and each reader computes the plan of the moment, so a plan that resumes needs no write. Rows of accounts have the
- * plan in the same columns. Keys of a site account share the account's quotas; each operator's key has its own. Every
- * change sets `changedAt` by the database's clock, by which nodes find changes. A lock of a key lasts until the end of
- * its transaction.
+ * What is stored of an API key, and what a record says: its plan at a time, its state, whose quotas it uses, its share
+ * of a queue. A row has the key's hash, never the key, and the current plan of its account in columns; later plans are
+ * JSON, and each reader computes the plan of the moment, so a plan that resumes needs no write. Rows of accounts have
+ * the plan in the same columns. Keys of a site account share the account's quotas; each operator's key has its own.
+ * Every change sets `changedAt` by the database's clock, by which nodes find changes. A lock of a key lasts until the
+ * end of its transaction.
  */
 
 import type { JobPriority, QueueShare } from '../../core/contracts/index.js';

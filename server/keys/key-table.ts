@@ -1,11 +1,11 @@
 /*
  * All API keys in the memory of this process, so that a check needs no database. While the database is unavailable,
  * known keys stay valid: requests that need nothing else of it are answered, and those with a rate limit, a budget or a
- * job are refused with 503. Changes are read every 2 s, by the database's marks of change, and at once where a worker of
- * this machine made one; an unknown key, which another node may have made a moment ago, is looked up at once, at most 50
- * times a second. A key that was verified before costs one digest instead of an HMAC; an unknown id costs the same work
- * as a wrong secret. Streams and long polls of a key that is revoked or suspended end as soon as this node reads it, and
- * its jobs are cancelled. Times of last use are written every 10 s.
+ * job are refused with 503. Changes are read every 2 s, by the database's marks of change, and at once where a worker
+ * of this machine made one; an unknown key, which another node may have made a moment ago, is looked up at once, at
+ * most 50 times a second. A key that was verified before costs one digest instead of an HMAC; an unknown id costs the
+ * same work as a wrong secret. Streams and long polls of a key that is revoked or suspended end as soon as this node
+ * reads it, and its jobs are cancelled. Times of last use are written every 10 s.
  */
 
 import { hash } from 'node:crypto';

@@ -1,7 +1,8 @@
 /*
  * The text of API keys and tokens. A key is `sk-mg-`, a public id of 8 characters, a secret of 190 random bits, and a
- * checksum that detects a mistyped key without a lookup. Stored hashes are HMAC-SHA-256 with a pepper that is not in the
- * database; the hash is fast on purpose, since random bits cannot be guessed and a slow hash could overload the server.
+ * checksum that detects a mistyped key without a lookup. Stored hashes are HMAC-SHA-256 with a pepper that is not in
+ * the database; the hash is fast on purpose, since random bits cannot be guessed and a slow hash could overload the
+ * server.
  */
 
 import {

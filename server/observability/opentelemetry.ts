@@ -1,6 +1,6 @@
 /*
- * OpenTelemetry, as far as traces use it. The build bundles its packages into this file: an installation needs 300 kB of
- * their 19 MB.
+ * OpenTelemetry, as far as traces use it. The build bundles its packages into this file: an installation needs 300 kB
+ * of their 19 MB.
  */
 
 export {

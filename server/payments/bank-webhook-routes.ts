@@ -1,6 +1,6 @@
 /*
- * The route that takes webhooks of banks and payment services. A 2xx means that the transfer is stored, for any purpose;
- * any other status means that it must be sent again. Wrong signatures from one address are limited.
+ * The route that takes webhooks of banks and payment services. A 2xx means that the transfer is stored, for any
+ * purpose; any other status means that it must be sent again. Wrong signatures from one address are limited.
  */
 
 import { field, Type } from '../../core/contracts/index.js';

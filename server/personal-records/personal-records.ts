@@ -1,9 +1,9 @@
 /*
  * What a folder that stores something of a person exports, so that server/personal-data erases and exports a person
- * without knowing any table. `erase` runs in the one transaction that begins an erasure; `eraseWork` deletes what may be
- * much, in batches, and is repeated until nothing is left, also after a crash. `exported` names fields of the exported
- * document, whose lists are read in pages while they are sent. A folder declares each table with a column of a person,
- * an account or a key; a test compares this with the schema.
+ * without knowing any table. `erase` runs in the one transaction that begins an erasure; `eraseWork` deletes what may
+ * be much, in batches, and is repeated until nothing is left, also after a crash. `exported` names fields of the
+ * exported document, whose lists are read in pages while they are sent. A folder declares each table with a column of a
+ * person, an account or a key; a test compares this with the schema.
  */
 
 import type { Storage } from '../../core/contracts/index.js';

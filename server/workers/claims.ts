@@ -1,6 +1,6 @@
 /*
- * Work that one worker of a machine does for all of them, such as the fetch of a link. The supervisor knows who does it:
- * the first worker that claims a name has it, and the others wait until it is released. They get what it left, or
+ * Work that one worker of a machine does for all of them, such as the fetch of a link. The supervisor knows who does
+ * it: the first worker that claims a name has it, and the others wait until it is released. They get what it left, or
  * nothing if it ended before: then they claim again.
  */
 

@@ -1,8 +1,8 @@
 /*
  * The ports of the gateway, and the connections that arrive on them. The supervisor accepts each connection, reads
  * nothing from it, and hands its socket to the next worker in turn: a worker that ends takes no connection with it that
- * another one could serve, and the port stays open while workers are replaced. A connection that arrives while no worker
- * is ready waits for one; beyond 1,000 of them the oldest is closed.
+ * another one could serve, and the port stays open while workers are replaced. A connection that arrives while no
+ * worker is ready waits for one; beyond 1,000 of them the oldest is closed.
  */
 
 import { once } from 'node:events';

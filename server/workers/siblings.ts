@@ -1,8 +1,8 @@
 /*
- * What a worker knows of the others, through its supervisor: messages to all of them and from them, questions, claims of
- * work, and their states; the connections that it is given; and how it leaves. Beyond 10,000 messages that the channel has not
- * taken yet, further ones are dropped: they are hints, and a supervisor that hangs must not fill the memory of its
- * workers.
+ * What a worker knows of the others, through its supervisor: messages to all of them and from them, questions, claims
+ * of work, and their states; the connections that it is given; and how it leaves. Beyond 10,000 messages that the
+ * channel has not taken yet, further ones are dropped: they are hints, and a supervisor that hangs must not fill the
+ * memory of its workers.
  */
 
 import type { Socket } from 'node:net';

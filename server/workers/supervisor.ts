@@ -1,15 +1,16 @@
 /*
  * Runs `mediagate serve` as several processes behind one port. The supervisor does no work of the gateway: it hands
- * connections to its workers in turn, starts a dead worker again, passes messages between them, and writes their output.
+ * connections to its workers in turn, starts a dead worker again, passes messages between them, and writes their
+ * output.
  *
  * The first worker starts alone. It migrates the database, creates secrets, and prints the address; if it cannot start,
- * the supervisor ends with its exit code. The others follow when it is ready. It alone runs jobs,
- * webhooks and the sweeps of orders and erasures; while it is down, jobs wait for it, or for another node.
- * A worker that ends is started again after half a second, and after twice as long each time until it has run for a
- * minute. SIGTERM and SIGINT end all workers, each finishing its requests, and the port closes when the last one wants
- * no more connections; a second signal kills them. SIGHUP replaces the workers one after the other: a new one, with
- * today's code and files, takes connections before the old one gets no more. If the new one cannot start, the old ones
- * stay. The workers of a supervisor that is killed finish their requests and end.
+ * the supervisor ends with its exit code. The others follow when it is ready. It alone runs jobs, webhooks and the
+ * sweeps of orders and erasures; while it is down, jobs wait for it, or for another node. A worker that ends is started
+ * again after half a second, and after twice as long each time until it has run for a minute. SIGTERM and SIGINT end
+ * all workers, each finishing its requests, and the port closes when the last one wants no more connections; a second
+ * signal kills them. SIGHUP replaces the workers one after the other: a new one, with today's code and files, takes
+ * connections before the old one gets no more. If the new one cannot start, the old ones stay. The workers of a
+ * supervisor that is killed finish their requests and end.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';

@@ -1,9 +1,9 @@
 /*
  * Benchmark by the method of public gateway boards: an upstream that answers after 20 ms, an open loop of clients, and
- * the most requests a second without one failure at which 99 % of them wait at most 1, 5, 10, 50 or 100 ms longer than at
- * the upstream itself. Also the streams that arrive whole and in time, CPU of a request, and memory. Measured with one
- * worker, with as many as there are cores, and for Portkey. Each runs on one core, except several workers, which share
- * all cores with client and upstream; a rate that the client itself cannot hold ends the search.
+ * the most requests a second without one failure at which 99 % of them wait at most 1, 5, 10, 50 or 100 ms longer than
+ * at the upstream itself. Also the streams that arrive whole and in time, CPU of a request, and memory. Measured with
+ * one worker, with as many as there are cores, and for Portkey. Each runs on one core, except several workers, which
+ * share all cores with client and upstream; a rate that the client itself cannot hold ends the search.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,9 +1,9 @@
 /*
- * Benchmark of what a change costs: CPU of the usual requests, in this tree and in a baseline commit, alternating in one
- * run with a bare pipe and Portkey between them. Each tree is started by its own files, with its own upstreams, on the
- * same core. A machine that does other work changes all times, so what counts is the ratio of neighbours: its median over
- * the rounds, and as noise half of the distance between its quartiles. A kind of request is dearer if its ratio exceeds
- * the limit by more than the noise, and not known if it exceeds it by less.
+ * Benchmark of what a change costs: CPU of the usual requests, in this tree and in a baseline commit, alternating in
+ * one run with a bare pipe and Portkey between them. Each tree is started by its own files, with its own upstreams, on
+ * the same core. A machine that does other work changes all times, so what counts is the ratio of neighbours: its
+ * median over the rounds, and as noise half of the distance between its quartiles. A kind of request is dearer if its
+ * ratio exceeds the limit by more than the noise, and not known if it exceeds it by less.
  */
 
 import { Agent } from 'node:http';

@@ -1,6 +1,6 @@
 /*
- * The client of the model routes, in a process of its own, so that its work is not counted as a server's. Gets one order
- * after the other from its parent and answers each with a report, or with what went wrong.
+ * The client of the model routes, in a process of its own, so that its work is not counted as a server's. Gets one
+ * order after the other from its parent and answers each with a report, or with what went wrong.
  */
 
 import { percentile } from './measure.js';

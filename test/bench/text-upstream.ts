@@ -1,6 +1,7 @@
 /*
- * An upstream far faster than the gateway: fixed bytes over kept connections, without any HTTP server. A stream
- * gets an event every ten milliseconds. A first argument delays each answer by as many milliseconds. Reports its address to its parent, and the streams that clients closed.
+ * An upstream far faster than the gateway: fixed bytes over kept connections, without any HTTP server. A stream gets an
+ * event every ten milliseconds. A first argument delays each answer by as many milliseconds. Reports its address to its
+ * parent, and the streams that clients closed.
  */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /*
- * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, reports its end, and
- * refuses a revoked key. `--update` writes the rows of docs/operate/multi-node.md.
+ * `npm run faults -- hints [--times 25] [--update]`: how long it takes until another node begins a job, reports its
+ * end, and refuses a revoked key. `--update` writes the rows of docs/operate/multi-node.md.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';

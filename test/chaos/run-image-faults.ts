@@ -1,6 +1,6 @@
 /*
- * `npm run faults [-- --only kills,workers,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50] [--update]`:
- * ends with 1 if a counter is not 0. `--update` writes the table of docs/develop/faults.md.
+ * `npm run faults [-- --only kills,workers,upstream,disk,clock] [--engine sqlite,postgres] [--kills 200] [--jobs 50]
+ * [--update]`: ends with 1 if a counter is not 0. `--update` writes the table of docs/develop/faults.md.
  */
 
 import { startPostgres } from '../support/databases/postgres.js';

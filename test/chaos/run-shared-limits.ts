@@ -1,6 +1,6 @@
 /*
- * `npm run faults -- limits [--rounds 100] [--update]`: exits with 1 if a limit accepted one more or one less. `--update`
- * writes the row of docs/operate/multi-node.md.
+ * `npm run faults -- limits [--rounds 100] [--update]`: exits with 1 if a limit accepted one more or one less.
+ * `--update` writes the row of docs/operate/multi-node.md.
  */
 
 import { startPostgres } from '../support/databases/postgres.js';

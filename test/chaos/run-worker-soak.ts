@@ -1,6 +1,6 @@
 /*
- * `npm run faults -- soak [--requests 200000] [--streams 2000] [--kills 20] [--reloads 5] [--workers 2]`: ends with 1 if
- * a request was lost, or cut by a reload.
+ * `npm run faults -- soak [--requests 200000] [--streams 2000] [--kills 20] [--reloads 5] [--workers 2]`: ends with 1
+ * if a request was lost, or cut by a reload.
  */
 
 import { startGatewayProcess } from '../support/processes/gateway-process.js';

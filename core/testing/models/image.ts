@@ -1,8 +1,8 @@
 /*
  * The rules that every image provider must pass: sizes, formats, references and masks, odd prompts that must reach the
  * upstream unchanged, concurrent calls, failures of the upstream, and a caller who leaves. With an upstream, the image
- * must be passed on byte by byte; without one, it is decoded and must react to its input. `describeImageProvider` registers
- * the rules with the test runner.
+ * must be passed on byte by byte; without one, it is decoded and must react to its input. `describeImageProvider`
+ * registers the rules with the test runner.
  */
 
 import assert from 'node:assert';

@@ -1,8 +1,8 @@
 /*
- * A request of `/v1/responses` as one of `/v1/chat/completions`, for upstreams that only have chats. What would change the
- * answer and a chat cannot express is refused: stored responses and prompts, background work, files by id. What agents send
- * by default is left out or becomes text: hosted tools, items of other kinds, encrypted thoughts; `ignored` lists it. Fields
- * that this file does not know are passed on, since servers have their own.
+ * A request of `/v1/responses` as one of `/v1/chat/completions`, for upstreams that only have chats. What would change
+ * the answer and a chat cannot express is refused: stored responses and prompts, background work, files by id. What
+ * agents send by default is left out or becomes text: hosted tools, items of other kinds, encrypted thoughts; `ignored`
+ * lists it. Fields that this file does not know are passed on, since servers have their own.
  */
 
 import { GatewayError, recordOf } from '../../runtime/index.js';

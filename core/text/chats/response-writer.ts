@@ -1,8 +1,8 @@
 /*
- * Writes the answer of a chat as one of `/v1/responses`: whole, or as all events of the format in their order. One builder
- * writes the items, so that both say the same. Servers differ in what they send; the writer takes thoughts from
- * `reasoning_content` or `reasoning`, calls from `tool_calls`, `function_call` or blocks of the content, and sources from
- * `annotations`. It costs one pass over each event.
+ * Writes the answer of a chat as one of `/v1/responses`: whole, or as all events of the format in their order. One
+ * builder writes the items, so that both say the same. Servers differ in what they send; the writer takes thoughts from
+ * `reasoning_content` or `reasoning`, calls from `tool_calls`, `function_call` or blocks of the content, and sources
+ * from `annotations`. It costs one pass over each event.
  */
 
 import { drawRandomBytes, encodeTypedEvent, GatewayError, recordOf } from '../../runtime/index.js';

@@ -1,8 +1,8 @@
 /*
- * The tools of a request of `/v1/responses` as functions of a chat. Functions stay as they are. A custom tool, which takes a
- * text, becomes a function with one field `input`. Tools within a namespace become functions whose names contain it. Tools
- * that only their vendor runs are left out and listed in `ignored`: agents send them by default, and work without them. The
- * names fit all vendors; `names` has the way back for the calls of the answer.
+ * The tools of a request of `/v1/responses` as functions of a chat. Functions stay as they are. A custom tool, which
+ * takes a text, becomes a function with one field `input`. Tools within a namespace become functions whose names
+ * contain it. Tools that only their vendor runs are left out and listed in `ignored`: agents send them by default, and
+ * work without them. The names fit all vendors; `names` has the way back for the calls of the answer.
  */
 
 import { recordOf } from '../../runtime/index.js';

@@ -1,9 +1,9 @@
 /*
  * Answers requests of the responses route through upstreams that only have chats. The request becomes a chat
- * (`requests.ts`), and the chat's answer becomes a response (`response-writer.ts`), event by event or as a whole.
- * An answer in one piece is collected first, at most 16 MiB. A large request or answer is converted in a worker thread
- * (`large-work.ts`), by the same function as a small one. A chat stream that ends without a finish reason yields no terminal event, so the exchange
- * treats it as broken.
+ * (`requests.ts`), and the chat's answer becomes a response (`response-writer.ts`), event by event or as a whole. An
+ * answer in one piece is collected first, at most 16 MiB. A large request or answer is converted in a worker thread
+ * (`large-work.ts`), by the same function as a small one. A chat stream that ends without a finish reason yields no
+ * terminal event, so the exchange treats it as broken.
  */
 
 import type { TextCall, TextReply } from '../../contracts/index.js';

@@ -1,6 +1,7 @@
 /*
  * Counts the tokens of the files in the body of a request by what they contain: a compressed file of 3 kB may hold
- * 180,000 words. A thread reads one body after the other, within limits of time, memory and unpacked bytes. A file that cannot be read is refused, since its tokens are not known.
+ * 180,000 words. A thread reads one body after the other, within limits of time, memory and unpacked bytes. A file that
+ * cannot be read is refused, since its tokens are not known.
  *
  * Of a PDF, vendors give a model the text and an image of each page. Anthropic documents 1,500 to 3,000 tokens of text
  * for a page of usual density, and for its image what any image of that size has

@@ -1,12 +1,12 @@
 /*
- * Finds the texts of requests and answers whose tokens are counted. Texts are sampled here, on the thread that parsed the
- * body; only a beginning is stored, and the length of all scales the count.
+ * Finds the texts of requests and answers whose tokens are counted. Texts are sampled here, on the thread that parsed
+ * the body; only a beginning is stored, and the length of all scales the count.
  *
  * Of a request, this is what a model reads: texts, names, images, files, and files that are only named. Files within it
  * are only noticed, and are read in a thread of their own if their tokens must be known (`file-counter.ts`). A field
- * counts as a file only where the formats have files: within the definitions and the arguments of tools, every string is
- * text. Of an answer, this is what the model wrote, where its upstream reports no usage: it is collected from the bytes
- * of answers and events. Whole answers and streams go through the same code, which keeps their estimates equal.
+ * counts as a file only where the formats have files: within the definitions and the arguments of tools, every string
+ * is text. Of an answer, this is what the model wrote, where its upstream reports no usage: it is collected from the
+ * bytes of answers and events. Whole answers and streams go through the same code, which keeps their estimates equal.
  */
 
 import { asRecord, type JsonRecord } from '../../runtime/index.js';
