@@ -240,6 +240,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       new Submissions({
         extraction: get(EXTRACTION),
         jobs: get(EXTRACTION_JOBS),
+        clock: get(CLOCK),
         logger: get(LOGGER),
       }),
   );
