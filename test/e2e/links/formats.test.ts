@@ -1,8 +1,11 @@
 /** Links as yt-dlp and oEmbed return them. */
 
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { createGateway, type Extraction, GatewayError, type LinkRef } from 'mediagate';
 import clipVideo from 'mediagate/plugins/clip_video';
@@ -13,11 +16,16 @@ import { type Answer, LINK, type ListeningApp, startApp } from '../../http/http/
 import { richPost } from '../../support/links/invented-documents.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
 import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
-import { runYtDlp, ytDlpPath } from '../../support/links/yt-dlp.js';
 
 const VIDEO_LINK = 'https://invented.example/item/8';
 const VIDEO = Buffer.alloc(5_000, 'video');
 const SUBTITLES = 'WEBVTT\n\n00:00.000 --> 00:01.000\nTugs\n';
+
+/** The yt-dlp of this machine; undefined where there is none. */
+const ytDlpPath = (process.env.PATH ?? '')
+  .split(path.delimiter)
+  .map((folder) => path.join(folder, 'yt-dlp'))
+  .find((file) => existsSync(file));
 
 /** What is used of @extractus/oembed-extractor. */
 interface OembedConsumer {
@@ -316,4 +324,12 @@ function postWith(id: string, origin: string): Extraction {
       },
     },
   };
+}
+
+/** Runs it without any settings of the machine. @throws Error with its own words. */
+async function runYtDlp(folder: string, args: readonly string[]): Promise<string> {
+  const program = ytDlpPath ?? 'yt-dlp';
+  const run = promisify(execFile);
+  const { stdout } = await run(program, ['--ignore-config', '--no-cache-dir', ...args], { cwd: folder });
+  return stdout;
 }
