@@ -172,15 +172,17 @@ describe('a link in the formats of other programs', () => {
 
     it('gives a consumer a video that a browser can play, within its limits', async () => {
       const video = await read(VIDEO_LINK, { maxwidth: 640 });
-      expect(video).to.include({ ...about, type: 'video', width: 640, height: 360, method: 'provider-api' });
       expect(video).to.include({
+        ...about,
+        type: 'video',
+        width: 640,
+        height: 360,
+        method: 'provider-api',
         thumbnail_url: `${media.origin}/small.png`,
         thumbnail_width: 400,
         thumbnail_height: 300,
+        html: `<video src="${media.origin}/tugs.mp4?a=1&#38;b=&#34;" poster="https://media.invented.example/thumbnail.png" width="640" height="360" controls playsinline preload="none"></video>`,
       });
-      expect(video.html).to.equal(
-        `<video src="${media.origin}/tugs.mp4?a=1&#38;b=&#34;" poster="https://media.invented.example/thumbnail.png" width="640" height="360" controls playsinline preload="none"></video>`,
-      );
       expect(video.cache_age).to.be.within(3_000, 3_600);
     });
 
