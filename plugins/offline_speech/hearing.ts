@@ -48,7 +48,7 @@ export function createHearing({ engine, ffmpeg, maxSeconds, logger }: HearingOpt
       const segments: TranscriptSegment[] = [];
       const hear = async (pieces: readonly SpeechPiece[]) => {
         for (const { start, end, samples } of pieces) {
-          const { text, averageLogProbability } = await engine.run(samples, [samples.buffer], call.signal);
+          const { text, averageLogProbability } = await engine.run(samples, call.signal);
           if (text) segments.push({ start, end, text, details: { averageLogProbability, temperature: 0 } });
         }
       };

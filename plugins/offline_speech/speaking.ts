@@ -20,7 +20,7 @@ export function createSpeaking(engine: Engines['speaking']) {
 
     async function* speak(): AsyncGenerator<Uint8Array> {
       try {
-        for (const text of parts) yield await engine.run({ text, voice, speed }, [], signal);
+        for (const text of parts) yield await engine.run({ text, voice, speed }, signal);
       } finally {
         leave();
       }

@@ -20,6 +20,7 @@ import { measureIdleNodes } from './nodes-idle.js';
 import { measurePackageImport } from './package-import.js';
 import { measureParse } from './parse.js';
 import { measureRequestCosts } from './request-costs.js';
+import { measureResident } from './resident.js';
 import { measureSharedPages } from './shared-pages.js';
 import { measureSoak } from './soak.js';
 import { measureSpeech } from './speech.js';
@@ -34,6 +35,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   start: measureColdStart,
   import: measurePackageImport,
   memory: measureMemory,
+  resident: measureResident,
   audio: measureAudio,
   images: measureImages,
   speech: measureSpeech,

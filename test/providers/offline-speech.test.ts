@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { engines } from '../../plugins/offline_speech/engines.js';
+import { residentMegabytes } from '../bench/measure.js';
 import { ffmpegPath } from '../support/audio/ffmpeg.js';
 import { type OfflineSpeech, openOfflineSpeech, SPEECH_RATE } from '../support/audio/offline-speech.js';
 import { countWordErrors } from '../support/audio/word-errors.js';
@@ -168,8 +169,8 @@ describe('offline_speech with its engines', function () {
   it('fails cleanly when the engine crashes, and starts a new one', async () => {
     const [sentence = ''] = SENTENCES;
     const samples = await speech.speak(sentence);
-    // No samples, which is no order at all: the thread ends with an error that nobody catches.
-    const broken = rejection(engines.hearing.run(undefined as never, [], new AbortController().signal));
+    // No samples, which is no order at all: the process ends with an error that nobody catches.
+    const broken = rejection(engines.hearing.run(null as never, new AbortController().signal));
     expect(await broken).to.include({ code: 'plugin_unavailable', retryable: true });
     expect(countWordErrors(sentence, (await speech.transcribe(samples)).text).errors).to.equal(0);
   });
@@ -181,8 +182,12 @@ describe('offline_speech with its engines', function () {
       await speech.transcribe(samples);
     };
     for (let count = 0; count < 10; count += 1) await call();
-    const before = process.memoryUsage.rss();
+    const resident = () => {
+      const processes = [process.pid, engines.hearing.processId ?? 0, engines.speaking.processId ?? 0];
+      return processes.reduce((sum, id) => sum + residentMegabytes(id), 0);
+    };
+    const before = resident();
     for (let count = 0; count < 30; count += 1) await call();
-    expect((process.memoryUsage.rss() - before) / 1e6, 'megabytes').to.be.below(100);
+    expect(resident() - before, 'megabytes').to.be.below(100);
   });
 });
