@@ -7,7 +7,7 @@
  */
 
 import { tmpdir } from 'node:os';
-import { type Audio, createAudio } from './audio/index.js';
+import { Audio } from './audio/index.js';
 import type { BrowserClients, BrowserExecutable } from './browser/index.js';
 import type {
   AudioLinkOptions,
@@ -240,6 +240,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       new Submissions({
         extraction: get(EXTRACTION),
         jobs: get(EXTRACTION_JOBS),
+        clock: get(CLOCK),
         logger: get(LOGGER),
       }),
   );
@@ -247,7 +248,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
 
 function registerModels(root: RootScope, options: GatewayOptions): void {
   const { services = {}, trustedOrigins = [], jobs } = options;
-  root.provideFactory(AUDIO, (get) => createAudio({ registry: get(REGISTRY), host: get(PLUGIN_HOST), ...get(MEDIA) }));
+  root.provideFactory(AUDIO, (get) => new Audio({ registry: get(REGISTRY), host: get(PLUGIN_HOST), ...get(MEDIA) }));
   root.provideFactory(IMAGES, (get) => {
     if (!jobs || !services.storage) return undefined;
     const { signal } = get(CLIENT_LIFETIME);

@@ -25,7 +25,7 @@ import {
   Users,
 } from './accounts/index.js';
 import { Audit } from './audit/index.js';
-import { BudgetAlerts, Budgets, createAlertTable } from './budgets/index.js';
+import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
 import { ApiKeys } from './keys/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
@@ -129,7 +129,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const rateLimitTable = new RateLimitTable({ engine, queries, clock: sharedClock });
     const { jobPollMs: pollMs } = settings;
     const dispatcher = openDispatcher({ databaseUrl, pollMs, siblings: settings.siblings });
-    const alertTable = settings.budgetAlerts ? createAlertTable(queries) : undefined;
+    const alertTable = settings.budgetAlerts ? new AlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const admission = {
       extraction: new JobAdmission({ ...tables, kind: 'extraction' }),

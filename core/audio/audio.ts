@@ -23,7 +23,7 @@ import { type Ffmpeg, type ScratchFolders, SPEECH_FORMATS } from '../media/index
 import { inSpan, modelSpan } from '../observability/index.js';
 import { type PluginHost, type Registered, type Registry, readReportedUsage } from '../plugins/index.js';
 import { GatewayError, isGatewayError, unlessAborted, withDeadline } from '../runtime/index.js';
-import { checkTranscript, convertSpeech, createAudioUploads } from './voice-conversion.js';
+import { checkTranscript, convertSpeech, receiveAudio } from './voice-conversion.js';
 
 /** An audio file sent by a client. */
 export interface AudioUpload {
@@ -81,34 +81,6 @@ export interface AudioResponseEnd {
   failure?: GatewayError;
 }
 
-/**
- * The operations of audio models. Answers reject with GatewayError: `model_not_found`, `model_not_supported` for a
- * model of another operation, errors of the model, `upstream_timeout`, `queue_full`, `plugin_unavailable` if ffmpeg is
- * needed and missing; or with the reason of the call's signal.
- */
-export interface Audio {
-  /**
-   * Writes an audio upload to a local file and probes it.
-   * @throws GatewayError `invalid_value` if it is no audio of a known container, or longer than three hours,
-   *   `request_too_large`, `upstream_unavailable` if the disk is full; what the chunks throw.
-   */
-  receive(upload: AudioUpload): Promise<UploadedAudio>;
-  /**
-   * Without any I/O.
-   * @param input The text to be spoken, if any.
-   * @throws GatewayError `model_not_found`, `model_not_supported`, `invalid_value` for an input longer than the model
-   *   accepts.
-   */
-  match(model: string, operation: AudioOperation, input?: string): AudioModelMatch;
-  transcribe(call: TranscribeCall): AudioExchange<TranscriptionResult>;
-  /** Translates to English. */
-  translate(call: TranscribeCall): AudioExchange<TranscriptionResult>;
-  /** Answers with the first bytes, as do the other methods that produce audio. */
-  speak(call: SpeakCall): AudioExchange<AudioResponse>;
-  changeVoice(call: ChangeVoiceCall): AudioExchange<AudioResponse>;
-  generateSound(call: GenerateSoundCall): AudioExchange<AudioResponse>;
-}
-
 /** Limit of a model that states none: the maximum of the open format. */
 const MAX_CHARACTERS = 4_096;
 
@@ -133,13 +105,73 @@ interface InputCall {
   signal: AbortSignal;
 }
 
-export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOptions): Audio {
-  const media = ffmpeg && { ffmpeg };
+/**
+ * The operations of audio models. Answers reject with GatewayError: `model_not_found`, `model_not_supported` for a
+ * model of another operation, errors of the model, `upstream_timeout`, `queue_full`, `plugin_unavailable` if ffmpeg is
+ * needed and missing; or with the reason of the call's signal.
+ */
+export class Audio {
+  readonly #options: AudioServiceOptions;
 
-  function transcribeWith(
-    operation: 'transcribe' | 'translate',
-    call: TranscribeCall,
-  ): AudioExchange<TranscriptionResult> {
+  constructor(options: AudioServiceOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Writes an audio upload to a local file and probes it.
+   * @throws GatewayError `invalid_value` if it is no audio of a known container, or longer than three hours,
+   *   `request_too_large`, `upstream_unavailable` if the disk is full; what the chunks throw.
+   */
+  receive(upload: AudioUpload): Promise<UploadedAudio> {
+    return receiveAudio(upload, this.#options);
+  }
+
+  /**
+   * Without any I/O.
+   * @param input The text to be spoken, if any.
+   * @throws GatewayError `model_not_found`, `model_not_supported`, `invalid_value` for an input longer than the model
+   *   accepts.
+   */
+  match(asked: string, operation: AudioOperation, input?: string): AudioModelMatch {
+    const { registry, host } = this.#options;
+    const model = registry.resolve(asked);
+    const { entry, contribution } = findModel(registry, model, operation);
+    if (input !== undefined) checkLength(input, longestText(contribution, model));
+    const { standIn } = host.policy(entry);
+    const takesOptions = contribution.models.find(({ id }) => id === model)?.takesOptions ?? false;
+    return { takesOptions, ...(standIn !== undefined && { standIn }) };
+  }
+
+  transcribe(call: TranscribeCall): AudioExchange<TranscriptionResult> {
+    return this.#transcribeWith('transcribe', call);
+  }
+
+  /** Translates to English. */
+  translate(call: TranscribeCall): AudioExchange<TranscriptionResult> {
+    return this.#transcribeWith('translate', call);
+  }
+
+  /** Answers with the first bytes, as do the other methods that produce audio. */
+  speak(call: SpeakCall): AudioExchange<AudioResponse> {
+    return this.#make('speak', call, countCharacters(call.input), (provider, life) =>
+      provider.speak?.({ ...call, ...life }),
+    );
+  }
+
+  changeVoice(call: ChangeVoiceCall): AudioExchange<AudioResponse> {
+    return this.#make('changeVoice', call, countSeconds(call.audio.seconds), (provider, life) =>
+      provider.changeVoice?.({ ...call, ...life }),
+    );
+  }
+
+  generateSound(call: GenerateSoundCall): AudioExchange<AudioResponse> {
+    return this.#make('generateSound', call, countCharacters(call.text), (provider, life) =>
+      provider.generateSound?.({ ...call, ...life }),
+    );
+  }
+
+  #transcribeWith(operation: 'transcribe' | 'translate', call: TranscribeCall): AudioExchange<TranscriptionResult> {
+    const { registry, host } = this.#options;
     const { audio } = call;
     const model = registry.resolve(call.model);
     const ask = async (): Promise<TranscriptionResult> => {
@@ -157,12 +189,13 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
     return { answer, ended: endOf(answer, async (transcript) => transcript, call.signal, countSeconds(audio.seconds)) };
   }
 
-  function audio(
+  #make(
     operation: 'speak' | 'changeVoice' | 'generateSound',
     { model: asked, format, signal }: InputCall,
     counted: Usage,
     make: (provider: AudioProvider, life: CallLife) => Promise<AudioStream> | undefined,
   ): AudioExchange<AudioResponse> {
+    const { registry, host, ffmpeg } = this.#options;
     const model = registry.resolve(asked);
     const open = async (): Promise<AudioResponse> => {
       const { entry, contribution } = findModel(registry, model, operation);
@@ -170,35 +203,11 @@ export function createAudio({ registry, host, scratch, ffmpeg }: AudioServiceOpt
         inSpan(modelSpan(operation, model, entry), async () =>
           offered(await make(contribution, { model, signal: life })),
         );
-      return openAudioResponse({ host, entry, format, ask, counted, signal, ...media });
+      return openAudioResponse({ host, entry, format, ask, counted, signal, ffmpeg });
     };
     const answer = open();
     return { answer, ended: endOf(answer, ({ ended }) => ended, signal, counted) };
   }
-
-  return {
-    receive: createAudioUploads({ scratch, ...media }),
-    match(asked, operation, input) {
-      const model = registry.resolve(asked);
-      const { entry, contribution } = findModel(registry, model, operation);
-      if (input !== undefined) checkLength(input, longestText(contribution, model));
-      const { standIn } = host.policy(entry);
-      const takesOptions = contribution.models.find(({ id }) => id === model)?.takesOptions ?? false;
-      return { takesOptions, ...(standIn !== undefined && { standIn }) };
-    },
-    transcribe: (call) => transcribeWith('transcribe', call),
-    translate: (call) => transcribeWith('translate', call),
-    speak: (call) =>
-      audio('speak', call, countCharacters(call.input), (provider, life) => provider.speak?.({ ...call, ...life })),
-    changeVoice: (call) =>
-      audio('changeVoice', call, countSeconds(call.audio.seconds), (provider, life) =>
-        provider.changeVoice?.({ ...call, ...life }),
-      ),
-    generateSound: (call) =>
-      audio('generateSound', call, countCharacters(call.text), (provider, life) =>
-        provider.generateSound?.({ ...call, ...life }),
-      ),
-  };
 }
 
 function longestText({ models }: AudioProvider, model: string): number {

@@ -3,11 +3,10 @@
  */
 
 export {
-  type Audio,
+  Audio,
   type AudioExchange,
   type AudioResponse,
   type AudioResponseEnd,
-  createAudio,
   type TranscriptionResult,
   type UploadedAudio,
 } from './audio.js';

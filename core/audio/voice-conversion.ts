@@ -132,41 +132,42 @@ export interface AudioUploadsOptions {
   ffmpeg?: Ffmpeg;
 }
 
-/** Writes uploads of clients to local files. */
-export function createAudioUploads({ scratch, ffmpeg }: AudioUploadsOptions) {
-  return async (upload: AudioUpload): Promise<UploadedAudio> => {
-    const { param, signal } = upload;
-    const folder = await scratch.take().catch((error: unknown) => {
-      throw diskFailure(error);
-    });
-    try {
-      const file = path.join(folder.path, 'source');
-      const { size, container } = await spool(file, upload);
-      const type = TYPES[container] as AudioType;
-      const seconds = await ffmpeg?.probe({ input: file, container, signal }).then(
-        ({ declaredSeconds }) => declaredSeconds,
-        (error: unknown) => {
-          throw isGatewayError(error) && error.code === 'audio_unavailable' ? unreadable(param, error) : error;
-        },
-      );
-      if (seconds !== undefined && seconds > MAX_SECONDS) {
-        throw tooLong(param);
-      }
-      return {
-        path: file,
-        size,
-        contentType: type.contentType,
-        filename: `sound.${type.extension}`,
-        ...(seconds !== undefined && { seconds }),
-        measure: (signal) => measure({ input: file, container, signal }, param, ffmpeg),
-        remove: () => folder.remove(),
-      };
-    } catch (error) {
-      // A file that remains is swept later; the original error is more important than a failed removal.
-      await folder.remove().catch(() => undefined);
-      throw diskFailure(error);
+/** Writes an upload of a client to a local file. */
+export async function receiveAudio(
+  upload: AudioUpload,
+  { scratch, ffmpeg }: AudioUploadsOptions,
+): Promise<UploadedAudio> {
+  const { param, signal } = upload;
+  const folder = await scratch.take().catch((error: unknown) => {
+    throw diskFailure(error);
+  });
+  try {
+    const file = path.join(folder.path, 'source');
+    const { size, container } = await spool(file, upload);
+    const type = TYPES[container] as AudioType;
+    const seconds = await ffmpeg?.probe({ input: file, container, signal }).then(
+      ({ declaredSeconds }) => declaredSeconds,
+      (error: unknown) => {
+        throw isGatewayError(error) && error.code === 'audio_unavailable' ? unreadable(param, error) : error;
+      },
+    );
+    if (seconds !== undefined && seconds > MAX_SECONDS) {
+      throw tooLong(param);
     }
-  };
+    return {
+      path: file,
+      size,
+      contentType: type.contentType,
+      filename: `sound.${type.extension}`,
+      ...(seconds !== undefined && { seconds }),
+      measure: (signal) => measure({ input: file, container, signal }, param, ffmpeg),
+      remove: () => folder.remove(),
+    };
+  } catch (error) {
+    // A file that remains is swept later; the original error is more important than a failed removal.
+    await folder.remove().catch(() => undefined);
+    throw diskFailure(error);
+  }
 }
 
 /** Decodes the whole file: its headers may state any duration. */

@@ -96,7 +96,8 @@ export class Launcher {
 }
 
 function connect(browser: BrowserProcess, profile: string): Promise<BrowserConnection> {
-  const transport = createPipeTransport({ ...browser, onBroken: () => void browser.kill() });
+  const { input, output } = browser;
+  const transport = createPipeTransport({ input, output, onBroken: () => void browser.kill() });
   const connected = Promise.race([
     connectBrowser(transport, { artifactsDir: profile, timeoutMs: START_MS }),
     browser.ended.then((words) => Promise.reject(new Error(words))),

@@ -19,21 +19,6 @@ export interface BrowserExecutable {
   libraryFolder?: string;
 }
 
-/** A browser and all the processes it starts. */
-export interface BrowserProcess {
-  readonly pid: number;
-  /** False as soon as it is known to end. */
-  readonly alive: boolean;
-  /** Messages to the browser, each ended by a NUL. */
-  readonly input: Writable;
-  /** Messages from the browser, likewise. */
-  readonly output: Readable;
-  /** Resolves when the browser has ended, with the end of its standard error. Never rejects. */
-  readonly ended: Promise<string>;
-  /** Kills the whole process group at once. Resolves when the browser has ended. Idempotent. */
-  kill(): Promise<void>;
-}
-
 const MAX_OUTPUT_CHARACTERS = 4_000;
 
 /** @throws Error if the program cannot be run. */
@@ -51,33 +36,51 @@ export async function startBrowserProcess(
   });
   const ended = collectLastWords(child);
   await once(child, 'spawn');
-  const { pid } = child;
-  if (pid === undefined) throw new Error('the browser has no process id');
-  const [, , , input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
-  // The browser's pipes close when it dies, before its exit is reported.
-  let alive = true;
+  return new BrowserProcess(child, ended);
+}
 
-  const kill = async () => {
-    alive = false;
-    // The number of an ended group may be reused.
-    if (child.exitCode === null && child.signalCode === null) killGroup(child, pid);
-    await ended;
-  };
-  for (const end of [input, output]) {
-    end.on('error', () => {});
-    // A browser that only closed its pipes would continue to run.
-    end.once('close', () => void kill());
+/** A browser and all the processes it starts. */
+export class BrowserProcess {
+  readonly pid: number;
+  /** Messages to the browser, each ended by a NUL. */
+  readonly input: Writable;
+  /** Messages from the browser, likewise. */
+  readonly output: Readable;
+  /** Resolves when the browser has ended, with the end of its standard error. Never rejects. */
+  readonly ended: Promise<string>;
+  readonly #child: ChildProcess;
+  #alive = true;
+
+  /** @param child A process that has started. */
+  constructor(child: ChildProcess, ended: Promise<string>) {
+    const { pid } = child;
+    if (pid === undefined) throw new Error('the browser has no process id');
+    const [, , , input, output] = child.stdio as unknown as [null, null, Readable, Writable, Readable];
+    this.pid = pid;
+    this.input = input;
+    this.output = output;
+    this.ended = ended;
+    this.#child = child;
+    for (const end of [input, output]) {
+      end.on('error', () => {});
+      // A browser that only closed its pipes would continue to run.
+      end.once('close', () => void this.kill());
+    }
   }
-  return {
-    pid,
-    get alive() {
-      return alive;
-    },
-    input,
-    output,
-    ended,
-    kill,
-  };
+
+  /** False as soon as it is known to end: its pipes close when it dies, before its exit is reported. */
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** Kills the whole process group at once. Resolves when the browser has ended. Idempotent. */
+  async kill(): Promise<void> {
+    this.#alive = false;
+    const { exitCode, signalCode } = this.#child;
+    // The number of an ended group may be reused.
+    if (exitCode === null && signalCode === null) killGroup(this.#child, this.pid);
+    await this.ended;
+  }
 }
 
 /** No environment variables of the gateway, since they contain secrets. */

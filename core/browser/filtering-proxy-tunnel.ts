@@ -84,24 +84,6 @@ export interface PassLimits {
   maxConnections: number;
 }
 
-/** The proxy's own record of one client. */
-export interface Pass {
-  readonly trustedOrigins: readonly string[];
-  readonly bytes: number;
-  readonly refusals: number;
-  /** Resolves when the byte limit is exceeded. */
-  readonly spent: Promise<void>;
-  /** Aborts when the pass ends. */
-  readonly signal: AbortSignal;
-  accepts(password: string): boolean;
-  /** Runs one request or tunnel and counts it. @throws ProxyRefusal if there are too many, or what the work throws. */
-  run(work: (pass: Pass) => Promise<void>): Promise<void>;
-  /** Counts the bytes of a stream. Pipe the stream before awaiting anything else. */
-  meter(stream: Readable): void;
-  /** Idempotent. */
-  end(): void;
-}
-
 /** An answer of the proxy itself. */
 export class ProxyRefusal extends Error {
   override readonly name = 'ProxyRefusal';
@@ -119,100 +101,126 @@ export function statusOf(error: unknown): number {
   return error.code === 'upstream_timeout' ? 504 : 502;
 }
 
-export function createPass(password: string, { trustedOrigins, maxBytes, maxConnections }: PassLimits): Pass {
-  const expected = Buffer.from(password);
-  const ending = new AbortController();
-  let bytes = 0;
-  let refusals = 0;
-  let connections = 0;
-  let spend = () => {};
-  const spent = new Promise<void>((resolve) => {
-    spend = resolve;
-  });
+/** The proxy's own record of one client. */
+export class Pass {
+  readonly trustedOrigins: readonly string[];
+  readonly #password: Buffer;
+  readonly #limits: PassLimits;
+  readonly #ending = new AbortController();
+  readonly #spent = Promise.withResolvers<void>();
+  #bytes = 0;
+  #refusals = 0;
+  #connections = 0;
 
-  const pass: Pass = {
-    trustedOrigins,
-    spent,
-    signal: ending.signal,
-    get bytes() {
-      return bytes;
-    },
-    get refusals() {
-      return refusals;
-    },
-    accepts(given) {
-      const candidate = Buffer.from(given);
-      return candidate.length === expected.length && timingSafeEqual(candidate, expected);
-    },
-    async run(work) {
+  constructor(password: string, limits: PassLimits) {
+    this.trustedOrigins = limits.trustedOrigins;
+    this.#password = Buffer.from(password);
+    this.#limits = limits;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get refusals(): number {
+    return this.#refusals;
+  }
+
+  /** Resolves when the byte limit is exceeded. */
+  get spent(): Promise<void> {
+    return this.#spent.promise;
+  }
+
+  /** Aborts when the pass ends. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  accepts(password: string): boolean {
+    const given = Buffer.from(password);
+    return given.length === this.#password.length && timingSafeEqual(given, this.#password);
+  }
+
+  /** Runs one request or tunnel and counts it. @throws ProxyRefusal if there are too many, or what the work throws. */
+  async run(work: (pass: Pass) => Promise<void>): Promise<void> {
+    try {
+      if (this.signal.aborted) throw new ProxyRefusal(403);
+      if (this.#connections >= this.#limits.maxConnections) throw new ProxyRefusal(503);
+      this.#connections++;
       try {
-        if (ending.signal.aborted) throw new ProxyRefusal(403);
-        if (connections >= maxConnections) throw new ProxyRefusal(503);
-        connections++;
-        try {
-          await work(pass);
-        } finally {
-          connections--;
-        }
-      } catch (error) {
-        if (error instanceof ProxyRefusal || statusOf(error) === 403) refusals++;
-        throw error;
+        await work(this);
+      } finally {
+        this.#connections--;
       }
-    },
-    meter(stream) {
-      stream.on('data', (chunk: Uint8Array) => {
-        bytes += chunk.length;
-        if (bytes <= maxBytes) return;
-        spend();
-        pass.end();
-      });
-    },
-    end: () => ending.abort(new ProxyRefusal(403)),
-  };
-  return pass;
+    } catch (error) {
+      if (error instanceof ProxyRefusal || statusOf(error) === 403) this.#refusals++;
+      throw error;
+    }
+  }
+
+  /** Counts the bytes of a stream. Pipe the stream before awaiting anything else. */
+  meter(stream: Readable): void {
+    stream.on('data', (chunk: Uint8Array) => {
+      this.#bytes += chunk.length;
+      if (this.#bytes <= this.#limits.maxBytes) return;
+      this.#spent.resolve();
+      this.end();
+    });
+  }
+
+  /** Idempotent. */
+  end(): void {
+    this.#ending.abort(new ProxyRefusal(403));
+  }
 }
 
 const { request: httpRequest } = process.getBuiltinModule('node:http');
 
+const CONNECT_MS = 10_000;
+
 /** Opens the connections of the filtering proxy. The guard has checked the URL before. */
-export interface Dial {
+export class Dial {
+  readonly #guard: AddressGuard;
   /** The operator's own forward proxy, if there is one. */
-  readonly egressProxy?: EgressProxy;
+  readonly egressProxy: EgressProxy | undefined;
+
+  constructor({ guard, egressProxy }: { guard: AddressGuard; egressProxy?: EgressProxy }) {
+    this.#guard = guard;
+    this.egressProxy = egressProxy;
+  }
+
   /**
    * Connects to a URL's host and port, through the operator's proxy if there is one. Otherwise names are resolved here,
    * and every address is checked unless the origin is trusted.
    * @param signal Destroys the connection, established or not.
    * @throws GatewayError `upstream_refused`, `upstream_timeout`, or the error of the socket.
    */
-  connect(url: URL, options: { trusted: boolean; signal: AbortSignal }): Promise<Socket>;
+  async connect(url: URL, { trusted, signal }: { trusted: boolean; signal: AbortSignal }): Promise<Socket> {
+    if (this.egressProxy) return openEgressTunnel(this, authorityOf(url), signal);
+    const addresses = trusted ? undefined : await this.#guard.addresses(url.hostname, signal);
+    return dialAddress(url, addresses, signal);
+  }
+
   /** A request to the operator's proxy itself. @throws Error if there is none. */
-  ask(options: { method: string; path: string; headers: readonly string[]; signal: AbortSignal }): ClientRequest;
+  ask({ method, path, headers, signal }: EgressRequest): ClientRequest {
+    if (!this.egressProxy) throw new Error('there is no egress proxy');
+    const { origin, authorization } = this.egressProxy;
+    const send = origin.startsWith('https:') ? httpsRequest : httpRequest;
+    return send(origin, {
+      method,
+      path,
+      headers: [...headers, ...(authorization ? ['proxy-authorization', authorization] : [])],
+      agent: false,
+      signal,
+    });
+  }
 }
 
-const CONNECT_MS = 10_000;
-
-export function createDial({ guard, egressProxy }: { guard: AddressGuard; egressProxy?: EgressProxy }): Dial {
-  const dial: Dial = {
-    egressProxy,
-    async connect(url, { trusted, signal }) {
-      if (egressProxy) return openEgressTunnel(dial, authorityOf(url), signal);
-      const addresses = trusted ? undefined : await guard.addresses(url.hostname, signal);
-      return dialAddress(url, addresses, signal);
-    },
-    ask({ method, path, headers, signal }) {
-      if (!egressProxy) throw new Error('there is no egress proxy');
-      const { origin, authorization } = egressProxy;
-      const send = origin.startsWith('https:') ? httpsRequest : httpRequest;
-      return send(origin, {
-        method,
-        path,
-        headers: [...headers, ...(authorization ? ['proxy-authorization', authorization] : [])],
-        agent: false,
-        signal,
-      });
-    },
-  };
-  return dial;
+interface EgressRequest {
+  method: string;
+  path: string;
+  headers: readonly string[];
+  signal: AbortSignal;
 }
 
 /** No second lookup: the connection uses the address that the guard resolved. */

@@ -12,16 +12,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { type AddressGuard, type EgressProxy, HOP_FIELDS } from '../net/index.js';
-import {
-  createDial,
-  createPass,
-  type Dial,
-  openTunnel,
-  type Pass,
-  type PassLimits,
-  ProxyRefusal,
-  statusOf,
-} from './filtering-proxy-tunnel.js';
+import { Dial, openTunnel, Pass, type PassLimits, ProxyRefusal, statusOf } from './filtering-proxy-tunnel.js';
 
 const { createServer } = process.getBuiltinModule('node:http');
 
@@ -65,7 +56,7 @@ const MAX_CONNECTIONS = 512;
  * addresses that the guard resolved.
  */
 export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOptions): Promise<ForwardProxy> {
-  const dial = createDial({ guard, egressProxy });
+  const dial = new Dial({ guard, egressProxy });
   const passes = new Map<string, Pass>();
 
   function passOf({ headers }: IncomingMessage): Pass {
@@ -107,7 +98,7 @@ export async function startForwardProxy({ guard, egressProxy }: ForwardProxyOpti
     issue(limits) {
       const username = randomBytes(12).toString('hex');
       const password = randomBytes(24).toString('hex');
-      const pass = createPass(password, limits);
+      const pass = new Pass(password, limits);
       passes.set(username, pass);
       return {
         username,

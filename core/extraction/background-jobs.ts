@@ -182,6 +182,7 @@ export interface SubmissionsOptions {
   extraction: ExtractionService;
   /** Undefined without background work: everything is extracted at once. */
   jobs: ExtractionJobs | undefined;
+  clock: Clock;
   logger: Logger;
 }
 
@@ -191,11 +192,13 @@ type Settled = { extracted: Extracted } | { refusal: GatewayError } | AcceptedJo
 export class Submissions {
   readonly #extraction: ExtractionService;
   readonly #jobs: ExtractionJobs | undefined;
+  readonly #clock: Clock;
   readonly #logger: Logger;
 
-  constructor({ extraction, jobs, logger }: SubmissionsOptions) {
+  constructor({ extraction, jobs, clock, logger }: SubmissionsOptions) {
     this.#extraction = extraction;
     this.#jobs = jobs;
+    this.#clock = clock;
     this.#logger = logger;
   }
 
@@ -207,11 +210,12 @@ export class Submissions {
 
   async submitBatch({ urls, signal, ...options }: BatchRequest): Promise<readonly BatchItem[]> {
     // Not `withDeadline`: a batch that is late still answers, with the results it has.
-    const late = new AbortController();
-    const timer = setTimeout(() => {
+    const [late, answered] = [new AbortController(), new AbortController()];
+    const endLate = () => {
       const message = `No answer within the ${BATCH_MS / 1000} s of a batch.`;
       late.abort(new GatewayError('upstream_timeout', message));
-    }, BATCH_MS);
+    };
+    this.#clock.sleep(BATCH_MS, answered.signal).then(endLate, () => undefined);
     const ending = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
     // Links to the same item share one extraction, and one job even if it completes before the second link is
     // processed.
@@ -233,7 +237,7 @@ export class Submissions {
       const limit = pLimit(CONCURRENCY);
       return await Promise.all(urls.map((url) => limit(answer, url)));
     } finally {
-      clearTimeout(timer);
+      answered.abort();
     }
   }
 

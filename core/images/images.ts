@@ -22,7 +22,7 @@ import type { PluginHost, Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError, type Siblings } from '../runtime/index.js';
 import { filesOfResult, type ImageCharge } from './image-jobs.js';
 import { checkModel, type ImageRequest, type ImageResult, ImageRun, type ImageTask } from './image-run.js';
-import { createPartialImages, type PartialImagesOfJobs, type PartialListener } from './partial-images.js';
+import { PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
   fileNamesOf,
   type ImageJobSummary,
@@ -177,7 +177,7 @@ export class ImageService implements Images {
     this.#referenceFiles = new ReferenceFiles({ storage, clock, logger });
     // The retention of files starts at completion, so they exist for the promised time.
     this.#resultFiles = new ResultFiles({ storage, clock, logger, publicMs: fileMs + QUEUED_MS });
-    this.#partials = createPartialImages({ storage, siblings, clock, logger });
+    this.#partials = new PartialImagesOfJobs({ storage, siblings, clock, logger });
     const files = { referenceFiles: this.#referenceFiles, resultFiles: this.#resultFiles };
     this.#run = new ImageRun({
       ...options,

@@ -83,14 +83,15 @@ const ENDED = 'job_ended';
 
 /** Wakes workers of this process and its siblings at once. Work of other processes is found by polling every second. */
 export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS, siblings: Siblings = noSiblings): Dispatcher {
-  const watchers = createCompletionWatchers();
-  const pumps = createPumps(pollMs);
+  const watchers = new CompletionWatchers();
+  const pumps = new Pumps(pollMs);
   siblings.on(QUEUED, (kind) => pumps.wake(kind as JobKind));
   siblings.on(ENDED, (id) => watchers.ended(id as string));
   return {
     *announce() {},
     *announceEnds() {},
-    ...pumps,
+    serve: (service) => pumps.serve(service),
+    close: () => pumps.close(),
     wake(kind) {
       pumps.wake(kind);
       siblings.post(QUEUED, kind);
@@ -99,7 +100,7 @@ export function createEmbeddedDispatcher(pollMs = EMBEDDED_POLL_MS, siblings: Si
       watchers.ended(id);
       siblings.post(ENDED, id);
     },
-    watchEnds: watchers.add,
+    watchEnds: (watcher) => watchers.add(watcher),
   };
 }
 
@@ -114,8 +115,8 @@ const POLL_MS = 5_000;
  */
 function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
   const self = randomUUID();
-  const pumps = createPumps(pollMs);
-  const watchers = createCompletionWatchers();
+  const pumps = new Pumps(pollMs);
+  const watchers = new CompletionWatchers();
   let listening: Listening | undefined;
 
   /** Starts on first use: a process that only accepts jobs needs no connection for this. */
@@ -134,7 +135,7 @@ function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
         pumps.wake();
         watchers.missed();
       },
-      failed: watchers.report,
+      failed: (error) => watchers.report(error),
     });
   }
 
@@ -142,7 +143,7 @@ function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
     *announce(kind) {
       yield CompiledQuery.raw('select pg_notify($1, $2)', [CHANNEL, `${kind} ${self}`]);
     },
-    wake: pumps.wake,
+    wake: (kind) => pumps.wake(kind),
     serve(service) {
       listen();
       return pumps.serve(service);
@@ -152,7 +153,7 @@ function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
       const payloads = ids.map((id) => `${id} ${self}`);
       yield CompiledQuery.raw('select pg_notify($1, payload) from unnest($2::text[]) as payload', [CHANNEL, payloads]);
     },
-    ended: watchers.ended,
+    ended: (id) => watchers.ended(id),
     watchEnds(watcher) {
       listen();
       return watchers.add(watcher);
@@ -165,95 +166,105 @@ function createPostgresDispatcher(url: string, pollMs = POLL_MS): Dispatcher {
 }
 
 /** The watchers of completed jobs in this process. */
-function createCompletionWatchers() {
-  const watchers = new Set<CompletionWatcher>();
-  return {
-    add(watcher: CompletionWatcher): Serving {
-      watchers.add(watcher);
-      return {
-        async stop() {
-          watchers.delete(watcher);
-        },
-      };
-    },
-    ended(id: string): void {
-      for (const watcher of watchers) watcher.ended(id);
-    },
-    missed(): void {
-      for (const watcher of watchers) watcher.missed();
-    },
-    report(error: unknown): void {
-      for (const watcher of watchers) watcher.report(error);
-    },
-  };
+class CompletionWatchers {
+  readonly #watchers = new Set<CompletionWatcher>();
+
+  add(watcher: CompletionWatcher): Serving {
+    this.#watchers.add(watcher);
+    return {
+      stop: async () => {
+        this.#watchers.delete(watcher);
+      },
+    };
+  }
+
+  ended(id: string): void {
+    for (const watcher of this.#watchers) watcher.ended(id);
+  }
+
+  missed(): void {
+    for (const watcher of this.#watchers) watcher.missed();
+  }
+
+  report(error: unknown): void {
+    for (const watcher of this.#watchers) watcher.report(error);
+  }
 }
 
 /** The pumps of one process: one loop per kind that starts queued jobs. */
-interface Pumps {
-  /** Default: the pumps of every kind. */
-  wake(kind?: JobKind): void;
-  serve(service: JobStarter): Served;
-  /** Stops all. */
-  close(): Promise<void>;
-}
+class Pumps {
+  readonly #pollMs: number;
+  readonly #pumps = new Set<Pump>();
 
-/** @param pollMs Maximum time between two polls of a pump. */
-function createPumps(pollMs: number): Pumps {
-  const pumps = new Map<Served, JobKind>();
-  return {
-    wake(kind) {
-      for (const [pump, served] of pumps) if (kind === undefined || kind === served) pump.wake();
-    },
-    serve(service) {
-      const pump = startPump(service, pollMs);
-      pumps.set(pump, service.kind);
-      return {
-        wake: pump.wake,
-        async stop() {
-          pumps.delete(pump);
-          await pump.stop();
-        },
-      };
-    },
-    async close() {
-      await Promise.all(Array.from(pumps.keys(), (pump) => pump.stop()));
-    },
-  };
+  /** @param pollMs Maximum time between two polls of a pump. */
+  constructor(pollMs: number) {
+    this.#pollMs = pollMs;
+  }
+
+  /** Default: the pumps of every kind. */
+  wake(kind?: JobKind): void {
+    for (const pump of this.#pumps) if (kind === undefined || kind === pump.kind) pump.wake();
+  }
+
+  serve(service: JobStarter): Served {
+    const pump = new Pump(service, this.#pollMs);
+    this.#pumps.add(pump);
+    return {
+      wake: () => pump.wake(),
+      stop: () => {
+        this.#pumps.delete(pump);
+        return pump.stop();
+      },
+    };
+  }
+
+  /** Stops all. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#pumps, (pump) => pump.stop()));
+  }
 }
 
 /** Starts jobs at once, at each wake-up, and every `pollMs`. */
-function startPump({ start, report }: JobStarter, pollMs: number): Served {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  let woken = false;
-  let rouse: () => void = () => undefined;
+class Pump {
+  readonly #service: JobStarter;
+  readonly #pollMs: number;
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<void>;
+  #woken = false;
+  #rouse: () => void = () => undefined;
 
-  function wake(): void {
-    woken = true;
-    rouse();
+  constructor(service: JobStarter, pollMs: number) {
+    this.#service = service;
+    this.#pollMs = pollMs;
+    this.#ended = this.#run();
   }
 
-  /** Waits for a wake-up, at most `pollMs`. */
-  function idle(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, pollMs);
-      rouse = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  get kind(): JobKind {
+    return this.#service.kind;
   }
 
-  async function pump(): Promise<void> {
+  wake(): void {
+    this.#woken = true;
+    this.#rouse();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#rouse();
+    return this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
     let retryMs = FIRST_RETRY_MS;
     while (!signal.aborted) {
-      woken = false;
+      this.#woken = false;
       try {
-        await start();
+        await this.#service.start();
         retryMs = FIRST_RETRY_MS;
-        if (!woken && !signal.aborted) await idle();
+        if (!this.#woken && !signal.aborted) await this.#idle();
       } catch (error) {
-        report(error);
+        this.#service.report(error);
         // Nothing shortens this wait: an unavailable database is not polled once per job.
         await sleep(retryMs, undefined, { signal }).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
@@ -261,15 +272,16 @@ function startPump({ start, report }: JobStarter, pollMs: number): Served {
     }
   }
 
-  const ended = pump();
-  return {
-    wake,
-    stop() {
-      stopping.abort();
-      rouse();
-      return ended;
-    },
-  };
+  /** Waits for a wake-up, at most `pollMs`. */
+  #idle(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#pollMs);
+      this.#rouse = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
 }
 
 export const FIRST_RETRY_MS = 100;

@@ -23,21 +23,6 @@ export interface ObjectCall {
   file?: boolean;
 }
 
-/** A client of one store. */
-export interface ObjectConnection {
-  /**
-   * Runs one request, with retries for temporary failures.
-   * @returns the result of the work, the headers of the last answer, and its text unless it is a file; undefined if the
-   *   object does not exist.
-   * @throws GatewayError `upstream_unavailable` if the store did not answer in time, `invalid_value` for a range
-   *   outside of the file, or the reason of the signal that ends the connection.
-   */
-  call<Result>(
-    call: ObjectCall,
-    work: (client: ObjectClient) => Promise<Result>,
-  ): Promise<ObjectAnswer<Result> | undefined>;
-}
-
 export interface ObjectAnswer<Result> {
   result: Result;
   headers: Headers;
@@ -58,14 +43,52 @@ export interface ObjectStoreOptions {
   signal: AbortSignal;
 }
 
-export function connectToObjects({ address, clock, signal }: ObjectStoreOptions): ObjectConnection {
-  const { endpoint, region, accessKeyId, secretAccessKey } = address;
+/** A client of one store. */
+export class ObjectConnection {
+  readonly #options: ObjectStoreOptions;
+
+  constructor(options: ObjectStoreOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs one request, with retries for temporary failures.
+   * @returns the result of the work, the headers of the last answer, and its text unless it is a file; undefined if the
+   *   object does not exist.
+   * @throws GatewayError `upstream_unavailable` if the store did not answer in time, `invalid_value` for a range
+   *   outside of the file, or the reason of the signal that ends the connection.
+   */
+  async call<Result>(
+    { timeoutMs, file }: ObjectCall,
+    work: (client: ObjectClient) => Promise<Result>,
+  ): Promise<ObjectAnswer<Result> | undefined> {
+    const { clock, signal } = this.#options;
+    const tryUntilDone = async (ended: AbortSignal) => {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await this.#attempt(work, { ended, file });
+        } catch (error) {
+          if (ended.aborted || tries === TRIES || !mayPass(error)) throw error;
+          await clock.sleep(PAUSE_MS * tries ** 2, ended);
+        }
+      }
+    };
+    const tooSlow = () => new GatewayError('upstream_timeout', 'The object store is too slow.');
+    try {
+      return await withDeadline(timeoutMs, tryUntilDone, { signals: [signal], error: tooSlow });
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof S3ServiceError && isAbsence(error)) return undefined;
+      throw explain(error);
+    }
+  }
 
   /** One client per request: the library has no other way to give each its own signal. */
-  function attempt<Result>(
+  #attempt<Result>(
     work: (client: ObjectClient) => Promise<Result>,
     { ended, file = false }: { ended: AbortSignal; file?: boolean },
   ): Promise<ObjectAnswer<Result>> {
+    const { endpoint, region, accessKeyId, secretAccessKey } = this.#options.address;
     let headers = new Headers();
     let text: string | undefined;
     const send: typeof fetch = async (input, init) => {
@@ -86,29 +109,6 @@ export function connectToObjects({ address, clock, signal }: ObjectStoreOptions)
       },
     );
   }
-
-  return {
-    async call({ timeoutMs, file }, work) {
-      async function tryUntilDone(ended: AbortSignal) {
-        for (let tries = 1; ; tries += 1) {
-          try {
-            return await attempt(work, { ended, file });
-          } catch (error) {
-            if (ended.aborted || tries === TRIES || !mayPass(error)) throw error;
-            await clock.sleep(PAUSE_MS * tries ** 2, ended);
-          }
-        }
-      }
-      const tooSlow = () => new GatewayError('upstream_timeout', 'The object store is too slow.');
-      try {
-        return await withDeadline(timeoutMs, tryUntilDone, { signals: [signal], error: tooSlow });
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        if (error instanceof S3ServiceError && isAbsence(error)) return undefined;
-        throw explain(error);
-      }
-    },
-  };
 }
 
 function headersOf(init: RequestInit | undefined): Headers {

@@ -10,9 +10,8 @@ import { createHash } from 'node:crypto';
 import type { ByteRange, Clock, FileSource, FileStat, StoredBody } from '../contracts/index.js';
 import { damagedFile, GatewayError, isDamagedFile, isGatewayError, withDeadline } from '../runtime/index.js';
 import {
-  connectToObjects,
   type ObjectClient,
-  type ObjectConnection,
+  ObjectConnection,
   type ObjectStoreOptions,
   rangeOutside,
   unexpectedAnswer,
@@ -49,7 +48,7 @@ export class ObjectStore {
     const { prefix, source } = address;
     this.#prefix = prefix;
     this.#source = source;
-    this.#connection = connectToObjects(options);
+    this.#connection = new ObjectConnection(options);
   }
 
   /** Uploads a file, all or nothing, and verifies it. At most one part of it is in memory. */

@@ -14,14 +14,6 @@ export interface ScannedAnswer {
   images: readonly (Buffer | undefined)[];
 }
 
-/** Reads an answer piece by piece, so that megabytes of base64 never stand in the way of other work. */
-interface AnswerScan {
-  /** @throws SyntaxError where it is longer, besides its images, than such an answer can be. */
-  push(chunk: Uint8Array): void;
-  /** @throws SyntaxError where it is not JSON, or was cut. */
-  end(): ScannedAnswer;
-}
-
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MAX_JSON_BYTES = 1024 * 1024;
@@ -29,72 +21,74 @@ const MAX_JSON_BYTES = 1024 * 1024;
 const TAIL_BYTES = 32;
 const IMAGE_FOLLOWS = /"b64_json"[ \t\r\n]*:[ \t\r\n]*$/;
 
-export function createAnswerScan(): AnswerScan {
-  const skeleton: Buffer[] = [];
-  const images: (Buffer | undefined)[] = [];
-  let length = 0;
-  let tail = '';
-  let state: 'between' | 'text' | 'image' = 'between';
-  let escaped = false;
-  let decoder = new Base64Decoder();
+/** Reads an answer piece by piece, so that megabytes of base64 never stand in the way of other work. */
+export class AnswerScan {
+  readonly #skeleton: Buffer[] = [];
+  readonly #images: (Buffer | undefined)[] = [];
+  #length = 0;
+  #tail = '';
+  #state: 'between' | 'text' | 'image' = 'between';
+  #escaped = false;
+  #decoder = new Base64Decoder();
 
-  function keep(piece: Buffer): void {
-    length += piece.length;
-    if (length > MAX_JSON_BYTES) throw new SyntaxError('too long');
+  /** @throws SyntaxError where it is longer, besides its images, than such an answer can be. */
+  push(bytes: Uint8Array): void {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let from = 0; from < chunk.length; ) {
+      if (this.#state === 'text') {
+        const end = this.#endOfText(chunk, from);
+        this.#keep(chunk.subarray(from, end));
+        from = end;
+        continue;
+      }
+      const quote = chunk.indexOf(QUOTE, from);
+      const end = quote < 0 ? chunk.length : quote;
+      if (this.#state === 'image') {
+        this.#decoder.push(chunk.toString('latin1', from, end));
+        if (quote >= 0) {
+          this.#keep(Buffer.from(String(this.#images.push(this.#decoder.end()) - 1)));
+          this.#state = 'between';
+        }
+      } else {
+        this.#keep(chunk.subarray(from, end));
+        if (quote >= 0 && IMAGE_FOLLOWS.test(this.#tail)) {
+          this.#decoder = new Base64Decoder();
+          this.#state = 'image';
+        } else if (quote >= 0) {
+          this.#keep(chunk.subarray(quote, quote + 1));
+          this.#state = 'text';
+        }
+      }
+      from = end + 1;
+    }
+  }
+
+  /** @throws SyntaxError where it is not JSON, or was cut. */
+  end(): ScannedAnswer {
+    if (this.#state !== 'between') throw new SyntaxError('cut');
+    return { json: JSON.parse(Buffer.concat(this.#skeleton).toString('utf8')), images: this.#images };
+  }
+
+  #keep(piece: Buffer): void {
+    this.#length += piece.length;
+    if (this.#length > MAX_JSON_BYTES) throw new SyntaxError('too long');
     // A copy: the chunk as a whole may be large and soon gone.
-    skeleton.push(Buffer.from(piece));
-    tail = (tail + piece.toString('latin1')).slice(-TAIL_BYTES);
+    this.#skeleton.push(Buffer.from(piece));
+    this.#tail = (this.#tail + piece.toString('latin1')).slice(-TAIL_BYTES);
   }
 
   /** Index behind the quote that ends the text, or the end of the chunk. */
-  function endOfText(chunk: Buffer, from: number): number {
+  #endOfText(chunk: Buffer, from: number): number {
     for (let index = from; index < chunk.length; index++) {
-      if (escaped) escaped = false;
-      else if (chunk[index] === BACKSLASH) escaped = true;
+      if (this.#escaped) this.#escaped = false;
+      else if (chunk[index] === BACKSLASH) this.#escaped = true;
       else if (chunk[index] === QUOTE) {
-        state = 'between';
+        this.#state = 'between';
         return index + 1;
       }
     }
     return chunk.length;
   }
-
-  return {
-    push(bytes) {
-      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-      for (let from = 0; from < chunk.length; ) {
-        if (state === 'text') {
-          const end = endOfText(chunk, from);
-          keep(chunk.subarray(from, end));
-          from = end;
-          continue;
-        }
-        const quote = chunk.indexOf(QUOTE, from);
-        const end = quote < 0 ? chunk.length : quote;
-        if (state === 'image') {
-          decoder.push(chunk.toString('latin1', from, end));
-          if (quote >= 0) {
-            keep(Buffer.from(String(images.push(decoder.end()) - 1)));
-            state = 'between';
-          }
-        } else {
-          keep(chunk.subarray(from, end));
-          if (quote >= 0 && IMAGE_FOLLOWS.test(tail)) {
-            decoder = new Base64Decoder();
-            state = 'image';
-          } else if (quote >= 0) {
-            keep(chunk.subarray(quote, quote + 1));
-            state = 'text';
-          }
-        }
-        from = end + 1;
-      }
-    },
-    end() {
-      if (state !== 'between') throw new SyntaxError('cut');
-      return { json: JSON.parse(Buffer.concat(skeleton).toString('utf8')), images };
-    },
-  };
 }
 
 /** Strict where Node's own decoder skips what it does not know: half an image is not passed off as one. */
@@ -170,7 +164,7 @@ function eventOf(pieces: readonly Uint8Array[]): ScannedAnswer | undefined {
   if (start !== DATA) return undefined;
   const data = head.subarray(DATA.length);
   if (rest.length === 0 && /^\s*(?:\[DONE\])?\s*$/.test(Buffer.from(data).toString('latin1', 0, 64))) return undefined;
-  const scan = createAnswerScan();
+  const scan = new AnswerScan();
   for (const piece of [data, ...rest]) scan.push(piece);
   return scan.end();
 }

@@ -27,15 +27,7 @@ import {
   type UpstreamRefusal,
   uselessAnswer,
 } from 'mediagate/plugin';
-import {
-  createAnswerScan,
-  eventsOf,
-  type FoundImage,
-  findImage,
-  findSeed,
-  imageType,
-  type ScannedAnswer,
-} from './answer.js';
+import { AnswerScan, eventsOf, type FoundImage, findImage, findSeed, imageType, type ScannedAnswer } from './answer.js';
 import {
   afterLostAnswer,
   askedSize,
@@ -202,7 +194,7 @@ async function readEvents(
 
 /** Undefined where it is not JSON. */
 async function readAnswer({ body }: HttpStream): Promise<ScannedAnswer | undefined> {
-  const scan = createAnswerScan();
+  const scan = new AnswerScan();
   try {
     for await (const chunk of body) scan.push(chunk);
     return scan.end();

@@ -28,59 +28,64 @@ interface FetchedKeys {
  * that sign-ins fail that long after the provider has changed its keys. Here a token with an unknown key id causes one
  * fresh fetch, once a minute per id, and 10 times a minute in total.
  */
-interface IssuerKeys {
+export class IssuerKeys {
+  readonly #plain: CustomFetch;
+  readonly #clock: Clock;
+  readonly #url: string;
+  readonly #asked: FixedWindow;
+  readonly #fetches: FixedWindow;
+  #known: FetchedKeys | undefined;
+  #pending: Promise<Answer> | undefined;
+
+  constructor(plain: CustomFetch, { clock, url }: { clock: Clock; url: string }) {
+    this.#plain = plain;
+    this.#clock = clock;
+    this.#url = url;
+    this.#asked = new FixedWindow({ clock, max: 1, name: 'unknown key ids' });
+    this.#fetches = new FixedWindow({ clock, max: FETCHES_PER_MINUTE, name: 'fetches of keys' });
+  }
+
   /** The HTTP function of one sign-in: it remembers the key id of the token it received. */
-  fetch(): CustomFetch;
-}
+  fetch(): CustomFetch {
+    let keyId: string | undefined;
+    return async (target, options) => {
+      if (target === this.#url) return this.#keysFor(keyId, target, options);
+      const answer = await this.#plain(target, options);
+      if (options.method !== 'POST') return answer;
+      const body = await answer.text();
+      keyId = keyIdOf(body);
+      return new Response(body, { status: answer.status, headers: answer.headers });
+    };
+  }
 
-export function createIssuerKeys(plain: CustomFetch, { clock, url }: { clock: Clock; url: string }): IssuerKeys {
-  const asked = new FixedWindow({ clock, max: 1, name: 'unknown key ids' });
-  const fetches = new FixedWindow({ clock, max: FETCHES_PER_MINUTE, name: 'fetches of keys' });
-  let known: FetchedKeys | undefined;
-  let pending: Promise<Answer> | undefined;
+  async #keysFor(id: string | undefined, ...request: Parameters<CustomFetch>): Promise<Answer> {
+    const known = this.#known;
+    const fresh = known && this.#clock.monotonic() - known.at < FRESH_MS ? known : undefined;
+    if (fresh && (id === undefined || fresh.ids.has(id))) return answerOf(fresh);
+    // Concurrent requests share one fetch, also for different keys.
+    if (!this.#pending) {
+      if (fresh && id !== undefined) {
+        if (this.#asked.blockedFor(id) !== undefined || this.#fetches.blockedFor('') !== undefined) {
+          return answerOf(fresh);
+        }
+        this.#asked.add(id);
+        this.#fetches.add('');
+      }
+      this.#pending = this.#read(...request).finally(() => {
+        this.#pending = undefined;
+      });
+    }
+    return (await this.#pending).clone();
+  }
 
-  /** Whether the fetched keys are sufficient: they contain the key, or none was named. */
-  const isKnown = ({ ids }: FetchedKeys, id: string | undefined) => id === undefined || ids.has(id);
-
-  async function read(...request: Parameters<CustomFetch>): Promise<Answer> {
-    const answer = await plain(...request);
+  async #read(...request: Parameters<CustomFetch>): Promise<Answer> {
+    const answer = await this.#plain(...request);
     if (answer.status !== 200) return answer;
     const body = await answer.text();
     const type = answer.headers.get('content-type') ?? '';
-    known = { body, type, ids: idsOf(body), at: clock.monotonic() };
-    return answerOf(known);
+    this.#known = { body, type, ids: idsOf(body), at: this.#clock.monotonic() };
+    return answerOf(this.#known);
   }
-
-  async function keysFor(id: string | undefined, ...request: Parameters<CustomFetch>): Promise<Answer> {
-    const fresh = known && clock.monotonic() - known.at < FRESH_MS ? known : undefined;
-    if (fresh && isKnown(fresh, id)) return answerOf(fresh);
-    // Concurrent requests share one fetch, also for different keys.
-    if (!pending) {
-      if (fresh && id !== undefined) {
-        if (asked.blockedFor(id) !== undefined || fetches.blockedFor('') !== undefined) return answerOf(fresh);
-        asked.add(id);
-        fetches.add('');
-      }
-      pending = read(...request).finally(() => {
-        pending = undefined;
-      });
-    }
-    return (await pending).clone();
-  }
-
-  return {
-    fetch() {
-      let keyId: string | undefined;
-      return async (target, options) => {
-        if (target === url) return keysFor(keyId, target, options);
-        const answer = await plain(target, options);
-        if (options.method !== 'POST') return answer;
-        const body = await answer.text();
-        keyId = keyIdOf(body);
-        return new Response(body, { status: answer.status, headers: answer.headers });
-      };
-    },
-  };
 }
 
 function answerOf({ body, type }: FetchedKeys): Answer {

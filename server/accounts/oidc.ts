@@ -11,7 +11,7 @@ import type { HttpClient, OpenIdentityProvider } from '../../core/contracts/inde
 import { isLoopbackHost } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { SiteAddress } from '../http/index.js';
-import { createIssuerKeys } from './oidc-keys.js';
+import { IssuerKeys } from './oidc-keys.js';
 import type { Identity as Person } from './users.js';
 
 /** Tolerated clock difference. */
@@ -32,16 +32,16 @@ export interface SignInSecrets {
  * Nothing is loaded or requested before the first sign-in.
  */
 export class OidcClient {
-  readonly #discover: () => Promise<DiscoveredIssuer>;
+  readonly #discovery: Discovery;
 
   constructor(options: Omit<DiscoveryOptions, 'toleranceSeconds'>) {
-    this.#discover = createDiscovery({ ...options, toleranceSeconds: TOLERANCE_SECONDS });
+    this.#discovery = new Discovery({ ...options, toleranceSeconds: TOLERANCE_SECONDS });
   }
 
   /** Where to redirect the browser. */
   begin({ state, nonce, codeVerifier }: SignInSecrets, redirectUri: string): Promise<URL> {
     return failingAs(providerFailure, async () => {
-      const [{ configure }, oidc] = await Promise.all([this.#discover(), import('openid-client')]);
+      const [{ configure }, oidc] = await Promise.all([this.#discovery.issuer(), import('openid-client')]);
       return oidc.buildAuthorizationUrl(configure(), {
         redirect_uri: redirectUri,
         scope: SCOPE,
@@ -56,7 +56,7 @@ export class OidcClient {
   /** The user who has returned. @param callback Address that the browser returned to, under SITE_URL. */
   finish({ state, nonce, codeVerifier }: SignInSecrets, callback: URL): Promise<Person> {
     return failingAs(signInFailure, async () => {
-      const [{ configure, knownAs }, oidc] = await Promise.all([this.#discover(), import('openid-client')]);
+      const [{ configure, knownAs }, oidc] = await Promise.all([this.#discovery.issuer(), import('openid-client')]);
       const configuration = configure();
       const tokens = await oidc.authorizationCodeGrant(configuration, callback, {
         expectedState: state,
@@ -92,7 +92,7 @@ function readText(value: unknown, maxLength: number): string | null {
 }
 
 const TIMEOUT_MS = 5_000;
-/** Metadata of an issuer rarely change; for signing keys see `createIssuerKeys`. */
+/** Metadata of an issuer rarely change; for signing keys see `IssuerKeys`. */
 const METADATA_MS = 3_600_000;
 
 export interface DiscoveredIssuer extends Issuer {
@@ -108,14 +108,33 @@ export interface DiscoveryOptions {
   toleranceSeconds: number;
 }
 
-/**
- * Creates a function that returns the issuer's metadata. It fetches them at most once an hour, shared by concurrent
- * callers, and not before the first sign-in. It throws GatewayError `sign_in_unavailable`.
- */
-export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: DiscoveryOptions) {
-  let asked: { answer: Promise<DiscoveredIssuer>; until: number } | undefined;
+/** The issuer's metadata. */
+class Discovery {
+  readonly #options: DiscoveryOptions;
+  #asked: { answer: Promise<DiscoveredIssuer>; until: number } | undefined;
 
-  async function discover(): Promise<DiscoveredIssuer> {
+  constructor(options: DiscoveryOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Fetches the metadata at most once an hour, shared by concurrent callers, and not before the first sign-in.
+   * @throws GatewayError `sign_in_unavailable`.
+   */
+  issuer(): Promise<DiscoveredIssuer> {
+    const now = this.#options.clock.monotonic();
+    if (this.#asked && now < this.#asked.until) return this.#asked.answer;
+    const asking = { answer: failingAs(providerFailure, () => this.#discover()), until: now + METADATA_MS };
+    this.#asked = asking;
+    // All waiting callers get the error, which is not cached: the next caller tries again.
+    asking.answer.catch(() => {
+      if (this.#asked === asking) this.#asked = undefined;
+    });
+    return asking.answer;
+  }
+
+  async #discover(): Promise<DiscoveredIssuer> {
+    const { identity, gateway, clock, toleranceSeconds } = this.#options;
     const { state, reason } = identity.status();
     if (state === 'off') {
       throw new GatewayError('sign_in_unavailable', `Sign-in is not available. ${reason}`, { retryable: false });
@@ -134,7 +153,7 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
       execute: isInsecure ? [oidc.allowInsecureRequests] : [],
     });
     const metadata = discovered.serverMetadata();
-    const keys = createIssuerKeys(guarded, { clock, url: checkMetadata(metadata) });
+    const keys = new IssuerKeys(guarded, { clock, url: checkMetadata(metadata) });
     return {
       ...issuer,
       configure() {
@@ -149,17 +168,6 @@ export function createDiscovery({ identity, gateway, clock, toleranceSeconds }: 
       },
     };
   }
-
-  return (): Promise<DiscoveredIssuer> => {
-    if (asked && clock.monotonic() < asked.until) return asked.answer;
-    const asking = { answer: failingAs(providerFailure, discover), until: clock.monotonic() + METADATA_MS };
-    asked = asking;
-    // All waiting callers get the error, which is not cached: the next caller tries again.
-    asking.answer.catch(() => {
-      if (asked === asking) asked = undefined;
-    });
-    return asking.answer;
-  };
 }
 
 /**

@@ -25,37 +25,34 @@ const THRESHOLDS = [80, 100] as const;
 /** Marks of alerts that are known to be stored, so that further requests of the period write nothing. */
 const MAX_MARKS = 10_000;
 
-export interface AlertTable {
+export class AlertTable {
+  readonly #written = new Set<string>();
+  readonly #insert: (alerts: readonly BudgetAlertsTable[]) => Script<readonly AlertMark[]>;
+
+  constructor(queries: Kysely<Tables>) {
+    this.#insert = createRowInsertScript({
+      queries,
+      table: 'budget_alerts',
+      finish: (rows) =>
+        rows.onConflict((conflict) => conflict.doNothing()).returning(['budgetId', 'period', 'percent', 'limit']),
+    });
+  }
+
   /** Writes the alerts that are due after the changes. */
-  write(rows: readonly BudgetRow[], at: number): Script<void>;
+  *write(rows: readonly BudgetRow[], at: number): Script<void> {
+    const written = this.#written;
+    const alerts = rows.flatMap((row) => alertsOf(row, at)).filter((alert) => !written.has(markOf(alert)));
+    if (alerts.length === 0) return;
+    const inserted = new Set((yield* this.#insert(alerts)).map(markOf));
+    if (written.size >= MAX_MARKS) written.clear();
+    // A new row gets its mark at the next request: this transaction may still fail.
+    for (const alert of alerts) if (!inserted.has(markOf(alert))) written.add(markOf(alert));
+  }
 }
 
-export function createAlertTable(queries: Kysely<Tables>): AlertTable {
-  const written = new Set<string>();
-  const insert = createRowInsertScript({
-    queries,
-    table: 'budget_alerts',
-    finish: (rows) =>
-      rows.onConflict((conflict) => conflict.doNothing()).returning(['budgetId', 'period', 'percent', 'limit']),
-  });
-  return {
-    *write(rows, at) {
-      const alerts = rows.flatMap((row) => alertsOf(row, at)).filter((alert) => !written.has(markOf(alert)));
-      if (alerts.length === 0) return;
-      const inserted = new Set((yield* insert(alerts)).map(markOf));
-      if (written.size >= MAX_MARKS) written.clear();
-      // A new row gets its mark at the next request: this transaction may still fail.
-      for (const alert of alerts) if (!inserted.has(markOf(alert))) written.add(markOf(alert));
-    },
-  };
-}
+type AlertMark = Pick<BudgetAlertsTable, 'budgetId' | 'period' | 'percent' | 'limit'>;
 
-function markOf({
-  budgetId,
-  period,
-  percent,
-  limit,
-}: Pick<BudgetAlertsTable, 'budgetId' | 'period' | 'percent' | 'limit'>): string {
+function markOf({ budgetId, period, percent, limit }: AlertMark): string {
   return [budgetId, period, percent, limit].join('\n');
 }
 

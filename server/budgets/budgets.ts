@@ -352,21 +352,6 @@ function usedUp(message: string): GatewayError {
   return new GatewayError('insufficient_quota', message);
 }
 
-/** Budgets in their current state, locked until the transaction ends. */
-export interface LockedBudgets {
-  /** When they were read, in milliseconds since 1970. */
-  readonly at: number;
-  find(id: string): BudgetRow | undefined;
-  /** Each read includes the earlier changes. */
-  change(row: BudgetRow): void;
-  /** Writes the changes; they count when the transaction commits. */
-  save(): Script<void>;
-}
-
-export interface BudgetTable {
-  lock(ids: readonly string[]): Script<LockedBudgets>;
-}
-
 export interface BudgetTableOptions {
   engine: Engine;
   /** Only compiles queries. */
@@ -389,49 +374,82 @@ const SPENT = [
   'costReserved',
 ] as const;
 
-export function createBudgetTable({ engine, queries, clock, alertTable }: BudgetTableOptions): BudgetTable {
-  const postgres = engine === 'postgres';
-  const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
+export class BudgetTable {
+  readonly #clock: Clock | undefined;
+  readonly #alertTable: AlertTable | undefined;
+  readonly #select: (
+    names: readonly Pick<BudgetRow, 'id'>[],
+  ) => Script<readonly (BudgetRow & { databaseNow: number })[]>;
+  readonly #update: (row: BudgetRow) => Script<unknown>;
 
-  const select = createListScript((names: readonly Pick<BudgetRow, 'id'>[]) => {
-    const ids = names.map(({ id }) => id);
-    const rows = queries.selectFrom('budgets').selectAll().select(databaseNow.as('databaseNow')).where('id', 'in', ids);
-    return (postgres ? rows.orderBy('id').forUpdate() : rows).compile();
-  });
+  constructor({ engine, queries, clock, alertTable }: BudgetTableOptions) {
+    this.#clock = clock;
+    this.#alertTable = alertTable;
+    const postgres = engine === 'postgres';
+    const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
+    this.#select = createListScript((names) => {
+      const ids = names.map(({ id }) => id);
+      const budgets = queries.selectFrom('budgets').selectAll().select(databaseNow.as('databaseNow'));
+      const rows = budgets.where('id', 'in', ids);
+      return (postgres ? rows.orderBy('id').forUpdate() : rows).compile();
+    });
+    this.#update = createStatement((row) =>
+      queries
+        .updateTable('budgets')
+        .set(Object.fromEntries(SPENT.map((column) => [column, row[column]])))
+        .where('id', '=', row.id)
+        .compile(),
+    );
+  }
 
-  const update = createStatement((row: BudgetRow) =>
-    queries
-      .updateTable('budgets')
-      .set(Object.fromEntries(SPENT.map((column) => [column, row[column]])))
-      .where('id', '=', row.id)
-      .compile(),
-  );
+  *lock(ids: readonly string[]): Script<LockedBudgets> {
+    // A fixed order, so that two transactions do not deadlock.
+    const ordered = [...new Set(ids)].sort();
+    const found = yield* this.#select(ordered.map((id) => ({ id })));
+    const at = this.#clock ? Math.floor(this.#clock.now()) : (found[0]?.databaseNow ?? 0);
+    return new LockedBudgets(
+      at,
+      found.map(({ databaseNow, ...row }) => atTime(row, at)),
+      this,
+    );
+  }
 
-  return {
-    *lock(ids) {
-      // A fixed order, so that two transactions do not deadlock.
-      const ordered = [...new Set(ids)].sort();
-      const found = yield* select(ordered.map((id) => ({ id })));
-      const at = clock ? Math.floor(clock.now()) : (found[0]?.databaseNow ?? 0);
-      const rows = new Map<string, BudgetRow>();
-      for (const { databaseNow, ...row } of found) rows.set(row.id, atTime(row, at));
-      const changed = new Set<string>();
-      return {
-        at,
-        find: (id) => rows.get(id),
-        change(row) {
-          rows.set(row.id, row);
-          changed.add(row.id);
-        },
-        *save() {
-          for (const id of changed) yield* update(rows.get(id) as BudgetRow);
-          if (alertTable)
-            yield* alertTable.write(
-              [...changed].map((id) => rows.get(id) as BudgetRow),
-              at,
-            );
-        },
-      };
-    },
-  };
+  /** Writes rows that are locked, and the alerts that are due after them. */
+  *save(rows: readonly BudgetRow[], at: number): Script<void> {
+    for (const row of rows) yield* this.#update(row);
+    if (this.#alertTable) yield* this.#alertTable.write(rows, at);
+  }
+}
+
+/** Budgets in their current state, locked until the transaction ends. */
+export class LockedBudgets {
+  readonly #table: BudgetTable;
+  readonly #rows: Map<string, BudgetRow>;
+  readonly #changed = new Set<string>();
+
+  /** @param at When they were read, in milliseconds since 1970. */
+  constructor(
+    readonly at: number,
+    rows: readonly BudgetRow[],
+    table: BudgetTable,
+  ) {
+    this.#rows = new Map(rows.map((row) => [row.id, row]));
+    this.#table = table;
+  }
+
+  find(id: string): BudgetRow | undefined {
+    return this.#rows.get(id);
+  }
+
+  /** Each read includes the earlier changes. */
+  change(row: BudgetRow): void {
+    this.#rows.set(row.id, row);
+    this.#changed.add(row.id);
+  }
+
+  /** Writes the changes; they count when the transaction commits. */
+  save(): Script<void> {
+    const changed = Array.from(this.#changed, (id) => this.#rows.get(id) as BudgetRow);
+    return this.#table.save(changed, this.at);
+  }
 }

@@ -6,7 +6,7 @@
 // Declares its error codes.
 import './errors.js';
 
-export { type AlertTable, type AlertTry, BudgetAlerts, createAlertTable } from './alerts.js';
+export { AlertTable, type AlertTry, BudgetAlerts } from './alerts.js';
 export {
   BUDGET_FORM,
   type BudgetAmount,
@@ -18,12 +18,11 @@ export {
 } from './amounts.js';
 export {
   atTime,
-  type BudgetTable,
+  BudgetTable,
   type BudgetWants,
   type Correction,
   type CountedWants,
   correct,
-  createBudgetTable,
   type GrantOptions,
   grantOf,
   grantOfMoney,

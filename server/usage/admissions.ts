@@ -34,10 +34,9 @@ import {
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import {
   type AlertTable,
-  type BudgetTable,
+  BudgetTable,
   type BudgetWants,
   type CountedWants,
-  createBudgetTable,
   grantOf,
   grantOfMoney,
   reserve,
@@ -135,7 +134,7 @@ export class Admissions {
     this.#options = options;
     const { database, instances, rateLimitTable, clock, prices, chargesReserved = false, alertTable, logger } = options;
     const { engine, queries } = database;
-    const budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
+    const budgetTable = new BudgetTable({ engine, queries, clock, alertTable });
     const usageTable = createUsageTable(queries);
     const tables = {
       budgetTable,

@@ -34,8 +34,7 @@ import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import {
   type AlertTable,
   type BudgetRow,
-  type BudgetTable,
-  createBudgetTable,
+  BudgetTable,
   type GrantOptions,
   grantOfMoney,
   type LockedBudgets,
@@ -159,7 +158,7 @@ export class JobAdmission implements AdmissionHooks {
   constructor(options: JobAdmissionOptions) {
     this.#options = options;
     const { engine, queries, clock, alertTable } = options;
-    this.#budgetTable = createBudgetTable({ engine, queries, clock, alertTable });
+    this.#budgetTable = new BudgetTable({ engine, queries, clock, alertTable });
     this.#idempotencyKeys = createIdempotencyKeys(queries);
     this.#usageTable = createUsageTable(queries);
     this.#insertCharges = createRowInsertScript({ queries, table: 'job_charges' });

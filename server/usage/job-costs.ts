@@ -38,38 +38,28 @@ export interface OperatorCancellation {
   note?: string;
 }
 
-/**
- * Costs of jobs, for accounts and operators. All methods throw GatewayError `upstream_unavailable` if the database does
- * not answer.
- */
-export interface JobCosts {
-  /** Used quota of an account today (UTC), without refunds. */
-  usedToday(kind: JobKind, accountId: string): Promise<number>;
-  /** Undefined if there is no such job. May return a job that is already hidden from clients. */
-  inspect(id: string): Promise<CostedJob | undefined>;
-  /**
-   * As `Jobs.cancel`, for any owner; writes the audit row `job.cancelled`. Undefined if there is no such job.
-   * @throws GatewayError `job_already_terminal` if it has completed or failed.
-   */
-  cancelAsOperator(cancellation: OperatorCancellation): Promise<CancelledJob | undefined>;
-}
-
 export interface JobCostsOptions {
   database: Database;
   times: DatabaseClock;
   jobs: JobAdministration;
 }
 
-export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobCosts {
+/**
+ * Costs of jobs, for accounts and operators; an object to be spread over the jobs. All methods throw GatewayError
+ * `upstream_unavailable` if the database does not answer.
+ */
+export function createJobCosts({ database, times, jobs }: JobCostsOptions) {
   return {
-    usedToday: (kind, accountId) =>
+    /** Used quota of an account today (UTC), without refunds. */
+    usedToday: (kind: JobKind, accountId: string): Promise<number> =>
       database.run(async (queries) => {
         const day = dayOf(await times.read(queries));
         const used = await runScript(queries, readUsed(queries, kind, day, [accountId]));
         return used.get(accountId) ?? 0;
       }),
 
-    async inspect(id) {
+    /** Undefined if there is no such job. May return a job that is already hidden from clients. */
+    async inspect(id: string): Promise<CostedJob | undefined> {
       const job = await jobs.inspect(id);
       if (!job) return undefined;
       const { admission, ...details } = job;
@@ -86,7 +76,11 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
       });
     },
 
-    cancelAsOperator: ({ id, actor, note }) =>
+    /**
+     * As `Jobs.cancel`, for any owner; writes the audit row `job.cancelled`. Undefined if there is no such job.
+     * @throws GatewayError `job_already_terminal` if it has completed or failed.
+     */
+    cancelAsOperator: ({ id, actor, note }: OperatorCancellation): Promise<CancelledJob | undefined> =>
       jobs.cancelAsOperator({
         id,
         *alsoWrite({ from, to, at }) {
@@ -95,6 +89,8 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions): JobC
       }),
   };
 }
+
+export type JobCosts = ReturnType<typeof createJobCosts>;
 
 function toCharge(row: Selectable<JobChargesTable> | undefined): JobCharge | null {
   if (!row) return null;

@@ -12,10 +12,10 @@ export {
 export { webhookPersonalRecords } from './personal-records.js';
 export { Webhooks, webhookMigrations } from './webhook-events.js';
 export {
-  createWebhookTargets,
   IMAGE_WEBHOOK,
   openWebhooks,
   WebhookSecrets,
   type WebhookService,
+  WebhookTargets,
   webhookRoutes,
 } from './webhooks.js';

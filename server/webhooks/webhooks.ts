@@ -9,7 +9,7 @@
 import { createHmac } from 'node:crypto';
 import { type Gateway, openHttpClient } from 'mediagate';
 import { field, Type } from '../../core/contracts/index.js';
-import { createAddressGuard } from '../../core/net/index.js';
+import { type AddressGuard, createAddressGuard } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { CloseList } from '../close-list.js';
 import {
@@ -155,7 +155,7 @@ export async function openWebhooks(options: OpenWebhooksOptions): Promise<Webhoo
     const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
     opened.add(() => delivery.close());
   }
-  return { targets: createWebhookTargets(trustedOrigins), secrets };
+  return { targets: new WebhookTargets(trustedOrigins), secrets };
 }
 
 /** Period in which events are signed with the previous secret as well. */
@@ -206,32 +206,31 @@ export class WebhookSecrets {
 const PARAM = 'webhook_url';
 
 /** Checks the targets of events. */
-export interface WebhookTargets {
+export class WebhookTargets {
+  readonly #guard: AddressGuard;
+
+  /** @param trustedOrigins Allowed private origins, also without TLS. */
+  constructor(trustedOrigins: readonly string[] = []) {
+    this.#guard = createAddressGuard({ trustedOrigins });
+  }
+
   /**
    * Checks and normalizes a URL from a client. The address of its host is checked at each delivery.
    * @throws GatewayError `invalid_value` with `param`.
    */
-  check(url: unknown): string;
-}
-
-/** @param trustedOrigins Allowed private origins, also without TLS. */
-export function createWebhookTargets(trustedOrigins: readonly string[] = []): WebhookTargets {
-  const guard = createAddressGuard({ trustedOrigins });
-  return {
-    check(text) {
-      const isShort = typeof text === 'string' && text.length <= MAX_WEBHOOK_URL_LENGTH;
-      const url = isShort ? URL.parse(text) : null;
-      if (!url || (url.protocol !== 'https:' && !guard.isTrusted(url))) throw refusal();
-      try {
-        guard.checkUrl(url);
-      } catch (error) {
-        throw isGatewayError(error) ? refusal(error.message) : error;
-      }
-      // A fragment is only for scripts in a browser, so it is removed.
-      url.hash = '';
-      return url.href;
-    },
-  };
+  check(text: unknown): string {
+    const isShort = typeof text === 'string' && text.length <= MAX_WEBHOOK_URL_LENGTH;
+    const url = isShort ? URL.parse(text) : null;
+    if (!url || (url.protocol !== 'https:' && !this.#guard.isTrusted(url))) throw refusal();
+    try {
+      this.#guard.checkUrl(url);
+    } catch (error) {
+      throw isGatewayError(error) ? refusal(error.message) : error;
+    }
+    // A fragment is only for scripts in a browser, so it is removed.
+    url.hash = '';
+    return url.href;
+  }
 }
 
 function refusal(why?: string): GatewayError {

@@ -95,9 +95,8 @@ async function measurePolls({ gateway, keyOf, make }: ImageServer, floor: Floor)
     await loadHttp({ url, connections: CONNECTIONS, count: POLLS, next });
     return ((cpuOfProcess(pid) - before) * 1000) / POLLS;
   };
-  const noop = () => cpu(floor.koa, floor.process.pid ?? 0, 200);
   const figure = async (what: string, most: number, ours: () => Promise<number>): Promise<Figure> => {
-    const found = await alternate(ours, noop);
+    const found = await alternate(ours, () => cpu(floor.koa, floor.process.pid ?? 0, 200));
     return {
       what: `${what}, beside a no-op Koa route (CPU a request)`,
       measured: `${Math.round(found.ours)} µs, ${Math.round(found.theirs)} µs: ${found.ratio.toFixed(2)}x`,

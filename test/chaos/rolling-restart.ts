@@ -77,7 +77,7 @@ export async function restartUnderLoad(plan: RollingPlan): Promise<RollingReport
 }
 
 async function run(plan: RollingPlan, nodes: Nodes): Promise<RollingReport> {
-  const { apiNodes, workerNodes, rounds, front = startBalancerOf } = plan;
+  const { apiNodes, workerNodes, rounds, front = (addresses) => startBalancer({ nodes: () => addresses }) } = plan;
   nodes.texts.behave(({ members: { stream } }) =>
     stream ? { does: 'answer', text: WORDS, pauseMs: plan.streamMs / EVENTS } : { does: 'answer' },
   );
@@ -111,10 +111,6 @@ async function run(plan: RollingPlan, nodes: Nodes): Promise<RollingReport> {
     load.stop();
     await close();
   }
-}
-
-function startBalancerOf(addresses: readonly string[]) {
-  return startBalancer({ nodes: () => addresses });
 }
 
 /** Requests begin at an even pace, without waiting for those before them. */

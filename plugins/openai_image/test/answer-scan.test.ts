@@ -3,10 +3,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { openaiUsage } from 'mediagate/plugin';
-import { createAnswerScan, eventsOf, findImage, findSeed, type ScannedAnswer } from '../answer.js';
+import { AnswerScan, eventsOf, findImage, findSeed, type ScannedAnswer } from '../answer.js';
 
 function scan(text: string, pieceLength = text.length): ScannedAnswer {
-  const reader = createAnswerScan();
+  const reader = new AnswerScan();
   const bytes = Buffer.from(text);
   for (let from = 0; from < bytes.length; from += pieceLength) reader.push(bytes.subarray(from, from + pieceLength));
   return reader.end();

@@ -193,8 +193,9 @@ describe('vidsite: texts and lists of the page', () => {
     });
     const { subject, post } = parseNext(next([fact('1.6K'), fact('31,209'), fact('2020')]), ID);
     expect(subject).to.equal('requested');
-    expect(post.common).to.deep.include({ title: 'Warp and weft', description: 'Threads' });
     expect(post.common).to.deep.include({
+      title: 'Warp and weft',
+      description: 'Threads',
       author: { name: 'Village Loom', ...absentIds },
       published_at: '2020-04-21T00:00:00Z',
     });

@@ -173,8 +173,7 @@ describe('the browser', () => {
     it('answers in time if a page never arrives, and ends its processes', async () => {
       const browser = faceOf(service);
       await browser.run({ visit: open });
-      const visit = (page: BrowserPage) => page.goto(`${site.origin}/hang`);
-      const error = await rejection(browser.run({ visit, timeoutMs: 400 }));
+      const error = await rejection(browser.run({ visit: (page) => page.goto(`${site.origin}/hang`), timeoutMs: 400 }));
       expect(error).to.include({ code: 'upstream_timeout' });
       await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
       await browser.run({ visit: open });

@@ -1,8 +1,11 @@
 /** Links as yt-dlp and oEmbed return them. */
 
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { createGateway, type Extraction, GatewayError, type LinkRef } from 'mediagate';
 import clipVideo from 'mediagate/plugins/clip_video';
@@ -13,11 +16,16 @@ import { type Answer, LINK, type ListeningApp, startApp } from '../../http/http/
 import { richPost } from '../../support/links/invented-documents.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
 import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
-import { runYtDlp, ytDlpPath } from '../../support/links/yt-dlp.js';
 
 const VIDEO_LINK = 'https://invented.example/item/8';
 const VIDEO = Buffer.alloc(5_000, 'video');
 const SUBTITLES = 'WEBVTT\n\n00:00.000 --> 00:01.000\nTugs\n';
+
+/** The yt-dlp of this machine; undefined where there is none. */
+const ytDlpPath = (process.env.PATH ?? '')
+  .split(path.delimiter)
+  .map((folder) => path.join(folder, 'yt-dlp'))
+  .find((file) => existsSync(file));
 
 /** What is used of @extractus/oembed-extractor. */
 interface OembedConsumer {
@@ -164,15 +172,17 @@ describe('a link in the formats of other programs', () => {
 
     it('gives a consumer a video that a browser can play, within its limits', async () => {
       const video = await read(VIDEO_LINK, { maxwidth: 640 });
-      expect(video).to.include({ ...about, type: 'video', width: 640, height: 360, method: 'provider-api' });
       expect(video).to.include({
+        ...about,
+        type: 'video',
+        width: 640,
+        height: 360,
+        method: 'provider-api',
         thumbnail_url: `${media.origin}/small.png`,
         thumbnail_width: 400,
         thumbnail_height: 300,
+        html: `<video src="${media.origin}/tugs.mp4?a=1&#38;b=&#34;" poster="https://media.invented.example/thumbnail.png" width="640" height="360" controls playsinline preload="none"></video>`,
       });
-      expect(video.html).to.equal(
-        `<video src="${media.origin}/tugs.mp4?a=1&#38;b=&#34;" poster="https://media.invented.example/thumbnail.png" width="640" height="360" controls playsinline preload="none"></video>`,
-      );
       expect(video.cache_age).to.be.within(3_000, 3_600);
     });
 
@@ -316,4 +326,12 @@ function postWith(id: string, origin: string): Extraction {
       },
     },
   };
+}
+
+/** Runs it without any settings of the machine. @throws Error with its own words. */
+async function runYtDlp(folder: string, args: readonly string[]): Promise<string> {
+  const program = ytDlpPath ?? 'yt-dlp';
+  const run = promisify(execFile);
+  const { stdout } = await run(program, ['--ignore-config', '--no-cache-dir', ...args], { cwd: folder });
+  return stdout;
 }

@@ -60,9 +60,11 @@ describe('a node without its database', () => {
     expect(unready.json).to.deep.equal({ ok: false, status: 'database_unavailable' });
     const { json: health, status } = await node.request('/health');
     expect(status).to.equal(200);
-    expect(health.status).to.equal('degraded');
-    expect(health.checks.database.ok).to.equal(false);
-    expect(health.checks.data_folder.ok).to.equal(true);
+    expect(health).to.nested.include({
+      status: 'degraded',
+      'checks.database.ok': false,
+      'checks.data_folder.ok': true,
+    });
 
     expect((await ask(key, '/v1/models')).status).to.equal(200);
     expect((await ask(`${key.slice(0, -1)}_`, '/v1/models')).json.error.code).to.equal('invalid_api_key');

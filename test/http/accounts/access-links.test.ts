@@ -4,10 +4,18 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { type Clock, type ExtractCall, type Extraction, type Extractor, GatewayError, systemClock } from 'mediagate';
+import {
+  type Clock,
+  type ExtractCall,
+  type Extraction,
+  type Extractor,
+  GatewayError,
+  type LinkRef,
+  systemClock,
+} from 'mediagate';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
-import { accessIn, inventedExtraction, matchWithAccess, matchWithToken } from '../../support/links/invented-plugin.js';
+import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct } from '../../support/links/invented-shop.js';
 import { until } from '../../support/until.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -310,4 +318,31 @@ for (const [where, matchForm] of FORMS) {
       expect([answer.status, resolved.at(-1)]).to.deep.equal([200, url]);
     });
   });
+}
+
+/**
+ * Items whose link may carry a hash that grants access: `https://invented.example/item/<digits>[/<hash>]`, and short links
+ * `https://inv.example/<path>/<code>` and `https://inv.example/<code>`, whose code alone does not say where they lead.
+ */
+function matchWithAccess(url: URL): LinkRef | undefined {
+  const [, id, hash] = /^\/item\/(\d+)(?:\/([\w-]+))?$/.exec(url.pathname) ?? [];
+  if (url.hostname === 'invented.example' && id) {
+    return { kind: 'video', id, url: `https://invented.example/item/${id}${hash ? `/${hash}` : ''}` };
+  }
+  const [, path, code] = /^\/((?:\w\/)?(\w+))$/.exec(url.pathname) ?? [];
+  if (url.hostname === 'inv.example' && code)
+    return { kind: 'short_link', id: code, url: `https://inv.example/${path}` };
+  return undefined;
+}
+
+/** As {@link matchWithAccess}, with the hash beside the canonical URL, which has none. */
+function matchWithToken(url: URL): LinkRef | undefined {
+  const link = matchWithAccess(url);
+  const access = link && link.kind !== 'short_link' ? accessIn(link) : undefined;
+  return link && access ? { ...link, url: `https://invented.example/item/${link.id}`, access } : link;
+}
+
+/** The hash in a link of {@link matchWithAccess} or {@link matchWithToken}. */
+function accessIn({ url, access }: LinkRef): string | undefined {
+  return access ?? new URL(url).pathname.split('/')[3];
 }

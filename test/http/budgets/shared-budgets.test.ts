@@ -1,7 +1,7 @@
 /** Budgets of a key and its group. */
 
 import { expect } from 'chai';
-import { GatewayError, type TextCall, type TextModel } from 'mediagate';
+import { GatewayError, type TextCall } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { inventedAudio } from '../../support/audio/invented-audio.js';
@@ -28,7 +28,6 @@ const prices = createPrices({
     { platform: 'bazaar', price: 0.004 },
   ],
 });
-const writing = (id: string): TextModel => ({ id, routes: ['chat_completions', 'responses'], efforts: [] });
 const OUTPUT = 300;
 
 describeOnStacks('budgets of a key and its group', (stack) => {
@@ -46,7 +45,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
         const answer = { id: 'c', object: 'chat.completion', created: 1, model: call.model, choices, usage };
         return { contentType: 'application/json', pieces: [Buffer.from(JSON.stringify(answer))] };
       },
-      { models: ['m-5.5', 'm-open'].map(writing) },
+      { models: ['m-5.5', 'm-open'].map((id) => ({ id, routes: ['chat_completions', 'responses'], efforts: [] })) },
     );
     const image = inventedModel(async (call) => {
       if (draw === 'failure') throw new Error('it cannot draw');

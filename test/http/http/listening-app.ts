@@ -31,11 +31,11 @@ import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { UsageService } from '../../../server/usage/index.js';
 import {
-  createWebhookTargets,
   startWebhookDelivery,
   type WebhookDeliveryOptions,
   type WebhookOutcome,
   WebhookSecrets,
+  WebhookTargets,
 } from '../../../server/webhooks/index.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
 import { untilConnected } from '../../support/databases/connected-cache.js';
@@ -247,7 +247,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       await Promise.all(deliveries.map((one) => one.close()));
       await http.close();
     };
-    return { targets: createWebhookTargets(trustedOrigins), secrets, close };
+    return { targets: new WebhookTargets(trustedOrigins), secrets, close };
   }
 
   const address = server.address();

@@ -97,11 +97,9 @@ describe('providers of models by environment', () => {
     });
   }
 
-  const pick = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, VARIABLES[name] ?? '']));
-
   it('are those of the configured vendors, and mocks for the others', async () => {
     for (const names of CHOICES) {
-      await using gateway = await open(pick(names));
+      await using gateway = await open(Object.fromEntries(names.map((name) => [name, VARIABLES[name] ?? ''])));
       const plugins = gateway.plugins();
       const pluginOf = new Map(plugins.filter(({ state }) => state === 'ready').map(({ id, plugin }) => [id, plugin]));
       // Connected models have names of their own besides.

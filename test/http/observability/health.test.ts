@@ -26,9 +26,11 @@ describe('health', () => {
     expect(json).to.include({ ok: true, status: 'ok' });
     expect(json.version).to.match(/^\d+\.\d+\.\d+/);
     expect(json.uptime_seconds).to.be.at.least(0);
-    expect(json.checks.plugins).to.deep.equal({ ok: true, entries: [{ id: 'invented', state: 'ready' }] });
-    expect(json.checks.database.ok).to.equal(true);
-    expect(json.checks.event_loop.ok).to.equal(true);
+    expect(json.checks).to.deep.nested.include({
+      plugins: { ok: true, entries: [{ id: 'invented', state: 'ready' }] },
+      'database.ok': true,
+      'event_loop.ok': true,
+    });
     expect((await app.request('/health/live')).json.ok).to.equal(true);
     expect((await app.request('/health/ready')).json).to.deep.equal({ ok: true, status: 'ready' });
   });

@@ -16,8 +16,10 @@ describe('settings', () => {
       dataDir: path.resolve('data'),
       browser: true,
       logLevel: 'info',
+      extractCacheSeconds: 600,
+      audioLinkHours: 24,
+      shutdownSeconds: 25,
     });
-    expect(settings).to.include({ extractCacheSeconds: 600, audioLinkHours: 24, shutdownSeconds: 25 });
     expect(settings.baseUrl).to.equal(undefined);
   });
 

@@ -6,12 +6,12 @@ import { createRecordingLogger } from 'mediagate/testing';
 import { Webhook } from 'standardwebhooks';
 import type { State } from '../../../server/state.js';
 import {
-  createWebhookTargets,
   startWebhookDelivery,
   type WebhookDelivery,
   type WebhookDeliveryOptions,
   type WebhookOutcome,
   WebhookSecrets,
+  WebhookTargets,
 } from '../../../server/webhooks/index.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';
@@ -91,7 +91,7 @@ for (const engine of engines) {
 }
 
 describe('addresses of webhooks', () => {
-  const targets = createWebhookTargets(['http://127.0.0.1:9000']);
+  const targets = new WebhookTargets(['http://127.0.0.1:9000']);
   const refusal = (url: unknown, from = targets): string => {
     try {
       return `accepted: ${from.check(url)}`;
@@ -128,7 +128,7 @@ describe('addresses of webhooks', () => {
       null,
     ])
       expect(refusal(url), String(url)).to.match(/^webhook_url must be /);
-    expect(refusal('http://127.0.0.1:9000/hook', createWebhookTargets())).to.match(/^webhook_url must be /);
+    expect(refusal('http://127.0.0.1:9000/hook', new WebhookTargets())).to.match(/^webhook_url must be /);
   });
 });
 

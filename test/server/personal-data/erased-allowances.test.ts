@@ -139,8 +139,7 @@ for (const engine of engines) {
 
     it('is stored under the newest secret, and found under an older one', async () => {
       const secrets = ['new', 'old'].map((text) => Buffer.alloc(32, text));
-      const identitySecrets = async () => secrets.slice(1);
-      state = await place.open({ clock, rateLimitClock: clock, identitySecrets });
+      state = await place.open({ clock, rateLimitClock: clock, identitySecrets: async () => secrets.slice(1) });
       const joined = await join('never');
       await use(joined);
       await erase(joined.user);

@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from 'mediagate';
 import { readFilesUrl } from '../../../core/storage/files-s3.js';
-import { connectToObjects } from '../../../core/storage/object-client.js';
+import { ObjectConnection } from '../../../core/storage/object-client.js';
 import { ObjectStore } from '../../../core/storage/object-store.js';
 
 /** Bytes behind the content of a file on a disk: more than its trailer has, and less than any sound. */
@@ -53,7 +53,7 @@ function flipMiddle(bytes: Buffer, length: number): void {
 async function damageObjects(filesUrl: string, ending: string, damage: Damage): Promise<number> {
   const address = readFilesUrl(filesUrl);
   const options = { address, clock: systemClock, signal: new AbortController().signal };
-  const connection = connectToObjects(options);
+  const connection = new ObjectConnection(options);
   const names = (await new ObjectStore(options).list('')).filter(
     (name) => !name.includes('/') && name.endsWith(ending),
   );

@@ -2,6 +2,7 @@
 
 import pg from 'pg';
 import type { TestPostgres } from './postgres.js';
+import { RESET } from './postgres-sessions.js';
 
 export interface LentDatabase {
   /** Of an empty database, until {@link giveBack}. */
@@ -115,17 +116,24 @@ function commonDatabases(server: TestPostgres): { take(): Promise<LentDatabase> 
   };
 }
 
-/** Leaves what migrations have made, and what they remember of themselves; functions and their triggers are of tests. */
+/** Leaves sessions that nobody has, what migrations have made, and what they remember of themselves; functions and their triggers are of tests. */
 const EMPTY = `
 do $$
 declare
-  tables text;
+  one text;
+  has_rows boolean;
+  used text[] := '{}';
   routine regprocedure;
 begin
-  perform pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid();
-  select string_agg(quote_ident(tablename), ', ') into tables
-    from pg_tables where schemaname = 'public' and tablename not like 'kysely_%';
-  if tables is not null then execute 'truncate ' || tables || ' restart identity'; end if;
+  perform pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and query <> '${RESET}';
+  for one in select quote_ident(tablename) from pg_tables
+    where schemaname = 'public' and tablename not like 'kysely_%'
+  loop
+    execute 'select exists (select from ' || one || ')' into has_rows;
+    if has_rows then used := used || one; end if;
+  end loop;
+  if used <> '{}' then execute 'truncate ' || array_to_string(used, ', ') || ' restart identity cascade'; end if;
   for routine in select oid from pg_proc where pronamespace = 'public'::regnamespace loop
     execute 'drop routine ' || routine || ' cascade';
   end loop;

@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { until } from '../until.js';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.js';
+import { lendSessions } from './postgres-sessions.js';
 
 export interface TestPostgres {
   /** Where it came from: `TEST_POSTGRES_URL`, the system, or the npm package. */
@@ -76,7 +77,9 @@ export async function startPostgresOfRun(): Promise<Readonly<Record<string, stri
   const configuration = { max_connections: '800', shared_buffers: '64MB' };
   const started = await startPostgres({ configuration });
   if ('unavailable' in started || started.source === 'environment') return {};
-  return { [OF_THE_RUN]: JSON.stringify({ source: started.source, url: started.url }) };
+  const folder = new URL(started.url).searchParams.get('host') ?? '';
+  const url = urlOf(await lendSessions(folder));
+  return { [OF_THE_RUN]: JSON.stringify({ source: started.source, url }) };
 }
 
 function findPostgresOfRun(): Promise<TestPostgres> | undefined {
@@ -179,7 +182,7 @@ async function serve({ source, bin, folder, user, configuration }: ServeOptions)
   });
   keeper.unref();
   (keeper.stdin as Socket).unref();
-  const url = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`;
+  const url = urlOf(folder);
 
   async function stop(): Promise<void> {
     if (keeper.exitCode !== null || keeper.signalCode !== null) return;
@@ -225,6 +228,11 @@ export async function waitUntilReady(url: string, patienceMs: number): Promise<v
       await sleep(20);
     }
   }
+}
+
+/** Of the superuser, by the folder of the server's socket. */
+function urlOf(folder: string): string {
+  return `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`;
 }
 
 function databasesOf(url: string): Pick<TestPostgres, 'createDatabase' | 'dropDatabase'> {

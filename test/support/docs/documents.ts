@@ -92,7 +92,7 @@ export function pageOfTable(name: string): string {
 }
 
 /** The text of a table of the pages. */
-export function readTable(name: string): string {
+function readTable(name: string): string {
   return (
     blockOf(name)
       .exec(readPage(pageOfTable(name)))?.[2]

@@ -39,7 +39,7 @@ export function fieldsOf(schema: FieldSchema, at = '', seen = new Map<object, st
   return Object.entries(properties).flatMap(([name, declared]) => {
     const field = withoutNull(declared);
     const path = at === '' ? name : `${at}.${name}`;
-    const { inner, place } = contentOf(field, path);
+    const { inner, place } = field.items ? { inner: field.items, place: `${path}[]` } : { inner: field, place: path };
     const key = inner.properties && JSON.stringify(inner.properties);
     const known = key === undefined ? undefined : [...seen].find(([other]) => JSON.stringify(other) === key)?.[1];
     if (inner.properties && known === undefined) seen.set(inner.properties, place);
@@ -63,12 +63,8 @@ function withoutNull(schema: FieldSchema): FieldSchema {
   return only && more.length === 0 ? only : others ? { ...schema, anyOf: others } : schema;
 }
 
-function contentOf(field: FieldSchema, path: string): { inner: FieldSchema; place: string } {
-  return field.items ? { inner: field.items, place: `${path}[]` } : { inner: field, place: path };
-}
-
 /** What a field holds, in a word or two. */
-export function typeOf(schema: FieldSchema): string {
+function typeOf(schema: FieldSchema): string {
   const { type, pattern = '', items, anyOf, patternProperties } = withoutNull(schema);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (anyOf?.every((one) => one.const !== undefined)) return anyOf.map((one) => `\`${one.const}\``).join(', ');

@@ -1,12 +1,29 @@
 /** A local server in OpenAI's image format. */
 
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { readForm, type SentFile } from '../audio/sent-form.js';
 import { extendOrigin, type OriginServer, startOrigin } from '../links/origin-server.js';
 import { type OpenaiError, openaiError } from '../models/openai-error.js';
-import { type ImageUpstreamRequest, readImageRequest } from './image-upstream-request.js';
 import { bombPng, sampleImage } from './sample-images.js';
 
-export type { ImageUpstreamRequest, SentFile } from './image-upstream-request.js';
+export type { SentFile } from '../audio/sent-form.js';
+
+/** One request as the upstream saw it. */
+export interface ImageUpstreamRequest {
+  path: string;
+  /** `Idempotency-Key`; undefined where none was sent. */
+  key?: string;
+  authorization?: string;
+  traceparent?: string;
+  contentType: string;
+  prompt: string;
+  /** JSON members, or text fields of the form. */
+  members: Readonly<Record<string, unknown>>;
+  files: readonly SentFile[];
+  /** How many requests with this key there have been, this one included; without a key, how many in all. */
+  count: number;
+}
 
 /** What the upstream does with one request. */
 export type ImageUpstreamAnswer =
@@ -78,9 +95,6 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
   let used = 0;
   let made = 0;
 
-  const choose = (request: ImageUpstreamRequest) =>
-    typeof behaviour === 'function' ? behaviour(request) : (behaviour[used++] ?? IMAGE);
-
   async function imageFor({ members, count }: ImageUpstreamRequest, answer: ImageUpstreamAnswer): Promise<Buffer> {
     made++;
     if (answer.does === 'bomb') return bombPng(30_000, 30_000);
@@ -91,7 +105,7 @@ export async function startImageUpstream(options: ImageUpstreamOptions = {}): Pr
   }
 
   async function answerWith(request: ImageUpstreamRequest, response: ServerResponse): Promise<void> {
-    const answer = choose(request);
+    const answer = typeof behaviour === 'function' ? behaviour(request) : (behaviour[used++] ?? IMAGE);
     response.once('finish', () => options.onAnswered?.(request));
     response.once('close', () => response.writableFinished || options.onLeft?.(request));
     if (answer.does === 'stall') return;
@@ -202,4 +216,25 @@ function send(response: ServerResponse, status: number, body: string, contentTyp
 function sendError(response: ServerResponse, error: OpenaiError): void {
   const { status, headers, body } = openaiError(error);
   response.writeHead(status, { 'content-length': Buffer.byteLength(body), ...headers }).end(body);
+}
+
+/** @throws Error where the body is neither JSON nor a form. */
+async function readImageRequest(request: IncomingMessage, count: number): Promise<ImageUpstreamRequest> {
+  const contentType = request.headers['content-type'] ?? '';
+  const { members, files } = contentType.startsWith('multipart/form-data')
+    ? await readForm(request)
+    : { members: JSON.parse((await buffer(request)).toString()) as Record<string, unknown>, files: [] };
+  const key = request.headers['idempotency-key'];
+  const { traceparent } = request.headers;
+  return {
+    path: request.url ?? '',
+    ...(typeof key === 'string' && { key }),
+    ...(request.headers.authorization !== undefined && { authorization: request.headers.authorization }),
+    ...(typeof traceparent === 'string' && { traceparent }),
+    contentType,
+    prompt: String(members.prompt ?? ''),
+    members,
+    files,
+    count,
+  };
 }

@@ -6,7 +6,6 @@ import {
   type ExtractCall,
   type Extraction,
   type Extractor,
-  type LinkRef,
   type Plugin,
 } from 'mediagate';
 
@@ -44,33 +43,6 @@ export function inventedExtractor(more: Partial<Extractor> = {}): Extractor {
     ...(more.audio && { resolveAudio: async () => ({ url: 'https://invented.example/sound.m4a' }) }),
     ...more,
   };
-}
-
-/**
- * Items whose link may carry a hash that grants access: `https://invented.example/item/<digits>[/<hash>]`, and short links
- * `https://inv.example/<path>/<code>` and `https://inv.example/<code>`, whose code alone does not say where they lead.
- */
-export function matchWithAccess(url: URL): LinkRef | undefined {
-  const [, id, hash] = /^\/item\/(\d+)(?:\/([\w-]+))?$/.exec(url.pathname) ?? [];
-  if (url.hostname === 'invented.example' && id) {
-    return { kind: 'video', id, url: `https://invented.example/item/${id}${hash ? `/${hash}` : ''}` };
-  }
-  const [, path, code] = /^\/((?:\w\/)?(\w+))$/.exec(url.pathname) ?? [];
-  if (url.hostname === 'inv.example' && code)
-    return { kind: 'short_link', id: code, url: `https://inv.example/${path}` };
-  return undefined;
-}
-
-/** As {@link matchWithAccess}, with the hash beside the canonical URL, which has none. */
-export function matchWithToken(url: URL): LinkRef | undefined {
-  const link = matchWithAccess(url);
-  const access = link && link.kind !== 'short_link' ? accessIn(link) : undefined;
-  return link && access ? { ...link, url: `https://invented.example/item/${link.id}`, access } : link;
-}
-
-/** The hash in a link of {@link matchWithAccess} or {@link matchWithToken}. */
-export function accessIn({ url, access }: LinkRef): string | undefined {
-  return access ?? new URL(url).pathname.split('/')[3];
 }
 
 export function invented(more: Partial<Extractor> = {}): Plugin {

@@ -17,8 +17,6 @@ function inputsOf({ input }: Members): (string | readonly number[])[] {
   return typeof input[0] === 'number' ? [input as number[]] : (input as (string | number[])[]);
 }
 
-const tokensOf = (input: string | readonly number[]) => (typeof input === 'string' ? input.split(/\s+/) : input).length;
-
 /** The vector of an input: the same for the same input, and another for another. */
 export function vectorOf(input: string | readonly number[], dimensions = DIMENSIONS): number[] {
   const text = JSON.stringify(input);
@@ -29,7 +27,7 @@ export function vectorOf(input: string | readonly number[], dimensions = DIMENSI
 /** The answer to `POST /v1/embeddings`, as the vendor gives it. */
 export function embeddingsAnswer(members: Members): ReadingAnswer {
   const inputs = inputsOf(members);
-  const input = inputs.reduce((sum, one) => sum + tokensOf(one), 0);
+  const input = inputs.reduce((sum, one) => sum + (typeof one === 'string' ? one.split(/\s+/) : one).length, 0);
   const data = inputs.map((one, index) => {
     const vector = vectorOf(one, Number(members.dimensions ?? DIMENSIONS));
     const bytes = Buffer.from(Float32Array.from(vector).buffer);

@@ -8,7 +8,6 @@ import { chatCompletion, chatEvents, type UsagePlace } from './text-chat-format.
 import { type Content, type Delivery, deliver, jsonContent, type Oddity, streamContent } from './text-delivery.js';
 import { finalStatus, type ResponsesEnd, responseObject, responsesEvents } from './text-responses-format.js';
 import { embeddingsAnswer, moderationsAnswer } from './text-upstream-embeddings.js';
-import { faultOf } from './text-upstream-errors.js';
 import { readTextRequest, type TextUpstreamRequest } from './text-upstream-request.js';
 import { createStoredResponses, taskAnswer } from './text-upstream-responses.js';
 
@@ -219,4 +218,29 @@ function sendJson(response: ServerResponse, value: object): void {
 function modelList(ids: readonly string[]): object {
   const data = ids.map((id) => ({ id, object: 'model', created: 1_760_000_000, owned_by: 'system' }));
   return { object: 'list', data };
+}
+
+/** What the vendor says to a request that is wrong; undefined to one that is not. */
+function faultOf(
+  { method, path, headers, members }: TextUpstreamRequest,
+  expected: { apiKey?: string; models?: readonly string[] },
+): OpenaiError | undefined {
+  if (expected.apiKey !== undefined && headers.authorization !== `Bearer ${expected.apiKey}`) {
+    const message = `Incorrect API key provided: ${headers.authorization?.slice(7)}. You can find yours in your account.`;
+    return { status: 401, code: 'invalid_api_key', message };
+  }
+  if (method !== 'POST' || path.endsWith('/cancel')) return undefined;
+  const missing = (param: string) => ({
+    status: 400,
+    code: 'missing_required_parameter',
+    param,
+    message: `Missing required parameter: '${param}'.`,
+  });
+  if (members.model === undefined) return missing('model');
+  if (expected.models && !expected.models.includes(String(members.model))) {
+    const message = `The model \`${members.model}\` does not exist or you do not have access to it.`;
+    return { status: 404, code: 'model_not_found', message };
+  }
+  if (path.endsWith('/chat/completions') && members.messages === undefined) return missing('messages');
+  return undefined;
 }

@@ -1,13 +1,12 @@
 /** A proxy before the object server that fails as told. */
 
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BUCKET, KEY, type ObjectServer } from './object-server.js';
-import { isSigned } from './object-signature.js';
 
 /** How a store fails. */
 export type ObjectFault =
@@ -177,4 +176,23 @@ export async function startObjectProxy(store: ObjectServer): Promise<ObjectProxy
 function refuse(outgoing: ServerResponse, status: number, code: string): void {
   const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>Secret words</Message></Error>`;
   outgoing.writeHead(status, { 'content-type': 'application/xml' }).end(body);
+}
+
+/** Whether a request bears the AWS signature (version 4, of headers alone) that this secret gives it. */
+function isSigned({ method, url = '', headers }: IncomingMessage, secret: string): boolean {
+  const { pathname, searchParams } = new URL(url, 'http://store');
+  const found = /^AWS4-HMAC-SHA256 Credential=[^/]+\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
+    headers.authorization ?? '',
+  );
+  const [, scope = '', names = '', signature] = found ?? [];
+  // Every such header has to be signed: else whoever stands between could change it.
+  if (Object.keys(headers).some((name) => name.startsWith('x-amz-') && !names.split(';').includes(name))) return false;
+  const query = [...searchParams].map((pair) => pair.map(encodeURIComponent).join('=')).sort();
+  const lines = names.split(';').map((name) => `${name}:${headers[name]}`);
+  const request = [method, pathname, query.join('&'), ...lines, '', names, 'UNSIGNED-PAYLOAD'].join('\n');
+  const digest = createHash('sha256').update(request).digest('hex');
+  const text = ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, digest].join('\n');
+  const sign = (key: string | Buffer, part: string) => createHmac('sha256', key).update(part).digest();
+  const key = scope.split('/').reduce<string | Buffer>(sign, `AWS4${secret}`);
+  return sign(key, text).toString('hex') === signature;
 }
