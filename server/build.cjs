@@ -20,8 +20,13 @@ const PROGRESS_MS = 3_000;
 
 const config = path.join(root, 'tsconfig.json');
 const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-/** What is bundled, and the tools themselves, may have come anew. */
-const installed = path.join(root, 'node_modules', '.package-lock.json');
+/** Besides the sources, what the result depends on: settings, these scripts, and packages, which may have come anew. */
+const BASES = [
+  config,
+  path.join(root, 'package.json'),
+  path.join(root, 'node_modules', '.package-lock.json'),
+  ...['build.cjs', 'bundle-program.cjs', 'bundles.cjs'].map((name) => path.join(__dirname, name)),
+];
 
 /** Sources and their data, each with the time of its last change. */
 function sourcesIn(folder) {
@@ -47,14 +52,22 @@ async function compile(node, command) {
   const stamps = [path.join(dist, '.built'), ...(isChecked ? [] : [path.join(dist, `.transpiled-${folders.length}`)])];
   const builtAt = Math.max(...stamps.map(changeOf));
   const sources = folders.flatMap((name) => sourcesIn(path.join(root, name)));
-  const newest = Math.max(changeOf(config), changeOf(installed), ...sources.map(({ changedAt }) => changedAt));
+  const newest = Math.max(...BASES.map(changeOf), ...sources.map(({ changedAt }) => changedAt));
   if (builtAt > newest) return;
   const endProgress = showProgress(builtAt === 0, isChecked ? 'up to a minute' : 'some seconds');
   if (isChecked) await runCompiler(node, []);
   else await transpile(sources);
-  await require('./bundles.cjs').takeFromPackages();
+  await bundle();
   endProgress();
   fs.writeFileSync(stamps.at(-1), '');
+}
+
+/** Bundles packages, and then the program, which contains some of them. */
+async function bundle() {
+  await require('./bundles.cjs').takeFromPackages();
+  await require('./bundle-program.cjs').bundleProgram();
+  // Its process would otherwise run as long as the gateway that is started next.
+  await require('esbuild').stop();
 }
 
 /** Says every few seconds that the compilation still runs. @returns What ends it. */
@@ -115,7 +128,7 @@ async function compilePackage(node) {
   fs.rmSync(dist, { recursive: true, force: true });
   // Without its record of the build the checkout compiles once more, maps and all, when it is next used.
   await runCompiler(node, ['--sourceMap', 'false', '--incremental', 'false', '--tsBuildInfoFile', 'null']);
-  await require('./bundles.cjs').takeFromPackages();
+  await bundle();
   const declarations = fs.readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'));
   for (const name of declarations) restoreAttributes(path.join(dist, name));
   const { status } = spawnSync(node, [path.join(__dirname, 'plugin-package.cjs')], { stdio: ['ignore', 2, 2] });

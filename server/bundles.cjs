@@ -39,8 +39,6 @@ const COPIED = {
 /** Writes all of them into dist, over what the compiler made of the same modules. */
 async function takeFromPackages() {
   await Promise.all(BUNDLED.map(bundle));
-  // Its process would otherwise run as long as the gateway that is started next.
-  await esbuild.stop();
   for (const [folder, sources] of Object.entries(COPIED)) {
     fs.mkdirSync(path.join(dist, folder), { recursive: true });
     for (const [from, names] of sources)

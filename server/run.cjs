@@ -47,10 +47,13 @@ const ENVIRONMENT = {
   UV_THREADPOOL_SIZE: '6',
   // What libvips would rather not show to strangers' files. The gateway lets it read four kinds anyway, from memory.
   VIPS_BLOCK_UNTRUSTED: '1',
-  // V8 keeps here what it made of the 800 scripts: a fifth of the time of a short command. Where it may not write, it keeps nothing.
+  // V8 keeps here what it made of the scripts: a fifth of the time of a short command. Where it may not write, it keeps nothing.
   NODE_COMPILE_CACHE: path.join(root, 'dist', '.code-cache'),
   ...process.env,
 };
+
+/** All of it in few files, which load in half the time. The condition leads plugins from elsewhere to the same modules. */
+const PROGRAM = ['--conditions=mediagate-bundle', path.join(root, 'dist', 'bundle', 'cli.js')];
 
 function run(node, args) {
   const child = spawn(node, [...FLAGS, ...args], { stdio: 'inherit', env: ENVIRONMENT });
@@ -74,7 +77,7 @@ async function main() {
   const tool = fs.existsSync(build) ? await require(build).prepare(node, args) : undefined;
   const [command, ...rest] = args;
   const words = command === 'start' ? ['serve', '--first-run', ...rest] : args;
-  run(node, tool ?? [path.join(root, 'dist', 'server', 'cli', 'cli.js'), ...words]);
+  run(node, tool ?? [...PROGRAM, ...words]);
 }
 
 main().catch((error) => {

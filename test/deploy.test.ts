@@ -120,6 +120,7 @@ describe('the files for deployment', () => {
         .filter((place) => !existsSync(path.join(packageRoot, place))),
     ).to.deep.equal([]);
     expect(places).to.include.members([
+      'dist/bundle',
       'dist/core',
       'dist/plugins',
       'dist/server',

@@ -1,13 +1,15 @@
 /*
  * The launcher in a checkout that was never compiled: it makes the scripts of the product without the compiler, says
- * so, and runs the command; later it makes only those of changed sources. And the Node that it hands over to.
+ * so, and runs the command; later it makes only those of changed sources. Plugins from elsewhere get modules of the
+ * bundle that it runs. And the Node that it hands over to.
  */
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { appendFile, cp, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
@@ -50,15 +52,15 @@ describe('the launcher in a new checkout', () => {
 
   after(() => rm(folder, { recursive: true, force: true }));
 
-  function launch(...args: string[]) {
-    const environment = { PATH: process.env.PATH, DATA_DIR: path.join(folder, 'data'), BROWSER: 'off' };
+  function launch(settings: Record<string, string>, ...args: string[]) {
+    const environment = { ...settings, PATH: process.env.PATH, DATA_DIR: path.join(folder, 'data'), BROWSER: 'off' };
     return run(process.execPath, [path.join(folder, 'server/run.cjs'), ...args], { cwd: folder, env: environment });
   }
 
   const scriptOf = (name: string) => path.join(folder, 'dist', name);
 
   it('runs the product without the compiler, with every plugin', async () => {
-    const { stdout, stderr } = await launch('plugins');
+    const { stdout, stderr } = await launch({}, 'plugins');
     expect(stderr).to.match(
       /^Compiling\. This takes some seconds, and only the first time\.\n(.*\n)*Compiled in \d+ s\.\n/,
     );
@@ -69,15 +71,25 @@ describe('the launcher in a new checkout', () => {
     expect(existsSync(scriptOf('test'))).to.equal(false);
   });
 
+  it('gives a plugin from elsewhere the modules of the bundle that it runs', async () => {
+    const text = "import 'mediagate/plugin';\nconsole.error(import.meta.resolve('mediagate/plugin'));\n";
+    await writeFile(path.join(folder, 'own.mjs'), text);
+    await writeFile(path.join(folder, 'own.json'), JSON.stringify({ plugins: [{ id: 'own', use: './own.mjs' }] }));
+    const { stderr } = await launch({ PLUGINS_CONFIG: path.join(folder, 'own.json') }, 'plugins').catch(
+      (failed: { stderr: string }) => failed,
+    );
+    expect(stderr).to.include(pathToFileURL(scriptOf('bundle/plugin.js')).href);
+  });
+
   it('makes nothing anew without a change', async () => {
-    const { stderr } = await launch('--version');
+    const { stderr } = await launch({}, '--version');
     expect(stderr).to.equal('');
   });
 
   it('makes the scripts of changed sources alone', async () => {
     const untouched = await stat(scriptOf('server/version.js'));
     await appendFile(path.join(folder, 'server/cli/cli.ts'), "\nconsole.error('changed: number' satisfies string);\n");
-    const { stderr } = await launch('--version');
+    const { stderr } = await launch({}, '--version');
     expect(stderr)
       .to.match(/^Compiling, because sources or packages are newer/)
       .and.to.include('changed: number');

@@ -7,6 +7,7 @@ import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock, createRecordingLogger } from '../../../core/testing/index.js';
 import { linkSiblings } from '../../support/processes/linked-siblings.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 interface Facts {
   title?: string;
@@ -303,9 +304,7 @@ describe('fallback chain', () => {
     });
 
     it('logs a method that continues after its deadline, and none that ends on abort', async () => {
-      const obedient = (signal: AbortSignal) =>
-        new Promise<Result>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-      const methods = [method('deaf', deaf), method('obedient', obedient), method('last', full)];
+      const methods = [method('deaf', deaf), method('obedient', untilAborted), method('last', full)];
       const { climb, clock, logger } = chainOf(methods, { methodMs: 1000 });
       const climbed = climb();
       await clock.advance(1000);

@@ -5,11 +5,10 @@ import { type RunTranscode, Transcodes } from '../../../core/extraction/mp3-tran
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 describe('transcodings of MP3 files', () => {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  const untilAborted: RunTranscode = (signal) =>
-    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
   it('run four at a time, let thirty-two wait, and refuse more', async () => {
     const makings = new Transcodes(createManualClock());
@@ -80,8 +79,8 @@ describe('transcodings of MP3 files', () => {
   it('end with the gateway, which waits for all of them', async () => {
     const makings = new Transcodes(createManualClock());
     let over = false;
-    const { stored } = makings.join('a', async (signal, begin) => {
-      await untilAborted(signal, begin).catch(() => undefined);
+    const { stored } = makings.join('a', async (signal) => {
+      await untilAborted(signal).catch(() => undefined);
       await settle();
       over = true;
       throw signal.reason;

@@ -8,9 +8,10 @@ import { createJobAdministration, type JobPage } from '../../../core/jobs/admini
 import { JobTable } from '../../../core/jobs/statements.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { engines } from '../../support/databases/engines.js';
-import { createImageJobs, type ImageJobs, untilAborted } from '../../support/images/image-jobs.js';
+import { createImageJobs, type ImageJobs } from '../../support/images/image-jobs.js';
 import { rejection } from '../../support/rejection.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 const TODAY = '2026-06-15';
 const UNKNOWN = `imgjob_${'0'.repeat(32)}`;

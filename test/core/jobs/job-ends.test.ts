@@ -7,8 +7,9 @@ import type { Charge } from '../../../core/jobs/jobs.js';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { engines } from '../../support/databases/engines.js';
-import { createImageJobs, type ImageJobs, turn, untilAborted } from '../../support/images/image-jobs.js';
+import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
 import { rejection } from '../../support/rejection.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 const TODAY = '2026-06-15';
 const quota = { limit: 100 };

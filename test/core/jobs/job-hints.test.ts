@@ -10,6 +10,7 @@ import type { State } from '../../../server/state.js';
 import { type Place, postgresEngine } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 const kind = 'image' as const;
 /** Longer than a test may take: whoever looks by himself is too late. */
@@ -141,7 +142,7 @@ describe('hints between nodes', () => {
       concurrency: 1,
       run: (_job, signal) => {
         began();
-        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        return untilAborted(signal);
       },
     });
     const id = await submit(accepting, 'moved');

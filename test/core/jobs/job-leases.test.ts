@@ -9,6 +9,7 @@ import { type DatabaseLink, startDatabaseLink } from '../../chaos/database-link.
 import { ListLogger, type Place, postgresEngine } from '../../support/databases/engines.js';
 import { inTime } from '../../support/in-time.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 const kind = 'extraction' as const;
 const DAY_MS = 24 * 3_600_000;
@@ -86,7 +87,7 @@ describe('leases of jobs on an unreachable, slow or locked PostgreSQL', () => {
     work((_job, signal) => {
       signals.push(signal);
       if (signals.length > 1) return Promise.resolve('in the second run');
-      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      return untilAborted(signal);
     });
     const job = await accept();
     const first = await until(() => signals[0]);

@@ -7,6 +7,7 @@ import type { State } from '../../../server/state.js';
 import { engines, ListLogger, type Place } from '../../support/databases/engines.js';
 import { ownPostgres } from '../../support/databases/postgres-outage.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 const kind = 'extraction' as const;
 
@@ -89,10 +90,6 @@ for (const engine of engines) {
     it('separate cancelled from returned runs, and second from first attempts', async () => {
       const { job: cancelled } = await state.jobs.accept({ job: jobOf('cancelled') });
       const { job: given } = await state.jobs.accept({ job: jobOf('given back') });
-      const untilAborted = (signal: AbortSignal) =>
-        new Promise<never>((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-        });
       const workers = state.jobs.work({ kind, concurrency: 2, run: (_job, signal) => untilAborted(signal) });
       await until(() => figures.of('jobBegun').length === 2);
       await state.jobs.cancel(cancelled?.id ?? '', 'one');
@@ -141,9 +138,7 @@ describe('metrics of jobs with a lost lease', () => {
       run(_job, signal) {
         runs += 1;
         if (runs > 1) return Promise.resolve('done');
-        return new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-        });
+        return untilAborted(signal);
       },
     });
     await until(() => runs === 1);

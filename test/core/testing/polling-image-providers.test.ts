@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { GatewayError, type GeneratedImage, type HttpRequest, type ImageCall } from 'mediagate';
 import { type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 import { imageModel } from '../../support/images/invented-image.js';
+import { untilAborted } from '../../support/until-aborted.js';
 import { type Context, failing, failureOf, imageOf, inventedProvider } from './invented-provider.js';
 
 const HOST = 'https://kiln.example';
@@ -190,11 +191,7 @@ describe('the testing kit for image providers that poll', () => {
     'one that polls on for a caller who has left': {
       pieces: {
         signalOf: () => new AbortController().signal,
-        whole: (work, { signal }) =>
-          Promise.race([
-            work,
-            new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-          ]),
+        whole: (work, { signal }) => Promise.race([work, untilAborted(signal)]),
       },
       finds: [BETWEEN, DEADLINE],
     },

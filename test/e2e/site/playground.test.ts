@@ -18,6 +18,7 @@ import { sampleImage } from '../../support/images/sample-images.js';
 import { richPost, richProduct } from '../../support/links/invented-documents.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { inventedShop, productLink } from '../../support/links/invented-shop.js';
+import { untilAborted } from '../../support/until-aborted.js';
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
 const LINK = 'https://invented.example/item/7';
@@ -35,10 +36,7 @@ const darkroom = definePlugin({
     imageProviders: [
       {
         models: [imageModel('slow-image')],
-        generate: ({ signal }) =>
-          new Promise<never>((_resolve, reject) => {
-            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-          }),
+        generate: ({ signal }) => untilAborted(signal),
       },
       {
         models: [imageModel('prim-image')],

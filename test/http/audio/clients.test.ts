@@ -11,6 +11,7 @@ import { hearSound, makeSound } from '../../support/audio/sounds.js';
 import { rejection } from '../../support/rejection.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 import { type AudioApp, startAudioApp } from './client.js';
 
 describe('audio by the openai client', () => {
@@ -229,7 +230,7 @@ describe('audio by the openai client', () => {
       const asked = Promise.withResolvers<void>();
       app.audio.transcribe = ({ signal }) => {
         asked.resolve();
-        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        return untilAborted(signal);
       };
       const leaving = new AbortController();
       const given = { file: await file(), model: HEARING };

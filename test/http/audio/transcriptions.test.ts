@@ -7,6 +7,7 @@ import { GatewayError, type TranscribeCall } from 'mediagate';
 import { HEARD, HEARING, HEARING_FAST, SPEAKING } from '../../support/audio/invented-audio.js';
 import { CONTAINERS, makeSound } from '../../support/audio/sounds.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 import { type AudioApp, fileOf, startAudioApp, toForm } from './client.js';
 
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
@@ -246,7 +247,7 @@ describe('transcriptions and translations over HTTP', () => {
     const asked = Promise.withResolvers<AbortSignal>();
     app.audio.transcribe = ({ signal }) => {
       asked.resolve(signal);
-      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      return untilAborted(signal);
     };
     const leaving = new AbortController();
     const headers = { authorization: `Bearer ${app.key}` };

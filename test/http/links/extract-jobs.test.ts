@@ -6,6 +6,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtractor } from '../../support/links/invented-plugin.js';
 import { inventedProduct, inventedShopExtractor, productLink } from '../../support/links/invented-shop.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 const UNKNOWN = `exjob_${'0'.repeat(32)}`;
@@ -28,12 +29,6 @@ function createShelf() {
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       }),
   };
-}
-
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 describeOnStacks('extraction jobs over HTTP', (stack) => {
@@ -128,7 +123,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
         resolve: async () => new URL(LINK),
         // The last two are not ready before the test is over.
         extract: ({ link, signal }) =>
-          link.id < '8' ? Promise.resolve(inventedProduct(link.id)) : rejectOnAbort(signal),
+          link.id < '8' ? Promise.resolve(inventedProduct(link.id)) : untilAborted(signal),
       },
       jobs: { maxActive: 2 },
     });

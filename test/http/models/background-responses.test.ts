@@ -7,6 +7,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { post, startScriptedApp, startUpstreamApp } from './text-app.js';
 
@@ -205,7 +206,7 @@ describe('responses in the background, of a scripted upstream', () => {
   /** A body that goes on with nothing until it is given up. */
   async function* silent(signal: AbortSignal): AsyncGenerator<Uint8Array> {
     yield Buffer.from('{"id":');
-    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+    await untilAborted(signal);
   }
 
   async function start(count: number, clock?: Clock): Promise<void> {

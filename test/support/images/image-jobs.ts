@@ -107,14 +107,6 @@ export async function createImageJobs(engine: Engine, context: Mocha.Context): P
   };
 }
 
-/** A run that ends when its signal does, with the signal's reason. */
-export function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason));
-  });
-}
-
 export function turn(ms = 1): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -2,6 +2,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { definePlugin, type Plugin, type TextCall, type TextModel, type TextProvider, type TextReply } from 'mediagate';
+import { untilAborted } from '../until-aborted.js';
 
 /** One piece of a body: bytes, a failure, no end in sight, or something that is waited for. */
 export type Piece = Uint8Array | Error | 'stall' | Promise<unknown>;
@@ -87,12 +88,6 @@ export function scriptedText(
       return closed;
     },
   };
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 /** Bytes in pieces of so many. */
