@@ -101,11 +101,13 @@ const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + 
 console.log(`${count('passed')} passed, ${failures.length} failed, ${count('skipped')} skipped`);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
-/** For all processes. PostgreSQL ends with this one, and the other as it is told. */
+/** For all processes. */
 async function startServers(): Promise<() => Promise<void>> {
   const [postgres, objects] = await Promise.all([startPostgresOfRun(), startObjectServerOfRun()]);
-  Object.assign(process.env, postgres, objects.environment);
-  return objects.stop;
+  Object.assign(process.env, postgres.environment, objects.environment);
+  return async () => {
+    await Promise.all([postgres.stop(), objects.stop()]);
+  };
 }
 
 /** Of the files that run on both browsers, those on the system's. */
@@ -144,7 +146,9 @@ function printSeconds(): void {
   printTimes('Files that compute most:', files.sort((one, other) => other.cpu - one.cpu).slice(0, LISTED));
   const inTests = files.reduce((sum, { cpu }) => sum + cpu, 0);
   const besides = cpuSeconds() - inTests;
-  console.log(`Processor: ${inTests.toFixed(0)} s in tests, ${besides.toFixed(0)} s to load them.`);
+  console.log(
+    `Processor: ${inTests.toFixed(0)} s in tests, ${besides.toFixed(0)} s to load them and for their servers.`,
+  );
 }
 
 /** Seconds, and those of the processor. */

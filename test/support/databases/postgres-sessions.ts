@@ -39,6 +39,8 @@ export async function lendSessions(folder: string): Promise<string> {
   const target = path.join(folder, SOCKET);
   const lent = path.join(folder, 'lent');
   await mkdir(lent);
+  // Whoever runs the server removes its folder.
+  await chmod(lent, 0o777);
   // The process ends when all that it waits for has ended, whoever is connected.
   const server = createServer((client) => {
     client.unref();
@@ -51,7 +53,6 @@ export async function lendSessions(folder: string): Promise<string> {
   });
   server.listen(path.join(lent, SOCKET)).unref();
   await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
-  await chmod(path.join(lent, SOCKET), 0o777);
   return lent;
 }
 

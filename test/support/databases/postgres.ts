@@ -73,14 +73,18 @@ export function sharedPostgres(): Promise<TestPostgres | PostgresMissing> {
 }
 
 /** Starts the server that all processes of a run share, each of which is given the environment. Empty where there is none. */
-export async function startPostgresOfRun(): Promise<Readonly<Record<string, string>>> {
+export async function startPostgresOfRun(): Promise<{
+  environment: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}> {
   // All processes of a run, with the gateways that they start.
   const configuration = { max_connections: '800', shared_buffers: '64MB' };
   const started = await startPostgres({ configuration });
-  if ('unavailable' in started || started.source === 'environment') return {};
+  if ('unavailable' in started) return { environment: {}, stop: async () => undefined };
+  if (started.source === 'environment') return { environment: {}, stop: started.stop };
   const folder = new URL(started.url).searchParams.get('host') ?? '';
   const url = urlOf(await lendSessions(folder));
-  return { [OF_THE_RUN]: JSON.stringify({ source: started.source, url }) };
+  return { environment: { [OF_THE_RUN]: JSON.stringify({ source: started.source, url }) }, stop: started.stop };
 }
 
 function findPostgresOfRun(): Promise<TestPostgres> | undefined {

@@ -23,7 +23,6 @@ const USUAL_FILES: FileSeconds = {
   'test/core/jobs/jobs-processes.test.js': 85,
   'test/e2e/site/unlucky-browser.test.js': 85,
   'test/e2e/usage/token-budgets.test.js': 80,
-  'test/http/links/extract-batch.test.js': 65,
   'test/e2e/accounts/walk.test.js': 65,
   'test/captures.test.js': 65,
   'test/hostile-pages.test.js': 60,
