@@ -62,7 +62,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/otlp-transformer': 'server/observability/opentelemetry.ts',
   '@opentelemetry/resources': 'server/observability/opentelemetry.ts',
   '@opentelemetry/sdk-trace': 'server/observability/opentelemetry.ts',
-  ajv: 'core/runtime/validation.ts',
+  ajv: 'core/runtime/ajv.ts',
   pino: 'core/observability/logger.ts',
   tsyringe: 'core/plugins/tsyringe.ts',
 };
@@ -94,6 +94,7 @@ const BUNDLED_PACKAGES = [
   'kysely',
   'typebox',
   'tsyringe',
+  'ajv',
   'fluent-ffmpeg',
   'gpt-tokenizer',
   'onnxruntime-web',
