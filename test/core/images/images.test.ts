@@ -25,6 +25,7 @@ import { openDatabase } from '../../../core/database/database.js';
 import { inventMask } from '../../../core/testing/models/image-run.js';
 import { openState, type State } from '../../../server/state.js';
 import { type JobRequestTerms, toJobTerms } from '../../../server/usage/job-admission.js';
+import { placeMigratedFile } from '../../support/databases/migrated-file.js';
 import {
   createDarkroom,
   imageModel,
@@ -69,6 +70,7 @@ describe('the image service', () => {
   beforeEach(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-images-'));
     const logger = createLogger({ level: 'silent' });
+    await placeMigratedFile(folder);
     state = await openState({ dataDir: folder, clock: systemClock, logger });
     darkroom = createDarkroom();
     write = (file) => state.files.write(file);

@@ -26,6 +26,7 @@ import {
 } from '../../../core/testing/index.js';
 import { openState } from '../../../server/state.js';
 import { toJobTerms } from '../../../server/usage/job-admission.js';
+import { placeMigratedFile } from '../../support/databases/migrated-file.js';
 import {
   type Context,
   createInventedPackage,
@@ -371,6 +372,7 @@ describe('plugins that are wrong on purpose', () => {
   ): Promise<string> {
     const logger = createRecordingLogger();
     const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-refused-'));
+    await placeMigratedFile(dataDir);
     const state = await openState({ dataDir, clock: systemClock, logger });
     try {
       const options = typeof plugin === 'object' && plugin.options ? { options: OPTIONS } : {};

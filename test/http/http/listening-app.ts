@@ -39,6 +39,7 @@ import {
 } from '../../../server/webhooks/index.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
 import { untilConnected } from '../../support/databases/connected-cache.js';
+import { placeMigratedFile } from '../../support/databases/migrated-file.js';
 import type { Stack } from '../../support/databases/stacks.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { inventedShop } from '../../support/links/invented-shop.js';
@@ -137,6 +138,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const { clock = systemClock } = options;
   const place = await options.stack?.place();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
+  if (place?.settings.databaseUrl === undefined) await placeMigratedFile(dataDir);
   const logger = createRecordingLogger();
   const { publicMetrics = false, tracer, prices } = options;
   const metrics = publicMetrics ? await createMetrics({ clock }) : undefined;

@@ -3,7 +3,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chown, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chown, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -115,8 +116,7 @@ async function startServer(
   configuration: Readonly<Record<string, string>>,
 ): Promise<TestPostgres> {
   const user = databaseUser();
-  // Root's own temporary folder may be closed to the other user.
-  const folder = await mkdtemp(path.join(user ? '/tmp' : tmpdir(), 'mediagate-postgres-'));
+  const folder = await mkdtemp(path.join(user ? await openFolder() : tmpdir(), 'mediagate-postgres-'));
   try {
     if (user) await chown(folder, user.uid, user.gid);
     const bin = await binaries.prepare(folder, user);
@@ -126,6 +126,12 @@ async function startServer(
     await rm(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Root's own temporary folder may be closed to the other user; that of a whole run is not. */
+async function openFolder(): Promise<string> {
+  const { mode } = await stat(tmpdir());
+  return (mode & constants.S_IXOTH) === 0 ? '/tmp' : tmpdir();
 }
 
 /** Makes an empty folder the data of a server whose superuser is `postgres`, whom everybody on this machine may be. */

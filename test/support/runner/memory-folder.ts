@@ -4,7 +4,7 @@
  */
 
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 
@@ -28,6 +28,8 @@ export function makeFolderInMemory(): string | undefined {
     if (bavail * bsize < FREE_BYTES || process.availableMemory() < MACHINE_BYTES) return undefined;
     // A short name: paths of sockets in it may have 107 letters.
     folder = mkdtempSync(path.join(SHARED_MEMORY, 'mg-'));
+    // For a PostgreSQL that runs as another user; what is in it belongs to this one.
+    chmodSync(folder, 0o711);
     const program = path.join(folder, 'program');
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
     execFileSync(program);
