@@ -67,10 +67,10 @@ import {
   costCounts,
   costOfUsage,
   countsOf,
-  createTotals,
   createUsageTable,
   knownCounts,
   pricedPartsOf,
+  Totals,
   type UsageTable,
 } from './usage-log.js';
 
@@ -193,7 +193,7 @@ export class JobAdmission implements AdmissionHooks {
     if (charged.length > 0) {
       yield* this.#insertCharges(charged.map((job) => ({ ...toUsageLogRow(job), cost: costs.get(job) ?? null })));
       // The table has one row per job, so totals count each once as well.
-      const totals = createTotals();
+      const totals = new Totals();
       for (const job of charged) totals.addTotal({ ...toTotalsRow(job), ...costCounts(costs.get(job)) });
       yield* this.#usageTable.addTotals(totals);
     }

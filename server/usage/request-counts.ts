@@ -9,13 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../core/contracts/index.js';
 import { type Database, WriteBehind } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
-import {
-  type CountedRequests,
-  type CountedTogether,
-  createTotals,
-  createUsageTable,
-  NO_TOTAL_COUNTS,
-} from './usage-log.js';
+import { type CountedRequests, type CountedTogether, createUsageTable, NO_TOTAL_COUNTS, Totals } from './usage-log.js';
 
 const INTERVAL_MS = 2_000;
 /** Maximum sums that wait for the database. */
@@ -40,7 +34,7 @@ export class RequestCounts {
       capacity: CAPACITY,
       evict: addTogether,
       *write(sums) {
-        const totals = createTotals();
+        const totals = new Totals();
         yield* table.insertSums(sums, totals);
         yield* table.addTotals(totals);
       },
@@ -71,7 +65,7 @@ export class RequestCounts {
     this.#timer = undefined;
     const [first] = this.#counted;
     if (!first) return;
-    const totals = createTotals();
+    const totals = new Totals();
     for (const { at, latencyMs, ...count } of this.#counted) {
       totals.addTotal({ ...NO_TOTAL_COUNTS, ...count, day: dayOf(at), latencyMsSum: Math.round(latencyMs) });
     }

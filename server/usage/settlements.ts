@@ -32,10 +32,9 @@ import {
   type CountedTogether,
   costOfUsage,
   countsOf,
-  createTotals,
   pricedPartsOf,
   type Settlement,
-  type Totals,
+  Totals,
   toEntryRow,
   tokensOf,
   type UsageTable,
@@ -78,7 +77,7 @@ function isCorrection(settled: Settled): settled is BackgroundCorrection {
 export function countOldestTogether(waiting: readonly Settled[], max: number): Settled[] {
   const before = waiting.find(isCountedTogether);
   const settlements = waiting.filter(isSettlement);
-  const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: createTotals() };
+  const together = before ?? { id: randomUUID(), at: settlements[0]?.at ?? 0, totals: new Totals() };
   const rest: Settled[] = waiting.filter((item) => isCorrection(item) || isEndedReservation(item));
   let left = max;
   for (const settlement of settlements) {
@@ -141,7 +140,7 @@ export function* writeSettlements(
       ends.push({ reserved, tokensUsed, costUsed, givesBack: givesBack(item) });
     }
   }
-  const totals = createTotals();
+  const totals = new Totals();
   const opened: Settlement[] = [];
   for (const entry of yield* usageTable.insertEntries(entries)) {
     totals.addEntry(entry, broken.has(entry));
@@ -184,7 +183,7 @@ export function* writeCutOffs(
     givesBack: false,
   }));
   yield* changeBudgets({ ends }, budgetTable);
-  const totals = createTotals();
+  const totals = new Totals();
   const rows = charges.map((charge) => toCutOffRow(charge, chargesReserved, prices));
   for (const entry of yield* usageTable.insertEntries(rows)) totals.addEntry(entry);
   yield* usageTable.addTotals(totals);

@@ -115,52 +115,51 @@ export function costCounts(cost: number | null | undefined): { priced: number; c
 type TotalName = Pick<UsageTotal, 'keyId' | 'day' | 'accountId' | 'route' | 'model'>;
 
 /** Sums up rows of the same key, day, route and model. */
-export function createTotals() {
-  const totals = new Map<string, UsageTotal>();
+export class Totals {
+  readonly #totals = new Map<string, UsageTotal>();
 
-  function open({ keyId, day, accountId, route, model }: TotalName): UsageTotal {
-    const name = `${keyId}\n${day}\n${accountId}\n${route}\n${model}`;
-    const known = totals.get(name);
-    if (known) return known;
-    const made = { keyId, day, accountId, route, model, ...NO_TOTAL_COUNTS };
-    totals.set(name, made);
-    return made;
+  /** @param isBroken Whether its stream broke off. */
+  addEntry(entry: UsageEntriesTable, isBroken = false): void {
+    const total = this.#open({ ...entry, day: dayOf(entry.at) });
+    total.requests += 1;
+    total.failed += isBroken || entry.status >= 400 ? 1 : 0;
+    total.estimated += entry.estimated;
+    for (const count of COUNTS) total[count] += entry[count] ?? 0;
+    if (entry.cost !== null) {
+      total.priced += 1;
+      total.cost += entry.cost;
+    }
+    total.latencyMsSum += entry.latencyMs;
   }
 
-  return {
-    /** @param isBroken Whether its stream broke off. */
-    addEntry(entry: UsageEntriesTable, isBroken = false): void {
-      const total = open({ ...entry, day: dayOf(entry.at) });
-      total.requests += 1;
-      total.failed += isBroken || entry.status >= 400 ? 1 : 0;
-      total.estimated += entry.estimated;
-      for (const count of COUNTS) total[count] += entry[count] ?? 0;
-      if (entry.cost !== null) {
-        total.priced += 1;
-        total.cost += entry.cost;
-      }
-      total.latencyMsSum += entry.latencyMs;
-    },
-    /** The difference between the new and the old values of an existing entry. */
-    addDifference(before: UsageEntriesTable, now: UsageEntriesTable): void {
-      const total = open({ ...now, day: dayOf(now.at) });
-      total.estimated += now.estimated - before.estimated;
-      for (const count of COUNTS) total[count] += (now[count] ?? 0) - (before[count] ?? 0);
-      total.priced += costCounts(now.cost).priced - costCounts(before.cost).priced;
-      total.cost += (now.cost ?? 0) - (before.cost ?? 0);
-    },
-    addTotal(row: UsageTotal): void {
-      const total = open(row);
-      for (const count of TOTAL_COUNTS) total[count] += row[count];
-    },
-    /** A fixed order, so that two transactions do not deadlock. */
-    rows(): UsageTotal[] {
-      return [...totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total);
-    },
-  };
-}
+  /** The difference between the new and the old values of an existing entry. */
+  addDifference(before: UsageEntriesTable, now: UsageEntriesTable): void {
+    const total = this.#open({ ...now, day: dayOf(now.at) });
+    total.estimated += now.estimated - before.estimated;
+    for (const count of COUNTS) total[count] += (now[count] ?? 0) - (before[count] ?? 0);
+    total.priced += costCounts(now.cost).priced - costCounts(before.cost).priced;
+    total.cost += (now.cost ?? 0) - (before.cost ?? 0);
+  }
 
-export type Totals = ReturnType<typeof createTotals>;
+  addTotal(row: UsageTotal): void {
+    const total = this.#open(row);
+    for (const count of TOTAL_COUNTS) total[count] += row[count];
+  }
+
+  /** A fixed order, so that two transactions do not deadlock. */
+  rows(): UsageTotal[] {
+    return [...this.#totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total);
+  }
+
+  #open({ keyId, day, accountId, route, model }: TotalName): UsageTotal {
+    const name = `${keyId}\n${day}\n${accountId}\n${route}\n${model}`;
+    const known = this.#totals.get(name);
+    if (known) return known;
+    const made = { keyId, day, accountId, route, model, ...NO_TOTAL_COUNTS };
+    this.#totals.set(name, made);
+    return made;
+  }
+}
 
 /** Requests without entries of their own, added up. */
 export interface CountedTogether {
