@@ -39,7 +39,7 @@ type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
 export async function runFfmpeg({ path, parameters, feed, write, signal }: FfmpegRun): Promise<ConversionReport> {
   signal.throwIfAborted();
   const child = start(path, parameters, feed !== undefined);
-  const report = createReportReader();
+  const report = new ReportReader();
   // Without free file descriptors no process is started, yet the object can be killed: its id could be that of any
   // process, or of all.
   const kill = () => child.pid !== undefined && child.kill('SIGKILL');
@@ -139,36 +139,34 @@ const UNREAD = /New audio stream|Error during demuxing|^(?!Error).*: Invalid arg
 /**
  * Parses ffmpeg's messages. They quote the source, so no message reaches a client or a log: only what was recognized.
  */
-export function createReportReader() {
-  let head = '';
-  let tail = '';
+class ReportReader {
+  #head = '';
+  #tail = '';
 
-  return {
-    add(chunk: Buffer): void {
-      const text = chunk.toString('latin1');
-      head += text.slice(0, Math.max(0, MAX_MESSAGE_BYTES - head.length));
-      tail = (tail + text).slice(-MAX_MESSAGE_BYTES);
-    },
+  add(chunk: Buffer): void {
+    const text = chunk.toString('latin1');
+    this.#head += text.slice(0, Math.max(0, MAX_MESSAGE_BYTES - this.#head.length));
+    this.#tail = (this.#tail + text).slice(-MAX_MESSAGE_BYTES);
+  }
 
-    read(): ConversionReport {
-      const [, hours, minutes, seconds] = /^ {2}Duration: (\d+):(\d\d):(\d\d\.\d+),/m.exec(head) ?? [];
-      return {
-        ...(seconds && { declaredSeconds: Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) }),
-        hasPictures: /^ {2}Stream #0:\d+.*: Video: /m.test(head),
-        isPartial: UNREAD.test(head) || UNREAD.test(tail),
-        cutShort: /: partial file$|\] File ended prematurely|Truncated/m.test(tail),
-      };
-    },
+  read(): ConversionReport {
+    const [, hours, minutes, seconds] = /^ {2}Duration: (\d+):(\d\d):(\d\d\.\d+),/m.exec(this.#head) ?? [];
+    return {
+      ...(seconds && { declaredSeconds: Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) }),
+      hasPictures: /^ {2}Stream #0:\d+.*: Video: /m.test(this.#head),
+      isPartial: UNREAD.test(this.#head) || UNREAD.test(this.#tail),
+      cutShort: /: partial file$|\] File ended prematurely|Truncated/m.test(this.#tail),
+    };
+  }
 
-    /** The error for this exit code (null: by a signal that was not ours). */
-    failure(code: number | null): GatewayError {
-      const cause = new Error(`ffmpeg ended with ${code ?? 'a signal'}`);
-      if (/matches no streams/.test(tail)) return unavailable('The source has no audio.', cause);
-      if (/not on whitelist|Decoder .* not found|Decoding requested, but no decoder/.test(tail))
-        return unavailable('The audio of the source is in a format that cannot be converted.', cause);
-      return unavailable('The source cannot be read as audio: it is damaged or of another type.', cause);
-    },
-  };
+  /** The error for this exit code (null: by a signal that was not ours). */
+  failure(code: number | null): GatewayError {
+    const cause = new Error(`ffmpeg ended with ${code ?? 'a signal'}`);
+    if (/matches no streams/.test(this.#tail)) return unavailable('The source has no audio.', cause);
+    if (/not on whitelist|Decoder .* not found|Decoding requested, but no decoder/.test(this.#tail))
+      return unavailable('The audio of the source is in a format that cannot be converted.', cause);
+    return unavailable('The source cannot be read as audio: it is damaged or of another type.', cause);
+  }
 }
 
 function unavailable(message: string, cause: Error): GatewayError {
