@@ -17,6 +17,7 @@ import type {
   HttpClient,
   HttpClientLimits,
   Logger,
+  MediaLinkOptions,
   Meter,
   Need,
   PluginEntry,
@@ -28,6 +29,8 @@ import {
   ExtractionJobs,
   ExtractionService,
   type JobsOptions,
+  MediaFiles,
+  MediaLinks,
   Submissions,
 } from './extraction/index.js';
 import { ImageService, type ImagesOptions, References } from './images/index.js';
@@ -65,6 +68,8 @@ export interface GatewayServices {
   meter?: Meter;
   /** Other processes of this machine that serve the same port. Default: none. */
   siblings?: Siblings;
+  /** Whether an item, by its canonical URL, is taken down: it is not read, and its files are not sent. Default: none is. */
+  isBlocked?(url: string): boolean;
 }
 
 /** Options of a gateway; everything but the plugins has a default. */
@@ -81,6 +86,8 @@ export interface GatewayOptions {
   baseFolder?: string;
   /** Base URL and signing of hosted MP3 links. Default: none. Without it and `ffmpegPath` no link is offered. */
   audioLinks?: AudioLinkOptions;
+  /** Base URL, signing and limits of media links. Default: none, and no media file is passed on. */
+  mediaLinks?: MediaLinkOptions;
   /** The browser to run. Default: none, and methods that need one are skipped. */
   browser?: BrowserOptions;
   /** The ffmpeg to run. Default: none; plugins that need it fail at load, and no MP3 is made. */
@@ -120,6 +127,8 @@ export const MEDIA = createToken<MediaTools>('media tools');
 export const CLIENT_LIFETIME = createToken<AbortController>('client lifetime');
 const AUDIO_LINKS = createToken<AudioLinks | undefined>('audio links');
 export const AUDIO_FILES = createToken<AudioFiles | undefined>('audio files');
+const MEDIA_LINKS = createToken<MediaLinks | undefined>('media links');
+export const MEDIA_FILES = createToken<MediaFiles | undefined>('media files');
 export const EXTRACTION = createToken<ExtractionService>('extraction');
 export const EXTRACTION_JOBS = createToken<ExtractionJobs | undefined>('extraction jobs');
 export const SUBMISSIONS = createToken<Submissions>('submissions');
@@ -188,6 +197,14 @@ function registerPlugins(root: RootScope, options: GatewayOptions): void {
 function registerExtraction(root: RootScope, options: GatewayOptions): void {
   const { jobs } = options;
   root.provideFactory(AUDIO_LINKS, () => options.audioLinks && new AudioLinks(options.audioLinks));
+  root.provideFactory(MEDIA_LINKS, () => options.mediaLinks && new MediaLinks(options.mediaLinks));
+  root.provideFactory(MEDIA_FILES, (get) => {
+    const links = get(MEDIA_LINKS);
+    const { bytesPerSecond, keyBytesPerSecond } = options.mediaLinks ?? {};
+    const limits = { bytesPerSecond, keyBytesPerSecond };
+    const services = { extraction: get(EXTRACTION), host: get(PLUGIN_HOST), http: get(HTTP), clock: get(CLOCK) };
+    return links && new MediaFiles({ links, ...services, ...limits });
+  });
   root.provideFactory(
     AUDIO_FILES,
     (get) => {
@@ -217,9 +234,11 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       clock: get(CLOCK),
       cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
       ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
+      mediaLinks: get(MEDIA_LINKS),
       audioExpected: links !== undefined,
       meter: options.services?.meter,
       siblings: options.services?.siblings,
+      isBlocked: options.services?.isBlocked,
     });
   });
   root.provideFactory(

@@ -24,6 +24,9 @@ import type {
   IdentityProvider,
   ImageProvider,
   LinkRef,
+  MediaFile,
+  MediaFileRequest,
+  MediaLink,
   Need,
   PlatformFeatures,
   PlatformInfo,
@@ -34,7 +37,7 @@ import type {
   TextModel,
   TextProvider,
 } from './contracts/index.js';
-import type { ExtractionJobs } from './extraction/index.js';
+import type { ExtractionJobs, MediaFiles } from './extraction/index.js';
 import {
   AUDIO,
   AUDIO_FILES,
@@ -44,6 +47,7 @@ import {
   type GatewayOptions,
   IMAGES,
   MEDIA,
+  MEDIA_FILES,
   openBrowser,
   openHttp,
   PLUGIN_HOST,
@@ -71,8 +75,11 @@ export interface Gateway extends AsyncDisposable {
    * together; those to the same item share one extraction. Rejects only with the reason of the request's signal.
    */
   extractBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
-  /** @throws GatewayError `job_not_found` if there is none, or it belongs to another owner. */
-  extractionJob(id: string, owner: string): Promise<ExtractionJob>;
+  /**
+   * @param mediaLinksFor As {@link ExtractRequest.mediaLinksFor}, for its result.
+   * @throws GatewayError `job_not_found` if there is none, or it belongs to another owner.
+   */
+  extractionJob(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob>;
   /**
    * Ends a queued or running job. If other owners joined it, it continues for them, and this owner is removed. A job
    * that was cancelled before is returned again.
@@ -93,6 +100,14 @@ export interface Gateway extends AsyncDisposable {
    *   another error of the source, `audio_timeout`, `queue_full`, `upstream_unavailable` if it cannot be stored.
    */
   audioFile(request: AudioFileRequest): Promise<AudioFile>;
+  /** What a media link was made for, without any request. @throws GatewayError `file_not_found`, `link_expired`. */
+  mediaLink(name: string): MediaLink;
+  /**
+   * The media file behind a link, from the platform. Read it or release it.
+   * @throws GatewayError as `mediaLink`; `rate_limit_exceeded` above the limits of the link, `media_unavailable`, what
+   *   the platform answers about the item.
+   */
+  mediaFile(request: MediaFileRequest): Promise<MediaFile>;
   /** Image jobs. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
   /** Audio models: transcription, speech, sound effects. */
@@ -210,6 +225,7 @@ function createLinkFacade(get: Resolve) {
   const jobs = get(EXTRACTION_JOBS);
   const submissions = get(SUBMISSIONS);
   const audioFiles = get(AUDIO_FILES);
+  const mediaFiles = get(MEDIA_FILES);
 
   function offeredJobs(): ExtractionJobs {
     if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
@@ -220,10 +236,16 @@ function createLinkFacade(get: Resolve) {
     extract: (request) => extraction.extract(request),
     submitExtraction: (request) => submissions.submit(request),
     extractBatch: (request) => submissions.submitBatch(request),
-    extractionJob: async (id, owner) => offeredJobs().find(id, owner),
+    async extractionJob(id, owner, mediaLinksFor) {
+      const job = await offeredJobs().find(id, owner, mediaLinksFor);
+      extraction.checkAllowed(job.link);
+      return job;
+    },
     cancelExtractionJob: async (id, owner) => offeredJobs().cancel(id, owner),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
+    mediaLink: (name) => mediaFilesOf(mediaFiles).link(name),
+    mediaFile: async (request) => mediaFilesOf(mediaFiles).open(request),
     async audioFile(request) {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);
@@ -233,6 +255,11 @@ function createLinkFacade(get: Resolve) {
       return { platform: extractor.contribution.platform, link };
     },
   } satisfies Partial<Gateway>;
+}
+
+function mediaFilesOf(files: MediaFiles | undefined): MediaFiles {
+  if (!files) throw new GatewayError('file_not_found', 'This gateway passes no media files on.');
+  return files;
 }
 
 function createPlatformFacade(get: Resolve) {

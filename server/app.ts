@@ -54,7 +54,7 @@ import type { IdempotencyService } from './idempotency/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth, type KeyTable, type Pepper } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
-import { extractBatchRoutes, extractRoutes, oembedRoutes } from './links/index.js';
+import { extractBatchRoutes, extractRoutes, type MediaProxy, mediaRoutes, oembedRoutes } from './links/index.js';
 import {
   type ClosableStoredResponses,
   createModelPaths,
@@ -122,6 +122,8 @@ export interface AppDependencies {
   accountImageDailyLimit?: number;
   /** Share of a queue, above 0 to 1, that open jobs of a site account may take. Default 0.1. */
   accountQueueShare?: number;
+  /** Which requests get media links. Default `off`. */
+  mediaProxy?: MediaProxy;
   /** Maximum bytes of an uploaded audio file. Default 26,214,400. */
   audioMaxBytes?: number;
   /** Maximum bytes of a body on text routes. Default 33,554,432. */
@@ -277,6 +279,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...extractBatchRoutes(server),
     ...oembedRoutes(server),
     ...audioFileRoutes(server),
+    ...mediaRoutes(server),
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
     ...textRoutes(server),
@@ -369,6 +372,7 @@ export function createServerContext(dependencies: AppDependencies) {
     modelAliases: dependencies.modelAliases ?? true,
     accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
+    mediaProxy: dependencies.mediaProxy ?? 'off',
     addressOf: createAddressOf(trustedProxies),
     bodies,
     uploads: new BodyBudget({ bigBodies: UPLOADS, refusals, workers }),

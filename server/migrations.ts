@@ -12,6 +12,7 @@ import { budgetMigrations } from './budgets/index.js';
 import { idempotencyMigrations } from './idempotency/index.js';
 import { keyMigrations } from './keys/index.js';
 import { limitMigrations } from './limits/index.js';
+import { linkMigrations } from './links/blocked-links.js';
 import { responseMigrations } from './models/index.js';
 import { paymentMigrations } from './payments/index.js';
 import { erasureMigrations } from './personal-data/index.js';
@@ -35,6 +36,7 @@ export const migrations: Migrations = {
   ...jobMigrations,
   ...keyMigrations,
   ...limitMigrations,
+  ...linkMigrations,
   ...paymentMigrations,
   ...processMigrations,
   ...responseMigrations,

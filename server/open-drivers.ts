@@ -29,6 +29,7 @@ import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
 import { ApiKeys } from './keys/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
+import { BlockedLinks } from './links/blocked-links.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { Orders } from './payments/index.js';
@@ -172,6 +173,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       admissions,
       budgets: new Budgets(database, times),
       budgetAlerts: new BudgetAlerts(database, times),
+      blockedLinks: new BlockedLinks(database),
       usage: new UsageLog(database, requestCounts),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),

@@ -25,6 +25,9 @@ import {
 } from './settings/index.js';
 import type { State } from './state.js';
 
+/** Bytes a second. */
+const BYTES_OF_MEGABIT = 125_000;
+
 export interface OpenGatewayOptions {
   settings: Settings;
   environment: NodeJS.ProcessEnv;
@@ -132,5 +135,15 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       secrets,
       ttlMs: settings.audioLinkHours * 3_600_000,
     },
+    ...(settings.mediaProxy !== 'off' && {
+      mediaLinks: {
+        get baseUrl() {
+          return options.baseUrl();
+        },
+        secrets,
+        ...(settings.mediaKeyMbits > 0 && { keyBytesPerSecond: settings.mediaKeyMbits * BYTES_OF_MEGABIT }),
+        ...(settings.mediaMbits > 0 && { bytesPerSecond: settings.mediaMbits * BYTES_OF_MEGABIT }),
+      },
+    }),
   });
 }

@@ -19,6 +19,7 @@ import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
 import { IdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
+import { BlockList } from './links/blocked-links.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
 import { PaymentService, startPaymentSweep } from './payments/index.js';
@@ -179,7 +180,11 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const catalogue = await readCatalogue(settings.plansFile, settings.freeTierGrants);
   await state.instances.join(await fingerprintsOf(settings, { isWorker, plans: catalogue, prices }));
 
-  const services = { http: options.services?.http, cache: state.cache, storage: state.files, meter, siblings };
+  const blocked = await BlockList.open(state.blockedLinks, logger);
+  opened.add(() => blocked.close());
+  const isBlocked = (url: string) => blocked.has(url);
+  const { cache, files: storage } = state;
+  const services = { http: options.services?.http, cache, storage, meter, siblings, isBlocked };
   const { baseUrl: configured } = settings;
   const baseUrl = configured === undefined ? options.address : () => configured;
   const { jobs } = state;
@@ -328,6 +333,7 @@ function limitsOf(settings: Settings) {
     imageDailyLimit: settings.imageDailyLimit,
     accountImageDailyLimit: settings.accountImageDailyLimit ?? settings.imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT,
     accountQueueShare: settings.accountQueuePercent / 100,
+    mediaProxy: settings.mediaProxy,
     audioMaxBytes: settings.audioMaxBytes,
     textMaxBytes: settings.textMaxBytes,
     messagesEnabled: settings.messagesEnabled,

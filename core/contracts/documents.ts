@@ -88,6 +88,12 @@ export const MediaEntrySchema = Type.Object(
       'What a direct download needs to share with this gateway: its IP address (`ip`), its cookies (`cookie`), or a `Referer` header of the platform (`referer`). Absent if it needs nothing.',
       ['referer'],
     ),
+    proxy_url: optional(
+      Text,
+      'Link of this gateway to the file, which plays and downloads anywhere without a key. Present if `include_media_links` asked for it; a `manifest` has none.',
+      'https://gateway.example.com/v1/media/…',
+    ),
+    proxy_expires_at: optional(Time, 'When `proxy_url` stops working (RFC 3339).', '2026-06-15T17:50:00Z'),
   },
   strict,
 );

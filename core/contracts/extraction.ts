@@ -1,6 +1,6 @@
 /*
- * What programs pass to extraction and get back: one link, a submission that may become a job, a batch, and the MP3
- * behind a link. A result says whether it came from the source, the cache or an expired cache entry, and how old it
+ * What programs pass to extraction and get back: one link, a submission that may become a job, a batch, the MP3 behind
+ * a link, and media files. A result says whether it came from the source, the cache or an expired cache entry, and how old it
  * is. Ending the wait of one caller does not end work that others wait for. `QueueShare` describes how jobs share a
  * queue: groups take turns, then the keys of a group, and a priority orders the jobs of one group only.
  */
@@ -24,6 +24,8 @@ export interface ExtractRequest {
   optionName?(option: string): string;
   /** Offer an MP3 link if the item has audio. Default true. */
   includeAudioMp3?: boolean;
+  /** Make media links for this key, by its id. Default: none. */
+  mediaLinksFor?: string;
   /** Run only this method, without reading or writing the cache: for the live probe. */
   only?: string;
   /** Ends the wait of this caller; work that other callers wait for continues. */
@@ -45,6 +47,11 @@ export interface ExtractResult {
   limitations: readonly string[];
   /** Set if a hosted MP3 is offered. */
   audioLink?: AudioLink;
+  /**
+   * Links of the gateway to the media files, in the order of the document's entries; undefined for a manifest. Set if
+   * they were asked for.
+   */
+  mediaLinks?: readonly (SignedLink | undefined)[];
   cache: CacheUse;
   /** Milliseconds since the data was fetched; 0 if it was fetched for this call. */
   ageMs: number;
@@ -127,7 +134,10 @@ export interface ExtractionJob {
 }
 
 /** A signed link to an MP3 that is made at its first request. */
-export interface AudioLink {
+export type AudioLink = SignedLink;
+
+/** A link of the gateway that works without a key until it expires. */
+export interface SignedLink {
   url: string;
   /** ISO 8601. */
   expiresAt: string;
@@ -167,4 +177,47 @@ export interface AudioLinkOptions {
   secrets: readonly Uint8Array[];
   /** Default 86,400,000 (24 hours). */
   ttlMs?: number;
+}
+
+/** What a media link was made for. */
+export interface MediaLink {
+  /** Canonical URL of the item. */
+  url: string;
+  platform: string;
+  /** Id of the key that it was made for. */
+  issuer: string;
+  /** Expiry of the link, in milliseconds since 1970. */
+  expiresAt: number;
+}
+
+export interface MediaFileRequest {
+  /** The last part of a media link. */
+  name: string;
+  /** Ends the wait, and what is read of the file. */
+  signal: AbortSignal;
+  /** Called with the number of bytes that were sent, once the client has left or has all of them. Default: nothing. */
+  sent?(bytes: number): void;
+}
+
+/** A media file of a platform, as a client gets it. */
+export interface MediaFile {
+  /** Its tag says that it is the same file of the item with the same length; its bytes are not known. */
+  file: FileStat;
+  /** Title of the item and the type of the file, e.g. `A morning on the tugs.mp4`; any characters but control ones. */
+  fileName: string;
+  /** ASCII form of it, e.g. `vidsite-dQw4w9WgXcQ.mp4`. */
+  plainName: string;
+  /** Expiry of the link, in milliseconds since 1970. */
+  expiresAt: number;
+  read(range?: ByteRange): Promise<StoredBody>;
+  /** Call it in any case, once the client has the answer or has left. */
+  release(): void;
+}
+
+/** Base URL, signing and limits of media links. */
+export interface MediaLinkOptions extends Pick<AudioLinkOptions, 'baseUrl' | 'secrets'> {
+  /** Bytes a second to all clients of one key. Default: no limit. */
+  keyBytesPerSecond?: number;
+  /** Bytes a second to all clients. Default: no limit. */
+  bytesPerSecond?: number;
 }

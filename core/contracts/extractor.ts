@@ -79,10 +79,12 @@ export interface Extractor {
   /** True if an item's audio can be offered as an MP3. Default false. */
   readonly audio?: boolean;
   /**
-   * Hosts that media may be fetched from for an MP3, including redirects; a leading dot includes subdomains, e.g.
-   * `.googlevideo.com`. Default: none, and no MP3 can be made.
+   * Hosts that media may be fetched from, for media links and MP3s, including redirects; a leading dot includes
+   * subdomains, e.g. `.googlevideo.com`. Default: none, and no media can be fetched.
    */
   readonly mediaHosts?: readonly string[];
+  /** Request headers that the media hosts require of all clients, e.g. `user-agent` and `referer`. Default: none. */
+  readonly mediaHeaders?: Readonly<Record<string, string>>;
   /**
    * Pure and synchronous, no I/O; never throws. Returns the link's identity; `{ unsupported }` if the host is this
    * platform's but the link names no item (a profile, a playlist, a search); undefined if the link is not of this
@@ -171,6 +173,11 @@ export interface Extraction {
   limitations?: readonly string[];
   /** True if the item has audio that `resolveAudio` may find. Default false: then no MP3 link is offered. */
   audio?: boolean;
+  /**
+   * Request headers of the visit with which the media hosts give the files of this document, such as its cookies. They
+   * are sent to {@link Extractor.mediaHosts} alone, beside {@link Extractor.mediaHeaders}, and never shown. Default: none.
+   */
+  mediaHeaders?: Readonly<Record<string, string>>;
   /** True if parts are missing that a later call may find: cached for at most 30 seconds. Default false. */
   partial?: boolean;
 }

@@ -22,7 +22,7 @@ import { type JobRecord, type JobRun, type Jobs, type JobWorkers, kindOfJob, que
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Extracted, ExtractionJobSummary, ExtractionService, Item } from './extraction.js';
-import type { CachedResult } from './result-cache.js';
+import { type CachedResult, withoutVisit } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
 const DEFAULT_MAX_ACTIVE = 1_000;
@@ -103,8 +103,9 @@ export class ExtractionJobs {
   }
 
   /** @throws GatewayError `job_not_found`. */
-  async find(id: string, owner: string): Promise<ExtractionJob> {
-    return this.#viewOf(kindOfJob(id) === 'extraction' ? await this.#options.store.find(id, owner) : undefined);
+  async find(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob> {
+    const record = kindOfJob(id) === 'extraction' ? await this.#options.store.find(id, owner) : undefined;
+    return this.#viewOf(record, mediaLinksFor);
   }
 
   /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
@@ -123,7 +124,7 @@ export class ExtractionJobs {
       const item = this.#itemOf(summary);
       const { cached, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
       logger.info('an extraction job completed', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
-      return { cached, stale: cache === 'stale' };
+      return { cached: withoutVisit(cached), stale: cache === 'stale' };
     } catch (error) {
       if (!signal.aborted && isGatewayError(error)) {
         const ms = Math.round(clock.monotonic() - startedAt);
@@ -133,12 +134,12 @@ export class ExtractionJobs {
     }
   }
 
-  async #viewOf(record: JobRecord | undefined): Promise<ExtractionJob> {
+  async #viewOf(record: JobRecord | undefined, mediaLinksFor?: string): Promise<ExtractionJob> {
     if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
-    return this.#view(record, await this.active());
+    return this.#view(record, await this.active(), mediaLinksFor);
   }
 
-  #view(record: JobRecord, active: number): ExtractionJob {
+  #view(record: JobRecord, active: number, mediaLinksFor?: string): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
     const { platform, link } = record.summary as ExtractionJobSummary;
     return {
@@ -152,17 +153,17 @@ export class ExtractionJobs {
       finishedAt,
       error,
       queue: { active, maxActive: this.maxActive },
-      ...(state === 'completed' && { result: this.#resultOf(record) }),
+      ...(state === 'completed' && { result: this.#resultOf(record, mediaLinksFor) }),
     };
   }
 
-  #resultOf({ summary, result }: JobRecord): ExtractResult {
+  #resultOf({ summary, result }: JobRecord, mediaLinksFor: string | undefined): ExtractResult {
     const { extraction } = this.#options;
     const item = this.#itemOf(summary as ExtractionJobSummary);
     const { cached, stale } = result as JobResult;
     const extracted: Extracted = { cached, cache: stale ? 'stale' : 'hit' };
     // Several owners may have submitted different links to it; all of them see the canonical link.
-    return extraction.answer({ url: item.link.url }, item, extraction.adopt(item, extracted));
+    return extraction.answer({ url: item.link.url, mediaLinksFor }, item, extraction.adopt(item, extracted));
   }
 
   #itemOf({ platform, link, options }: ExtractionJobSummary): Item {

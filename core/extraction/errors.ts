@@ -1,8 +1,15 @@
 /*
- * Error codes of links and of hosted MP3 files.
+ * Error codes of links, of media links and of hosted MP3 files.
  */
 
-import { BAD_REQUEST, type DeclaredCodes, declareErrors, GONE, SOURCE_TIMEOUT } from '../runtime/index.js';
+import {
+  BAD_REQUEST,
+  type DeclaredCodes,
+  declareErrors,
+  GONE,
+  SOURCE_FAILED,
+  SOURCE_TIMEOUT,
+} from '../runtime/index.js';
 
 declare module '../runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof extractionErrors> {}
@@ -28,11 +35,26 @@ const extractionErrors = declareErrors({
     cause: 'The link leads to a profile, a search, a playlist or a shop. The message names what it leads to.',
     action: 'Send the link of one post, video or product.',
   },
+  link_blocked: {
+    status: 451,
+    type: 'permission_error',
+    shouldRetry: false,
+    meaning: 'The operator has blocked the item.',
+    cause: 'The item was taken down with `mediagate links block`.',
+    action: 'Ask the operator.',
+  },
   link_expired: {
     ...GONE,
     meaning: 'The link of a file has expired.',
-    cause: 'Links of MP3 files are valid for a limited time: see `expires_at`.',
+    cause: 'Links of media and MP3 files are valid for a limited time: see `expires_at`.',
     action: 'Extract the link again.',
+  },
+  media_unavailable: {
+    ...SOURCE_FAILED,
+    retryable: true,
+    meaning: 'The media file cannot be fetched.',
+    cause: 'The platform refuses the file, sends something else in its place, or breaks off.',
+    action: 'Extract the link again, and use another file of the document.',
   },
   audio_timeout: {
     ...SOURCE_TIMEOUT,

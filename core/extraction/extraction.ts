@@ -34,6 +34,7 @@ import {
   type Siblings,
 } from '../runtime/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
+import type { MediaLinks } from './media-links.js';
 import type { AudioLinks } from './mp3-files.js';
 import { readRequestOptions, requestOptionsKey } from './request-options.js';
 import { type CachedResult, ResultCache } from './result-cache.js';
@@ -65,10 +66,14 @@ export interface ExtractionOptions {
   cacheTtlMs: number;
   /** Default: no MP3 links. */
   audioLinks?: AudioLinks;
+  /** Default: no media links. */
+  mediaLinks?: MediaLinks;
   /** This gateway should offer MP3 links: results report it if there can be none. */
   audioExpected: boolean;
   /** Default: no metrics. */
   meter?: Meter;
+  /** Whether an item, by its canonical URL, is taken down. Default: none is. */
+  isBlocked?: ((url: string) => boolean) | undefined;
   /** Other processes of this machine, which fetch a link once for all. Default: none. */
   siblings?: Siblings;
 }
@@ -127,7 +132,14 @@ export class ExtractionService {
       if (key !== undefined) this.#matched.set(key, known);
     }
     if (isGatewayError(known)) throw known;
+    this.checkAllowed(known.link);
     return known;
+  }
+
+  /** @throws GatewayError `link_blocked` if the item is taken down. */
+  checkAllowed({ url }: Pick<LinkRef, 'url'>): void {
+    if (!this.#options.isBlocked?.(url)) return;
+    throw new GatewayError('link_blocked', 'The operator of this gateway has blocked this item.');
   }
 
   #matchOnce(url: URL): Target | GatewayError {
@@ -222,6 +234,12 @@ export class ExtractionService {
     return cached && this.#count(item, { cached, cache: 'hit' });
   }
 
+  /** From the cache, at most a day old, if its media can still be downloaded: for those who have its links already. */
+  async readUsable(item: Item): Promise<Extracted | undefined> {
+    const cached = await this.#results.stale(item.key);
+    return cached && { cached, cache: 'hit' };
+  }
+
   /** Fetches from the source; during an outage, an older result is returned. */
   async fetch(item: Item, signal: AbortSignal | undefined): Promise<Extracted> {
     try {
@@ -290,11 +308,14 @@ export class ExtractionService {
   }
 
   answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
-    const { clock, audioLinks, audioExpected } = this.#options;
+    const { clock, audioLinks, mediaLinks, audioExpected } = this.#options;
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? audioLinks?.sign(target.link, clock.now()) : undefined;
+    const { mediaLinksFor: issuer } = request;
+    const links =
+      issuer === undefined ? undefined : mediaLinks?.sign(extraction.data, { ...target.link, issuer }, clock.now());
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
     const limitations = [...(extraction.limitations ?? [])];
     if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
@@ -307,6 +328,7 @@ export class ExtractionService {
       data: extraction.data,
       limitations,
       ...(audioLink && { audioLink }),
+      ...(links && { mediaLinks: links }),
       cache: use,
       ageMs,
       identity: extraction,

@@ -19,6 +19,8 @@ export {
   ExtractionService,
 } from './extraction.js';
 export { matchPasted, parseLinkText } from './links/index.js';
+export { MediaFiles } from './media-files.js';
+export { MediaLinks } from './media-links.js';
 export { AudioFiles, AudioLinks } from './mp3-files.js';
 export { defaultRequestOptions } from './request-options.js';
 export { parseCount } from './scraping/counts.js';

@@ -1,13 +1,10 @@
 /*
- * Serves hosted MP3 files of items, and signs the links to them. A link contains its expiry, a MAC and the item's
- * canonical URL, so it needs no table and works on every node with the secret; older secrets stay valid for existing
- * links. A file is made at the first request and stored for all clients. A player can listen while the file grows. The
- * storage name is derived by a keyed hash, so it is as hard to guess as a link. A damaged stored file counts as
- * missing and is made again.
+ * Serves hosted MP3 files of items, and signs the links to them: a link is a signed name of the item's canonical URL
+ * and of the access token of its link. A file is made at the first request and stored for all clients. A player can
+ * listen while the file grows. The storage name is derived by a keyed hash, so it is as hard to guess as a link. A
+ * damaged stored file counts as missing and is made again.
  */
 
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type {
   AudioFile,
   AudioFileRequest,
@@ -29,6 +26,7 @@ import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../r
 import type { ExtractionService } from './extraction.js';
 import { makeAudio, type RunTranscode, Transcodes } from './mp3-transcoding.js';
 import { defaultRequestOptions } from './request-options.js';
+import { SignedNames } from './signed-names.js';
 
 /** Deadline of media requests: the whole transcode has its own, so this one never expires first. */
 const FETCH_MS = 600_000;
@@ -98,6 +96,7 @@ export class AudioFiles {
       const link = access === undefined ? matched : { ...matched, access };
       return { extractor, link, fileName: links.fileName(link) };
     } catch (cause) {
+      if (isGatewayError(cause) && cause.code === 'link_blocked') throw cause;
       // The link is genuine, so its platform was supported when it was made.
       throw new GatewayError('plugin_unavailable', 'The platform of this link is not available now.', { cause });
     }
@@ -190,65 +189,37 @@ function explain(error: unknown, platform: string): unknown {
 }
 
 const DAY_MS = 86_400_000;
-/** Links made within the same ten minutes are equal, so that a cached answer can be sent unchanged. */
-const STEP_MS = 600_000;
-const MAC_BYTES = 16;
-const EXPIRY_BYTES = 4;
-/** Length in base64: the longest accepted link, with some reserve. */
-const MAX_NAME = 4_096;
-const NAME = new RegExp(`^[A-Za-z0-9_-]{32,${MAX_NAME}}$`);
 
 /** What an MP3 link leads to: the canonical URL of an item, and the access token of the link. */
 export type AudioTarget = Pick<LinkRef, 'url' | 'access'>;
 
-/**
- * Creates and reads the names of hosted MP3 files. A name contains its expiry, a MAC over everything, the item's
- * canonical URL, and the access token of the link, if it has one. It cannot be guessed or altered, needs no table, and
- * works on every node that has the secret.
- */
+/** Creates and reads the links of hosted MP3 files. */
 export class AudioLinks {
-  /** Maximum milliseconds that a link made now stays valid. */
-  readonly lifetimeMs: number;
   readonly #options: Pick<AudioLinkOptions, 'baseUrl'>;
-  readonly #ttlMs: number;
-  readonly #newest: KeyObject;
-  readonly #secrets: readonly KeyObject[];
-  /** A cached answer has the same link each time; a MAC is a twentieth of its cost. */
-  readonly #signed = new LRUCache<string, { link: AudioLink; expiresAt: number }>({ max: 2_000 });
+  readonly #names: SignedNames;
 
   constructor(options: AudioLinkOptions) {
     const { secrets, ttlMs = DAY_MS } = options;
-    // Raw bytes would be converted to a key object for every link, which costs six times as much as the hash.
-    this.#secrets = secrets.map((secret) => createSecretKey(secret));
-    const [newest] = this.#secrets;
-    if (!newest) throw new Error('audioLinks.secrets is empty');
-    this.#newest = newest;
     this.#options = options;
-    this.#ttlMs = ttlMs;
-    this.lifetimeMs = ttlMs + STEP_MS;
+    this.#names = new SignedNames({ secrets, purpose: 'audio', ttlMs });
+  }
+
+  /** Maximum milliseconds that a link made now stays valid. */
+  get lifetimeMs(): number {
+    return this.#names.lifetimeMs;
   }
 
   /** The storage name of an item's MP3: the same for all its links, and as hard to guess as they are. */
   fileName(target: AudioTarget): string {
-    const hash = createHmac('sha256', this.#newest).update('audio file\n').update(encodeTarget(target));
-    return `audio_${hash.digest('base64url')}.mp3`;
+    return `audio_${this.#names.derive(encodeTarget(target))}.mp3`;
   }
 
   /** Returns a link for an item. Sends no request and stores nothing. */
   sign(wanted: AudioTarget, now: number): AudioLink {
-    const text = encodeTarget(wanted);
-    const expiresAt = Math.ceil((now + this.#ttlMs) / STEP_MS) * STEP_MS;
-    const known = this.#signed.get(text);
-    if (known?.expiresAt === expiresAt) return known.link;
-    const expiry = Buffer.alloc(EXPIRY_BYTES);
-    expiry.writeUInt32BE(expiresAt / 1000);
-    const target = Buffer.from(text);
-    const name = Buffer.concat([expiry, macOf(this.#newest, expiry, target), target]).toString('base64url');
+    const { name, expiresAt } = this.#names.sign(encodeTarget(wanted), now);
     // A server knows its address only once it listens.
     const url = `${this.#options.baseUrl}/v1/extract/audio/${name}.mp3`;
-    const link = { url, expiresAt: new Date(expiresAt).toISOString() };
-    this.#signed.set(text, { link, expiresAt });
-    return link;
+    return { url, expiresAt: new Date(expiresAt).toISOString() };
   }
 
   /**
@@ -256,27 +227,9 @@ export class AudioLinks {
    * @throws GatewayError `file_not_found` if it was not signed here, `link_expired` if it has expired.
    */
   open(name: string, now: number): { target: AudioTarget; expiresAt: number } {
-    const unknown = () => new GatewayError('file_not_found', 'There is no such audio link.');
-    if (!NAME.test(name)) throw unknown();
-    const bytes = Buffer.from(name, 'base64url');
-    // Base64 has several spellings of one value; only the one we made is valid.
-    if (bytes.toString('base64url') !== name) throw unknown();
-    const expiry = bytes.subarray(0, EXPIRY_BYTES);
-    const given = bytes.subarray(EXPIRY_BYTES, EXPIRY_BYTES + MAC_BYTES);
-    const target = bytes.subarray(EXPIRY_BYTES + MAC_BYTES);
-    const genuine = this.#secrets.some(
-      (secret) => given.length === MAC_BYTES && timingSafeEqual(given, macOf(secret, expiry, target)),
-    );
-    if (!genuine) throw unknown();
-    const expiresAt = expiry.readUInt32BE() * 1000;
-    if (expiresAt <= now)
-      throw new GatewayError('link_expired', 'This audio link has expired; extract the link again.');
-    return { target: decodeTarget(target.toString()), expiresAt };
+    const { text, expiresAt } = this.#names.open(name, now);
+    return { target: decodeTarget(text), expiresAt };
   }
-}
-
-function macOf(secret: KeyObject, expiry: Uint8Array, target: Uint8Array): Buffer {
-  return createHmac('sha256', secret).update('audio\n').update(expiry).update(target).digest().subarray(0, MAC_BYTES);
 }
 
 /** A URL has no space. */

@@ -22,7 +22,7 @@ import {
   SNIFF_BYTES,
   sniffContainer,
 } from '../media/index.js';
-import { discard, type Hop, nextHop } from '../net/index.js';
+import { discard } from '../net/index.js';
 import {
   diskFailure,
   GatewayError,
@@ -31,6 +31,7 @@ import {
   isTransientCode,
   withDeadline,
 } from '../runtime/index.js';
+import { askRange, hopOf, type MediaHosts, type RangeReply, readContentRange } from './media-hosts.js';
 
 /** Maximum duration of audio. */
 const MAX_SECONDS = 3 * 3600;
@@ -264,15 +265,9 @@ function isRefusal({ code }: GatewayError): boolean {
 const MAX_SOURCE_BYTES = 200 * 1024 * 1024;
 /** Video sites throttle a long file that is requested in one piece. */
 const PIECE_BYTES = 10 * 1024 * 1024;
-const MAX_REDIRECTS = 5;
 
-export interface SourceFetch {
-  http: HttpClient;
+export interface SourceFetch extends Omit<MediaHosts, 'unavailable'> {
   source: AudioSource;
-  /** Allowed hosts, see {@link Extractor.mediaHosts}; checked for every redirect. */
-  mediaHosts: readonly string[];
-  /** Origins that may be reached without TLS. */
-  trustedOrigins: readonly string[];
   write(chunk: Uint8Array): Promise<void>;
   signal: AbortSignal;
 }
@@ -283,10 +278,12 @@ export interface SourceFetch {
  *   `audio_timeout`; the signal's reason; what `write` throws.
  */
 export async function fetchSource(fetch: SourceFetch): Promise<void> {
-  let hop: Hop = { url: parseUrl(fetch.source.url), method: 'GET', headers: fetch.source.headers ?? {} };
+  const hosts = { ...fetch, unavailable };
+  const terms = { signal: fetch.signal, maxBytes: MAX_SOURCE_BYTES };
+  let hop = hopOf(fetch.source, hosts);
   for (let position = 0, total = Number.POSITIVE_INFINITY; position < total; ) {
     const range = `bytes=${position}-${position + PIECE_BYTES - 1}`;
-    const reached: { hop: Hop; reply: HttpStream } = await walk(hop, range, fetch);
+    const reached: RangeReply = await explain(fetch, () => askRange(hosts, hop, range, terms));
     // The other ranges are requested from the final URL of the first.
     hop = reached.hop;
     const { reply } = reached;
@@ -308,26 +305,6 @@ export async function fetchSource(fetch: SourceFetch): Promise<void> {
     if (received === 0) throw unavailable('The source ended early.');
     position += received;
   }
-}
-
-async function walk(start: Hop, range: string, fetch: SourceFetch): Promise<{ hop: Hop; reply: HttpStream }> {
-  let hop = start;
-  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    checkHost(hop.url, fetch);
-    const reply = await explain(fetch, () =>
-      fetch.http.stream({
-        url: hop.url,
-        headers: { ...hop.headers, range, 'accept-encoding': 'identity' },
-        signal: fetch.signal,
-        maxBytes: MAX_SOURCE_BYTES,
-      }),
-    );
-    const next = nextHop(hop, reply.status, reply.headers.location);
-    if (!next) return { hop, reply };
-    discard(reply);
-    hop = next;
-  }
-  throw unavailable('The source redirects too often.');
 }
 
 async function copy(reply: HttpStream, fetch: SourceFetch): Promise<number> {
@@ -359,27 +336,6 @@ async function explain<Result>({ signal }: SourceFetch, work: () => Promise<Resu
       retryable: error.retryable,
     });
   }
-}
-
-function checkHost(url: URL, { mediaHosts, trustedOrigins }: SourceFetch): void {
-  const host = url.hostname.replace(/\.$/, '');
-  const known = mediaHosts.some((mediaHost) =>
-    mediaHost.startsWith('.') ? host === mediaHost.slice(1) || host.endsWith(mediaHost) : host === mediaHost,
-  );
-  const secure = url.protocol === 'https:' || trustedOrigins.includes(url.origin);
-  if (!known || !secure) throw unavailable('The audio is on a host that is not a media host of the platform.', false);
-}
-
-/** `bytes 0-99/1000`; an unknown total is rejected, since the end could not be detected. */
-function readContentRange(text = ''): { start: number; total: number } | undefined {
-  const [, start, total] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(text) ?? [];
-  return total === undefined ? undefined : { start: Number(start), total: Number(total) };
-}
-
-function parseUrl(text: string): URL {
-  const url = URL.parse(text);
-  if (!url) throw unavailable('The platform gave an audio source that is not a URL.');
-  return url;
 }
 
 function refused(status: number): GatewayError {

@@ -88,7 +88,7 @@ export class ResultCache {
     this.#memory.set(key, cached, { size });
     this.#refusals.delete(key);
     // The answer does not wait for the shared cache: a result that could not be cached is fetched again.
-    return { cached, stored: this.#cache.set(key, cached, STALE_MS) };
+    return { cached, stored: this.#cache.set(key, withoutVisit(cached), STALE_MS) };
   }
 
   /** What another process has fetched, at that time or later. */
@@ -151,6 +151,12 @@ export class ResultCache {
     if (this.#clock.now() < refusal.until) throw refusal.error;
     this.#refusals.delete(key);
   }
+}
+
+/** Cookies of a visit stay in the process that made it: a shared cache may be a database. */
+export function withoutVisit({ extraction, fetchedAt }: CachedResult): CachedResult {
+  const { mediaHeaders: _visit, ...rest } = extraction;
+  return { extraction: rest, fetchedAt };
 }
 
 const usableUntil = new WeakMap<CachedResult, number>();

@@ -27,3 +27,4 @@ export {
   type OutputFormat,
 } from './image-file.js';
 export { IMAGE_CONTENT_TYPES } from './image-header.js';
+export { type MediaType, mediaTypeOf } from './media-type.js';

@@ -104,7 +104,8 @@ export function runSample(
       assert(link, `${sample.url} does not match`);
       const request = defaultRequestOptions(extractor);
       run.extraction = await called('extract()', () => extractor.extract({ link, options: request, signal }));
-      run.shown = run.extraction;
+      const { mediaHeaders: _sentToMediaHosts, ...shown } = run.extraction;
+      run.shown = shown;
     },
   );
 }
@@ -122,7 +123,7 @@ export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
   return contractErrorOf(run, 'extractor');
 }
 
-const FIELDS = new Set(['method', 'data', 'limitations', 'audio', 'partial']);
+const FIELDS = new Set(['method', 'data', 'limitations', 'audio', 'partial', 'mediaHeaders']);
 
 /** Contract violations of a result, one line each. */
 export function schemaProblems(extraction: Extraction): string[] {

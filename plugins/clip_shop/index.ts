@@ -52,6 +52,8 @@ export function createClipShopExtractor(context: PluginContext<ClipShopOptions>)
     requestOptions: REVIEW_OPTIONS,
     match: matchProduct,
     resolve: (call) => resolveProductLink({ http: context.http, userAgent: siteConfig.userAgent }, call),
+    mediaHosts: ['.tiktokcdn.com', '.tiktokcdn-us.com', '.tiktokcdn-eu.com', '.ttcdn-us.com', '.ibyteimg.com'],
+    mediaHeaders: { 'user-agent': siteConfig.userAgent },
     probeLinks,
     budgetMs,
     methodMs: budgetMs,

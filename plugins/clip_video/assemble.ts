@@ -60,8 +60,14 @@ function isPicture(entry: MediaEntry): boolean {
   return entry.kind === 'image' && !isCover(entry);
 }
 
+/** What the methods of one call share. */
+export interface ClipState {
+  /** That of the page's visit, with which its files can be fetched. */
+  cookie?: string | undefined;
+}
+
 /** Makes one document of the parts. */
-export function assemble(run: ItemRun<PartialPost>): Omit<Extraction, 'method'> {
+export function assemble(run: ItemRun<PartialPost, ClipState>): Omit<Extraction, 'method'> {
   const data = mergeParts(run.parts, run.call.link.id);
   const { entries = [], video_urls } = data.media;
   const listed = new Set(video_urls);
@@ -74,6 +80,7 @@ export function assemble(run: ItemRun<PartialPost>): Omit<Extraction, 'method'> 
       !hasFiles(entries) && 'metadata_only',
       hasBoundVideos(entries.filter(({ url }) => listed.has(url))) && 'media_cookie_bound',
     ),
+    ...(run.call.state.cookie && { mediaHeaders: { cookie: run.call.state.cookie } }),
     audio: run.parts.some(({ found }) => found.audio),
     // A complete part lacks no more than the last digits of its counters.
     partial: run.partial && !run.parts.some(({ found }) => isComplete(found)),

@@ -20,7 +20,7 @@ import {
   SiteConfigSchema,
   Type,
 } from 'mediagate/plugin';
-import { assemble, audioOf, hasBoundVideos, isComplete, isReadable } from './assemble.js';
+import { assemble, audioOf, type ClipState, hasBoundVideos, isComplete, isReadable } from './assemble.js';
 import { createRequests, resolveClipLink, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
@@ -88,19 +88,30 @@ export default definePlugin<typeof options>({
       throw failure;
     }
 
-    const extractor = extractorFrom<PartialPost>(context, {
+    const extractor = extractorFrom<PartialPost, ClipState>(context, {
       platform: 'clip_video',
       displayName: 'TikTok',
       linkForms: LINK_FORMS,
       mediaHosts: siteConfig.mediaHosts,
+      mediaHeaders: { 'user-agent': siteConfig.userAgent, referer: `${siteConfig.origin}/` },
       match: matchClip,
       embed: ({ id }) => ({ url: `https://www.tiktok.com/player/v1/${id}`, width: 325, height: 580 }),
       probeLinks,
+      begin: () => ({}),
       resolve: (call) => resolveClipLink({ http, siteConfig }, call),
       // The page has everything, but its counters may be rounded and its files bound to its cookies. The page of the
       // embedded player has exact counters and free files. Its API and oEmbed are for when neither can be read.
       methods: [
-        { name: 'page', cost: 2, definitive: true, run: page },
+        {
+          name: 'page',
+          cost: 2,
+          definitive: true,
+          async run(call, signal) {
+            const outcome = await page(call, signal);
+            call.state.cookie = outcome.cookie;
+            return outcome;
+          },
+        },
         { name: 'embed', cost: 1, definitive: false, run: embed },
         {
           name: 'player',
@@ -131,7 +142,7 @@ export default definePlugin<typeof options>({
  * One complete part is enough. If its counters are rounded or its files bound to cookies, the page of the embedded
  * player is requested too, once.
  */
-function isEnough(found: readonly PartialPost[], { outcomes }: ItemCall<PartialPost>): boolean {
+function isEnough(found: readonly PartialPost[], { outcomes }: ItemCall<PartialPost, ClipState>): boolean {
   const complete = found.find(isComplete);
   if (!complete) return false;
   const isRounded = Object.values(complete.precision ?? {}).includes('rounded');
@@ -139,7 +150,7 @@ function isEnough(found: readonly PartialPost[], { outcomes }: ItemCall<PartialP
 }
 
 /** If no method found the item, the restriction that the page led to is the reason. */
-function explain(error: GatewayError, { outcomes }: ItemCall<PartialPost>): GatewayError {
+function explain(error: GatewayError, { outcomes }: ItemCall<PartialPost, ClipState>): GatewayError {
   const page = outcomes.get('page');
   const restriction = page?.kind === 'transient' ? page.cause : undefined;
   if (!isGatewayError(restriction) || !/^(?:upstream_|bot_check)/.test(error.code)) return error;

@@ -65,6 +65,7 @@ function createPhotoExtractor(context: PluginContext<{ siteConfig?: SiteConfigOv
     displayName: 'Instagram',
     linkForms: LINK_FORMS,
     mediaHosts: ['.cdninstagram.com', '.fbcdn.net'],
+    mediaHeaders: { 'user-agent': siteConfig.userAgent, referer: `${siteConfig.origin}/` },
     match: matchPost,
     embed: ({ url }) => ({ url: `${url}embed/`, width: 400, height: 700 }),
     probeLinks,

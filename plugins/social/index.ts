@@ -49,6 +49,7 @@ export default definePlugin<typeof options>({
       displayName: 'Facebook',
       linkForms: LINK_FORMS,
       mediaHosts: ['.fbcdn.net', '.cdninstagram.com'],
+      mediaHeaders: { 'user-agent': siteConfig.userAgent },
       match: matchItem,
       embed: ({ url }) => ({
         url: `https://www.facebook.com/plugins/video.php?href=${encodeURIComponent(url)}&show_text=false`,

@@ -74,7 +74,9 @@ export default definePlugin<typeof options>({
       platform: 'vidsite',
       displayName: 'YouTube',
       linkForms: LINK_FORMS,
-      mediaHosts: ['.googlevideo.com'],
+      // Videos, pictures, and subtitles, which are on the site itself.
+      mediaHosts: ['.googlevideo.com', '.ytimg.com', '.ggpht.com', 'www.youtube.com'],
+      mediaHeaders: { 'user-agent': player.userAgent },
       match: matchVideo,
       resolve: (call) => resolveVideoLink({ http: context.http, siteConfig, language }, call),
       embed: ({ id }) => ({ url: `https://www.youtube.com/embed/${id}`, width: 560, height: 315 }),

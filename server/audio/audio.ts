@@ -84,7 +84,7 @@ export function audioFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway
         200: { description: 'The file.', type: AUDIO_TYPE },
         206: { description: 'A part of it.', type: AUDIO_TYPE },
       },
-      errors: ['file_not_found', 'link_expired', 'audio_unavailable', 'audio_timeout'],
+      errors: ['file_not_found', 'link_expired', 'link_blocked', 'audio_unavailable', 'audio_timeout'],
       async handler(context) {
         const { req: request, res: response, method } = context;
         const { range = WHOLE } = request.headers;

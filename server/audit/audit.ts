@@ -51,6 +51,8 @@ export type AuditAction =
   | 'user.signed-out'
   | 'user.erased'
   | 'job.cancelled'
+  | 'link.blocked'
+  | 'link.unblocked'
   | 'key.created'
   | 'key.updated'
   | 'key.rotated'

@@ -369,6 +369,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   sign_ins: true,
   device_grants: true,
   audit_entries: true,
+  blocked_links: true,
   api_keys: true,
   budgets: true,
   key_groups: true,

@@ -237,4 +237,38 @@ const OFFLINE_COMMANDS = [
 ];
 
 /** In the order of the help. */
-export const GATEWAY_COMMANDS = [...JOB_COMMANDS, ...STATE_COMMANDS, ...OFFLINE_COMMANDS];
+const LINK = ['link', 'the item, as people share it'] as const;
+const LINK_NOTE = { '--note <text>': 'reason; stored with your name in the audit log' };
+
+export const blockLink = defineCommand({
+  name: 'links block',
+  summary: 'take an item down: it is not read, and its media and MP3 links stop',
+  arguments: [LINK],
+  options: LINK_NOTE,
+  examples: ['links block https://www.youtube.com/watch?v=jNQXAC9IVRw --note "notice of 3 May"'],
+  shape: 'ChangedLink',
+  run: async (...call): Promise<Outcome<'ChangedLink'>> => (await import('./links.js')).blockLinkCommand(...call),
+});
+
+/** In the order of the help. */
+const LINK_COMMANDS = [
+  defineCommand({
+    name: 'links list',
+    isDefault: true,
+    summary: 'list the items that are taken down',
+    shape: 'BlockedLinks',
+    run: async (...call): Promise<Outcome<'BlockedLinks'>> =>
+      (await import('./links.js')).listBlockedLinksCommand(...call),
+  }),
+  blockLink,
+  defineCommand({
+    name: 'links unblock',
+    summary: 'let an item in again',
+    arguments: [LINK],
+    options: LINK_NOTE,
+    shape: 'ChangedLink',
+    run: async (...call): Promise<Outcome<'ChangedLink'>> => (await import('./links.js')).unblockLinkCommand(...call),
+  }),
+];
+
+export const GATEWAY_COMMANDS = [...JOB_COMMANDS, ...LINK_COMMANDS, ...STATE_COMMANDS, ...OFFLINE_COMMANDS];

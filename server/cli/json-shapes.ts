@@ -59,6 +59,18 @@ const sharing = {
 const secret = { key: field(Text, 'The key itself, which is shown only here.') };
 const account = { account: field(Text, 'Account that owns it.') };
 
+export const ChangedLink = Type.Object({
+  url: field(Text, 'Canonical URL of the item.'),
+  blocked: field(Flag, 'Whether it is blocked now.'),
+  ...changed,
+});
+export const BlockedLinks = Type.Array(
+  Type.Object({
+    url: field(Text, 'Canonical URL of the item.'),
+    blocked_at: field(Text, 'When it was blocked (RFC 3339).'),
+    note: field(MaybeText, 'The given reason. Null without one.'),
+  }),
+);
 export const NewKey = Type.Object({
   ...keyFields,
   ...secret,

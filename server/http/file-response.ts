@@ -21,8 +21,12 @@ export interface ServedFile {
 export interface FileOptions {
   /** Download name; ASCII letters, digits, `.`, `_` and `-`. */
   downloadName: string;
-  /** Seconds of public caching, a whole number. */
+  /** Any other form of the name, for clients that read it. Default: none. */
+  readableName?: string;
+  /** Seconds of caching, a whole number. */
   maxAgeSeconds: number;
+  /** Whether only the client may cache it, and search engines leave it out. Default false. */
+  isPrivate?: boolean;
   /** Whether a browser displays it rather than saving it; then it is also immutable within its time. Default false. */
   isInline?: boolean;
 }
@@ -110,11 +114,16 @@ export function sendGrowing(context: RequestContext, contentType: string, body: 
 
 /** Headers of a public file. Pages of other origins may use it; nothing in it can run. */
 function setFileHeaders(context: RequestContext, terms: FileOptions): void {
-  const { downloadName, maxAgeSeconds, isInline = false } = terms;
+  const { downloadName, readableName, maxAgeSeconds, isInline = false, isPrivate = false } = terms;
+  const caching = `${isPrivate ? 'private' : 'public'}, max-age=${maxAgeSeconds}`;
+  context.attachment(readableName ?? downloadName, {
+    type: isInline ? 'inline' : 'attachment',
+    fallback: downloadName,
+  });
   context.set({
-    'Cache-Control': `public, max-age=${maxAgeSeconds}${isInline ? ', immutable' : ''}`,
-    'Content-Disposition': `${isInline ? 'inline' : 'attachment'}; filename="${downloadName}"`,
+    'Cache-Control': isInline && !isPrivate ? `${caching}, immutable` : caching,
     'Content-Security-Policy': "default-src 'none'; sandbox",
+    ...(isPrivate && { 'X-Robots-Tag': 'noindex' }),
   });
   setSharing(context);
 }

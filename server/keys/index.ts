@@ -41,7 +41,7 @@ export {
   toKeyRecord,
 } from './key-rows.js';
 export { KeyService, type MadeKey, type Repeat } from './key-service.js';
-export { followKey, KeyTable } from './key-table.js';
+export { followKey, isKeyEnd, KeyTable } from './key-table.js';
 export { describeLimits, type KeyChange, updateKey } from './key-updates.js';
 export {
   createKey,

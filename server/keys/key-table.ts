@@ -9,7 +9,14 @@
  */
 
 import { hash } from 'node:crypto';
-import { type Clock, GatewayError, type Logger, noSiblings, type Siblings } from '../../core/runtime/index.js';
+import {
+  type Clock,
+  GatewayError,
+  isGatewayError,
+  type Logger,
+  noSiblings,
+  type Siblings,
+} from '../../core/runtime/index.js';
 import type { ApiKeys } from './api-keys.js';
 import { type ApiKeyRecord, endsJobs, keyAt } from './key-rows.js';
 import { hashKey, isDeviceToken, isSameHash, keyIdOf, type Pepper } from './keys.js';
@@ -140,6 +147,16 @@ export class KeyTable {
     if (record.suspendedAt !== null) throw endOf(record);
     this.#uses.set(record.id, now);
     return record;
+  }
+
+  /**
+   * Admits a key by its id, for a caller that has something signed for it.
+   * @throws GatewayError `invalid_api_key` if there is no such key; as {@link admit}.
+   */
+  async admitId(id: string): Promise<ApiKeyRecord> {
+    const record = this.#records.get(id) ?? (await this.#find(id));
+    if (!record) throw new GatewayError('invalid_api_key', 'There is no such API key any more.');
+    return this.admit(record);
   }
 
   /** Reads changes, so that a change made here is effective at once, in all workers of this machine. Never rejects. */
@@ -318,6 +335,18 @@ function endOf({ revokedAt, suspendedAt }: ApiKeyRecord): GatewayError | undefin
 export function followKey(keys: Pick<KeyTable, 'follow'>, id: string): { ended: AbortSignal; leave: () => void } {
   const ending = new AbortController();
   return { ended: ending.signal, leave: keys.follow(id, (error) => ending.abort(error)) };
+}
+
+const ENDS: ReadonlySet<string> = new Set([
+  'invalid_api_key',
+  'expired_api_key',
+  'revoked_api_key',
+  'account_suspended',
+]);
+
+/** Whether an error says that a key may not be used any more. */
+export function isKeyEnd(error: unknown): boolean {
+  return isGatewayError(error) && ENDS.has(error.code);
 }
 
 function invalid(key: string): GatewayError {

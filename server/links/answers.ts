@@ -14,6 +14,7 @@ import type {
   ExtractionJob,
   ExtractResult,
   JobState,
+  MediaEntry,
   PostData,
   ProductData,
   Review,
@@ -157,11 +158,26 @@ function joinObjects(first: object, encodedSecond: Buffer): Buffer {
 }
 
 function encodedDocument(result: ExtractResult): EncodedDocument {
+  // Each key has media links of its own.
+  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks));
   const known = encoded.get(result.identity);
   if (known) return known;
   const made = encodeDocument(result.data);
   encoded.set(result.identity, made);
   return made;
+}
+
+type MediaLinks = NonNullable<ExtractResult['mediaLinks']>;
+
+/** The document with its media links. */
+export function withMediaLinks(data: ExtractionData, links: MediaLinks): ExtractionData {
+  const linked = (entries: readonly MediaEntry[] = []) =>
+    entries.map((entry, index) => {
+      const link = links[index];
+      return link ? { ...entry, proxy_url: link.url, proxy_expires_at: link.expiresAt } : entry;
+    });
+  if ('product' in data) return { ...data, product: { ...data.product, media: linked(data.product.media) } };
+  return { ...data, media: { ...data.media, entries: linked(data.media.entries) } };
 }
 
 function encodeDocument(data: ExtractionData): EncodedDocument {

@@ -14,6 +14,7 @@ import { encodeExtraction, encodeJob } from './answers.js';
 import { EXAMPLE_LINK, LINK_ROUTE } from './extract.js';
 import { ExtractRequests, MAX_BATCH_BYTES } from './extract-fields.js';
 import { type LinkServices, LinkUsage } from './link-usage.js';
+import { mediaIssuer } from './media.js';
 
 const ROUTE = '/v1/extract/batch';
 
@@ -22,7 +23,7 @@ const ROUTE = '/v1/extract/batch';
  * other.
  */
 export function extractBatchRoutes(services: LinkServices): Route[] {
-  const { gateway, answers, bodies, accountQueueShare } = services;
+  const { gateway, answers, bodies, accountQueueShare, mediaProxy } = services;
   const requests = new ExtractRequests(gateway);
   const usage = new LinkUsage(services, ROUTE);
 
@@ -45,8 +46,9 @@ export function extractBatchRoutes(services: LinkServices): Route[] {
     const { urls, force_async: refresh } = body;
     const submitter = { owner: apiKey.accountId, ...queueShareOf(apiKey, accountQueueShare) };
     const { requestId } = state;
+    const mediaLinksFor = mediaIssuer(context, mediaProxy, body.include_media_links);
     await answers.answer(context, { route: ROUTE, key, fingerprint }, async ({ signal, send }) => {
-      const batch = { ...requests.decodeOptions(body), urls, refresh, ...submitter, requestId, signal };
+      const batch = { ...requests.decodeOptions(body), mediaLinksFor, urls, refresh, ...submitter, requestId, signal };
       await gateway.checkQueue(batch);
       const platforms = () => urls.map(platformOf).filter((platform) => platform !== '');
       const settle = await usage.admit(context, { platforms, count: urls.length });

@@ -35,6 +35,7 @@ const ACCEPTED = {
   clip_sort: '"latest" or "recommended"',
   include_empty_reviews: 'true or false',
   include_audio_mp3: 'true or false',
+  include_media_links: 'true or false',
   async_mode: 'true or false',
   force_async: 'true or false',
 };
@@ -57,6 +58,10 @@ const shared = {
   include_audio_mp3: optional(
     Type.Boolean(),
     'Offer an MP3 file of video and audio items; it is made at the first download. Default true.',
+  ),
+  include_media_links: optional(
+    Type.Boolean(),
+    'Give each media file a `proxy_url`: a link of this gateway that plays and downloads anywhere until it expires. Default false; true on the site.',
   ),
   force_async: optional(
     Type.Boolean(),

@@ -5,7 +5,7 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { type ExtractionJob, type ExtractRequest, type ExtractResult } from '../../core/contracts/index.js';
+import { type ExtractionJob, type ExtractRequest, type ExtractResult, Type } from '../../core/contracts/index.js';
 import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/index.js';
 import {
   clientSignal,
@@ -34,6 +34,7 @@ import {
   REVIEW_LIMIT,
 } from './extract-fields.js';
 import { BACKGROUND, FAMILY, type LinkServices, LinkUsage } from './link-usage.js';
+import { mediaIssuer } from './media.js';
 import { encodeInfoDict, INFO_ANSWER, INFO_QUERY, INFO_TYPE, wantsInfoDict } from './yt-dlp.js';
 
 const ROUTE = '/v1/extract';
@@ -43,6 +44,7 @@ export const REFUSALS = [
   'invalid_url',
   'unsupported_platform',
   'unsupported_link',
+  'link_blocked',
   ...DEFINITIVE_CODES,
   ...TRANSIENT_CODES,
   'plugin_unavailable',
@@ -98,6 +100,12 @@ const GET_JOB: RouteDeclaration = {
   method: 'GET',
   summary: 'Get an extraction job',
   description: 'Returns the status of a background job, and its document when it has completed.',
+  query: {
+    include_media_links: {
+      schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
+      description: 'As the field of the request. Default false; true on the site.',
+    },
+  },
   answers: { 200: { description: 'The job, with its document when it has completed.', ...EXTRACTION } },
   errors: ['job_not_found', 'rate_limit_exceeded'],
 };
@@ -159,7 +167,8 @@ class Links {
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = this.#requests.checkExtract(sent);
     const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
-    const wanted = this.#requests.decode(body, clientSignal(response));
+    const mediaLinksFor = mediaIssuer(context, this.#services.mediaProxy, body.include_media_links);
+    const wanted = { ...this.#requests.decode(body, clientSignal(response)), mediaLinksFor };
     if (body.async_mode || body.force_async) return this.#submit(context, body, wanted);
     const { platform } = matchLink(context, gateway, body.url);
     const settle = await this.#usage.admit(context, { platforms: () => [platform] });
@@ -168,9 +177,11 @@ class Links {
   }
 
   async getJob(context: ParamsContext): Promise<void> {
-    const { gateway, polls } = this.#services;
+    const { gateway, polls, mediaProxy } = this.#services;
     const { accountId } = pollingKeyOf(context, polls);
-    this.#sendJob(context, await gateway.extractionJob(paramOf(context, 'id'), accountId));
+    const wanted = context.query.include_media_links;
+    const issuer = mediaIssuer(context, mediaProxy, wanted === undefined ? undefined : wanted === 'true');
+    this.#sendJob(context, await gateway.extractionJob(paramOf(context, 'id'), accountId, issuer));
   }
 
   async cancelJob(context: ParamsContext): Promise<void> {

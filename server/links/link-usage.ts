@@ -16,6 +16,9 @@ import { type SettleLinks, type UsageLog, type UsageService } from '../usage/ind
 
 export const FAMILY = 'link_data';
 
+/** Which requests get media links: none, those of the site, or all that ask for them. */
+export type MediaProxy = 'off' | 'site' | 'on';
+
 /** What the routes of links work with. */
 export interface LinkServices extends ServerContext {
   answers: IdempotencyService;
@@ -24,6 +27,7 @@ export interface LinkServices extends ServerContext {
   usageLog: UsageLog;
   /** Default: none. */
   prices?: Prices;
+  mediaProxy: MediaProxy;
   /** Share of a queue, above 0 to 1, that open jobs of a site account may take. */
   accountQueueShare: number;
 }

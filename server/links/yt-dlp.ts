@@ -3,7 +3,7 @@
  * platform again. Fields that are not known are absent, as yt-dlp expects it; formats are sorted from the worst to the
  * best. The extractor has the platform's key, since the names of yt-dlp's own extractors would make it look for their
  * code. The addresses of files expire, and some work only from the gateway's own address: see `expires_at` and
- * `bound_to` in the document. An item without video and audio is refused.
+ * `bound_to` in the document; media links of the gateway, if there are any, take their place. An item without video and audio is refused.
  */
 
 import {
@@ -16,6 +16,7 @@ import {
 } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { Count, Text } from '../http/index.js';
+import { withMediaLinks } from './answers.js';
 
 /** Media type of an info dict, so that the API reference tells it from a document. */
 export const INFO_TYPE = 'application/vnd.yt-dlp.info+json';
@@ -77,7 +78,8 @@ export function wantsInfoDict(
 /**
  * @throws GatewayError `unsupported_value` with `param` if the item has no video and no audio.
  */
-export function encodeInfoDict({ data, platform, inputUrl, link }: ExtractResult): Buffer {
+export function encodeInfoDict({ data: found, mediaLinks, platform, inputUrl, link }: ExtractResult): Buffer {
+  const data = mediaLinks ? withMediaLinks(found, mediaLinks) : found;
   const formats = 'common' in data ? formatsOf(data) : [];
   if (!('common' in data) || formats.length === 0) {
     throw new GatewayError(
@@ -163,7 +165,7 @@ function chaptersOf({ chapters = [], duration_seconds: end }: PostData['common']
 
 function thumbnailsOf({ common, media }: PostData) {
   const images = (media.entries ?? []).filter(({ kind }) => kind === 'image');
-  const others = images.map(({ url, width, height }) => ({ url, width, height }));
+  const others = images.map((image) => ({ url: addressOf(image), width: image.width, height: image.height }));
   // yt-dlp takes the last one as the best.
   const best = common.thumbnail === undefined ? [] : [{ url: common.thumbnail }];
   return [...others.filter(({ url }) => url !== common.thumbnail), ...best];
@@ -176,7 +178,7 @@ function subtitlesOf(entries: readonly MediaEntry[] = [], automatic: boolean) {
   return Object.fromEntries(
     Array.from(byLanguage, ([language, some]) => [
       language,
-      some.map((one) => ({ url: one.url, name: one.label, ext: extensionOf(one, 'vtt') })),
+      some.map((one) => ({ url: addressOf(one), name: one.label, ext: extensionOf(one, 'vtt') })),
     ]),
   );
 }
@@ -193,9 +195,9 @@ function formatsOf({ ids, media, common }: PostData) {
       return {
         format_id: `${quality ?? label ?? entry.kind}-${index}`.replace(/[^\w.-]+/g, '_'),
         format_note: [quality, label].filter((note) => note !== undefined).join(', ') || undefined,
-        url: entry.url,
+        url: addressOf(entry),
         ext: entry.kind === 'manifest' ? 'mp4' : extensionOf(entry, entry.kind === 'audio' ? 'm4a' : 'mp4'),
-        protocol: entry.kind === 'manifest' ? 'm3u8_native' : new URL(entry.url).protocol.slice(0, -1),
+        protocol: entry.kind === 'manifest' ? 'm3u8_native' : new URL(addressOf(entry)).protocol.slice(0, -1),
         width: entry.width,
         height: entry.height,
         fps: entry.fps,
@@ -203,10 +205,18 @@ function formatsOf({ ids, media, common }: PostData) {
         filesize: entry.size,
         language: entry.language,
         ...codecsOf(entry),
-        http_headers: bound.includes('referer') && page !== undefined ? { Referer: page } : undefined,
+        http_headers:
+          bound.includes('referer') && page !== undefined && entry.proxy_url === undefined
+            ? { Referer: page }
+            : undefined,
         preference: label?.includes('watermark') ? -2 : undefined,
       };
     });
+}
+
+/** Where yt-dlp fetches it: at the gateway, if it has a media link. */
+function addressOf({ url, proxy_url: link = url }: MediaEntry): string {
+  return link;
 }
 
 /** Manifests of DASH would have to be read; their files are entries of their own. */

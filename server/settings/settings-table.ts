@@ -222,6 +222,25 @@ export const SETTINGS = [
     read: (text) => ({ extractMaxActive: wholeNumber(text, 1, 1_000_000) }),
   },
   {
+    name: 'MEDIA_PROXY',
+    default: 'site',
+    description:
+      'Which requests get media links: none (`off`), those of the playground (`site`), or also those of API keys that ask for them (`on`). The files pass through this gateway and use its bandwidth.',
+    read: (text) => ({ mediaProxy: oneOf(text, ['off', 'site', 'on'] as const) }),
+  },
+  {
+    name: 'MEDIA_KEY_MBITS',
+    default: '200',
+    description: 'Maximum megabits a second of media files to all clients of one key, per process. `0`: no limit.',
+    read: (text) => ({ mediaKeyMbits: wholeNumber(text, 0, 100_000) }),
+  },
+  {
+    name: 'MEDIA_MBITS',
+    default: '0',
+    description: 'Maximum megabits a second of media files to all clients, per process. `0`: no limit.',
+    read: (text) => ({ mediaMbits: wholeNumber(text, 0, 1_000_000) }),
+  },
+  {
     name: 'AUDIO_LINK_HOURS',
     default: '24',
     description: 'How long an MP3 link is valid.',

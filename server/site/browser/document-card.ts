@@ -1,8 +1,9 @@
 /*
  * Displays an answer of the extraction route for people: a post with its numbers, players, pictures and files, or a
- * product with its best and worst reviews. Pictures and videos are loaded from the platform, pictures without a
- * referrer; a picture that fails is removed, and a video that fails becomes a sentence. The MP3 comes from the gateway.
- * Fields that an answer lacks are omitted, and a rounded number is marked as such.
+ * product with its best and worst reviews. Files come through the media links of the gateway, which work where a
+ * platform refuses other addresses or pages. Without such a link, they are loaded from the platform, pictures without a
+ * referrer; a picture that fails is removed, and a video that fails becomes a sentence. Fields that an answer lacks are
+ * omitted, and a rounded number is marked as such.
  */
 
 import { amount, bytes, clock, element, price, webLink, whole } from './elements.js';
@@ -13,6 +14,18 @@ export function documentCard(answer: unknown): HTMLElement {
   const data = fieldAt(answer, 'data');
   const parts = fieldAt(data, 'product') ? productParts(data) : postParts(data);
   return element('article', { class: 'card document' }, ...parts);
+}
+
+/** Address of the file in a browser → the media link of the gateway, on this origin. */
+type MediaLinks = ReadonlyMap<string, string>;
+
+function mediaLinksOf(entries: readonly unknown[]): MediaLinks {
+  const links = new Map<string, string>();
+  for (const entry of entries) {
+    const [url, own] = ['url', 'proxy_url'].map((name) => textAt(entry, name));
+    if (url !== undefined && own !== undefined) links.set(url, new URL(ownAddress(own), location.href).href);
+  }
+  return links;
 }
 
 const METRICS = [
@@ -27,12 +40,13 @@ const METRICS = [
 
 function postParts(data: unknown): (HTMLElement | false)[] {
   const thumbnail = textAt(data, 'common.thumbnail') ?? textsAt(data, 'media.image_urls')[0];
+  const links = mediaLinksOf(listAt(data, 'media.entries'));
   return [
-    documentHead(thumbnail, postWords(data)),
+    documentHead(thumbnail, postWords(data), links),
     postMetrics(data),
-    videoPlayer(data),
+    videoPlayer(data, links),
     mp3Player(data),
-    gallery(textsAt(data, 'media.image_urls')),
+    gallery(textsAt(data, 'media.image_urls'), links),
     downloads(data),
   ];
 }
@@ -64,9 +78,11 @@ function postMetrics(data: unknown): HTMLElement | false {
   return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': 'Numbers' }, ...visible);
 }
 
-function videoPlayer(data: unknown): HTMLElement | false {
-  const src = textsAt(data, 'media.video_urls').find((url) => url.startsWith('https:'));
-  if (src === undefined) return false;
+function videoPlayer(data: unknown, links: MediaLinks): HTMLElement | false {
+  const videos = textsAt(data, 'media.video_urls').filter((url) => url.startsWith('https:'));
+  const chosen = videos.find((url) => links.has(url)) ?? videos[0];
+  if (chosen === undefined) return false;
+  const src = links.get(chosen) ?? chosen;
   const player = element('video', { src, controls: true, preload: 'none', 'aria-label': 'Video', playsinline: true });
   player.addEventListener('error', () => {
     player.replaceWith(element('p', { class: 'small muted' }, 'The platform plays this video on its own pages only.'));
@@ -108,10 +124,14 @@ function download(entry: unknown): HTMLElement {
   ].filter((fact) => !!fact);
   const name = textAt(entry, 'quality') ?? textAt(entry, 'label');
   const kind = textAt(entry, 'kind') ?? 'file';
+  const words = [kind, name].filter((part) => part !== undefined).join(', ');
+  const own = textAt(entry, 'proxy_url');
   return element(
     'li',
     {},
-    webLink(textAt(entry, 'url'), [kind, name].filter((part) => part !== undefined).join(', ')),
+    own === undefined
+      ? webLink(textAt(entry, 'url'), words)
+      : element('a', { href: `${ownAddress(own)}?download=1`, download: true }, words),
     element('span', { class: 'small muted figures' }, facts.join(' · ')),
   );
 }
@@ -125,8 +145,12 @@ export function longText(text: string): HTMLElement {
   );
 }
 
-export function documentHead(thumbnail: string | undefined, words: readonly HTMLElement[]): HTMLElement {
-  const picture = thumbnail?.startsWith('https:') ? remotePicture(thumbnail, 'document-thumbnail') : undefined;
+export function documentHead(
+  thumbnail: string | undefined,
+  words: readonly HTMLElement[],
+  links: MediaLinks = new Map(),
+): HTMLElement {
+  const picture = thumbnail?.startsWith('https:') ? pictureOf(thumbnail, links, 'document-thumbnail') : undefined;
   return element(
     'div',
     { class: picture ? 'document-head document-head-pictured' : 'document-head' },
@@ -135,23 +159,28 @@ export function documentHead(thumbnail: string | undefined, words: readonly HTML
   );
 }
 
-/** Loaded from the platform: without a referrer, and omitted if it fails. */
-function remotePicture(src: string, className?: string): HTMLElement {
+/** Without a link of the gateway it is loaded from the platform, without a referrer; it is omitted if it fails. */
+function pictureOf(url: string, links: MediaLinks, className?: string): HTMLElement {
+  const src = links.get(url) ?? url;
   const image = element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
   image.addEventListener('error', () => (image.closest('li') ?? image).remove());
   return image;
 }
 
 /** @param urls The first is already displayed above. */
-export function gallery(urls: readonly string[]): HTMLElement | false {
+export function gallery(urls: readonly string[], links: MediaLinks = new Map()): HTMLElement | false {
   const visible = urls.filter((url) => url.startsWith('https:'));
   if (visible.length < 2) return false;
-  return element('ul', { class: 'gallery', 'aria-label': 'Pictures' }, ...visible.map(galleryEntry));
+  return element(
+    'ul',
+    { class: 'gallery', 'aria-label': 'Pictures' },
+    ...visible.map((url, index) => galleryEntry(url, index, links)),
+  );
 }
 
-function galleryEntry(url: string, index: number): HTMLElement {
-  const link = webLink(url, '', { 'aria-label': `Picture ${index + 1}` });
-  link.replaceChildren(remotePicture(url));
+function galleryEntry(url: string, index: number, links: MediaLinks): HTMLElement {
+  const link = webLink(links.get(url) ?? url, '', { 'aria-label': `Picture ${index + 1}` });
+  link.replaceChildren(pictureOf(url, links));
   return element('li', {}, link);
 }
 
@@ -159,9 +188,10 @@ function galleryEntry(url: string, index: number): HTMLElement {
 export function productParts(data: unknown): (HTMLElement | false)[] {
   const product = fieldAt(data, 'product');
   const pictures = textsAt(product, 'image_urls');
+  const links = mediaLinksOf(listAt(product, 'media'));
   return [
-    documentHead(pictures[0], productWords(product)),
-    gallery(pictures),
+    documentHead(pictures[0], productWords(product), links),
+    gallery(pictures, links),
     reviewList('Best reviews', listAt(data, 'reviews.five_star')),
     reviewList('Worst reviews', listAt(data, 'reviews.one_star')),
   ];

@@ -5,6 +5,7 @@ import devIdentity from 'mediagate/plugins/dev_identity';
 import { Identity } from '../../../server/accounts/index.js';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createSiteAddress } from '../../../server/http/index.js';
+import type { MediaProxy } from '../../../server/links/index.js';
 import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
@@ -36,6 +37,10 @@ export interface SignInAppOptions {
   messages?: boolean;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
+  /** Further parts of the gateway. Default: none. */
+  gateway?: Partial<Omit<GatewayOptions, 'plugins'>>;
+  /** Which requests get media links. Default `off`. */
+  mediaProxy?: MediaProxy;
 }
 
 /** The real app with accounts, and a real identity provider beside it. */
@@ -72,7 +77,9 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       plugins: [...(issuer ? [] : [{ use: devIdentity }]), ...(options.plugins ?? [])],
       // The way out is the real one: what it guards is part of what is tested.
       services: { http: undefined },
+      ...options.gateway,
     },
+    mediaProxy: options.mediaProxy,
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = new Identity({ gateway, settings, site });

@@ -26,6 +26,7 @@ import type { Route } from '../../../server/http/index.js';
 import { IdempotencyService } from '../../../server/idempotency/index.js';
 import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
 import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
+import type { MediaProxy } from '../../../server/links/index.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
@@ -76,6 +77,8 @@ export interface ListeningAppOptions {
   modelAliases?: boolean;
   /** Whether the routes of Anthropic's format do anything. Default false. */
   messages?: boolean;
+  /** Which requests get media links. Default `off`. */
+  mediaProxy?: MediaProxy;
   clock?: Clock;
   /** Default: none. */
   prices?: Prices;
@@ -193,6 +196,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     trustedProxies: options.trustedProxies,
     corsOrigins: options.corsOrigins,
     messagesEnabled: options.messages,
+    mediaProxy: options.mediaProxy,
     ...(options.modelAliases !== undefined && { modelAliases: options.modelAliases }),
     textMaxBytes: options.textMaxBytes,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),

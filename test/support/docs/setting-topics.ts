@@ -64,7 +64,15 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
   },
   {
     title: 'Link data',
-    names: ['EXTRACT_CACHE_SECONDS', 'EXTRACT_WORKERS', 'EXTRACT_MAX_ACTIVE', 'AUDIO_LINK_HOURS'],
+    names: [
+      'EXTRACT_CACHE_SECONDS',
+      'EXTRACT_WORKERS',
+      'EXTRACT_MAX_ACTIVE',
+      'MEDIA_PROXY',
+      'MEDIA_KEY_MBITS',
+      'MEDIA_MBITS',
+      'AUDIO_LINK_HOURS',
+    ],
   },
   {
     title: 'Images',

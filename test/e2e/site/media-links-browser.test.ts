@@ -1,0 +1,122 @@
+/** Files of platforms in the playground, in a real browser: a video plays to its end, seeks and is saved; pictures show. */
+
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'chai';
+import type { Browser, Page } from 'playwright-core';
+import { createPepper } from '../../../server/keys/index.js';
+import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
+import { startMediaOrigin } from '../../http/links/media-origin.js';
+import { useAccount } from '../../support/accounts/used-account.js';
+import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { sampleImage } from '../../support/images/sample-images.js';
+import { invented } from '../../support/links/invented-plugin.js';
+
+const SECONDS = 20;
+const CODECS = [
+  '-c:v',
+  'libvpx',
+  '-deadline',
+  'realtime',
+  '-cpu-used',
+  '8',
+  '-b:v',
+  '2M',
+  '-g',
+  '10',
+  '-c:a',
+  'libopus',
+];
+const TITLE = `Tugs ${'🚢'.repeat(3)} of Ostend`;
+
+describe('media links in a real browser', function () {
+  this.timeout(120_000);
+  let origin: Awaited<ReturnType<typeof startMediaOrigin>>;
+  let app: SignInApp;
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+
+  before(async function () {
+    if (!ffmpegPath) this.skip();
+    const executable = await chromiumFor(this);
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-videos-'));
+    const file = path.join(folder, 'tugs.webm');
+    const picture = ['-f', 'lavfi', '-i', `testsrc2=size=320x180:rate=10:duration=${SECONDS}`];
+    await runFfmpeg(...picture, ...tone(SECONDS), ...CODECS, file);
+    origin = await startMediaOrigin();
+    const gateway = {
+      mediaLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
+      services: { http: origin.http },
+    };
+    app = await startSignInApp({ plugins: [{ use: invented(origin.extractor) }], gateway, mediaProxy: 'site' });
+    const image = await sampleImage({ width: 640, height: 360, format: 'png', seed: 3 });
+    const id = origin.put({
+      title: TITLE,
+      entries: [{ kind: 'video', mime: 'video/webm' }, { kind: 'image' }, { kind: 'image' }],
+      content: [await readFile(file), image, image],
+    });
+    browser = await launchPageBrowser(executable);
+    page = await (await browser.newContext({ acceptDownloads: true })).newPage();
+    await signInAs(page, app.url, { email: 'ann@example.com', name: 'Ann' });
+    const [user] = await app.state.users.list({ limit: 1 });
+    if (!user) throw new Error('nobody is signed in');
+    await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'playground')));
+    await page.goto(`${app.url}/dashboard`);
+    await page.getByLabel('Name of the new key').fill('laptop');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByText('Your new key').waitFor();
+    await page.goto(`${app.url}/playground#links`);
+    await page.getByLabel('Public link').fill(`https://invented.example/item/${id}`);
+    await page.keyboard.press('Enter');
+    await page.locator('.document video').waitFor();
+  });
+
+  after(async () => {
+    await browser?.close();
+    await app?.close();
+    await origin?.close();
+    if (folder) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('play a video to its end, after a jump to its last seconds', async () => {
+    const video = page.locator('.document video');
+    expect(await video.getAttribute('src')).to.match(new RegExp(`^${app.url}/v1/media/`));
+    const played = await video.evaluate(async (element, seconds) => {
+      const player = element as HTMLVideoElement;
+      player.muted = true;
+      await player.play();
+      const jumped = new Promise((resolve) => player.addEventListener('seeked', resolve, { once: true }));
+      const ended = new Promise((resolve) => player.addEventListener('ended', resolve, { once: true }));
+      player.currentTime = seconds - 2;
+      await jumped;
+      await ended;
+      return { duration: player.duration, currentTime: player.currentTime, width: player.videoWidth };
+    }, SECONDS);
+    expect(played.duration).to.be.closeTo(SECONDS, 0.5);
+    expect(played.currentTime).to.be.closeTo(SECONDS, 0.5);
+    expect(played.width).to.equal(320);
+  });
+
+  it('show pictures', async () => {
+    const widths = await page
+      .locator('.document img')
+      .evaluateAll((images) => images.map((image) => (image as HTMLImageElement).naturalWidth));
+    expect(widths.length).to.be.greaterThan(0);
+    expect(new Set(widths)).to.deep.equal(new Set([640]));
+  });
+
+  it('save a file under the title of the item', async () => {
+    await page.locator('.document summary', { hasText: 'Media files' }).click();
+    const saving = page.waitForEvent('download');
+    await page.locator('.downloads a').first().click();
+    const download = await saving;
+    expect(download.suggestedFilename()).to.equal(`${TITLE}.webm`);
+    const saved = await readFile((await download.path()) ?? '');
+    expect(saved.equals(await readFile(path.join(folder, 'tugs.webm')))).to.equal(true);
+  });
+});
