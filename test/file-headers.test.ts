@@ -1,4 +1,4 @@
-/* Every source file begins with what it is: a paragraph for a long file, a sentence for a short one. */
+/* Every source file begins with what it is, a paragraph for a long file and a sentence for a short one, and is not too long. */
 
 import path from 'node:path';
 import { expect } from 'chai';
@@ -10,6 +10,8 @@ const SENTENCE_WORDS = 5;
 const SUBJECT_WORDS = 5;
 /** Words that a header must have beside those of its file's and folders' names. */
 const OWN_WORDS = 4;
+/** A longer file has more than one subject. */
+const MAX_LINES = 450;
 
 const wordsOf = (text: string) => text.toLowerCase().match(/[a-z0-9]{2,}/g) ?? [];
 
@@ -57,5 +59,12 @@ describe('the comment on top of a source file', () => {
       seen.set(header, path.posix.normalize(file));
     }
     expect(repeated).to.deep.equal([]);
+  });
+});
+
+describe('a source file', () => {
+  it(`has at most ${MAX_LINES} lines`, () => {
+    const long = sourceFiles().filter(({ lines }) => lines > MAX_LINES);
+    expect(long.map(({ file, lines }) => `${file}: ${lines}`)).to.deep.equal([]);
   });
 });

@@ -21,7 +21,7 @@ import {
   Type,
 } from 'mediagate/plugin';
 import { assemble, audioOf, type ClipState, hasBoundVideos, isComplete, isReadable } from './assemble.js';
-import { createRequests, resolveClipLink, siteConfigOf } from './fetch.js';
+import { createRequests, resolveClipLink, type SiteConfig, siteConfigOf } from './fetch.js';
 import { LINK_FORMS, matchClip } from './links.js';
 import probeLinks from './probe-links.json' with { type: 'json' };
 import { outcomeOfEmbed, outcomeOfOembed, outcomeOfPage, outcomeOfPlayer } from './read/outcomes.js';
@@ -56,37 +56,7 @@ export default definePlugin<typeof options>({
     const siteConfig = siteConfigOf(context.options.siteConfig);
     const requests = createRequests({ http, siteConfig, language: context.options.language });
 
-    const page: ClipMethod = async ({ link: { id } }, signal) => {
-      const reply = await requests.page(id, signal);
-      return 'html' in reply ? { ...outcomeOfPage(reply.html, id, siteConfig), cookie: reply.cookie } : reply;
-    };
-    const embed: ClipMethod = async ({ link: { id } }, signal) =>
-      outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig);
-    const player: ClipMethod = async ({ link: { id } }, signal) =>
-      outcomeOfPlayer(await requests.player(id, signal), id, siteConfig);
-    const oembed: ClipMethod = async ({ link: { id } }, signal) =>
-      outcomeOfOembed(await requests.oembed(id, signal), id);
-
-    /**
-     * The audio is in the page's files, some of which need its cookies, or else in those of the embedded player.
-     * @throws GatewayError with what the platform answered about the item, or `audio_unavailable`.
-     */
-    async function resolveAudio(call: ExtractCall): Promise<AudioSource> {
-      let failure: unknown;
-      for (const method of [page, embed, player]) {
-        try {
-          const outcome = await method(call, call.signal);
-          if (outcome.kind === 'found') return audioOf(outcome.found, outcome.cookie, siteConfig);
-          failure ??= outcomeError(outcome);
-          // A refusal by the item's page is final.
-          if (outcome.kind === 'definitive' && method === page) break;
-        } catch (error) {
-          call.signal.throwIfAborted();
-          failure ??= error;
-        }
-      }
-      throw failure;
-    }
+    const { page, embed, player, oembed } = createMethods(requests, siteConfig);
 
     const extractor = extractorFrom<PartialPost, ClipState>(context, {
       platform: 'clip_video',
@@ -132,11 +102,49 @@ export default definePlugin<typeof options>({
       isWorthwhile: (found) => found.some(isReadable),
       assemble,
       explain,
-      resolveAudio,
+      resolveAudio: (call) => resolveAudio([page, embed, player], call, siteConfig),
     });
     return { extractors: [extractor] };
   },
 });
+
+function createMethods(requests: ReturnType<typeof createRequests>, siteConfig: SiteConfig) {
+  const page: ClipMethod = async ({ link: { id } }, signal) => {
+    const reply = await requests.page(id, signal);
+    return 'html' in reply ? { ...outcomeOfPage(reply.html, id, siteConfig), cookie: reply.cookie } : reply;
+  };
+  const embed: ClipMethod = async ({ link: { id } }, signal) =>
+    outcomeOfEmbed((await requests.embed(id, signal)).html, id, siteConfig);
+  const player: ClipMethod = async ({ link: { id } }, signal) =>
+    outcomeOfPlayer(await requests.player(id, signal), id, siteConfig);
+  const oembed: ClipMethod = async ({ link: { id } }, signal) => outcomeOfOembed(await requests.oembed(id, signal), id);
+  return { page, embed, player, oembed };
+}
+
+/**
+ * The audio is in the page's files, some of which need its cookies, or else in those of the embedded player.
+ * @param methods That of the page first: its refusal is final.
+ * @throws GatewayError with what the platform answered about the item, or `audio_unavailable`.
+ */
+async function resolveAudio(
+  methods: readonly ClipMethod[],
+  call: ExtractCall,
+  siteConfig: SiteConfig,
+): Promise<AudioSource> {
+  let failure: unknown;
+  for (const [index, method] of methods.entries()) {
+    try {
+      const outcome = await method(call, call.signal);
+      if (outcome.kind === 'found') return audioOf(outcome.found, outcome.cookie, siteConfig);
+      failure ??= outcomeError(outcome);
+      if (outcome.kind === 'definitive' && index === 0) break;
+    } catch (error) {
+      call.signal.throwIfAborted();
+      failure ??= error;
+    }
+  }
+  throw failure;
+}
 
 /**
  * One complete part is enough. If its counters are rounded or its files bound to cookies, the page of the embedded

@@ -1,31 +1,17 @@
 /*
- * How budgets are counted, as pure functions on a row, and the table that locks the rows for a transaction. A budget
- * limits requests, tokens, tokens of a day and money, in millionths of its currency. Before a request is sent, its
+ * How budgets are counted, as pure functions on a row. A budget limits requests, tokens, tokens of a day and money, in millionths of its currency. Before a request is sent, its
  * input and the longest output are reserved, at the highest price of the models that may answer. The request is refused
  * if used + reserved + its least need > limit; its least need is its counted input and the shortest output. An output
  * that does not fit is shortened to what is left. All budgets of a request must have room. A row has the usage of one
  * period (a month or day in UTC) and one day, each with its name; the first access in a later one resets it. Reserved
  * amounts belong to no period: they are held until they are settled, and the used amount counts in the period of that
- * moment. Periods follow the database's clock on PostgreSQL, and that of the process on SQLite; one that is set back
- * does not reopen an earlier period. On PostgreSQL rows are locked in the order of their ids, against deadlocks.
+ * moment. A clock that is set back does not reopen an earlier period.
  */
 
-import type { Clock } from '../../core/contracts/index.js';
-import {
-  createListScript,
-  createStatement,
-  DATABASE_NOW,
-  type Engine,
-  type Kysely,
-  type Script,
-  sql,
-  type Tables,
-} from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ReservedTokens, TokenDemand } from '../../core/text/index.js';
 import { dayOf } from '../format/index.js';
 import type { HighestUse, Prices } from '../prices/index.js';
-import type { AlertTable } from './alerts.js';
 import { type BudgetAmount, type BudgetPeriod, renderMoney } from './amounts.js';
 import type { Budget, BudgetRow, BudgetScope, BudgetState } from './tables.js';
 
@@ -350,106 +336,4 @@ export function nextPeriodAt(resets: BudgetPeriod, at: number): number | null {
 
 function usedUp(message: string): GatewayError {
   return new GatewayError('insufficient_quota', message);
-}
-
-export interface BudgetTableOptions {
-  engine: Engine;
-  /** Only compiles queries. */
-  queries: Kysely<Tables>;
-  /** Clock of periods and days. Default: the database's clock. */
-  clock?: Clock;
-  /** Default: no alerts are written. */
-  alertTable?: AlertTable;
-}
-
-/** The columns that requests change. */
-const SPENT = [
-  'period',
-  'tokensUsed',
-  'tokensReserved',
-  'requestsUsed',
-  'day',
-  'tokensUsedToday',
-  'costUsed',
-  'costReserved',
-] as const;
-
-export class BudgetTable {
-  readonly #clock: Clock | undefined;
-  readonly #alertTable: AlertTable | undefined;
-  readonly #select: (
-    names: readonly Pick<BudgetRow, 'id'>[],
-  ) => Script<readonly (BudgetRow & { databaseNow: number })[]>;
-  readonly #update: (row: BudgetRow) => Script<unknown>;
-
-  constructor({ engine, queries, clock, alertTable }: BudgetTableOptions) {
-    this.#clock = clock;
-    this.#alertTable = alertTable;
-    const postgres = engine === 'postgres';
-    const databaseNow = postgres ? DATABASE_NOW : sql<number>`0`;
-    this.#select = createListScript((names) => {
-      const ids = names.map(({ id }) => id);
-      const budgets = queries.selectFrom('budgets').selectAll().select(databaseNow.as('databaseNow'));
-      const rows = budgets.where('id', 'in', ids);
-      return (postgres ? rows.orderBy('id').forUpdate() : rows).compile();
-    });
-    this.#update = createStatement((row) =>
-      queries
-        .updateTable('budgets')
-        .set(Object.fromEntries(SPENT.map((column) => [column, row[column]])))
-        .where('id', '=', row.id)
-        .compile(),
-    );
-  }
-
-  *lock(ids: readonly string[]): Script<LockedBudgets> {
-    // A fixed order, so that two transactions do not deadlock.
-    const ordered = [...new Set(ids)].sort();
-    const found = yield* this.#select(ordered.map((id) => ({ id })));
-    const at = this.#clock ? Math.floor(this.#clock.now()) : (found[0]?.databaseNow ?? 0);
-    return new LockedBudgets(
-      at,
-      found.map(({ databaseNow, ...row }) => atTime(row, at)),
-      this,
-    );
-  }
-
-  /** Writes rows that are locked, and the alerts that are due after them. */
-  *save(rows: readonly BudgetRow[], at: number): Script<void> {
-    for (const row of rows) yield* this.#update(row);
-    if (this.#alertTable) yield* this.#alertTable.write(rows, at);
-  }
-}
-
-/** Budgets in their current state, locked until the transaction ends. */
-export class LockedBudgets {
-  readonly #table: BudgetTable;
-  readonly #rows: Map<string, BudgetRow>;
-  readonly #changed = new Set<string>();
-
-  /** @param at When they were read, in milliseconds since 1970. */
-  constructor(
-    readonly at: number,
-    rows: readonly BudgetRow[],
-    table: BudgetTable,
-  ) {
-    this.#rows = new Map(rows.map((row) => [row.id, row]));
-    this.#table = table;
-  }
-
-  find(id: string): BudgetRow | undefined {
-    return this.#rows.get(id);
-  }
-
-  /** Each read includes the earlier changes. */
-  change(row: BudgetRow): void {
-    this.#rows.set(row.id, row);
-    this.#changed.add(row.id);
-  }
-
-  /** Writes the changes; they count when the transaction commits. */
-  save(): Script<void> {
-    const changed = Array.from(this.#changed, (id) => this.#rows.get(id) as BudgetRow);
-    return this.#table.save(changed, this.at);
-  }
 }

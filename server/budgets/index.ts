@@ -16,9 +16,9 @@ export {
   renderBudget,
   renderMoney,
 } from './amounts.js';
+export { BudgetTable, type LockedBudgets } from './budget-table.js';
 export {
   atTime,
-  BudgetTable,
   type BudgetWants,
   type Correction,
   type CountedWants,
@@ -26,7 +26,6 @@ export {
   type GrantOptions,
   grantOf,
   grantOfMoney,
-  type LockedBudgets,
   nextPeriodAt,
   release,
   reserve,
