@@ -18,7 +18,6 @@ const BUNDLED = [
   'core/database/kysely',
   'core/media/fluent-ffmpeg',
   'core/plugins/tsyringe',
-  'core/runtime/ajv',
   'core/text/counting/token-thread',
   'plugins/offline_speech/onnx',
   'server/observability/opentelemetry',

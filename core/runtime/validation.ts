@@ -6,8 +6,8 @@
  */
 
 import { createRequire } from 'node:module';
+import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
-import type { Ajv2020, ErrorObject } from './ajv.js';
 
 const MAX_NAME = 100;
 
@@ -39,9 +39,9 @@ function sharedAjv(): Ajv2020 {
   return ajv;
 }
 
-/** Loaded with the first schema: most commands validate nothing. */
+/** Its 83 files are loaded with the first schema: most commands validate nothing. */
 function openAjv(): Ajv2020 {
-  const library = createRequire(import.meta.url)('./ajv.js') as typeof import('./ajv.js');
+  const library = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
   return new library.Ajv2020({
     allErrors: false,
     coerceTypes: false,
