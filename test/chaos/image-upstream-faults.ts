@@ -34,6 +34,8 @@ export interface UpstreamFaultReport extends ImageFindings {
   modes: { mode: string; jobs: number; completed: number; failed: number; calls: number }[];
   /** Jobs that ended otherwise than such an upstream lets them. Must be 0. */
   wrongEnds: number;
+  /** Working upstreams that were asked and did not answer in the time of the plugin, on a busy machine. */
+  lateAnswers: number;
 }
 
 /** So many jobs for each way in which an upstream can fail. */
@@ -51,8 +53,9 @@ export async function runUpstreamFaults(jobsPerMode: number, databaseUrl?: strin
     const ledger: OrderLedger = [];
     const modes: UpstreamFaultReport['modes'] = [];
     let wrongEnds = 0;
+    let lateAnswers = 0;
     for (const [index, [mode, [answer, end]]] of Object.entries(MODES).entries()) {
-      await heal(site, ledger);
+      lateAnswers += await heal(site, ledger);
       const before = site.upstream.requests.length;
       site.upstream.behave(() => answer);
       const orders = Array.from({ length: jobsPerMode }, (_, job) =>
@@ -68,23 +71,30 @@ export async function runUpstreamFaults(jobsPerMode: number, databaseUrl?: strin
       const calls = site.upstream.requests.length - before;
       modes.push({ mode, jobs: jobsPerMode, completed: ended('completed'), failed: ended('failed'), calls });
     }
-    return { modes, wrongEnds, ...(await judge(site, ledger, { wallClock: true })) };
+    return { modes, wrongEnds, lateAnswers, ...(await judge(site, ledger, { wallClock: true })) };
   } finally {
     await site.remove();
   }
 }
 
-/** The upstream works again until the gateway no longer leaves it alone, so that each fault is met anew. */
-async function heal(site: ImageSite, ledger: OrderLedger): Promise<void> {
+/**
+ * The upstream works again until the gateway no longer leaves it alone, so that each fault is met anew.
+ * @returns Jobs for which it was asked and did not answer in time.
+ */
+async function heal(site: ImageSite, ledger: OrderLedger): Promise<number> {
   site.upstream.behave([]);
+  let late = 0;
   for (let last: string | undefined; last !== 'completed'; ) {
     await sleep(PAUSE_MS);
+    const asked = site.upstream.requests.length;
     const order = newOrder(site.keys[0] ?? '', { prompt: 'a working one' });
     ledger.push(order);
     await submit(site, order);
     await drain(site, [order], performance.now() + TIMEOUT_MS);
     last = order.last;
+    if (last !== 'completed' && site.upstream.requests.length > asked) late += 1;
   }
+  return late;
 }
 
 /** A provider that gives up soon, so that the run does not wait four minutes for each of a hundred silent upstreams. */
