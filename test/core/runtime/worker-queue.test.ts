@@ -58,7 +58,7 @@ describe('a queue of tasks for worker threads', () => {
   });
 
   it('goes on after a task that takes too long, fails, or cannot be sent', async () => {
-    open({ timeoutMs: 300 });
+    open({ timeoutMs: 2_000 });
     const lost = [queue.run({ does: 'hang' }), queue.run({ does: 'fail' }), queue.run({ name: (() => '') as never })];
     const failures = Promise.all(lost.map(rejection));
     expect(await queue.run({ name: 'next' })).to.equal('next');
