@@ -1,7 +1,7 @@
 /*
  * Items that the operator has taken down (`mediagate links block`): by the canonical URL of the item, for all keys.
  * A blocked item is not read, and its media and MP3 links stop. Every node has the list in memory, because each request
- * of a link asks for it, and reads it again every 2 seconds if it has changed. Both changes are in the audit log.
+ * of a link asks for it, and reads it again every 2 seconds. Both changes are in the audit log.
  */
 
 import type { Database, Migrations } from '../../core/database/index.js';
@@ -83,24 +83,12 @@ export class BlockedLinks {
       queries.selectFrom('blocked_links').selectAll().orderBy('blockedAt', 'desc').orderBy('url').execute(),
     );
   }
-
-  /** A value that differs after each change. */
-  async version(): Promise<string> {
-    const row = await this.#database.run((queries) =>
-      queries
-        .selectFrom('blocked_links')
-        .select(({ fn }) => [fn.countAll<number>().as('count'), fn.max('blockedAt').as('latest')])
-        .executeTakeFirstOrThrow(),
-    );
-    return `${row.count} ${row.latest}`;
-  }
 }
 
 /** The list of one node. */
 export class BlockList {
   readonly #links: BlockedLinks;
   readonly #polling: PollLoop;
-  #version = '';
   #urls: ReadonlySet<string> = new Set();
 
   private constructor(links: BlockedLinks, logger: Logger) {
@@ -126,9 +114,6 @@ export class BlockList {
   }
 
   async #refresh(): Promise<void> {
-    const version = await this.#links.version();
-    if (version === this.#version) return;
     this.#urls = new Set((await this.#links.list()).map(({ url }) => url));
-    this.#version = version;
   }
 }
