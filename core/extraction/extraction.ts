@@ -136,6 +136,21 @@ export class ExtractionService {
     return known;
   }
 
+  /**
+   * The item of a link that this gateway has signed.
+   * @throws GatewayError `link_blocked`; `plugin_unavailable` if its platform is not ready.
+   */
+  signedTarget({ url, access }: Pick<LinkRef, 'url' | 'access'>): Target {
+    try {
+      const { extractor, link } = this.match(url);
+      return { extractor, link: access === undefined ? link : { ...link, access } };
+    } catch (cause) {
+      if (isGatewayError(cause) && cause.code === 'link_blocked') throw cause;
+      // The link is genuine, so its platform was supported when it was made.
+      throw new GatewayError('plugin_unavailable', 'The platform of this link is not available now.', { cause });
+    }
+  }
+
   /** @throws GatewayError `link_blocked` if the item is taken down. */
   checkAllowed({ url }: Pick<LinkRef, 'url'>): void {
     if (!this.#options.isBlocked?.(url)) return;

@@ -24,10 +24,9 @@ import type {
 import { type MediaType, mediaTypeOf } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';
 import type { PluginHost } from '../plugins/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError } from '../runtime/index.js';
 import type { ExtractionService, Item } from './extraction.js';
-import { fileOf, findFile, type MediaLinks, type MediaTarget } from './media-links.js';
-import { Pace } from './media-pace.js';
+import { fileOf, findFile, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
 import { MediaReader, type MediaSource } from './media-reader.js';
 import { defaultRequestOptions } from './request-options.js';
 
@@ -116,17 +115,10 @@ export class MediaFiles {
     return links.open(name, clock.now());
   }
 
-  #itemOf({ url, access }: MediaTarget): Item {
+  #itemOf(media: MediaTarget): Item {
     const { extraction } = this.#options;
-    try {
-      const { extractor, link } = extraction.match(url);
-      const target = { extractor, link: access === undefined ? link : { ...link, access } };
-      return extraction.itemOf(target, defaultRequestOptions(extractor.contribution));
-    } catch (cause) {
-      if (isGatewayError(cause) && cause.code === 'link_blocked') throw cause;
-      // The link is genuine, so its platform was supported when it was made.
-      throw new GatewayError('plugin_unavailable', 'The platform of this link is not available now.', { cause });
-    }
+    const target = extraction.signedTarget(media);
+    return extraction.itemOf(target, defaultRequestOptions(target.extractor.contribution));
   }
 
   /** A cached document with which the file can be fetched, or a new one. */
@@ -258,7 +250,7 @@ function statOf(name: string, { size, type, expiresAt }: Known & { expiresAt: nu
 
 function namesOf({ extractor, link }: Item, { data }: Extraction, { extension }: MediaType) {
   const title = 'product' in data ? data.product.name : (data.common.title ?? data.common.caption);
-  const plain = `${extractor.contribution.platform}-${link.id}`.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
+  const plain = plainNameOf(extractor.contribution.platform, link);
   const readable = readableName(title ?? '');
   return { fileName: `${readable === '' ? plain : readable}.${extension}`, plainName: `${plain}.${extension}` };
 }
@@ -271,4 +263,38 @@ function readableName(title: string): string {
     .replace(/\s+/g, ' ')
     .replace(/^[\s.]+|[\s.]+$/g, '');
   return [...plain].slice(0, MAX_NAME_LENGTH).join('').trim();
+}
+
+/** Shorter waits are skipped: a timer takes longer than that. */
+const MIN_WAIT_MS = 20;
+
+/**
+ * Limits bytes a second to the clients of one key and to all of them. Each chunk is due when those before it have had
+ * their time, so parallel transfers share the rate; a transfer that waited loses nothing.
+ */
+class Pace {
+  readonly #options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>;
+  /** When the next bytes are due: of all, and of each key. */
+  readonly #due = new LRUCache<string, number>({ max: 10_000 });
+
+  constructor(options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>) {
+    this.#options = options;
+  }
+
+  /** Waits until these bytes may be sent. @throws The signal's reason. */
+  async wait(key: string, bytes: number, signal: AbortSignal): Promise<void> {
+    const { clock, bytesPerSecond, keyBytesPerSecond } = this.#options;
+    const now = clock.monotonic();
+    const waits = [this.#book('', bytesPerSecond, bytes, now), this.#book(`${key} `, keyBytesPerSecond, bytes, now)];
+    const ms = Math.max(...waits);
+    if (ms >= MIN_WAIT_MS) await clock.sleep(ms, signal);
+  }
+
+  /** Milliseconds until they are due. */
+  #book(name: string, rate: number | undefined, bytes: number, now: number): number {
+    if (rate === undefined) return 0;
+    const due = Math.max(now, this.#due.get(name) ?? now);
+    this.#due.set(name, due + (bytes * 1000) / rate);
+    return due - now;
+  }
 }

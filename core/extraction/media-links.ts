@@ -56,6 +56,11 @@ export class MediaLinks {
   }
 }
 
+/** Name of an item for headers and file systems, without an extension: ASCII letters, digits, `_` and `-`. */
+export function plainNameOf(platform: string, { id }: Pick<LinkRef, 'id'>): string {
+  return `${platform}-${id}`.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 100);
+}
+
 /** The media files of a document. */
 export function entriesOf(data: ExtractionData): readonly MediaEntry[] {
   return ('product' in data ? data.product.media : data.media.entries) ?? [];

@@ -24,6 +24,7 @@ import type { HttpClients } from '../net/index.js';
 import type { PluginHost, Registered } from '../plugins/index.js';
 import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
 import type { ExtractionService } from './extraction.js';
+import { plainNameOf } from './media-links.js';
 import { makeAudio, type RunTranscode, Transcodes } from './mp3-transcoding.js';
 import { defaultRequestOptions } from './request-options.js';
 import { SignedNames } from './signed-names.js';
@@ -67,7 +68,10 @@ export class AudioFiles {
     const { links, clock } = this.#options;
     const { target, expiresAt } = links.open(name, clock.now());
     const item = this.#itemOf(target);
-    const described = { expiresAt, downloadName: downloadNameOf(item) };
+    const described = {
+      expiresAt,
+      downloadName: `${plainNameOf(item.extractor.contribution.platform, item.link)}.mp3`,
+    };
     const known = this.#transcodes.has(item.fileName) ? undefined : await this.#find(item);
     if (known) return { ...described, ...known };
     if (make === 'never') return { ...described, kind: 'unmade' };
@@ -89,17 +93,10 @@ export class AudioFiles {
     return this.#transcodes.close();
   }
 
-  #itemOf({ url, access }: AudioTarget): Item {
+  #itemOf(audio: AudioTarget): Item {
     const { extraction, links } = this.#options;
-    try {
-      const { extractor, link: matched } = extraction.match(url);
-      const link = access === undefined ? matched : { ...matched, access };
-      return { extractor, link, fileName: links.fileName(link) };
-    } catch (cause) {
-      if (isGatewayError(cause) && cause.code === 'link_blocked') throw cause;
-      // The link is genuine, so its platform was supported when it was made.
-      throw new GatewayError('plugin_unavailable', 'The platform of this link is not available now.', { cause });
-    }
+    const target = extraction.signedTarget(audio);
+    return { ...target, fileName: links.fileName(target.link) };
   }
 
   async #find(item: Item) {
@@ -173,12 +170,6 @@ async function resolveAudio({ extractor, link }: Item, signal: AbortSignal): Pro
   const found = await contribution.resolveAudio({ link, options, signal });
   if (typeof found?.url !== 'string') throw new Error('resolveAudio() answered no url');
   return found;
-}
-
-/** The download name of an item: ASCII without characters that a header or a file system rejects. */
-function downloadNameOf({ extractor, link }: Item): string {
-  const name = `${extractor.contribution.platform}-${link.id}`.replace(/[^A-Za-z0-9_-]+/g, '_');
-  return `${name.slice(0, 100)}.mp3`;
 }
 
 /** One timeout error, for every step that is too slow. */

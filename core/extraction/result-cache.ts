@@ -8,8 +8,9 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Cache, Clock, Extraction, ExtractionData, MediaEntry } from '../contracts/index.js';
+import type { Cache, Clock, Extraction } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
+import { entriesOf } from './media-links.js';
 
 /** An extraction and when it was fetched. */
 export interface CachedResult {
@@ -170,7 +171,7 @@ function mediaUsableUntil(cached: CachedResult): number {
   if (known !== undefined) return known;
   const { extraction, fetchedAt } = cached;
   let until = Number.POSITIVE_INFINITY;
-  for (const { expires_at } of mediaOf(extraction.data)) {
+  for (const { expires_at } of entriesOf(extraction.data)) {
     const expiresAt = expires_at === undefined ? Number.NaN : Date.parse(expires_at);
     // The source gave a URL that had expired: another fetch would give the same, and each request would fetch.
     if (expiresAt <= fetchedAt) until = Math.min(until, fetchedAt + BRIEF_MS);
@@ -178,10 +179,6 @@ function mediaUsableUntil(cached: CachedResult): number {
   }
   usableUntil.set(cached, until);
   return until;
-}
-
-function mediaOf(data: ExtractionData): readonly MediaEntry[] {
-  return ('product' in data ? data.product.media : data.media.entries) ?? [];
 }
 
 const BYTES_PER_CHARACTER = 2;
