@@ -3,8 +3,7 @@
  * and cookies of the visit that found it, from the platform's media hosts alone. A cached document is used while its
  * addresses work; otherwise, or if the platform refuses, the item is resolved again. Nothing is stored. The type of a
  * file comes from its first bytes, so a file that was not read before costs one more request if its middle is asked
- * for. Each link has limits: four connections at a time, and three times the length of its file in bytes. Bytes are
- * paced for each key and for all of them together. The limits are those of this process.
+ * for. Each link has limits: see link-limits.ts.
  */
 
 import { hash } from 'node:crypto';
@@ -26,16 +25,11 @@ import type { HttpClients } from '../net/index.js';
 import type { PluginHost } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { ExtractionService, Item } from './extraction.js';
+import { LinkLimits } from './link-limits.js';
 import { fileOf, findFile, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
 import { MediaReader, type MediaSource } from './media-reader.js';
 import { defaultRequestOptions } from './request-options.js';
 
-const MAX_CONNECTIONS = 4;
-/** A player seeks back and forth; a link that is passed around is not a download site. */
-const MAX_TIMES = 3;
-/** More than players read ahead: files that are smaller may be read this often. */
-const FREE_BYTES = 1024 * 1024;
-const BUSY_SECONDS = 5;
 /** Deadline of one client's transfer. */
 const TRANSFER_MS = 6 * 3_600_000;
 const MAX_NAME_LENGTH = 120;
@@ -57,16 +51,12 @@ interface Known {
 /** Media files of platforms, by their links. */
 export class MediaFiles {
   readonly #options: MediaFilesOptions;
-  readonly #pace: Pace;
+  readonly #limits: LinkLimits;
   readonly #known = new LRUCache<string, Known>({ max: 5_000 });
-  /** Name of a link → bytes sent for it. */
-  readonly #sent = new LRUCache<string, number>({ max: 100_000 });
-  /** Name of a link → open connections. */
-  readonly #connections = new Map<string, number>();
 
   constructor(options: MediaFilesOptions) {
     this.#options = options;
-    this.#pace = new Pace(options);
+    this.#limits = new LinkLimits(options);
   }
 
   /** What a link was made for, without any request. @throws GatewayError `file_not_found`, `link_expired`. */
@@ -83,16 +73,17 @@ export class MediaFiles {
    */
   async open({ name, signal: left, sent }: MediaFileRequest): Promise<MediaFile> {
     const { target, expiresAt } = this.#opened(name);
-    const release = this.#take(name, expiresAt);
+    const release = this.#limits.take(name);
     try {
+      const known = this.#known.get(name);
+      if (known) this.#limits.check(name, known.size, expiresAt);
       const signal = AbortSignal.any([left, AbortSignal.timeout(TRANSFER_MS)]);
       const item = this.#itemOf(target);
       const extraction = await this.#extractionOf(item, target.file, signal);
       const entry = fileOf(extraction.data, target.file);
-      const known = this.#known.get(name);
       const reader = this.#readerOf(item, target, { extraction, entry, size: known?.size, signal });
       const { size, type } = known ?? (await this.#learn(name, reader, entry));
-      this.#checkBytes(name, size, expiresAt);
+      this.#limits.check(name, size, expiresAt);
       const file = statOf(name, { size, type, expiresAt });
       return {
         file,
@@ -166,31 +157,6 @@ export class MediaFiles {
     return known;
   }
 
-  /** Takes a connection. @returns Gives it back. */
-  #take(name: string, expiresAt: number): () => void {
-    const count = this.#connections.get(name) ?? 0;
-    if (count >= MAX_CONNECTIONS) {
-      throw tooMuch(`A media link has at most ${MAX_CONNECTIONS} connections at a time.`, BUSY_SECONDS);
-    }
-    const known = this.#known.get(name);
-    if (known) this.#checkBytes(name, known.size, expiresAt);
-    this.#connections.set(name, count + 1);
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      const left = (this.#connections.get(name) ?? 1) - 1;
-      if (left === 0) this.#connections.delete(name);
-      else this.#connections.set(name, left);
-    };
-  }
-
-  #checkBytes(name: string, size: number, expiresAt: number): void {
-    if ((this.#sent.get(name) ?? 0) < mostBytes(size)) return;
-    const seconds = Math.max(1, Math.ceil((expiresAt - this.#options.clock.now()) / 1000));
-    throw tooMuch(`A media link gives at most ${MAX_TIMES} times its file; extract the link again.`, seconds);
-  }
-
   #body(transfer: Transfer, range: ByteRange | undefined): StoredBody {
     const { start, end } = range ?? { start: 0, end: transfer.file.size - 1 };
     return { ...transfer.file, body: this.#transfer(transfer, start, end) };
@@ -200,10 +166,7 @@ export class MediaFiles {
     let bytes = 0;
     try {
       for await (const chunk of reader.read(start, end)) {
-        const total = (this.#sent.get(name) ?? 0) + chunk.byteLength;
-        this.#sent.set(name, total);
-        if (total > mostBytes(file.size)) throw tooMuch('The link has given all bytes that it may.', BUSY_SECONDS);
-        await this.#pace.wait(issuer, chunk.byteLength, signal);
+        await this.#limits.pass({ name, size: file.size, issuer, signal }, chunk.byteLength);
         bytes += chunk.byteLength;
         yield chunk;
       }
@@ -222,14 +185,6 @@ interface Transfer {
   signal: AbortSignal;
   sent: MediaFileRequest['sent'];
   release(): void;
-}
-
-function mostBytes(size: number): number {
-  return MAX_TIMES * Math.max(size, FREE_BYTES);
-}
-
-function tooMuch(message: string, retryAfterSeconds: number): GatewayError {
-  return new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds });
 }
 
 /** Whether the file is bound to cookies of a visit that another process made. */
@@ -263,38 +218,4 @@ function readableName(title: string): string {
     .replace(/\s+/g, ' ')
     .replace(/^[\s.]+|[\s.]+$/g, '');
   return [...plain].slice(0, MAX_NAME_LENGTH).join('').trim();
-}
-
-/** Shorter waits are skipped: a timer takes longer than that. */
-const MIN_WAIT_MS = 20;
-
-/**
- * Limits bytes a second to the clients of one key and to all of them. Each chunk is due when those before it have had
- * their time, so parallel transfers share the rate; a transfer that waited loses nothing.
- */
-class Pace {
-  readonly #options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>;
-  /** When the next bytes are due: of all, and of each key. */
-  readonly #due = new LRUCache<string, number>({ max: 10_000 });
-
-  constructor(options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>) {
-    this.#options = options;
-  }
-
-  /** Waits until these bytes may be sent. @throws The signal's reason. */
-  async wait(key: string, bytes: number, signal: AbortSignal): Promise<void> {
-    const { clock, bytesPerSecond, keyBytesPerSecond } = this.#options;
-    const now = clock.monotonic();
-    const waits = [this.#book('', bytesPerSecond, bytes, now), this.#book(`${key} `, keyBytesPerSecond, bytes, now)];
-    const ms = Math.max(...waits);
-    if (ms >= MIN_WAIT_MS) await clock.sleep(ms, signal);
-  }
-
-  /** Milliseconds until they are due. */
-  #book(name: string, rate: number | undefined, bytes: number, now: number): number {
-    if (rate === undefined) return 0;
-    const due = Math.max(now, this.#due.get(name) ?? now);
-    this.#due.set(name, due + (bytes * 1000) / rate);
-    return due - now;
-  }
 }
