@@ -1,7 +1,7 @@
 /*
  * Passes media files of platforms on to clients. A link names a file of an item; the file is fetched with the headers
- * and cookies of the visit that found it, from the platform's media hosts alone. A cached document is used while its
- * addresses work; otherwise, or if the platform refuses, the item is resolved again. Nothing is stored. The type of a
+ * and cookies of the visit that found it, from the platform's media hosts alone. If the platform refuses its
+ * address, the item is resolved again. Nothing is stored. The type of a
  * file comes from its first bytes, so a file that was not read before costs one more request if its middle is asked
  * for. Each link has limits: see link-limits.ts.
  */
@@ -21,24 +21,18 @@ import type {
   StoredBody,
 } from '../contracts/index.js';
 import { type MediaType, mediaTypeOf } from '../media/index.js';
-import type { HttpClients } from '../net/index.js';
-import type { PluginHost } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { ExtractionService, Item } from './extraction.js';
+import type { Item } from './extraction.js';
 import { LinkLimits } from './link-limits.js';
-import { fileOf, findFile, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
-import { MediaReader, type MediaSource } from './media-reader.js';
-import { defaultRequestOptions } from './request-options.js';
+import { fileOf, type MediaLinks, plainNameOf } from './media-links.js';
+import type { MediaReader } from './media-reader.js';
+import { type MediaSources, TRANSFER_MS } from './media-sources.js';
 
-/** Deadline of one client's transfer. */
-const TRANSFER_MS = 6 * 3_600_000;
 const MAX_NAME_LENGTH = 120;
 
 export interface MediaFilesOptions extends Pick<MediaLinkOptions, 'bytesPerSecond' | 'keyBytesPerSecond'> {
   links: MediaLinks;
-  extraction: ExtractionService;
-  host: PluginHost;
-  http: HttpClients;
+  sources: MediaSources;
   clock: Clock;
 }
 
@@ -62,7 +56,7 @@ export class MediaFiles {
   /** What a link was made for, without any request. @throws GatewayError `file_not_found`, `link_expired`. */
   link(name: string): MediaLink {
     const { target, expiresAt } = this.#opened(name);
-    const { extractor } = this.#itemOf(target);
+    const { extractor } = this.#options.sources.itemOf(target);
     return { url: target.url, platform: extractor.contribution.platform, issuer: target.issuer, expiresAt };
   }
 
@@ -78,10 +72,11 @@ export class MediaFiles {
       const known = this.#known.get(name);
       if (known) this.#limits.check(name, known.size, expiresAt);
       const signal = AbortSignal.any([left, AbortSignal.timeout(TRANSFER_MS)]);
-      const item = this.#itemOf(target);
-      const extraction = await this.#extractionOf(item, target.file, signal);
+      const { sources } = this.#options;
+      const item = sources.itemOf(target);
+      const extraction = await sources.extractionOf(item, target.file, signal);
       const entry = fileOf(extraction.data, target.file);
-      const reader = this.#readerOf(item, target, { extraction, entry, size: known?.size, signal });
+      const reader = sources.readerOf({ item, extraction, file: target.file }, signal, known?.size);
       const { size, type } = known ?? (await this.#learn(name, reader, entry));
       this.#limits.check(name, size, expiresAt);
       const file = statOf(name, { size, type, expiresAt });
@@ -104,45 +99,6 @@ export class MediaFiles {
   #opened(name: string) {
     const { links, clock } = this.#options;
     return links.open(name, clock.now());
-  }
-
-  #itemOf(media: MediaTarget): Item {
-    const { extraction } = this.#options;
-    const target = extraction.signedTarget(media);
-    return extraction.itemOf(target, defaultRequestOptions(target.extractor.contribution));
-  }
-
-  /** A cached document with which the file can be fetched, or a new one. */
-  async #extractionOf(item: Item, file: string, signal: AbortSignal): Promise<Extraction> {
-    const { extraction } = this.#options;
-    const usable = (await extraction.readUsable(item))?.cached.extraction;
-    const entry = usable && findFile(usable.data, file);
-    if (usable && entry && !lacksVisit(usable, entry)) return usable;
-    return (await extraction.refresh(item, signal)).cached.extraction;
-  }
-
-  #readerOf(
-    item: Item,
-    target: MediaTarget,
-    found: { extraction: Extraction; entry: MediaEntry; size: number | undefined; signal: AbortSignal },
-  ): MediaReader {
-    const { host, http, extraction, clock } = this.#options;
-    const { contribution, entry: instance } = item.extractor;
-    const trustedOrigins = host.trustedOriginsOf(instance);
-    const { signal, size } = found;
-    const reading = {
-      http: http.scoped({ trustedOrigins, timeoutMs: TRANSFER_MS, signal }),
-      mediaHosts: contribution.mediaHosts ?? [],
-      trustedOrigins,
-      source: sourceOf(item.extractor, found.extraction, found.entry),
-      renew: async (renewing: AbortSignal) => {
-        const { cached } = await extraction.refresh(item, renewing);
-        return sourceOf(item.extractor, cached.extraction, fileOf(cached.extraction.data, target.file));
-      },
-      clock,
-      signal,
-    };
-    return new MediaReader(reading, size);
   }
 
   async #learn(name: string, reader: MediaReader, { kind }: MediaEntry): Promise<Known> {
@@ -185,15 +141,6 @@ interface Transfer {
   signal: AbortSignal;
   sent: MediaFileRequest['sent'];
   release(): void;
-}
-
-/** Whether the file is bound to cookies of a visit that another process made. */
-function lacksVisit({ mediaHeaders }: Extraction, { bound_to: bindings }: MediaEntry): boolean {
-  return mediaHeaders === undefined && bindings?.includes('cookie') === true;
-}
-
-function sourceOf({ contribution }: Item['extractor'], { mediaHeaders }: Extraction, { url }: MediaEntry): MediaSource {
-  return { url, headers: { ...contribution.mediaHeaders, ...mediaHeaders } };
 }
 
 /** The bytes of a platform's file are not known: a tag says that the link and the length are the same. */
