@@ -24,6 +24,7 @@ import type {
   IdentityProvider,
   ImageProvider,
   LinkRef,
+  MediaArchive,
   MediaFile,
   MediaFileRequest,
   MediaLink,
@@ -108,6 +109,8 @@ export interface Gateway extends AsyncDisposable {
    *   the platform answers about the item.
    */
   mediaFile(request: MediaFileRequest): Promise<MediaFile>;
+  /** The archive behind a link of a carousel, made while it is read. Read it or release it. @throws GatewayError as `mediaFile`. */
+  mediaArchive(request: MediaFileRequest): Promise<MediaArchive>;
   /** Image jobs. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
   /** Audio models: transcription, speech, sound effects. */
@@ -246,6 +249,7 @@ function createLinkFacade(get: Resolve) {
     maxActiveJobs: jobs?.maxActive ?? null,
     mediaLink: (name) => mediaFilesOf(mediaFiles).link(name),
     mediaFile: async (request) => mediaFilesOf(mediaFiles).open(request),
+    mediaArchive: async (request) => mediaFilesOf(mediaFiles).openArchive(request),
     async audioFile(request) {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);

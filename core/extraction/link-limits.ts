@@ -9,7 +9,7 @@ import { GatewayError } from '../runtime/index.js';
 
 const MAX_CONNECTIONS = 4;
 /** A player seeks back and forth; a link that is passed around is not a download site. */
-const MAX_TIMES = 3;
+export const MAX_TIMES = 3;
 /** More than players read ahead: files that are smaller may be read this often. */
 const FREE_BYTES = 1024 * 1024;
 const BUSY_SECONDS = 5;

@@ -7,9 +7,10 @@ import type { Clock, Extraction, LinkRef, MediaEntry } from '../contracts/index.
 import type { HttpClients } from '../net/index.js';
 import type { PluginHost } from '../plugins/index.js';
 import type { ExtractionService, Item } from './extraction.js';
-import { fileOf, findFile } from './media-links.js';
+import { fileOf, filesOf } from './media-links.js';
 import { MediaReader, type MediaSource } from './media-reader.js';
 import { defaultRequestOptions } from './request-options.js';
+import { readSubtitles } from './subtitle-tracks.js';
 
 /** Deadline of one client's transfer. */
 export const TRANSFER_MS = 6 * 3_600_000;
@@ -43,12 +44,15 @@ export class MediaSources {
     return extraction.itemOf(target, defaultRequestOptions(target.extractor.contribution));
   }
 
-  /** A cached document with which the file can be fetched, or a new one. */
+  /**
+   * A cached document with which the file can be fetched, or a new one.
+   * @param file Its id, or {@link ARCHIVE}.
+   */
   async extractionOf(item: Item, file: string, signal: AbortSignal): Promise<Extraction> {
     const { extraction } = this.#options;
     const usable = (await extraction.readUsable(item))?.cached.extraction;
-    const entry = usable && findFile(usable.data, file);
-    if (usable && entry && !lacksVisit(usable, entry)) return usable;
+    const entries = usable ? filesOf(usable.data, file) : [];
+    if (usable && entries.length > 0 && !entries.some((entry) => lacksVisit(usable, entry))) return usable;
     return (await extraction.refresh(item, signal)).cached.extraction;
   }
 
@@ -56,6 +60,11 @@ export class MediaSources {
   readerOf(source: SourceFile, signal: AbortSignal, size?: number): MediaReader {
     const { clock } = this.#options;
     return new MediaReader({ ...this.#accessTo(source, signal), clock, signal }, size);
+  }
+
+  /** Subtitles as the platform has them. @throws GatewayError `media_unavailable`; the signal's reason. */
+  subtitles(source: SourceFile, signal: AbortSignal): Promise<Buffer> {
+    return readSubtitles({ ...this.#accessTo(source, signal), signal });
   }
 
   /** Where the file is, and how it is reached. */

@@ -64,6 +64,10 @@ function isRecord(schema: TSchema): schema is TSchema & { patternProperties: Rea
 const DownloadLinks = Type.Object({
   video: field(Nullable(Url), 'The best video file: the first of `video_urls`. Null if there is none.'),
   mp3: field(Nullable(Url), 'The same as `audio_download_links.mp3`.'),
+  archive: optional(
+    Url,
+    'Link of this gateway to a ZIP of all files of a carousel, without a key until `proxy_expires_at` of them. Present if `include_media_links` asked for it.',
+  ),
 });
 
 const AudioDownloadLinks = Type.Object({

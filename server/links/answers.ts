@@ -159,7 +159,7 @@ function joinObjects(first: object, encodedSecond: Buffer): Buffer {
 
 function encodedDocument(result: ExtractResult): EncodedDocument {
   // Each key has media links of its own.
-  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks));
+  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks), result.archiveLink?.url);
   const known = encoded.get(result.identity);
   if (known) return known;
   const made = encodeDocument(result.data);
@@ -174,18 +174,25 @@ export function withMediaLinks(data: ExtractionData, links: MediaLinks): Extract
   const linked = (entries: readonly MediaEntry[] = []) =>
     entries.map((entry, index) => {
       const link = links[index];
-      return link ? { ...entry, proxy_url: link.url, proxy_expires_at: link.expiresAt } : entry;
+      if (!link) return entry;
+      const { url, expiresAt, subtitles } = link;
+      return {
+        ...entry,
+        proxy_url: url,
+        proxy_expires_at: expiresAt,
+        ...(subtitles && { subtitle_urls: subtitles }),
+      };
     });
   if ('product' in data) return { ...data, product: { ...data.product, media: linked(data.product.media) } };
   return { ...data, media: { ...data.media, entries: linked(data.media.entries) } };
 }
 
-function encodeDocument(data: ExtractionData): EncodedDocument {
+function encodeDocument(data: ExtractionData, archive?: string): EncodedDocument {
   const framed = frameDocument(data);
   if (!('media' in framed)) return { before: Buffer.from(JSON.stringify(framed)) };
   const { common, ids, metrics, media, ...rest } = framed;
   const start = JSON.stringify({ common, ids, metrics });
-  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null } });
+  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null, archive } });
   return {
     // Without the braces that close download_links, media and the document.
     before: Buffer.from(`${start.slice(0, -1)},"media":${mediaText.slice(0, -2)},`),
