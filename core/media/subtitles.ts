@@ -3,7 +3,7 @@
  * SubRip, timed text in XML (TTML and the forms of video sites), and JSON (events with segments, or utterances). What is
  * none of these has no cues here, so a page in their place is refused. The text of a cue has no markup. Automatic
  * captions that roll repeat the line before in each cue; here each line is there once, with all of its time. Reading
- * takes time in proportion to the bytes, whatever they are.
+ * takes time in proportion to the bytes.
  */
 
 import type { Cue, SubtitleFormat } from '../contracts/index.js';
