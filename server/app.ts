@@ -54,7 +54,14 @@ import type { IdempotencyService } from './idempotency/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth, type KeyTable, type Pepper } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
-import { extractBatchRoutes, extractRoutes, type MediaProxy, mediaRoutes, oembedRoutes } from './links/index.js';
+import {
+  extractBatchRoutes,
+  extractJobRoutes,
+  extractRoutes,
+  type MediaProxy,
+  mediaRoutes,
+  oembedRoutes,
+} from './links/index.js';
 import {
   type ClosableStoredResponses,
   createModelPaths,
@@ -276,6 +283,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...imageFileRoutes(server),
     ...webhookRoutes(server),
     ...extractRoutes(server),
+    ...extractJobRoutes(server),
     ...extractBatchRoutes(server),
     ...oembedRoutes(server),
     ...audioFileRoutes(server),

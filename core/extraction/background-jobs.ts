@@ -18,7 +18,15 @@ import type {
   Submission,
   SubmitRequest,
 } from '../contracts/index.js';
-import { type JobRecord, type JobRun, type Jobs, type JobWorkers, kindOfJob, queueFull } from '../jobs/index.js';
+import {
+  type JobFilter,
+  type JobRecord,
+  type JobRun,
+  type Jobs,
+  type JobWorkers,
+  kindOfJob,
+  queueFull,
+} from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
 import type { Extracted, ExtractionJobSummary, ExtractionService, Item } from './extraction.js';
@@ -108,6 +116,16 @@ export class ExtractionJobs {
     return this.#viewOf(record, mediaLinksFor);
   }
 
+  /** The jobs that the owner submitted first, newest first, without their results. */
+  async list(owner: string, limit: number, filter: Pick<JobFilter, 'state' | 'after'> = {}): Promise<ExtractionJob[]> {
+    const { store } = this.#options;
+    const [records, active] = await Promise.all([
+      store.latest(owner, limit, { ...filter, kind: 'extraction' }),
+      this.active(),
+    ]);
+    return records.map((record) => this.#describe(record, active));
+  }
+
   /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
   async cancel(id: string, owner: string): Promise<ExtractionJob> {
     return this.#viewOf(kindOfJob(id) === 'extraction' ? await this.#options.store.cancel(id, owner) : undefined);
@@ -140,6 +158,11 @@ export class ExtractionJobs {
   }
 
   #view(record: JobRecord, active: number, mediaLinksFor?: string): ExtractionJob {
+    const job = this.#describe(record, active);
+    return record.state === 'completed' ? { ...job, result: this.#resultOf(record, mediaLinksFor) } : job;
+  }
+
+  #describe(record: JobRecord, active: number): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
     const { platform, link } = record.summary as ExtractionJobSummary;
     return {
@@ -153,7 +176,6 @@ export class ExtractionJobs {
       finishedAt,
       error,
       queue: { active, maxActive: this.maxActive },
-      ...(state === 'completed' && { result: this.#resultOf(record, mediaLinksFor) }),
     };
   }
 

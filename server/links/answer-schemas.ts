@@ -92,7 +92,7 @@ const Job = Type.Object({
     OneOf('queued', 'processing', 'completed', 'failed', 'cancelled'),
     'State of the job. `completed`, `failed` and `cancelled` are final.',
   ),
-  product_id: field(Text, "The platform's id of the product."),
+  product_id: field(Text, "The platform's id of the product or other item."),
   created_at: field(Time, 'When the job was accepted (RFC 3339).'),
   started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
   finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
@@ -105,6 +105,14 @@ const Job = Type.Object({
   ),
   poll_after_seconds: field(Count, 'Recommended wait before the next poll, in seconds. 0 if the job has ended.', 3),
 });
+export const ListedJob = Type.Object(
+  {
+    ...Job.properties,
+    platform: field(Text, 'Platform key.', 'vidsite'),
+    url: field(Url, 'The permanent link of the item.'),
+  },
+  { description: 'A background job of a link, without its document.' },
+);
 const Queue = Type.Object({
   active: field(Count, 'Jobs that wait or run.'),
   max_active: field(Count, 'Jobs that may wait or run at a time.', 1000),

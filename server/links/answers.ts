@@ -205,7 +205,7 @@ function encodeAudioLink(link: AudioLink | undefined): string {
 /** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */
 export const POLL_AFTER_SECONDS = 3;
 
-const STATUS: Readonly<Record<JobState, string>> = {
+export const STATUS: Readonly<Record<JobState, string>> = {
   queued: 'queued',
   running: 'processing',
   completed: 'completed',
@@ -215,6 +215,27 @@ const STATUS: Readonly<Record<JobState, string>> = {
 
 export function isOpen({ state }: ExtractionJob): boolean {
   return state === 'queued' || state === 'running';
+}
+
+/** `data.job` of a job. */
+function describeJob(job: ExtractionJob) {
+  return {
+    job_id: job.id,
+    status: STATUS[job.state],
+    product_id: job.link.id,
+    created_at: isoTime(job.createdAt),
+    started_at: isoTime(job.startedAt),
+    finished_at: isoTime(job.finishedAt),
+    attempts: job.attempts,
+    error: job.error && describeFailure(job.error),
+    status_url: `/v1/extract/jobs/${job.id}`,
+    poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
+  };
+}
+
+/** A job of a list: its document is read from `status_url`. */
+export function encodeListedJob(job: ExtractionJob) {
+  return { ...describeJob(job), platform: job.platform, url: job.link.url };
 }
 
 export interface JobAnswer {
@@ -232,18 +253,7 @@ export interface JobAnswer {
 export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
   const error = job.error && describeFailure(job.error);
   const data = {
-    job: {
-      job_id: job.id,
-      status: STATUS[job.state],
-      product_id: job.link.id,
-      created_at: isoTime(job.createdAt),
-      started_at: isoTime(job.startedAt),
-      finished_at: isoTime(job.finishedAt),
-      attempts: job.attempts,
-      error,
-      status_url: `/v1/extract/jobs/${job.id}`,
-      poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
-    },
+    job: describeJob(job),
     queue: { active: job.queue.active, max_active: job.queue.maxActive },
   };
   if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data });

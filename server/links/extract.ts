@@ -5,24 +5,21 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { type ExtractionJob, type ExtractRequest, type ExtractResult, Type } from '../../core/contracts/index.js';
-import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/index.js';
+import type { ExtractionJob, ExtractRequest, ExtractResult } from '../../core/contracts/index.js';
 import {
   clientSignal,
   JSON_TYPE,
-  type ParamsContext,
-  paramOf,
   type RequestContext,
   type Route,
   type RouteDeclaration,
   readJsonBody,
 } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, pollingKeyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
+import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
-import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS, setCacheHeaders } from './answers.js';
+import { encodeExtraction, setCacheHeaders } from './answers.js';
 import {
   type ExtractBody,
   ExtractRequests,
@@ -33,29 +30,13 @@ import {
   offersReviews,
   REVIEW_LIMIT,
 } from './extract-fields.js';
+import { sendJob } from './extract-jobs.js';
+import { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from './link-route.js';
 import { BACKGROUND, FAMILY, type LinkServices, LinkUsage } from './link-usage.js';
 import { mediaIssuer } from './media.js';
 import { encodeInfoDict, INFO_ANSWER, INFO_QUERY, INFO_TYPE, wantsInfoDict } from './yt-dlp.js';
 
 const ROUTE = '/v1/extract';
-
-/** Why a link may be refused or fail. */
-export const REFUSALS = [
-  'invalid_url',
-  'unsupported_platform',
-  'unsupported_link',
-  'link_blocked',
-  ...DEFINITIVE_CODES,
-  ...TRANSIENT_CODES,
-  'plugin_unavailable',
-  'queue_full',
-  'rate_limit_exceeded',
-  'too_many_open_jobs',
-] as const;
-
-/** Declarations that all link-data routes share. */
-export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link', tag: 'Link data' } as const;
-export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 const CAPABILITIES: RouteDeclaration = {
   ...LINK_ROUTE,
@@ -86,45 +67,7 @@ const EXTRACT: RouteDeclaration = {
   errors: [...REFUSALS, 'insufficient_quota', 'unsupported_value'],
 };
 
-/** Declarations that the routes of one job share. */
-const ONE_JOB = {
-  ...LINK_ROUTE,
-  path: `${ROUTE}/jobs/:id`,
-  endpoint: 'extractJob',
-  parameter: 'job_id',
-  params: { id: 'Id of the job.' },
-} as const;
-
-const GET_JOB: RouteDeclaration = {
-  ...ONE_JOB,
-  method: 'GET',
-  summary: 'Get an extraction job',
-  description: 'Returns the status of a background job, and its document when it has completed.',
-  query: {
-    include_media_links: {
-      schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
-      description: 'As the field of the request. Default false; true on the site.',
-    },
-  },
-  answers: { 200: { description: 'The job, with its document when it has completed.', ...EXTRACTION } },
-  errors: ['job_not_found', 'rate_limit_exceeded'],
-};
-
-const CANCEL_JOB: RouteDeclaration = {
-  ...ONE_JOB,
-  method: 'DELETE',
-  summary: 'Cancel an extraction job',
-  description: 'Cancels a background job that has not ended, for the account that asks.',
-  answers: {
-    200: {
-      description: 'The cancelled job. If other accounts wait for it, it continues for them, and is 404 for this one.',
-      ...EXTRACTION,
-    },
-  },
-  errors: ['job_not_found', 'job_already_terminal', 'rate_limit_exceeded'],
-};
-
-/** Link data: supported platforms, extraction, and background jobs. */
+/** Link data: supported platforms and extraction. */
 export function extractRoutes(services: LinkServices): Route[] {
   const requests = new ExtractRequests(services.gateway);
   const links = new Links(services, requests);
@@ -132,8 +75,6 @@ export function extractRoutes(services: LinkServices): Route[] {
   return [
     { ...CAPABILITIES, handler: (context) => links.listPlatforms(context) },
     { ...EXTRACT, body, handler: (context) => links.extract(context) },
-    { ...GET_JOB, handler: (context) => links.getJob(context) },
-    { ...CANCEL_JOB, handler: (context) => links.cancelJob(context) },
   ];
 }
 
@@ -174,20 +115,6 @@ class Links {
     const settle = await this.#usage.admit(context, { platforms: () => [platform] });
     const result = await this.#usage.counted(context, platform, gateway.extract(wanted), settle);
     this.#sendResult(context, body, result, isInfo);
-  }
-
-  async getJob(context: ParamsContext): Promise<void> {
-    const { gateway, polls, mediaProxy } = this.#services;
-    const { accountId } = pollingKeyOf(context, polls);
-    const wanted = context.query.include_media_links;
-    const issuer = mediaIssuer(context, mediaProxy, wanted === undefined ? undefined : wanted === 'true');
-    this.#sendJob(context, await gateway.extractionJob(paramOf(context, 'id'), accountId, issuer));
-  }
-
-  async cancelJob(context: ParamsContext): Promise<void> {
-    const { gateway, polls } = this.#services;
-    const { accountId } = pollingKeyOf(context, polls);
-    this.#sendJob(context, await gateway.cancelExtractionJob(paramOf(context, 'id'), accountId));
   }
 
   /**
@@ -242,11 +169,8 @@ class Links {
       : encodeExtraction(result, { notes: this.#requests.ignoredOptions(body, result.platform) });
   }
 
-  #sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
-    context.res.setHeader('Content-Type', JSON_TYPE);
-    if (isOpen(job)) context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
-    const asked = body && { inputUrl: body.url, notes: this.#requests.ignoredOptions(body, job.platform) };
-    context.body = encodeJob(job, asked);
+  #sendJob(context: RequestContext, job: ExtractionJob, body: ExtractBody): void {
+    sendJob(context, job, { inputUrl: body.url, notes: this.#requests.ignoredOptions(body, job.platform) });
   }
 }
 

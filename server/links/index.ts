@@ -7,6 +7,7 @@ export { BlockList } from './blocked-links.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
 export { ExtractRequests } from './extract-fields.js';
+export { extractJobRoutes } from './extract-jobs.js';
 export type { MediaProxy } from './link-usage.js';
 export { mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';
