@@ -94,7 +94,7 @@ import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import { refuseUnrouted } from './unrouted.js';
 import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
-import { IMAGE_WEBHOOK, type WebhookService, webhookRoutes } from './webhooks/index.js';
+import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/index.js';
 
 /** The dependencies of an app. */
 export interface AppDependencies {
@@ -295,7 +295,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...storedResponseRoutes(server),
     ...modelRoutes(server),
     ...messageRoutes(server),
-    ...openApiRoutes(server, [IMAGE_WEBHOOK]),
+    ...openApiRoutes(server, SENT_WEBHOOKS),
     ...usageRoutes(server),
   );
   if (accounts) {

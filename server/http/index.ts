@@ -118,3 +118,4 @@ export {
   Url,
 } from './route.js';
 export type { ServerContext } from './server-context.js';
+export { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL, webhookUrlField } from './webhook-url.js';

@@ -121,10 +121,23 @@ const NoReviews = Type.Object({
   five_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
   one_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
 });
+const PostResult = Type.Object({
+  ...(PostData as TObject).properties,
+  job: optional(Job, 'The background job that fetched the item. Absent otherwise.'),
+  queue: optional(Queue, 'How busy the queue of such jobs is. Only with a job.'),
+});
 const ProductResult = Type.Object({
   ...(framed(ProductDataSchema) as TObject).properties,
   job: optional(Job, 'The background job that fetched the product. Absent otherwise.'),
   queue: optional(Queue, 'How busy the queue of such jobs is. Only with a job.'),
+});
+const PostJobData = Type.Object({
+  job: field(Job, 'The background job that fetches the item.'),
+  queue: field(Queue, 'How busy the queue of such jobs is.'),
+  common: field(Type.Null(), 'Null until the job has completed, as the following.'),
+  ids: field(Type.Null(), 'Null until the job has completed.'),
+  metrics: field(Type.Null(), 'Null until the job has completed.'),
+  media: field(Type.Null(), 'Null until the job has completed.'),
 });
 const JobData = Type.Object({
   job: field(Job, 'The background job that fetches the product.'),
@@ -144,7 +157,7 @@ const Extraction = Type.Object(
       'watch_page',
     ),
     data: field(
-      Type.Union([PostData, ProductResult, JobData]),
+      Type.Union([PostResult, ProductResult, JobData, PostJobData]),
       'The document of a post or video, that of a product, or a job that has not completed.',
     ),
     limitations: field(

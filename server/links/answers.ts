@@ -217,6 +217,10 @@ export function isOpen({ state }: ExtractionJob): boolean {
   return state === 'queued' || state === 'running';
 }
 
+/** What documents have, until there is one. */
+const NO_PRODUCT = { product: null, reviews: { five_star: [], one_star: [] } };
+const NO_POST = { common: null, ids: null, metrics: null, media: null };
+
 /** `data.job` of a job. */
 function describeJob(job: ExtractionJob) {
   return {
@@ -246,8 +250,8 @@ export interface JobAnswer {
 }
 
 /**
- * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and
- * `data.reviews` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
+ * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; the other fields of
+ * `data` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
  * as link-data errors.
  */
 export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
@@ -264,7 +268,7 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
       platform: job.platform,
       input_url: inputUrl,
       extraction_method: 'background_job',
-      data: { ...data, product: null, reviews: { five_star: [], one_star: [] } },
+      data: { ...data, ...(job.link.kind === 'product' ? NO_PRODUCT : NO_POST) },
       limitations: notes,
     }),
   );

@@ -23,6 +23,7 @@ import { encodeExtraction, setCacheHeaders } from './answers.js';
 import {
   type ExtractBody,
   ExtractRequests,
+  isDeferred,
   MAX_BATCH_BYTES,
   MAX_BATCH_URLS,
   MAX_BODY_BYTES,
@@ -55,11 +56,11 @@ const EXTRACT: RouteDeclaration = {
   path: ROUTE,
   endpoint: 'extract',
   summary: 'Extract a link',
-  description: 'Returns structured data of a public link; for shop links also as a background job.',
+  description: 'Returns structured data of a public link, or the background job that fetches it.',
   query: INFO_QUERY,
   answers: {
     200: {
-      description: 'The document; with `async_mode` or `force_async` it may be a job.',
+      description: 'The document; with `background`, `async_mode` or `force_async` it may be a job.',
       ...EXTRACTION,
       also: INFO_ANSWER,
     },
@@ -82,6 +83,8 @@ export function extractRoutes(services: LinkServices): Route[] {
 interface Submitted extends ReturnType<Gateway['match']> {
   body: ExtractBody;
   wanted: ExtractRequest;
+  /** Whether the answer is an info dict, if it is no job. */
+  isInfo: boolean;
   settle: SettleLinks;
 }
 
@@ -110,7 +113,7 @@ class Links {
     const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
     const mediaLinksFor = mediaIssuer(context, this.#services.mediaProxy, body.include_media_links);
     const wanted = { ...this.#requests.decode(body, clientSignal(response)), mediaLinksFor };
-    if (body.async_mode || body.force_async) return this.#submit(context, body, wanted);
+    if (body.async_mode || body.force_async || isDeferred(body)) return this.#submit(context, body, wanted, isInfo);
     const { platform } = matchLink(context, gateway, body.url);
     const settle = await this.#usage.admit(context, { platforms: () => [platform] });
     const result = await this.#usage.counted(context, platform, gateway.extract(wanted), settle);
@@ -121,29 +124,32 @@ class Links {
    * If the request may become a job, the acceptance of that job consumes the rate limit; otherwise it is consumed before
    * any work. The link is charged at its submission.
    */
-  async #submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
+  async #submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest, isInfo: boolean): Promise<void> {
     const matched = matchLink(context, this.#services.gateway, body.url);
     const settle = await this.#usage.admit(context, { platforms: () => [matched.platform], isLimited: false });
     try {
-      await this.#submitAdmitted(context, { body, wanted, settle, ...matched });
+      await this.#submitAdmitted(context, { body, wanted, isInfo, settle, ...matched });
     } finally {
       settle(0);
     }
   }
 
   async #submitAdmitted(context: RequestContext, sent: Submitted): Promise<void> {
-    const { gateway, rateLimits, accountQueueShare } = this.#services;
-    const { body, wanted, settle, platform, link } = sent;
+    const { gateway, rateLimits, accountQueueShare, webhooks } = this.#services;
+    const { body, wanted, isInfo, settle, platform, link } = sent;
     const key = keyOf(context);
     const consume = () => consumeRateLimit(rateLimits, context.res, rateLimitOf(key, FAMILY));
-    const isJob = link.kind !== 'short_link' && gateway.platformFeatures(platform)?.async;
+    const background = isDeferred(body);
+    const isJob = link.kind !== 'short_link' && (background || gateway.platformFeatures(platform)?.async);
     const rateLimit = isJob ? rateLimitOf(key, FAMILY) : undefined;
     const submitted = {
       ...wanted,
       owner: key.accountId,
       ...queueShareOf(key, accountQueueShare),
       requestId: context.state.requestId,
+      background,
       refresh: body.force_async,
+      webhookUrl: body.webhook_url === undefined ? undefined : webhooks?.targets.check(body.webhook_url),
       terms: toJobTerms({ rateLimit }),
     };
     if (!isJob) {
@@ -157,7 +163,7 @@ class Links {
     if ('refusal' in submission) throw submission.refusal;
     const method = 'result' in submission ? submission.result.method : BACKGROUND;
     this.#usage.count(context, platform, { methods: [method] }, settle);
-    if ('result' in submission) this.#sendResult(context, body, submission.result);
+    if ('result' in submission) this.#sendResult(context, body, submission.result, isInfo);
     else if ('job' in submission) this.#sendJob(context, submission.job, body);
   }
 
@@ -166,12 +172,19 @@ class Links {
     setCacheHeaders(context.res, result);
     context.body = isInfo
       ? encodeInfoDict(result)
-      : encodeExtraction(result, { notes: this.#requests.ignoredOptions(body, result.platform) });
+      : encodeExtraction(result, {
+          notes: [...this.#requests.ignoredOptions(body, result.platform), ...noWebhook(body)],
+        });
   }
 
   #sendJob(context: RequestContext, job: ExtractionJob, body: ExtractBody): void {
     sendJob(context, job, { inputUrl: body.url, notes: this.#requests.ignoredOptions(body, job.platform) });
   }
+}
+
+/** A document that is answered at once has no webhook. */
+function noWebhook({ webhook_url: url }: ExtractBody): string[] {
+  return url === undefined ? [] : ['webhook_url_ignored: the link was extracted at once'];
 }
 
 /** Finds the platform of a link. Every later error names it. */
