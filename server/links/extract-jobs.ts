@@ -1,6 +1,6 @@
 /*
  * Background jobs of links: list, poll, cancel. A list has no documents; a poll has the document of a completed job, or
- * its info dict for yt-dlp. A job that has not completed is answered in its own form, whatever format is asked for.
+ * its info dict for yt-dlp. A job that has not completed is answered in its own form in either case.
  */
 
 import { type ExtractionJob, Type } from '../../core/contracts/index.js';
