@@ -58,6 +58,7 @@ import {
   TEXTS,
 } from './gateway-services.js';
 import { absentImages, type Images } from './images/index.js';
+import type { JobFilter } from './jobs/index.js';
 import { BROWSER, createToken, HTTP, type Resolve, RootScope } from './plugins/index.js';
 import { GatewayError } from './runtime/index.js';
 import type { Texts } from './text/index.js';
@@ -81,6 +82,15 @@ export interface Gateway extends AsyncDisposable {
    * @throws GatewayError `job_not_found` if there is none, or it belongs to another owner.
    */
   extractionJob(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob>;
+  /**
+   * The extraction jobs that the owner submitted first, newest first, without their results; at most `limit`.
+   * @throws GatewayError `job_not_found` if the owner has no job `after`.
+   */
+  extractionJobs(
+    owner: string,
+    limit: number,
+    filter?: Pick<JobFilter, 'state' | 'after'>,
+  ): Promise<readonly ExtractionJob[]>;
   /**
    * Ends a queued or running job. If other owners joined it, it continues for them, and this owner is removed. A job
    * that was cancelled before is returned again.
@@ -244,6 +254,7 @@ function createLinkFacade(get: Resolve) {
       extraction.checkAllowed(job.link);
       return job;
     },
+    extractionJobs: async (owner, limit, filter) => (jobs ? jobs.list(owner, limit, filter) : []),
     cancelExtractionJob: async (id, owner) => offeredJobs().cancel(id, owner),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,

@@ -90,8 +90,12 @@ export interface SubmitRequest extends Omit<ExtractRequest, 'only'>, QueueShare 
   owner: string;
   /** Id of the request, for log lines about the job. Default: none. */
   requestId?: string;
+  /** Answer with a job on any platform, not only where the extractor allows it. Default false. */
+  background?: boolean;
   /** Fetch again, even if there is a cached result. Default false. */
   refresh?: boolean;
+  /** Receives a webhook when the job ends. Such a job is not shared with other requests. Default: none. */
+  webhookUrl?: string;
   /** Input for the admission hooks of extraction jobs, in the transaction that inserts the job. Default: none. */
   terms?: unknown;
 }
@@ -105,7 +109,7 @@ export type Submission = { result: ExtractResult } | { refusal: GatewayError } |
 export type AcceptedJob = { job: ExtractionJob; answer?: unknown } | { rateLimited: true; answer?: unknown };
 
 /** Several links with the same options. */
-export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms'> {
+export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms' | 'webhookUrl'> {
   /** Answered in this order; a link may be repeated. */
   urls: readonly string[];
 }
