@@ -39,6 +39,7 @@ import type { AudioLinks } from './mp3-files.js';
 import { readRequestOptions, requestOptionsKey } from './request-options.js';
 import { type CachedResult, ResultCache } from './result-cache.js';
 import { type Done, SingleFlight } from './single-flight.js';
+import type { VideoLinks } from './video/video-links.js';
 
 /**
  * What determines the result of a job beside its input. It says nothing about the caller. The `summary` of its record.
@@ -68,6 +69,8 @@ export interface ExtractionOptions {
   audioLinks?: AudioLinks;
   /** Default: no media links. */
   mediaLinks?: MediaLinks;
+  /** Default: no links to videos. */
+  videoLinks?: VideoLinks;
   /** This gateway should offer MP3 links: results report it if there can be none. */
   audioExpected: boolean;
   /** Default: no metrics. */
@@ -323,7 +326,7 @@ export class ExtractionService {
   }
 
   answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
-    const { clock, audioLinks, mediaLinks, audioExpected } = this.#options;
+    const { clock, audioLinks, mediaLinks, videoLinks, audioExpected } = this.#options;
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
@@ -331,6 +334,7 @@ export class ExtractionService {
     const { mediaLinksFor: issuer } = request;
     const linked = issuer === undefined ? undefined : { ...target.link, issuer };
     const links = linked && mediaLinks?.sign(extraction.data, linked, clock.now());
+    const videoLink = linked && videoLinks?.sign(extraction.data, linked, clock.now());
     const archiveLink = linked && extraction.carousel ? mediaLinks?.signArchive(linked, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
     const limitations = [...(extraction.limitations ?? [])];
@@ -345,6 +349,7 @@ export class ExtractionService {
       limitations,
       ...(audioLink && { audioLink }),
       ...(links && { mediaLinks: links }),
+      ...(videoLink && { videoLink }),
       ...(archiveLink && { archiveLink }),
       cache: use,
       ageMs,

@@ -11,3 +11,4 @@ export { extractJobRoutes } from './extract-jobs.js';
 export type { MediaProxy } from './link-usage.js';
 export { mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';
+export { videoRoutes } from './video.js';

@@ -9,6 +9,7 @@
 import {
   type MediaFile,
   type MediaFileRequest,
+  type MediaLink,
   SUBTITLE_FORMATS,
   type SubtitleFormat,
   Type,
@@ -138,18 +139,28 @@ async function sendArchive(context: ParamsContext, services: MediaServices): Pro
 
 /** The file that is asked for, by a link whose key works: until it ends, or the client leaves. */
 async function requestOf(context: ParamsContext, services: MediaServices, route: string): Promise<MediaFileRequest> {
-  const { gateway, keys } = services;
-  const { res: response } = context;
   const name = paramOf(context, 'name');
-  const { issuer, platform } = gateway.mediaLink(name);
+  return { name, ...(await transferOf(context, services, route, services.gateway.mediaLink(name))) };
+}
+
+/** A transfer by a link: until its key ends, or the client leaves. */
+export async function transferOf(
+  context: ParamsContext,
+  services: MediaServices,
+  route: string,
+  { issuer, platform }: MediaLink,
+): Promise<Pick<MediaFileRequest, 'signal' | 'sent'>> {
+  const { keys } = services;
+  const { res: response } = context;
   const key = await issuerOf(keys, issuer);
   const { ended, leave } = followKey(keys, key.id);
   response.once('close', leave);
   const signal = AbortSignal.any([clientSignal(response), ended]);
-  return { name, signal, sent: (bytes) => count(context, services, { key, platform, route, bytes }) };
+  return { signal, sent: (bytes) => count(context, services, { key, platform, route, bytes }) };
 }
 
-function termsOf(
+/** How a file of a link is sent. It is released once the client has left. */
+export function termsOf(
   context: ParamsContext,
   { clock }: MediaServices,
   media: Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'>,
