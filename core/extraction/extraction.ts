@@ -7,7 +7,7 @@
  * several times.
  */
 
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import {
   type Cache,
   type CacheUse,
@@ -26,6 +26,7 @@ import {
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import {
+  boundedTable,
   type Checked,
   createValidator,
   GatewayError,
@@ -109,7 +110,7 @@ export class ExtractionService {
    * several times (when the route consumes the rate limit, when the queue is checked, for the extraction), but
    * extractors are called once.
    */
-  readonly #matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
+  readonly #matched = boundedTable<Target | GatewayError>(2_000);
 
   constructor(options: ExtractionOptions) {
     const { cache, clock, cacheTtlMs, siblings = noSiblings } = options;
@@ -119,7 +120,7 @@ export class ExtractionService {
     this.#flights = new SingleFlight({ name: 'fetch', siblings, find: (key, at) => results.fetched(key, at) });
     this.#walks = new SingleFlight({ name: 'walk', siblings, find: (_key, href) => href });
     const perf = { now: () => clock.monotonic() };
-    this.#walked = new LRUCache({ max: 10_000, ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
+    this.#walked = boundedTable(10_000, { ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
   }
 
   match(text: unknown): Target {

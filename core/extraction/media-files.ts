@@ -8,7 +8,6 @@
  */
 
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type {
   ByteRange,
   Clock,
@@ -24,7 +23,7 @@ import type {
 import { type MediaType, mediaTypeOf } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';
 import type { PluginHost } from '../plugins/index.js';
-import { GatewayError } from '../runtime/index.js';
+import { boundedTable, GatewayError } from '../runtime/index.js';
 import type { ExtractionService, Item } from './extraction.js';
 import { fileOf, findFile, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
 import { MediaReader, type MediaSource } from './media-reader.js';
@@ -58,9 +57,9 @@ interface Known {
 export class MediaFiles {
   readonly #options: MediaFilesOptions;
   readonly #pace: Pace;
-  readonly #known = new LRUCache<string, Known>({ max: 5_000 });
+  readonly #known = boundedTable<Known>(5_000);
   /** Name of a link → bytes sent for it. */
-  readonly #sent = new LRUCache<string, number>({ max: 100_000 });
+  readonly #sent = boundedTable<number>(100_000);
   /** Name of a link → open connections. */
   readonly #connections = new Map<string, number>();
 
@@ -275,7 +274,7 @@ const MIN_WAIT_MS = 20;
 class Pace {
   readonly #options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>;
   /** When the next bytes are due: of all, and of each key. */
-  readonly #due = new LRUCache<string, number>({ max: 10_000 });
+  readonly #due = boundedTable<number>(10_000);
 
   constructor(options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>) {
     this.#options = options;

@@ -21,8 +21,8 @@ export interface FfmpegRun {
   /** The executable. */
   path: string;
   parameters: readonly string[];
-  /** Bytes for its standard input, and for the descriptors from 3 on. Default: none. */
-  feeds?: readonly AsyncIterable<Uint8Array>[];
+  /** Bytes for its standard input. Default: none. */
+  feed?: AsyncIterable<Uint8Array>;
   /** Receives its output; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
   /** Kills it at once. */
@@ -31,17 +31,14 @@ export interface FfmpegRun {
 
 type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
 
-/** Position of the first further input among the child's descriptors. */
-const FIRST_PIPE = 3;
-
 /**
  * Runs ffmpeg to its end.
  * @throws GatewayError `audio_unavailable` if it fails, `plugin_unavailable` if it cannot be started or is killed from
- *   outside; the signal's reason; what `feeds` and `write` throw.
+ *   outside; the signal's reason; what `feed` and `write` throw.
  */
-export async function runFfmpeg({ path, parameters, feeds = [], write, signal }: FfmpegRun): Promise<ConversionReport> {
+export async function runFfmpeg({ path, parameters, feed, write, signal }: FfmpegRun): Promise<ConversionReport> {
   signal.throwIfAborted();
-  const child = start(path, parameters, feeds.length);
+  const child = start(path, parameters, feed !== undefined);
   const report = new ReportReader();
   // Without free file descriptors no process is started, yet the object can be killed: its id could be that of any
   // process, or of all.
@@ -56,7 +53,7 @@ export async function runFfmpeg({ path, parameters, feeds = [], write, signal }:
     const [{ code, by }] = await Promise.all([
       ended,
       passOn(child.stdout, write),
-      ...feeds.map((feed, index) => give(feed, inputOf(child, index))),
+      feed && child.stdin && give(feed, child.stdin),
     ]);
     signal.throwIfAborted();
     if (by === 'SIGKILL' || by === 'SIGTERM') throw endedFromOutside(by);
@@ -76,17 +73,12 @@ export async function runFfmpeg({ path, parameters, feeds = [], write, signal }:
   }
 }
 
-/** Standard input, or a descriptor beside the usual three. */
-function inputOf({ stdin, stdio }: Child, index: number): Writable {
-  return (index === 0 ? stdin : stdio[index + FIRST_PIPE - 1]) as Writable;
-}
-
-function start(path: string, parameters: readonly string[], inputs: number): Child {
+function start(path: string, parameters: readonly string[], isFed: boolean): Child {
   const env = Object.fromEntries(ENVIRONMENT.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
   try {
     return spawn(path, parameters, {
       env,
-      stdio: [inputs > 0 ? 'pipe' : 'ignore', 'pipe', 'pipe', ...Array(Math.max(0, inputs - 1)).fill('pipe')],
+      stdio: [isFed ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       windowsHide: true,
     }) as Child;
   } catch (error) {

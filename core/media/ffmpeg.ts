@@ -9,11 +9,10 @@
 import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { GatewayError } from '../runtime/index.js';
 import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
 import { LengthCounter, lengthOptions } from './audio-length.js';
 import type { Container } from './containers.js';
-import { addFirstPacket, addMerge, type MergedInput, type MergeRequest, readFirstTime } from './ffmpeg-merge.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
 
@@ -79,8 +78,6 @@ const STREAMS_AT_A_TIME = 16;
 /** Uploads that are measured at once, because their length is paid for. */
 const LENGTHS_AT_A_TIME = 2;
 const MAX_WAITING = 16;
-/** Merging copies at the pace of the network. Each viewer may take hours, so none waits for another. */
-const MERGES_AT_A_TIME = 16;
 /** Audio decoders. Those for pictures, which are most of ffmpeg, are not even opened. */
 const DECODERS =
   'aac,aac_latm,mp3,mp3float,mp2,mp2float,opus,libopus,vorbis,flac,alac,ac3,eac3,pcm_u8,pcm_s16le,pcm_s24le,pcm_s32le,pcm_f32le,pcm_mulaw,pcm_alaw';
@@ -89,7 +86,6 @@ const PROBED_SECONDS = 1;
 /** Bytes of a stream that are probed before the conversion; raw samples need none. */
 const PROBED_BYTES = 32_768;
 const QUIET = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'info'];
-const INPUT_OPTIONS = [...QUIET, '-codec_whitelist', DECODERS];
 const FIRST_SOUND = ['-map', '0:a:0', '-map_metadata', '-1', '-map_chapters', '-1', '-threads', '1'];
 
 /**
@@ -102,7 +98,6 @@ export class Ffmpeg {
   readonly #files = createQueue(FILES_AT_A_TIME);
   readonly #streams = createQueue(STREAMS_AT_A_TIME);
   readonly #lengths = createQueue(LENGTHS_AT_A_TIME);
-  readonly #merges = createQueue(MERGES_AT_A_TIME, 0);
 
   constructor(path: string) {
     this.#path = path;
@@ -149,7 +144,7 @@ export class Ffmpeg {
    */
   convertSpeech({ source, ...conversion }: SpeechConversion): Promise<ConversionReport> {
     return this.#streams(async () =>
-      runFfmpeg({ ...conversion, path: this.#path, parameters: await speechParameters(conversion), feeds: [source] }),
+      runFfmpeg({ ...conversion, path: this.#path, parameters: await speechParameters(conversion), feed: source }),
     );
   }
 
@@ -162,66 +157,14 @@ export class Ffmpeg {
       runFfmpeg({ ...transcode, path: this.#path, parameters: await sampleParameters(transcode) }),
     );
   }
-
-  /**
-   * Copies picture and sound into one file.
-   * @throws GatewayError `media_unavailable` if they cannot be read, `queue_full` if too many are merged; otherwise as
-   *   {@link toMp3}; what the sources throw.
-   */
-  merge(request: MergeRequest): Promise<ConversionReport> {
-    return this.#merges(() => merge(this.#path, request));
-  }
-
-  /**
-   * Time of the first picture of a source, in seconds.
-   * @throws GatewayError as {@link merge}.
-   */
-  firstTime(input: MergedInput, signal: AbortSignal): Promise<number> {
-    return this.#merges(() => firstTime(this.#path, input, signal));
-  }
 }
 
-function createQueue(atATime: number, maxWaiting = MAX_WAITING) {
+function createQueue(atATime: number) {
   const limit = pLimit(atATime);
-  return async <Result>(run: () => Promise<Result>): Promise<Result> => {
-    if (limit.activeCount + limit.pendingCount < atATime + maxWaiting)
-      return limit(() => inSpan({ name: 'ffmpeg' }, run));
-    throw new GatewayError('queue_full', 'Too many media files are being converted.');
+  return async (run: () => Promise<ConversionReport>): Promise<ConversionReport> => {
+    if (limit.pendingCount < MAX_WAITING) return limit(() => inSpan({ name: 'ffmpeg' }, run));
+    throw new GatewayError('queue_full', 'Too many audio files are waiting to be converted.');
   };
-}
-
-async function merge(path: string, request: MergeRequest): Promise<ConversionReport> {
-  const { inputs, write, signal } = request;
-  const command = await createCommand();
-  addMerge(command, request, INPUT_OPTIONS);
-  try {
-    const feeds = inputs.map(({ source }) => source);
-    return await runFfmpeg({ path, parameters: command._getArguments(), feeds, write, signal });
-  } catch (error) {
-    throw explainMerge(error);
-  }
-}
-
-/** The first packet shows all that is asked for; the rest of the source is not read. */
-async function firstTime(path: string, { source, container }: MergedInput, signal: AbortSignal): Promise<number> {
-  const chunks: Uint8Array[] = [];
-  const command = await createCommand();
-  addFirstPacket(command, container, INPUT_OPTIONS);
-  const write = async (chunk: Uint8Array) => void chunks.push(chunk);
-  try {
-    await runFfmpeg({ path, parameters: command._getArguments(), feeds: [source], write, signal });
-  } catch (error) {
-    throw explainMerge(error);
-  }
-  const time = readFirstTime(Buffer.concat(chunks).toString('latin1'));
-  if (time === undefined) throw new GatewayError('media_unavailable', 'The video has no picture at this time.');
-  return time;
-}
-
-function explainMerge(error: unknown): unknown {
-  if (!isGatewayError(error) || error.code !== 'audio_unavailable') return error;
-  const message = 'The parts of the video cannot be put into one file: they are damaged or of another type.';
-  return new GatewayError('media_unavailable', message, { cause: error, retryable: false });
 }
 
 /** Stops the decoder at the first packet beyond the maximum, so that a file of years costs no more than one of hours. */

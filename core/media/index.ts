@@ -12,7 +12,6 @@ export {
 } from './audio-formats.js';
 export { type Container, SNIFF_BYTES, sniffContainer } from './containers.js';
 export { Ffmpeg, MP3_BYTES_PER_SECOND, type Probe } from './ffmpeg.js';
-export type { MergedInput } from './ffmpeg-merge.js';
 export {
   type ConversionReport,
   GrowingFile,
