@@ -8,16 +8,16 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { freePort } from './support/databases/redis.js';
-import { anchorsOf, snippetsOf, withoutCode } from './support/docs/documents.js';
+import { freePort } from '../support/databases/redis.js';
+import { anchorsOf, snippetsOf, withoutCode } from '../support/docs/documents.js';
 import {
   addPluginPackage,
   type InstalledPackage,
   installPackage,
   installPluginPackage,
-} from './support/docs/installed-package.js';
-import { packageRoot } from './support/package-root.js';
-import { until } from './support/until.js';
+} from '../support/docs/installed-package.js';
+import { packageRoot } from '../support/package-root.js';
+import { until } from '../support/until.js';
 
 interface LockedPackage {
   /** Where it stands in for another one. */

@@ -1,8 +1,8 @@
 /** Image jobs whose processes are killed at every point. */
 
 import { expect } from 'chai';
+import { runImageChaos } from '../../core/jobs/image-chaos.js';
 import { engines, type Place } from '../../support/databases/engines.js';
-import { runImageChaos } from './image-chaos.js';
 
 for (const engine of engines) {
   describe(`processes that accept and run image jobs and die on ${engine.name}`, () => {
