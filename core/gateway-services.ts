@@ -31,6 +31,7 @@ import {
   type JobsOptions,
   MediaFiles,
   MediaLinks,
+  MediaSources,
   Submissions,
 } from './extraction/index.js';
 import { ImageService, type ImagesOptions, References } from './images/index.js';
@@ -127,6 +128,7 @@ export const MEDIA = createToken<MediaTools>('media tools');
 export const CLIENT_LIFETIME = createToken<AbortController>('client lifetime');
 const AUDIO_LINKS = createToken<AudioLinks | undefined>('audio links');
 export const AUDIO_FILES = createToken<AudioFiles | undefined>('audio files');
+const MEDIA_SOURCES = createToken<MediaSources>('media sources');
 const MEDIA_LINKS = createToken<MediaLinks | undefined>('media links');
 export const MEDIA_FILES = createToken<MediaFiles | undefined>('media files');
 export const EXTRACTION = createToken<ExtractionService>('extraction');
@@ -198,12 +200,19 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
   const { jobs } = options;
   root.provideFactory(AUDIO_LINKS, () => options.audioLinks && new AudioLinks(options.audioLinks));
   root.provideFactory(MEDIA_LINKS, () => options.mediaLinks && new MediaLinks(options.mediaLinks));
+  root.provideFactory(MEDIA_SOURCES, (get) => {
+    return new MediaSources({
+      extraction: get(EXTRACTION),
+      host: get(PLUGIN_HOST),
+      http: get(HTTP),
+      clock: get(CLOCK),
+    });
+  });
   root.provideFactory(MEDIA_FILES, (get) => {
     const links = get(MEDIA_LINKS);
     const { bytesPerSecond, keyBytesPerSecond } = options.mediaLinks ?? {};
     const limits = { bytesPerSecond, keyBytesPerSecond };
-    const services = { extraction: get(EXTRACTION), host: get(PLUGIN_HOST), http: get(HTTP), clock: get(CLOCK) };
-    return links && new MediaFiles({ links, ...services, ...limits });
+    return links && new MediaFiles({ links, sources: get(MEDIA_SOURCES), clock: get(CLOCK), ...limits });
   });
   root.provideFactory(
     AUDIO_FILES,

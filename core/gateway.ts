@@ -24,6 +24,7 @@ import type {
   IdentityProvider,
   ImageProvider,
   LinkRef,
+  MediaArchive,
   MediaFile,
   MediaFileRequest,
   MediaLink,
@@ -57,6 +58,7 @@ import {
   TEXTS,
 } from './gateway-services.js';
 import { absentImages, type Images } from './images/index.js';
+import type { JobFilter } from './jobs/index.js';
 import { BROWSER, createToken, HTTP, type Resolve, RootScope } from './plugins/index.js';
 import { GatewayError } from './runtime/index.js';
 import type { Texts } from './text/index.js';
@@ -80,6 +82,15 @@ export interface Gateway extends AsyncDisposable {
    * @throws GatewayError `job_not_found` if there is none, or it belongs to another owner.
    */
   extractionJob(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob>;
+  /**
+   * The extraction jobs that the owner submitted first, newest first, without their results; at most `limit`.
+   * @throws GatewayError `job_not_found` if the owner has no job `after`.
+   */
+  extractionJobs(
+    owner: string,
+    limit: number,
+    filter?: Pick<JobFilter, 'state' | 'after'>,
+  ): Promise<readonly ExtractionJob[]>;
   /**
    * Ends a queued or running job. If other owners joined it, it continues for them, and this owner is removed. A job
    * that was cancelled before is returned again.
@@ -108,6 +119,8 @@ export interface Gateway extends AsyncDisposable {
    *   the platform answers about the item.
    */
   mediaFile(request: MediaFileRequest): Promise<MediaFile>;
+  /** The archive behind a link of a carousel, made while it is read. Read it or release it. @throws GatewayError as `mediaFile`. */
+  mediaArchive(request: MediaFileRequest): Promise<MediaArchive>;
   /** Image jobs. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
   /** Audio models: transcription, speech, sound effects. */
@@ -241,11 +254,13 @@ function createLinkFacade(get: Resolve) {
       extraction.checkAllowed(job.link);
       return job;
     },
+    extractionJobs: async (owner, limit, filter) => (jobs ? jobs.list(owner, limit, filter) : []),
     cancelExtractionJob: async (id, owner) => offeredJobs().cancel(id, owner),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
     mediaLink: (name) => mediaFilesOf(mediaFiles).link(name),
     mediaFile: async (request) => mediaFilesOf(mediaFiles).open(request),
+    mediaArchive: async (request) => mediaFilesOf(mediaFiles).openArchive(request),
     async audioFile(request) {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);

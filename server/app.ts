@@ -54,7 +54,14 @@ import type { IdempotencyService } from './idempotency/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth, type KeyTable, type Pepper } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
-import { extractBatchRoutes, extractRoutes, type MediaProxy, mediaRoutes, oembedRoutes } from './links/index.js';
+import {
+  extractBatchRoutes,
+  extractJobRoutes,
+  extractRoutes,
+  type MediaProxy,
+  mediaRoutes,
+  oembedRoutes,
+} from './links/index.js';
 import {
   type ClosableStoredResponses,
   createModelPaths,
@@ -87,7 +94,7 @@ import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import { refuseUnrouted } from './unrouted.js';
 import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
-import { IMAGE_WEBHOOK, type WebhookService, webhookRoutes } from './webhooks/index.js';
+import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/index.js';
 
 /** The dependencies of an app. */
 export interface AppDependencies {
@@ -276,6 +283,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...imageFileRoutes(server),
     ...webhookRoutes(server),
     ...extractRoutes(server),
+    ...extractJobRoutes(server),
     ...extractBatchRoutes(server),
     ...oembedRoutes(server),
     ...audioFileRoutes(server),
@@ -287,7 +295,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...storedResponseRoutes(server),
     ...modelRoutes(server),
     ...messageRoutes(server),
-    ...openApiRoutes(server, [IMAGE_WEBHOOK]),
+    ...openApiRoutes(server, SENT_WEBHOOKS),
     ...usageRoutes(server),
   );
   if (accounts) {

@@ -304,7 +304,7 @@ function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['accoun
   return { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets, site };
 }
 
-/** Webhooks of image jobs, undefined if they are disabled, and of budgets. */
+/** Webhooks of jobs, undefined if they are disabled, and of budgets. */
 async function openProductWebhooks(parts: OpenParts): Promise<AppDependencies['webhooks']> {
   const { settings, state, gateway, logger, metrics, baseUrl, isBackground: delivers, opened } = parts;
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));

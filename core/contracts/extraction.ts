@@ -51,7 +51,9 @@ export interface ExtractResult {
    * Links of the gateway to the media files, in the order of the document's entries; undefined for a manifest. Set if
    * they were asked for.
    */
-  mediaLinks?: readonly (SignedLink | undefined)[];
+  mediaLinks?: readonly (MediaFileLinks | undefined)[];
+  /** Link of the gateway to an archive of all files of a carousel. Set if media links were asked for. */
+  archiveLink?: SignedLink;
   cache: CacheUse;
   /** Milliseconds since the data was fetched; 0 if it was fetched for this call. */
   ageMs: number;
@@ -88,8 +90,12 @@ export interface SubmitRequest extends Omit<ExtractRequest, 'only'>, QueueShare 
   owner: string;
   /** Id of the request, for log lines about the job. Default: none. */
   requestId?: string;
+  /** Answer with a job on any platform, not only where the extractor allows it. Default false. */
+  background?: boolean;
   /** Fetch again, even if there is a cached result. Default false. */
   refresh?: boolean;
+  /** Receives a webhook when the job ends. Such a job is not shared with other requests. Default: none. */
+  webhookUrl?: string;
   /** Input for the admission hooks of extraction jobs, in the transaction that inserts the job. Default: none. */
   terms?: unknown;
 }
@@ -103,7 +109,7 @@ export type Submission = { result: ExtractResult } | { refusal: GatewayError } |
 export type AcceptedJob = { job: ExtractionJob; answer?: unknown } | { rateLimited: true; answer?: unknown };
 
 /** Several links with the same options. */
-export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms'> {
+export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms' | 'webhookUrl'> {
   /** Answered in this order; a link may be repeated. */
   urls: readonly string[];
 }
@@ -190,9 +196,27 @@ export interface MediaLink {
   expiresAt: number;
 }
 
+export const SUBTITLE_FORMATS = ['vtt', 'srt', 'txt'] as const;
+export type SubtitleFormat = (typeof SUBTITLE_FORMATS)[number];
+
+/** A text of subtitles with its time, in seconds. */
+export interface Cue {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** Links of the gateway to one file of an item. */
+export interface MediaFileLinks extends SignedLink {
+  /** Of subtitles: the same track in each format. */
+  subtitles?: Readonly<Record<SubtitleFormat, string>>;
+}
+
 export interface MediaFileRequest {
-  /** The last part of a media link. */
+  /** The last part of a media link, without an extension. */
   name: string;
+  /** Format of subtitles. Default: the file as the platform has it. */
+  subtitles?: SubtitleFormat;
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
   /** Called with the number of bytes that were sent, once the client has left or has all of them. Default: nothing. */
@@ -212,6 +236,12 @@ export interface MediaFile {
   read(range?: ByteRange): Promise<StoredBody>;
   /** Call it in any case, once the client has the answer or has left. */
   release(): void;
+}
+
+/** All files of a carousel as one ZIP, as a client gets it. */
+export interface MediaArchive extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
+  /** Made while it is read; fails if a file of it fails. */
+  body: AsyncIterable<Uint8Array>;
 }
 
 /** Base URL, signing and limits of media links. */

@@ -1,6 +1,6 @@
 /*
  * Answers extraction requests with a result or a background job. A cached result is answered at once. Otherwise the
- * platform's extractor decides whether the item needs a job; equal items join the job that is already queued or
+ * request or the platform's extractor decides whether the item needs a job; equal items join the job that is already queued or
  * running. A batch processes eight links at a time within 30 seconds, shares one extraction between links to the same
  * item, and answers with the results it has when the time is over. A link that fails does not fail the batch. Job
  * records contain only what changes the result, and nothing about the caller.
@@ -18,10 +18,18 @@ import type {
   Submission,
   SubmitRequest,
 } from '../contracts/index.js';
-import { type JobRecord, type JobRun, type Jobs, type JobWorkers, kindOfJob, queueFull } from '../jobs/index.js';
+import {
+  type JobFilter,
+  type JobRecord,
+  type JobRun,
+  type Jobs,
+  type JobWorkers,
+  kindOfJob,
+  queueFull,
+} from '../jobs/index.js';
 import type { Registry } from '../plugins/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import type { Extracted, ExtractionJobSummary, ExtractionService, Item } from './extraction.js';
+import type { Extracted, ExtractionJobSummary, ExtractionService, Item, Target } from './extraction.js';
 import { type CachedResult, withoutVisit } from './result-cache.js';
 
 const DEFAULT_WORKERS = 4;
@@ -52,7 +60,7 @@ interface JobResult {
   stale: boolean;
 }
 
-/** Background extraction, if the platform's extractor allows it. */
+/** Background extraction. */
 export class ExtractionJobs {
   readonly maxActive: number;
   readonly #options: ExtractionJobsOptions;
@@ -66,8 +74,7 @@ export class ExtractionJobs {
   /** Starts the workers of this process. */
   start(): void {
     const { registry, store, workers = DEFAULT_WORKERS } = this.#options;
-    const needed = registry.extractors.some(({ contribution }) => contribution.background);
-    if (!needed || workers <= 0) return;
+    if (registry.extractors.length === 0 || workers <= 0) return;
     const run = (record: JobRun, signal: AbortSignal) => this.#run(record, signal);
     this.#running ??= store.work({ kind: 'extraction', concurrency: workers, run });
   }
@@ -88,13 +95,15 @@ export class ExtractionJobs {
    * @throws GatewayError `queue_full`, and what the admission hooks refuse with; then nothing is consumed.
    */
   async accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob> {
-    const { owner, requestId, refresh = false, terms, keyId, group, groupShare, priority } = request;
+    const { owner, requestId, refresh = false, terms, webhookUrl, keyId, group, groupShare, priority } = request;
     const { extractor, link, options, key } = item;
     const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options };
     const input: JobInput = { refresh };
     const origin = requestId === undefined ? {} : { requestId };
     const share = { keyId, group, groupShare, priority, maxActive: this.maxActive };
-    const job = { kind: 'extraction', owner, ...origin, dedupeKey: key, summary, input, ...share } as const;
+    // The address is stored with the job, and belongs to one owner.
+    const sharing = webhookUrl === undefined ? { dedupeKey: key } : { webhookUrl };
+    const job = { kind: 'extraction', owner, ...origin, ...sharing, summary, input, ...share } as const;
     const { job: record, active, rateLimited, answer } = await this.#options.store.accept({ terms, job });
     const answered = answer === undefined ? {} : { answer };
     if (record) return { job: this.#view(record, active), ...answered };
@@ -106,6 +115,16 @@ export class ExtractionJobs {
   async find(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob> {
     const record = kindOfJob(id) === 'extraction' ? await this.#options.store.find(id, owner) : undefined;
     return this.#viewOf(record, mediaLinksFor);
+  }
+
+  /** The jobs that the owner submitted first, newest first, without their results. */
+  async list(owner: string, limit: number, filter: Pick<JobFilter, 'state' | 'after'> = {}): Promise<ExtractionJob[]> {
+    const { store } = this.#options;
+    const [records, active] = await Promise.all([
+      store.latest(owner, limit, { ...filter, kind: 'extraction' }),
+      this.active(),
+    ]);
+    return records.map((record) => this.#describe(record, active));
   }
 
   /** Ends a queued or running job. If other owners joined it, only this owner is removed. */
@@ -140,6 +159,11 @@ export class ExtractionJobs {
   }
 
   #view(record: JobRecord, active: number, mediaLinksFor?: string): ExtractionJob {
+    const job = this.#describe(record, active);
+    return record.state === 'completed' ? { ...job, result: this.#resultOf(record, mediaLinksFor) } : job;
+  }
+
+  #describe(record: JobRecord, active: number): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
     const { platform, link } = record.summary as ExtractionJobSummary;
     return {
@@ -153,7 +177,6 @@ export class ExtractionJobs {
       finishedAt,
       error,
       queue: { active, maxActive: this.maxActive },
-      ...(state === 'completed' && { result: this.#resultOf(record, mediaLinksFor) }),
     };
   }
 
@@ -255,7 +278,7 @@ export class Submissions {
 
   async #settle(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<Settled> {
     const extraction = this.#extraction;
-    if (!this.#jobs || !item.extractor.contribution.background) {
+    if (!this.#jobs || !isDeferred(item, request)) {
       return { extracted: (await extraction.readCached(item)) ?? (await extraction.fetch(item, request.signal)) };
     }
     if (!request.refresh) {
@@ -283,7 +306,7 @@ export class Submissions {
     try {
       const target = extraction.match(request.url);
       if (target.link.kind === 'short_link') return true;
-      if (!target.extractor.contribution.background) return false;
+      if (!isDeferred(target, request)) return false;
       return request.refresh || !(await extraction.readCached(await extraction.identify(request)));
     } catch (error) {
       // An invalid link needs no job.
@@ -291,4 +314,9 @@ export class Submissions {
       throw error;
     }
   }
+}
+
+/** Whether a link is answered with a job where its result is not cached. */
+function isDeferred({ extractor }: Target, { background = false }: Pick<SubmitRequest, 'background'>): boolean {
+  return background || extractor.contribution.background === true;
 }

@@ -1,7 +1,7 @@
 /*
  * Declares the kind of jobs that read links: ids begin with `exjob_`, and an ended job is kept for a day. A job waits
  * for any time, a run has only the deadline of its plugin entry, and with the fifth run whose process died the job
- * fails. It has no webhook: its owner polls.
+ * fails.
  */
 
 import { declareJobKind } from '../jobs/index.js';

@@ -330,8 +330,9 @@ export class ExtractionService {
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? audioLinks?.sign(target.link, clock.now()) : undefined;
     const { mediaLinksFor: issuer } = request;
-    const links =
-      issuer === undefined ? undefined : mediaLinks?.sign(extraction.data, { ...target.link, issuer }, clock.now());
+    const linked = issuer === undefined ? undefined : { ...target.link, issuer };
+    const links = linked && mediaLinks?.sign(extraction.data, linked, clock.now());
+    const archiveLink = linked && extraction.carousel ? mediaLinks?.signArchive(linked, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
     const limitations = [...(extraction.limitations ?? [])];
     if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
@@ -345,6 +346,7 @@ export class ExtractionService {
       limitations,
       ...(audioLink && { audioLink }),
       ...(links && { mediaLinks: links }),
+      ...(archiveLink && { archiveLink }),
       cache: use,
       ageMs,
       identity: extraction,

@@ -21,6 +21,7 @@ export {
 export { matchPasted, parseLinkText } from './links/index.js';
 export { MediaFiles } from './media-files.js';
 export { MediaLinks } from './media-links.js';
+export { MediaSources } from './media-sources.js';
 export { AudioFiles, AudioLinks } from './mp3-files.js';
 export { defaultRequestOptions } from './request-options.js';
 export { parseCount } from './scraping/counts.js';

@@ -55,7 +55,7 @@ export {
   sendText,
 } from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
-export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
+export { type FileOptions, hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
 export { AddressLimit, FixedWindow, PollGuard } from './fixed-windows.js';
 export {
   type AudioForm,
@@ -69,6 +69,7 @@ export {
   useFileForm,
 } from './form.js';
 export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
+export { JOB_LIST_ERRORS, jobListQuery, jobListSchema, sendJobList } from './job-list.js';
 export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';
 export {
   markVisits,
@@ -117,3 +118,4 @@ export {
   Url,
 } from './route.js';
 export type { ServerContext } from './server-context.js';
+export { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL, webhookUrlField } from './webhook-url.js';

@@ -7,10 +7,7 @@
 import { field, type ImageSize, optional, type Static, Type } from '../../core/contracts/index.js';
 import { type ImageDelivery, type ImageRequest, MAX_REFERENCES, type ReferenceInput } from '../../core/images/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
-import { fieldError, knownFields } from '../http/index.js';
-
-export const MAX_WEBHOOK_URL_LENGTH = 2048;
-export const WEBHOOK_URL = `a public https URL of at most ${MAX_WEBHOOK_URL_LENGTH} characters, without user info`;
+import { fieldError, knownFields, webhookUrlField } from '../http/index.js';
 
 /** Four input images of 10 MiB in base64, and 1 MiB for everything else. */
 export const MAX_IMAGE_BODY_BYTES = 4 * Math.ceil((10 * 1024 * 1024) / 3) * 4 + 1024 * 1024;
@@ -131,10 +128,7 @@ export const FURTHER_SETTINGS: readonly string[] = [
 /** Body of an image job. */
 export const ImageJobBodySchema = Type.Object({
   ...ImageBodySchema.properties,
-  webhook_url: optional(
-    Type.String({ maxLength: MAX_WEBHOOK_URL_LENGTH }),
-    `Receives a webhook when the job ends, if the operator has enabled webhooks: ${WEBHOOK_URL}.`,
-  ),
+  webhook_url: webhookUrlField,
 });
 
 /** The fields that are read of a large body. */

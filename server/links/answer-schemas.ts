@@ -64,6 +64,10 @@ function isRecord(schema: TSchema): schema is TSchema & { patternProperties: Rea
 const DownloadLinks = Type.Object({
   video: field(Nullable(Url), 'The best video file: the first of `video_urls`. Null if there is none.'),
   mp3: field(Nullable(Url), 'The same as `audio_download_links.mp3`.'),
+  archive: optional(
+    Url,
+    'Link of this gateway to a ZIP of all files of a carousel, without a key until `proxy_expires_at` of them. Present if `include_media_links` asked for it.',
+  ),
 });
 
 const AudioDownloadLinks = Type.Object({
@@ -92,7 +96,7 @@ const Job = Type.Object({
     OneOf('queued', 'processing', 'completed', 'failed', 'cancelled'),
     'State of the job. `completed`, `failed` and `cancelled` are final.',
   ),
-  product_id: field(Text, "The platform's id of the product."),
+  product_id: field(Text, "The platform's id of the product or other item."),
   created_at: field(Time, 'When the job was accepted (RFC 3339).'),
   started_at: field(Nullable(Time), 'When the latest run began (RFC 3339). Null while it has not.'),
   finished_at: field(Nullable(Time), 'When the job ended (RFC 3339). Null before.'),
@@ -105,6 +109,14 @@ const Job = Type.Object({
   ),
   poll_after_seconds: field(Count, 'Recommended wait before the next poll, in seconds. 0 if the job has ended.', 3),
 });
+export const ListedJob = Type.Object(
+  {
+    ...Job.properties,
+    platform: field(Text, 'Platform key.', 'vidsite'),
+    url: field(Url, 'The permanent link of the item.'),
+  },
+  { description: 'A background job of a link, without its document.' },
+);
 const Queue = Type.Object({
   active: field(Count, 'Jobs that wait or run.'),
   max_active: field(Count, 'Jobs that may wait or run at a time.', 1000),
@@ -113,10 +125,23 @@ const NoReviews = Type.Object({
   five_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
   one_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
 });
+const PostResult = Type.Object({
+  ...(PostData as TObject).properties,
+  job: optional(Job, 'The background job that fetched the item. Absent otherwise.'),
+  queue: optional(Queue, 'How busy the queue of such jobs is. Only with a job.'),
+});
 const ProductResult = Type.Object({
   ...(framed(ProductDataSchema) as TObject).properties,
   job: optional(Job, 'The background job that fetched the product. Absent otherwise.'),
   queue: optional(Queue, 'How busy the queue of such jobs is. Only with a job.'),
+});
+const PostJobData = Type.Object({
+  job: field(Job, 'The background job that fetches the item.'),
+  queue: field(Queue, 'How busy the queue of such jobs is.'),
+  common: field(Type.Null(), 'Null until the job has completed, as the following.'),
+  ids: field(Type.Null(), 'Null until the job has completed.'),
+  metrics: field(Type.Null(), 'Null until the job has completed.'),
+  media: field(Type.Null(), 'Null until the job has completed.'),
 });
 const JobData = Type.Object({
   job: field(Job, 'The background job that fetches the product.'),
@@ -136,7 +161,7 @@ const Extraction = Type.Object(
       'watch_page',
     ),
     data: field(
-      Type.Union([PostData, ProductResult, JobData]),
+      Type.Union([PostResult, ProductResult, JobData, PostJobData]),
       'The document of a post or video, that of a product, or a job that has not completed.',
     ),
     limitations: field(

@@ -159,7 +159,7 @@ function joinObjects(first: object, encodedSecond: Buffer): Buffer {
 
 function encodedDocument(result: ExtractResult): EncodedDocument {
   // Each key has media links of its own.
-  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks));
+  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks), result.archiveLink?.url);
   const known = encoded.get(result.identity);
   if (known) return known;
   const made = encodeDocument(result.data);
@@ -174,18 +174,25 @@ export function withMediaLinks(data: ExtractionData, links: MediaLinks): Extract
   const linked = (entries: readonly MediaEntry[] = []) =>
     entries.map((entry, index) => {
       const link = links[index];
-      return link ? { ...entry, proxy_url: link.url, proxy_expires_at: link.expiresAt } : entry;
+      if (!link) return entry;
+      const { url, expiresAt, subtitles } = link;
+      return {
+        ...entry,
+        proxy_url: url,
+        proxy_expires_at: expiresAt,
+        ...(subtitles && { subtitle_urls: subtitles }),
+      };
     });
   if ('product' in data) return { ...data, product: { ...data.product, media: linked(data.product.media) } };
   return { ...data, media: { ...data.media, entries: linked(data.media.entries) } };
 }
 
-function encodeDocument(data: ExtractionData): EncodedDocument {
+function encodeDocument(data: ExtractionData, archive?: string): EncodedDocument {
   const framed = frameDocument(data);
   if (!('media' in framed)) return { before: Buffer.from(JSON.stringify(framed)) };
   const { common, ids, metrics, media, ...rest } = framed;
   const start = JSON.stringify({ common, ids, metrics });
-  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null } });
+  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null, archive } });
   return {
     // Without the braces that close download_links, media and the document.
     before: Buffer.from(`${start.slice(0, -1)},"media":${mediaText.slice(0, -2)},`),
@@ -205,7 +212,7 @@ function encodeAudioLink(link: AudioLink | undefined): string {
 /** Seconds between two polls of an open job: `Retry-After` and `poll_after_seconds`. */
 export const POLL_AFTER_SECONDS = 3;
 
-const STATUS: Readonly<Record<JobState, string>> = {
+export const STATUS: Readonly<Record<JobState, string>> = {
   queued: 'queued',
   running: 'processing',
   completed: 'completed',
@@ -217,6 +224,31 @@ export function isOpen({ state }: ExtractionJob): boolean {
   return state === 'queued' || state === 'running';
 }
 
+/** What documents have, until there is one. */
+const NO_PRODUCT = { product: null, reviews: { five_star: [], one_star: [] } };
+const NO_POST = { common: null, ids: null, metrics: null, media: null };
+
+/** `data.job` of a job. */
+function describeJob(job: ExtractionJob) {
+  return {
+    job_id: job.id,
+    status: STATUS[job.state],
+    product_id: job.link.id,
+    created_at: isoTime(job.createdAt),
+    started_at: isoTime(job.startedAt),
+    finished_at: isoTime(job.finishedAt),
+    attempts: job.attempts,
+    error: job.error && describeFailure(job.error),
+    status_url: `/v1/extract/jobs/${job.id}`,
+    poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
+  };
+}
+
+/** A job of a list: its document is read from `status_url`. */
+export function encodeListedJob(job: ExtractionJob) {
+  return { ...describeJob(job), platform: job.platform, url: job.link.url };
+}
+
 export interface JobAnswer {
   /** Default: the item's canonical URL. */
   inputUrl?: string;
@@ -225,25 +257,14 @@ export interface JobAnswer {
 }
 
 /**
- * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; `data.product` and
- * `data.reviews` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
+ * An extraction job in UTF-8: the extraction response with `data.job` and `data.queue`; the other fields of
+ * `data` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
  * as link-data errors.
  */
 export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
   const error = job.error && describeFailure(job.error);
   const data = {
-    job: {
-      job_id: job.id,
-      status: STATUS[job.state],
-      product_id: job.link.id,
-      created_at: isoTime(job.createdAt),
-      started_at: isoTime(job.startedAt),
-      finished_at: isoTime(job.finishedAt),
-      attempts: job.attempts,
-      error,
-      status_url: `/v1/extract/jobs/${job.id}`,
-      poll_after_seconds: isOpen(job) ? POLL_AFTER_SECONDS : 0,
-    },
+    job: describeJob(job),
     queue: { active: job.queue.active, max_active: job.queue.maxActive },
   };
   if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data });
@@ -254,7 +275,7 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
       platform: job.platform,
       input_url: inputUrl,
       extraction_method: 'background_job',
-      data: { ...data, product: null, reviews: { five_star: [], one_star: [] } },
+      data: { ...data, ...(job.link.kind === 'product' ? NO_PRODUCT : NO_POST) },
       limitations: notes,
     }),
   );

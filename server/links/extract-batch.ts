@@ -11,8 +11,8 @@ import { IDEMPOTENCY_ERRORS, IDEMPOTENCY_HEADER, readIdempotencyKey } from '../i
 import { keyOf, queueShareOf, quotaSubject } from '../keys/index.js';
 import { BATCH_ANSWER } from './answer-schemas.js';
 import { encodeExtraction, encodeJob } from './answers.js';
-import { EXAMPLE_LINK, LINK_ROUTE } from './extract.js';
 import { ExtractRequests, MAX_BATCH_BYTES } from './extract-fields.js';
+import { EXAMPLE_LINK, LINK_ROUTE } from './link-route.js';
 import { type LinkServices, LinkUsage } from './link-usage.js';
 import { mediaIssuer } from './media.js';
 

@@ -18,7 +18,7 @@ import {
   Type,
 } from '../../core/contracts/index.js';
 import { createValidator, GatewayError, type Issue, type Validator } from '../../core/runtime/index.js';
-import { fieldError, knownFields } from '../http/index.js';
+import { fieldError, knownFields, WEBHOOK_URL, webhookUrlField } from '../http/index.js';
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
@@ -37,7 +37,9 @@ const ACCEPTED = {
   include_audio_mp3: 'true or false',
   include_media_links: 'true or false',
   async_mode: 'true or false',
+  background: 'true or false',
   force_async: 'true or false',
+  webhook_url: WEBHOOK_URL,
 };
 
 /** Options of extractors that are part of the service document (2.4). */
@@ -76,6 +78,11 @@ const extractFields = {
     Type.Boolean(),
     'Shop links only: answer at once, with the cached product or with a background job. Default false.',
   ),
+  background: optional(
+    Type.Boolean(),
+    'Links of all platforms: answer at once, with the cached document or with a background job. Default false.',
+  ),
+  webhook_url: webhookUrlField,
 };
 
 const batchFields = {
@@ -86,6 +93,14 @@ const batchFields = {
 /** Other fields are options of extractors by their public names. */
 export type ExtractBody = Static<TObject<typeof extractFields>>;
 export type BatchBody = Static<TObject<typeof batchFields>>;
+
+/**
+ * Whether a request asks for something that a background job does on any platform: the whole link. Parts of a document
+ * that take long, such as a transcript, are named here as well.
+ */
+export function isDeferred({ background = false }: Pick<ExtractBody, 'background'>): boolean {
+  return background;
+}
 
 /** Whether a platform has reviews: then its extractor declares an option for them. */
 export function offersReviews(platform: PlatformInfo): boolean {
@@ -205,7 +220,7 @@ export class ExtractRequests {
   /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */
   ignoredOptions(body: SentOptions, platform: string): string[] {
     const notes: string[] = [];
-    if (!this.#gateway.platformFeatures(platform)?.async) {
+    if (!isDeferred(body) && !this.#gateway.platformFeatures(platform)?.async) {
       if (body.async_mode) notes.push('async_mode_ignored: the link was extracted at once');
       if (body.force_async) notes.push('force_async_ignored: the link was extracted at once');
     }

@@ -5,27 +5,25 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { type ExtractionJob, type ExtractRequest, type ExtractResult, Type } from '../../core/contracts/index.js';
-import { DEFINITIVE_CODES, TRANSIENT_CODES } from '../../core/runtime/index.js';
+import type { ExtractionJob, ExtractRequest, ExtractResult } from '../../core/contracts/index.js';
 import {
   clientSignal,
   JSON_TYPE,
-  type ParamsContext,
-  paramOf,
   type RequestContext,
   type Route,
   type RouteDeclaration,
   readJsonBody,
 } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, pollingKeyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
+import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
-import { encodeExtraction, encodeJob, isOpen, POLL_AFTER_SECONDS, setCacheHeaders } from './answers.js';
+import { encodeExtraction, setCacheHeaders } from './answers.js';
 import {
   type ExtractBody,
   ExtractRequests,
+  isDeferred,
   MAX_BATCH_BYTES,
   MAX_BATCH_URLS,
   MAX_BODY_BYTES,
@@ -33,29 +31,13 @@ import {
   offersReviews,
   REVIEW_LIMIT,
 } from './extract-fields.js';
+import { sendJob } from './extract-jobs.js';
+import { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from './link-route.js';
 import { BACKGROUND, FAMILY, type LinkServices, LinkUsage } from './link-usage.js';
 import { mediaIssuer } from './media.js';
 import { encodeInfoDict, INFO_ANSWER, INFO_QUERY, INFO_TYPE, wantsInfoDict } from './yt-dlp.js';
 
 const ROUTE = '/v1/extract';
-
-/** Why a link may be refused or fail. */
-export const REFUSALS = [
-  'invalid_url',
-  'unsupported_platform',
-  'unsupported_link',
-  'link_blocked',
-  ...DEFINITIVE_CODES,
-  ...TRANSIENT_CODES,
-  'plugin_unavailable',
-  'queue_full',
-  'rate_limit_exceeded',
-  'too_many_open_jobs',
-] as const;
-
-/** Declarations that all link-data routes share. */
-export const LINK_ROUTE = { grant: 'extract', apiKeyHeader: true, format: 'link', tag: 'Link data' } as const;
-export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
 
 const CAPABILITIES: RouteDeclaration = {
   ...LINK_ROUTE,
@@ -74,11 +56,11 @@ const EXTRACT: RouteDeclaration = {
   path: ROUTE,
   endpoint: 'extract',
   summary: 'Extract a link',
-  description: 'Returns structured data of a public link; for shop links also as a background job.',
+  description: 'Returns structured data of a public link, or the background job that fetches it.',
   query: INFO_QUERY,
   answers: {
     200: {
-      description: 'The document; with `async_mode` or `force_async` it may be a job.',
+      description: 'The document; with `background`, `async_mode` or `force_async` it may be a job.',
       ...EXTRACTION,
       also: INFO_ANSWER,
     },
@@ -86,45 +68,7 @@ const EXTRACT: RouteDeclaration = {
   errors: [...REFUSALS, 'insufficient_quota', 'unsupported_value'],
 };
 
-/** Declarations that the routes of one job share. */
-const ONE_JOB = {
-  ...LINK_ROUTE,
-  path: `${ROUTE}/jobs/:id`,
-  endpoint: 'extractJob',
-  parameter: 'job_id',
-  params: { id: 'Id of the job.' },
-} as const;
-
-const GET_JOB: RouteDeclaration = {
-  ...ONE_JOB,
-  method: 'GET',
-  summary: 'Get an extraction job',
-  description: 'Returns the status of a background job, and its document when it has completed.',
-  query: {
-    include_media_links: {
-      schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
-      description: 'As the field of the request. Default false; true on the site.',
-    },
-  },
-  answers: { 200: { description: 'The job, with its document when it has completed.', ...EXTRACTION } },
-  errors: ['job_not_found', 'rate_limit_exceeded'],
-};
-
-const CANCEL_JOB: RouteDeclaration = {
-  ...ONE_JOB,
-  method: 'DELETE',
-  summary: 'Cancel an extraction job',
-  description: 'Cancels a background job that has not ended, for the account that asks.',
-  answers: {
-    200: {
-      description: 'The cancelled job. If other accounts wait for it, it continues for them, and is 404 for this one.',
-      ...EXTRACTION,
-    },
-  },
-  errors: ['job_not_found', 'job_already_terminal', 'rate_limit_exceeded'],
-};
-
-/** Link data: supported platforms, extraction, and background jobs. */
+/** Link data: supported platforms and extraction. */
 export function extractRoutes(services: LinkServices): Route[] {
   const requests = new ExtractRequests(services.gateway);
   const links = new Links(services, requests);
@@ -132,8 +76,6 @@ export function extractRoutes(services: LinkServices): Route[] {
   return [
     { ...CAPABILITIES, handler: (context) => links.listPlatforms(context) },
     { ...EXTRACT, body, handler: (context) => links.extract(context) },
-    { ...GET_JOB, handler: (context) => links.getJob(context) },
-    { ...CANCEL_JOB, handler: (context) => links.cancelJob(context) },
   ];
 }
 
@@ -141,6 +83,8 @@ export function extractRoutes(services: LinkServices): Route[] {
 interface Submitted extends ReturnType<Gateway['match']> {
   body: ExtractBody;
   wanted: ExtractRequest;
+  /** Whether the answer is an info dict, if it is no job. */
+  isInfo: boolean;
   settle: SettleLinks;
 }
 
@@ -169,54 +113,43 @@ class Links {
     const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
     const mediaLinksFor = mediaIssuer(context, this.#services.mediaProxy, body.include_media_links);
     const wanted = { ...this.#requests.decode(body, clientSignal(response)), mediaLinksFor };
-    if (body.async_mode || body.force_async) return this.#submit(context, body, wanted);
+    if (body.async_mode || body.force_async || isDeferred(body)) return this.#submit(context, body, wanted, isInfo);
     const { platform } = matchLink(context, gateway, body.url);
     const settle = await this.#usage.admit(context, { platforms: () => [platform] });
     const result = await this.#usage.counted(context, platform, gateway.extract(wanted), settle);
     this.#sendResult(context, body, result, isInfo);
   }
 
-  async getJob(context: ParamsContext): Promise<void> {
-    const { gateway, polls, mediaProxy } = this.#services;
-    const { accountId } = pollingKeyOf(context, polls);
-    const wanted = context.query.include_media_links;
-    const issuer = mediaIssuer(context, mediaProxy, wanted === undefined ? undefined : wanted === 'true');
-    this.#sendJob(context, await gateway.extractionJob(paramOf(context, 'id'), accountId, issuer));
-  }
-
-  async cancelJob(context: ParamsContext): Promise<void> {
-    const { gateway, polls } = this.#services;
-    const { accountId } = pollingKeyOf(context, polls);
-    this.#sendJob(context, await gateway.cancelExtractionJob(paramOf(context, 'id'), accountId));
-  }
-
   /**
    * If the request may become a job, the acceptance of that job consumes the rate limit; otherwise it is consumed before
    * any work. The link is charged at its submission.
    */
-  async #submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest): Promise<void> {
+  async #submit(context: RequestContext, body: ExtractBody, wanted: ExtractRequest, isInfo: boolean): Promise<void> {
     const matched = matchLink(context, this.#services.gateway, body.url);
     const settle = await this.#usage.admit(context, { platforms: () => [matched.platform], isLimited: false });
     try {
-      await this.#submitAdmitted(context, { body, wanted, settle, ...matched });
+      await this.#submitAdmitted(context, { body, wanted, isInfo, settle, ...matched });
     } finally {
       settle(0);
     }
   }
 
   async #submitAdmitted(context: RequestContext, sent: Submitted): Promise<void> {
-    const { gateway, rateLimits, accountQueueShare } = this.#services;
-    const { body, wanted, settle, platform, link } = sent;
+    const { gateway, rateLimits, accountQueueShare, webhooks } = this.#services;
+    const { body, wanted, isInfo, settle, platform, link } = sent;
     const key = keyOf(context);
     const consume = () => consumeRateLimit(rateLimits, context.res, rateLimitOf(key, FAMILY));
-    const isJob = link.kind !== 'short_link' && gateway.platformFeatures(platform)?.async;
+    const background = isDeferred(body);
+    const isJob = link.kind !== 'short_link' && (background || gateway.platformFeatures(platform)?.async);
     const rateLimit = isJob ? rateLimitOf(key, FAMILY) : undefined;
     const submitted = {
       ...wanted,
       owner: key.accountId,
       ...queueShareOf(key, accountQueueShare),
       requestId: context.state.requestId,
+      background,
       refresh: body.force_async,
+      webhookUrl: body.webhook_url === undefined ? undefined : webhooks?.targets.check(body.webhook_url),
       terms: toJobTerms({ rateLimit }),
     };
     if (!isJob) {
@@ -230,7 +163,7 @@ class Links {
     if ('refusal' in submission) throw submission.refusal;
     const method = 'result' in submission ? submission.result.method : BACKGROUND;
     this.#usage.count(context, platform, { methods: [method] }, settle);
-    if ('result' in submission) this.#sendResult(context, body, submission.result);
+    if ('result' in submission) this.#sendResult(context, body, submission.result, isInfo);
     else if ('job' in submission) this.#sendJob(context, submission.job, body);
   }
 
@@ -239,15 +172,19 @@ class Links {
     setCacheHeaders(context.res, result);
     context.body = isInfo
       ? encodeInfoDict(result)
-      : encodeExtraction(result, { notes: this.#requests.ignoredOptions(body, result.platform) });
+      : encodeExtraction(result, {
+          notes: [...this.#requests.ignoredOptions(body, result.platform), ...noWebhook(body)],
+        });
   }
 
-  #sendJob(context: RequestContext, job: ExtractionJob, body?: ExtractBody): void {
-    context.res.setHeader('Content-Type', JSON_TYPE);
-    if (isOpen(job)) context.res.setHeader('Retry-After', POLL_AFTER_SECONDS);
-    const asked = body && { inputUrl: body.url, notes: this.#requests.ignoredOptions(body, job.platform) };
-    context.body = encodeJob(job, asked);
+  #sendJob(context: RequestContext, job: ExtractionJob, body: ExtractBody): void {
+    sendJob(context, job, { inputUrl: body.url, notes: this.#requests.ignoredOptions(body, job.platform) });
   }
+}
+
+/** A document that is answered at once has no webhook. */
+function noWebhook({ webhook_url: url }: ExtractBody): string[] {
+  return url === undefined ? [] : ['webhook_url_ignored: the link was extracted at once'];
 }
 
 /** Finds the platform of a link. Every later error names it. */

@@ -2,11 +2,12 @@
  * Routes of link data and the encoding of documents. Other folders import these from here alone.
  */
 
-export { encodeExtraction } from './answers.js';
+export { encodeExtraction, encodeJob } from './answers.js';
 export { BlockList } from './blocked-links.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
 export { ExtractRequests } from './extract-fields.js';
+export { extractJobRoutes } from './extract-jobs.js';
 export type { MediaProxy } from './link-usage.js';
 export { mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';

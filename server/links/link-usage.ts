@@ -28,6 +28,8 @@ export interface LinkServices extends ServerContext {
   /** Default: none. */
   prices?: Prices;
   mediaProxy: MediaProxy;
+  /** Default: `webhook_url` is ignored. */
+  webhooks?: { targets: { check(url: unknown): string } };
   /** Share of a queue, above 0 to 1, that open jobs of a site account may take. */
   accountQueueShare: number;
 }

@@ -1,28 +1,37 @@
 /*
- * Media files of platforms by signed links (`MEDIA_PROXY`). A link needs no key and works until it expires, or until the
- * key that it was made for is revoked, expires or is suspended: then also transfers that run. The answer is a file like
- * any other of the gateway, with ranges and validators, except that search engines leave it out. Each transfer is a
+ * Media files of platforms by signed links (`MEDIA_PROXY`): files, subtitles in three formats, and archives of carousels.
+ * A link needs no key and works until it expires, or until the key that it was made for is revoked, expires or is
+ * suspended: then also transfers that run. The answer is a file like any other of the gateway, except that search
+ * engines leave it out; an archive is made while it is sent, so it has no ranges. Each transfer is a
  * request of that key in the usage log, with the platform as its model.
  */
 
-import { Type } from '../../core/contracts/index.js';
+import {
+  type MediaFile,
+  type MediaFileRequest,
+  SUBTITLE_FORMATS,
+  type SubtitleFormat,
+  Type,
+} from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   clientSignal,
   defineRoute,
+  type FileOptions,
   type ParamsContext,
   paramOf,
   type RequestContext,
   type Route,
   type ServerContext,
   sendFile,
+  sendGrowing,
 } from '../http/index.js';
 import { type ApiKeyRecord, followKey, isKeyEnd, type KeyTable, keyOf } from '../keys/index.js';
 import type { UsageLog } from '../usage/index.js';
 import type { MediaProxy } from './link-usage.js';
 
-const ROUTE = '/v1/media/:name';
 const ANY_TYPE = 'application/octet-stream';
+const ZIP_TYPE = 'application/zip';
 
 /**
  * Id of the key to make media links for: undefined if none are made. The site has them unless they are refused, others
@@ -49,18 +58,26 @@ export interface MediaServices extends Pick<ServerContext, 'gateway' | 'clock'> 
   usageLog: UsageLog;
 }
 
-/** The route of media links. */
+/** Declarations that all routes of media links share. */
+const LINK = {
+  method: 'GET',
+  grant: 'none',
+  format: 'link',
+  params: { name: 'Name in the link.' },
+  query: { download: { schema: Type.Literal('1'), description: 'Browsers save the file instead of showing it.' } },
+  tag: 'Link data',
+  errors: ['file_not_found', 'link_expired', 'link_blocked', 'media_unavailable', 'rate_limit_exceeded'],
+} as const;
+
+const FORMS = { vtt: 'WebVTT', srt: 'SubRip', txt: 'text without times' } as const;
+
+/** The routes of media links. */
 export function mediaRoutes(services: MediaServices): Route[] {
   return [
     defineRoute({
-      method: 'GET',
-      path: ROUTE,
-      grant: 'none',
-      format: 'link',
+      ...LINK,
+      path: '/v1/media/:name',
       endpoint: 'media',
-      params: { name: 'Name in the link.' },
-      query: { download: { schema: Type.Literal('1'), description: 'Browsers save the file instead of showing it.' } },
-      tag: 'Link data',
       summary: 'Get a media file',
       description:
         'A media file of an extracted item, passed on from the platform: the `proxy_url` of an entry. It needs no key until it expires.',
@@ -69,14 +86,59 @@ export function mediaRoutes(services: MediaServices): Route[] {
         200: { description: 'The file.', type: ANY_TYPE },
         206: { description: 'A part of it.', type: ANY_TYPE },
       },
-      errors: ['file_not_found', 'link_expired', 'link_blocked', 'media_unavailable', 'rate_limit_exceeded'],
-      handler: (context) => sendMedia(context, services),
+      handler: (context) => sendMedia(context, services, '/v1/media/:name'),
+    }),
+    ...SUBTITLE_FORMATS.map((format) => {
+      const path = `/v1/extract/subtitles/:name.${format}`;
+      return defineRoute({
+        ...LINK,
+        path,
+        endpoint: `${format}Subtitles`,
+        summary: `Get subtitles as ${FORMS[format]}`,
+        description: `A subtitle track of an extracted item as ${FORMS[format]}: \`subtitle_urls.${format}\` of an entry. It needs no key until it expires.`,
+        answers: {
+          200: { description: 'The subtitles.', type: TEXT_TYPES[format] },
+          206: { description: 'A part of them.', type: TEXT_TYPES[format] },
+        },
+        handler: (context) => sendMedia(context, services, path, format),
+      });
+    }),
+    defineRoute({
+      ...LINK,
+      path: ARCHIVE_ROUTE,
+      endpoint: 'archive',
+      summary: 'Get a carousel',
+      description:
+        'A ZIP of all pictures and videos of a carousel, made while it is sent: `download_links.archive` of a document. It needs no key until it expires.',
+      answers: { 200: { description: 'The archive. If a file cannot be fetched, it is cut off.', type: ZIP_TYPE } },
+      handler: (context) => sendArchive(context, services),
     }),
   ];
 }
 
-async function sendMedia(context: ParamsContext, services: MediaServices): Promise<void> {
-  const { gateway, keys, clock } = services;
+const ARCHIVE_ROUTE = '/v1/extract/archive/:name.zip';
+const TEXT_TYPES = { vtt: 'text/vtt', srt: 'application/x-subrip', txt: 'text/plain' } as const;
+
+async function sendMedia(
+  context: ParamsContext,
+  services: MediaServices,
+  route: string,
+  subtitles?: SubtitleFormat,
+): Promise<void> {
+  const request = await requestOf(context, services, route);
+  const media = await services.gateway.mediaFile({ ...request, ...(subtitles && { subtitles }) });
+  await sendFile(context, media, termsOf(context, services, media));
+}
+
+async function sendArchive(context: ParamsContext, services: MediaServices): Promise<void> {
+  const request = await requestOf(context, services, ARCHIVE_ROUTE);
+  const archive = await services.gateway.mediaArchive(request);
+  sendGrowing(context, ZIP_TYPE, archive.body, { ...termsOf(context, services, archive), isInline: false });
+}
+
+/** The file that is asked for, by a link whose key works: until it ends, or the client leaves. */
+async function requestOf(context: ParamsContext, services: MediaServices, route: string): Promise<MediaFileRequest> {
+  const { gateway, keys } = services;
   const { res: response } = context;
   const name = paramOf(context, 'name');
   const { issuer, platform } = gateway.mediaLink(name);
@@ -84,18 +146,23 @@ async function sendMedia(context: ParamsContext, services: MediaServices): Promi
   const { ended, leave } = followKey(keys, key.id);
   response.once('close', leave);
   const signal = AbortSignal.any([clientSignal(response), ended]);
-  const sent = (bytes: number) => count(context, services, { key, platform, bytes });
-  const media = await gateway.mediaFile({ name, signal, sent });
+  return { name, signal, sent: (bytes) => count(context, services, { key, platform, route, bytes }) };
+}
+
+function termsOf(
+  context: ParamsContext,
+  { clock }: MediaServices,
+  media: Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'>,
+): FileOptions {
   // Also of HEAD and of answers without a body, which read nothing.
-  response.once('close', () => media.release());
-  const { fileName, plainName, expiresAt } = media;
-  await sendFile(context, media, {
-    downloadName: plainName,
-    readableName: fileName,
-    maxAgeSeconds: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)),
+  context.res.once('close', () => media.release());
+  return {
+    downloadName: media.plainName,
+    readableName: media.fileName,
+    maxAgeSeconds: Math.max(0, Math.floor((media.expiresAt - clock.now()) / 1000)),
     isInline: context.query.download !== '1',
     isPrivate: true,
-  });
+  };
 }
 
 /** @throws GatewayError `link_expired` if the key no longer works. */
@@ -108,12 +175,20 @@ async function issuerOf(keys: KeyTable, id: string): Promise<ApiKeyRecord> {
   }
 }
 
+/** A transfer that ended. */
+interface Sent {
+  key: ApiKeyRecord;
+  platform: string;
+  route: string;
+  bytes: number;
+}
+
 function count(
   context: RequestContext,
   { usageLog, clock }: MediaServices,
-  { key: { id, accountId }, platform, bytes }: { key: ApiKeyRecord; platform: string; bytes: number },
+  { key: { id, accountId }, platform, route, bytes }: Sent,
 ): void {
   const latencyMs = Math.max(0, clock.monotonic() - context.state.startedAt);
-  const request = { keyId: id, accountId, route: ROUTE, model: platform, requests: 1, failed: bytes > 0 ? 0 : 1 };
+  const request = { keyId: id, accountId, route, model: platform, requests: 1, failed: bytes > 0 ? 0 : 1 };
   usageLog.count({ ...request, latencyMs, at: clock.now() });
 }

@@ -27,8 +27,9 @@ import {
   Text,
 } from '../http/index.js';
 import { setCacheHeaders } from './answers.js';
-import { LINK_ROUTE, matchLink, REFUSALS } from './extract.js';
+import { matchLink } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
+import { LINK_ROUTE, REFUSALS } from './link-route.js';
 import { type LinkServices, LinkUsage } from './link-usage.js';
 
 const ROUTE = '/v1/oembed';

@@ -57,21 +57,24 @@ export const INFO_QUERY = {
   },
 };
 
+/** Fields that ask for a job. */
+type AsyncFields = Partial<Readonly<Record<'async_mode' | 'force_async' | 'background', boolean>>>;
+
 /**
- * Whether the query asks for an info dict. Jobs have none: they are of products.
+ * Whether the query asks for an info dict. Jobs of shop links have none: they are of products.
  * @throws GatewayError `invalid_value`, `unsupported_value` with `param`.
  */
 export function wantsInfoDict(
   { format }: Readonly<Record<string, unknown>>,
-  { async_mode: isJob, force_async: isRefresh }: { async_mode?: boolean; force_async?: boolean },
+  { async_mode: isJob, force_async: isRefresh, background }: AsyncFields,
 ): boolean {
   if (format === undefined) return false;
   const param = 'format';
   if (format !== 'yt-dlp') {
     throw new GatewayError('invalid_value', 'format must be yt-dlp, or absent for a document.', { param });
   }
-  if (!isJob && !isRefresh) return true;
-  const message = 'format=yt-dlp has no background jobs: leave async_mode and force_async out.';
+  if (background || (!isJob && !isRefresh)) return true;
+  const message = 'format=yt-dlp has no background jobs of products: leave async_mode and force_async out.';
   throw new GatewayError('unsupported_value', message, { param });
 }
 

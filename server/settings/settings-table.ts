@@ -307,7 +307,7 @@ export const SETTINGS = [
     name: 'IMAGE_WEBHOOKS',
     default: 'off',
     description:
-      '`on`: an image job can have a `webhook_url`, which receives a webhook when the job ends. `off`: the field is ignored.',
+      '`on`: a job can have a `webhook_url`, which receives a webhook when the job ends. `off`: the field is ignored.',
     read: (text) => ({ imageWebhooks: oneOf(text, ['on', 'off']) === 'on' }),
   },
   {

@@ -1,5 +1,5 @@
 /*
- * Delivers webhooks of ended image jobs, each at least once; jobs of links have none. An attempt has 15 s; after a
+ * Delivers webhooks of ended jobs, each at least once. An attempt has 15 s; after a
  * failure it is repeated with delays from 5 seconds to 10 hours, eight attempts in all within about 28 hours. After the
  * last one, and after the answer 410, the event is given up with a warning; the job stays readable. A process makes 64
  * attempts at a time: first one of each account, then up to 8 of one account while half of the attempts are free. Slow
@@ -11,10 +11,8 @@
 import { createHmac } from 'node:crypto';
 import type { HttpClient, HttpRequest } from '../../core/contracts/index.js';
 import { DueWork } from '../../core/database/index.js';
-import type { ImageJob, Images } from '../../core/images/index.js';
 import { type Clock, createThrottledWarning, isGatewayError, type Logger } from '../../core/runtime/index.js';
-import { isoTime } from '../format/index.js';
-import { encodeImageJob, type JobAnswer } from '../images/index.js';
+import { type EventSources, readEvent, webhookIdOf } from './job-events.js';
 import type { Webhooks, WebhookTry } from './webhook-events.js';
 import type { WebhookSecrets } from './webhooks.js';
 
@@ -53,9 +51,8 @@ interface Answer {
   requestId?: string;
 }
 
-export interface WebhookDeliveryOptions {
+export interface WebhookDeliveryOptions extends EventSources {
   webhooks: Pick<Webhooks, 'takeDue' | 'settle' | 'postpone' | 'giveBack'>;
-  images: Pick<Images, 'find'>;
   secrets: Pick<WebhookSecrets, 'signing'>;
   /** Guards every address, and has its own deadline. */
   client: HttpClient;
@@ -75,18 +72,12 @@ export interface WebhookDeliveryOptions {
 
 export type WebhookDelivery = DueWork<WebhookTry>;
 
-interface WebhookPost {
-  job: ImageJob;
-  signing: readonly Uint8Array[];
-  signal: AbortSignal;
-}
-
 /**
  * Delivers due events, each by one process at a time (`core/database/due-rows.ts`). Closing starts no more attempts,
  * and releases those that do not end within moments.
  */
 export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
-  const { webhooks, images, secrets, client, baseUrl, clock, logger, tried } = options;
+  const { webhooks, secrets, client, baseUrl, clock, logger, tried } = options;
   const { pausesMs = PAUSES_MS, tryMs = TRY_MS, leaseMs = LEASE_MS, pollMs = POLL_MS } = options;
   const { maxWaiting = MAX_WAITING } = options;
 
@@ -110,9 +101,14 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
   async function send(one: WebhookTry, signal: AbortSignal): Promise<Answer | undefined> {
     let requestId: string | undefined;
     try {
-      const [job, signing] = await Promise.all([images.find(one.jobId, one.accountId), secrets.signing(one.accountId)]);
-      requestId = job.requestId ?? undefined;
-      return { status: await post(one.url, { job, signing, signal }), requestId };
+      const at = clock.now();
+      const [event, signing] = await Promise.all([
+        readEvent(options, one, { baseUrl: baseUrl(), now: at }),
+        secrets.signing(one.accountId),
+      ]);
+      requestId = event.requestId;
+      const signed = { id: webhookIdOf(one.jobId), at, body: event.body, secrets: signing };
+      return { status: await postSigned(client, signed, { url: one.url, timeoutMs: tryMs, signal }), requestId };
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!isGatewayError(error)) {
@@ -123,12 +119,6 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions): WebhookDe
       if (error.code === 'upstream_unavailable') throw error;
       return { code: error.code, requestId };
     }
-  }
-
-  async function post(url: string, { job, signing, signal }: WebhookPost): Promise<number> {
-    const at = clock.now();
-    const body = JSON.stringify(encodeWebhookEvent(job, { baseUrl: baseUrl(), now: at }));
-    return postSigned(client, { id: webhookIdOf(job), at, body, secrets: signing }, { url, timeoutMs: tryMs, signal });
   }
 
   async function settle(one: WebhookTry, { status = 0 }: Answer): Promise<WebhookOutcome> {
@@ -185,18 +175,4 @@ export async function postSigned(
   const answer = await client.stream({ ...attempt, method: 'POST', headers, body });
   await answer.body[Symbol.asyncIterator]().return?.();
   return answer.status;
-}
-
-/** Id of the single event of a job. */
-export function webhookIdOf({ id }: Pick<ImageJob, 'id'>): string {
-  return `evt_${id}`;
-}
-
-/** The payload of a completed job: its poll form without base64 images. */
-export function encodeWebhookEvent(job: ImageJob, answer: Omit<JobAnswer, 'base64'>) {
-  const { data, ...form } = encodeImageJob(job, answer);
-  const links = data.map((entry) =>
-    Object.fromEntries(Object.entries(entry).filter(([field]) => field !== 'b64_json')),
-  );
-  return { type: `image.job.${job.state}`, timestamp: isoTime(job.finishedAt), data: { ...form, data: links } };
 }

@@ -1,5 +1,5 @@
 /*
- * Webhooks of image jobs and budgets: events, delivery, secrets and routes. Other folders import these from here.
+ * Webhooks of jobs and budgets: events, delivery, secrets and routes. Other folders import these from here.
  */
 
 export { ALERT_SIGNER, openBudgetAlerts, startAlertDelivery } from './budget-alerts.js';
@@ -12,8 +12,8 @@ export {
 export { webhookPersonalRecords } from './personal-records.js';
 export { Webhooks, webhookMigrations } from './webhook-events.js';
 export {
-  IMAGE_WEBHOOK,
   openWebhooks,
+  SENT_WEBHOOKS,
   WebhookSecrets,
   type WebhookService,
   WebhookTargets,

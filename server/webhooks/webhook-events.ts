@@ -1,5 +1,5 @@
 /*
- * The events of ended jobs, in the rows of the jobs. Only image jobs accept an address. The transaction that ends a job
+ * The events of ended jobs, in the rows of the jobs. A job with an address is not shared. The transaction that ends a job
  * makes its event due, for every way of ending. Taking events moves their time by a lease of the row, in the statement
  * that finds them. One statement takes one event of each account, so that an account with many events does not delay
  * others; the next statement may take another one. An attempt changes the row only if no other one has begun since.

@@ -8,21 +8,22 @@
 
 import { createHmac } from 'node:crypto';
 import { type Gateway, openHttpClient } from 'mediagate';
-import { field, Type } from '../../core/contracts/index.js';
+import { field, type TSchema, Type } from '../../core/contracts/index.js';
 import { type AddressGuard, createAddressGuard } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { CloseList } from '../close-list.js';
 import {
   defineRoute,
   JSON_TYPE,
+  MAX_WEBHOOK_URL_LENGTH,
   OneOf,
   type RequestContext,
   type Route,
   type SentWebhook,
   type ServerContext,
   Time,
+  WEBHOOK_URL,
 } from '../http/index.js';
-import { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL } from '../images/index.js';
 import { pollingKeyOf } from '../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
 import { startWebhookDelivery, TRY_MS, type WebhookOutcome } from './delivery.js';
@@ -44,6 +45,17 @@ const WebhookEvent = Type.Object(
     ),
   },
   { description: 'A job that has ended.' },
+);
+const ExtractionWebhookEvent = Type.Object(
+  {
+    type: field(
+      OneOf('extraction.job.completed', 'extraction.job.failed', 'extraction.job.cancelled'),
+      'How the job ended.',
+    ),
+    timestamp: field(Time, 'When the job ended (RFC 3339).'),
+    data: field(Type.Unsafe({ $ref: '#/components/schemas/Extraction' }), 'The job, as polling returns it.'),
+  },
+  { description: 'A job of a link that has ended.' },
 );
 
 interface WebhookRouteServices extends Pick<ServerContext, 'polls'> {
@@ -68,7 +80,7 @@ export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[
   };
 
   const common = {
-    grant: 'images',
+    grant: ['images', 'extract'],
     tag: 'Images',
     answers: { 200: { description: 'The newest secret.', name: 'WebhookSecret', schema: WebhookSecret } },
     errors: ['rate_limit_exceeded'],
@@ -97,15 +109,36 @@ export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[
 }
 
 /**
- * The request that the gateway sends if webhooks are enabled and a job has a `webhook_url`, for the OpenAPI document.
+ * The requests that the gateway sends if webhooks are enabled and a job has a `webhook_url`, for the OpenAPI document.
  */
-export const IMAGE_WEBHOOK: SentWebhook = {
-  name: 'imageJobEnded',
-  schemas: { WebhookEvent },
-  operation: {
-    tags: ['Images'],
+export const SENT_WEBHOOKS: readonly SentWebhook[] = [
+  describeWebhook('imageJobEnded', {
+    tag: 'Images',
     summary: 'Image job ended',
-    operationId: 'imageJobEnded',
+    event: 'WebhookEvent',
+    schema: WebhookEvent,
+  }),
+  describeWebhook('extractionJobEnded', {
+    tag: 'Link data',
+    summary: 'Extraction job ended',
+    event: 'ExtractionWebhookEvent',
+    schema: ExtractionWebhookEvent,
+  }),
+];
+
+interface WebhookDescription {
+  tag: Route['tag'];
+  summary: string;
+  /** Name of the schema. */
+  event: string;
+  schema: TSchema;
+}
+
+function describeWebhook(name: string, { tag, summary, event, schema }: WebhookDescription): SentWebhook {
+  const operation = {
+    tags: [tag],
+    summary,
+    operationId: name,
     description:
       'Sent at least once for each job with a `webhook_url`. A 2xx within 15 seconds confirms it and 410 stops it; after anything else it is sent again.',
     security: [{ webhookSecret: [] }],
@@ -115,11 +148,12 @@ export const IMAGE_WEBHOOK: SentWebhook = {
     ].map((header) => ({ ...header, in: 'header', required: true, schema: { type: 'string' } })),
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/WebhookEvent' } } },
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${event}` } } },
     },
     responses: { '2XX': { description: 'Received.' }, 410: { description: 'Stop sending this event.' } },
-  },
-};
+  };
+  return { name, operation, schemas: { [event]: schema } };
+}
 
 /** What routes need of webhooks. */
 export interface WebhookService {
@@ -130,7 +164,7 @@ export interface WebhookService {
 export interface OpenWebhooksOptions {
   settings: Settings;
   webhooks: Webhooks;
-  gateway: Pick<Gateway, 'images'>;
+  gateway: Pick<Gateway, 'images' | 'extractionJob'>;
   clock: Clock;
   logger: Logger;
   baseUrl(): string;
@@ -152,7 +186,9 @@ export async function openWebhooks(options: OpenWebhooksOptions): Promise<Webhoo
     // Its own HTTP client: clients must not reach the private origins of plugins.
     const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
     opened.add(() => http.close());
-    const delivery = startWebhookDelivery({ webhooks, images: gateway.images, secrets, client: http.client, ...rest });
+    const { images, extractionJob } = gateway;
+    const sources = { images, extractionJob };
+    const delivery = startWebhookDelivery({ webhooks, ...sources, secrets, client: http.client, ...rest });
     opened.add(() => delivery.close());
   }
   return { targets: new WebhookTargets(trustedOrigins), secrets };

@@ -52,7 +52,7 @@ const AUTHOR_PACKAGES = 40;
 const AUTHOR_BYTES = 40 * 1024 * 1024;
 
 describe('the package, installed in another project', function () {
-  this.timeout(240_000);
+  this.timeout(600_000);
   let installed: InstalledPackage;
   /** Into modules beside them; one run of the compiler, since most of it is reading declarations. */
   let compiled: Promise<void>;

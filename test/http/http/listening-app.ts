@@ -243,7 +243,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     const trustedOrigins = [origin];
     const http = await openHttpClient({ timeoutMs: 15_000, trustedOrigins });
     const secrets = new WebhookSecrets([randomBytes(32)], state.webhooks);
-    const parts = { webhooks: state.webhooks, images: gateway.images, secrets, client: http.client, clock, logger };
+    const { images, extractionJob } = gateway;
+    const sources = { images, extractionJob };
+    const parts = { webhooks: state.webhooks, ...sources, secrets, client: http.client, clock, logger };
     const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
     const start = () =>
       startWebhookDelivery({ ...parts, baseUrl: () => url, ...times, ...(tried && { tried }), pollMs: 20 });
