@@ -5,7 +5,8 @@ import { runImageChaos } from '../../core/jobs/image-chaos.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 
 for (const engine of engines) {
-  describe(`processes that accept and run image jobs and die on ${engine.name}`, () => {
+  describe(`processes that accept and run image jobs and die on ${engine.name}`, function () {
+    this.timeout(300_000);
     let place: Place;
 
     beforeEach(async function () {

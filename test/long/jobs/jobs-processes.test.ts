@@ -19,7 +19,8 @@ import { until } from '../../support/until.js';
 const JOB_LEASE_MS = 2_000;
 
 for (const engine of engines) {
-  describe(`processes that run jobs and die on ${engine.name}`, () => {
+  describe(`processes that run jobs and die on ${engine.name}`, function () {
+    this.timeout(300_000);
     let place: Place;
     let state: State;
     let processes: WorkerProcess[];
