@@ -26,7 +26,6 @@ import {
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import {
-  boundedTable,
   type Checked,
   createValidator,
   GatewayError,
@@ -34,6 +33,7 @@ import {
   noSiblings,
   type Siblings,
 } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { MediaLinks } from './media-links.js';
 import type { AudioLinks } from './mp3-files.js';

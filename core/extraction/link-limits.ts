@@ -4,7 +4,8 @@
  */
 
 import type { Clock, MediaLinkOptions } from '../contracts/index.js';
-import { boundedTable, GatewayError } from '../runtime/index.js';
+import { GatewayError } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 
 const MAX_CONNECTIONS = 4;
 /** A player seeks back and forth; a link that is passed around is not a download site. */

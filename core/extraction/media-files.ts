@@ -30,7 +30,8 @@ import {
   type ZipFile,
   zip,
 } from '../media/index.js';
-import { boundedTable, GatewayError } from '../runtime/index.js';
+import { GatewayError } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import type { Item } from './extraction.js';
 import { type LimitedTransfer, LinkLimits, MAX_TIMES } from './link-limits.js';
 import { ARCHIVE, archivedFiles, fileOf, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';

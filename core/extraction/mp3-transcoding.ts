@@ -23,7 +23,6 @@ import {
 } from '../media/index.js';
 import { discard } from '../net/index.js';
 import {
-  boundedTable,
   diskFailure,
   GatewayError,
   isDefinitiveCode,
@@ -31,6 +30,7 @@ import {
   isTransientCode,
   withDeadline,
 } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { askRange, hopOf, type MediaHosts, type RangeReply, readContentRange } from './media-hosts.js';
 
 /** Maximum duration of audio. */

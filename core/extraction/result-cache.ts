@@ -9,7 +9,8 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Extraction } from '../contracts/index.js';
-import { boundedTable, type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
+import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { entriesOf } from './media-links.js';
 
 /** An extraction and when it was fetched. */

@@ -5,7 +5,6 @@
  */
 
 export { ArrivedBody, MAX_ARRIVED_BYTES } from './arrived-body.js';
-export { boundedTable } from './bounded-table.js';
 export { CircuitBreaker, CoolDown, type Cooling } from './circuit-breaker.js';
 export { closePort } from './close-port.js';
 export {

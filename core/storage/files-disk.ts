@@ -11,7 +11,8 @@ import { type BigIntStats, constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/index.js';
-import { boundedTable, damagedFile, diskFailure, GatewayError, isSystemError } from '../runtime/index.js';
+import { damagedFile, diskFailure, GatewayError, isSystemError } from '../runtime/index.js';
+import { boundedTable } from './bounded-table.js';
 import type { Files } from './files.js';
 import { FolderSync } from './folders.js';
 
