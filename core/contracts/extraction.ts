@@ -219,8 +219,6 @@ export interface MediaFileRequest {
   subtitles?: SubtitleFormat;
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
-  /** Called with the number of bytes that were sent, once the client has left or has all of them. Default: nothing. */
-  sent?(bytes: number): void;
 }
 
 /** A media file of a platform, as a client gets it. */
