@@ -229,8 +229,6 @@ export interface MediaFileRequest {
   subtitles?: SubtitleFormat;
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
-  /** Called with the number of bytes that were sent, once the client has left or has all of them. Default: nothing. */
-  sent?(bytes: number): void;
 }
 
 /** A media file of a platform, as a client gets it. */
@@ -268,8 +266,6 @@ export interface VideoFileRequest {
   isRead: boolean;
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
-  /** As {@link MediaFileRequest.sent}. */
-  sent?(bytes: number): void;
 }
 
 /** A video that is merged while it is sent. */

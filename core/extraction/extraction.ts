@@ -7,7 +7,7 @@
  * several times.
  */
 
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import {
   type Cache,
   type CacheUse,
@@ -33,6 +33,7 @@ import {
   noSiblings,
   type Siblings,
 } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { MediaLinks } from './media-links.js';
 import type { AudioLinks } from './mp3-files.js';
@@ -112,7 +113,7 @@ export class ExtractionService {
    * several times (when the route consumes the rate limit, when the queue is checked, for the extraction), but
    * extractors are called once.
    */
-  readonly #matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
+  readonly #matched = boundedTable<Target | GatewayError>(2_000);
 
   constructor(options: ExtractionOptions) {
     const { cache, clock, cacheTtlMs, siblings = noSiblings } = options;
@@ -122,7 +123,7 @@ export class ExtractionService {
     this.#flights = new SingleFlight({ name: 'fetch', siblings, find: (key, at) => results.fetched(key, at) });
     this.#walks = new SingleFlight({ name: 'walk', siblings, find: (_key, href) => href });
     const perf = { now: () => clock.monotonic() };
-    this.#walked = new LRUCache({ max: 10_000, ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
+    this.#walked = boundedTable(10_000, { ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
   }
 
   match(text: unknown): Target {

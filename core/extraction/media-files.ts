@@ -8,7 +8,6 @@
  */
 
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type {
   Clock,
   Extraction,
@@ -31,6 +30,7 @@ import {
   zip,
 } from '../media/index.js';
 import { GatewayError } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import type { Item } from './extraction.js';
 import { type LimitedTransfer, type LinkLimits, MAX_TIMES } from './link-limits.js';
 import { ARCHIVE, archivedFiles, fileOf, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
@@ -58,9 +58,9 @@ interface Known {
 export class MediaFiles {
   readonly #options: MediaFilesOptions;
   readonly #limits: LinkLimits;
-  readonly #known = new LRUCache<string, Known>({ max: 5_000 });
+  readonly #known = boundedTable<Known>(5_000);
   /** Bytes of archives that were sent whole, by the name of their link. */
-  readonly #archives = new LRUCache<string, number>({ max: 5_000 });
+  readonly #archives = boundedTable<number>(5_000);
 
   constructor(options: MediaFilesOptions) {
     this.#options = options;
@@ -79,7 +79,7 @@ export class MediaFiles {
    * @throws GatewayError `file_not_found`, `link_expired`, `rate_limit_exceeded` above the limits of the link,
    *   `media_unavailable`, what the platform answers about the item; the signal's reason.
    */
-  async open({ name, subtitles, signal: left, sent }: MediaFileRequest): Promise<MediaFile> {
+  async open({ name, subtitles, signal: left }: MediaFileRequest): Promise<MediaFile> {
     return this.#opening(name, left, async ({ target, expiresAt, signal, release }) => {
       const { sources } = this.#options;
       const known = subtitles ? undefined : this.#known.get(name);
@@ -95,7 +95,7 @@ export class MediaFiles {
           : await this.#contentOf(source, { name, kind, known, signal });
       this.#limits.check(name, size, expiresAt);
       const file = statOf(name, { size, type, expiresAt });
-      const transfer = { name, size, issuer: target.issuer, signal, sent, release };
+      const transfer = { name, size, issuer: target.issuer, signal, release };
       return {
         file,
         ...namesOf(item, extraction, `.${type.extension}`),
@@ -115,7 +115,7 @@ export class MediaFiles {
    * The archive behind a link: read it, or release it. The first file has answered.
    * @throws GatewayError as {@link open}.
    */
-  async openArchive({ name, signal: left, sent }: MediaFileRequest): Promise<MediaArchive> {
+  async openArchive({ name, signal: left }: MediaFileRequest): Promise<MediaArchive> {
     return this.#opening(name, left, async ({ target, expiresAt, signal, release }) => {
       const { sources, clock } = this.#options;
       if (target.file !== ARCHIVE) throw new GatewayError('file_not_found', 'This link leads to no archive.');
@@ -134,7 +134,7 @@ export class MediaFiles {
       const chunks = zip(archived, new Date(clock.now()));
       // A platform that refuses is an error of the answer, as long as nothing was sent.
       const first = await chunks.next();
-      const transfer = { name, size, issuer: target.issuer, signal, sent, release };
+      const transfer = { name, size, issuer: target.issuer, signal, release };
       const whole = (bytes: number) => void this.#archives.set(name, bytes);
       return {
         ...namesOf(item, extraction, '.zip'),
@@ -221,7 +221,7 @@ export class MediaFiles {
 
   /** The bytes as a client gets them. @param whole Called with their number once all are sent. */
   async *#transfer(
-    { name, size, issuer, signal, sent, release }: Transfer,
+    { name, size, issuer, signal, release }: Transfer,
     chunks: AsyncIterable<Uint8Array>,
     whole?: (bytes: number) => void,
   ): AsyncGenerator<Uint8Array> {
@@ -235,7 +235,6 @@ export class MediaFiles {
       whole?.(bytes);
     } finally {
       release();
-      sent?.(bytes);
     }
   }
 }
@@ -259,7 +258,6 @@ interface Archived extends Pick<SourceFile, 'item' | 'extraction'> {
 }
 
 interface Transfer extends LimitedTransfer {
-  sent: MediaFileRequest['sent'];
   release(): void;
 }
 

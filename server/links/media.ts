@@ -2,11 +2,12 @@
  * Media files of platforms by signed links (`MEDIA_PROXY`): files, subtitles in three formats, and archives of carousels.
  * A link needs no key and works until it expires, or until the key that it was made for is revoked, expires or is
  * suspended: then also transfers that run. The answer is a file like any other of the gateway, except that search
- * engines leave it out; an archive is made while it is sent, so it has no ranges. Each transfer is a
- * request of that key in the usage log, with the platform as its model.
+ * engines leave it out; an archive is made while it is sent, so it has no ranges. media-transfer.ts counts and charges
+ * what is sent.
  */
 
 import {
+  type ByteRange,
   type MediaFile,
   type MediaFileRequest,
   type MediaLink,
@@ -28,8 +29,8 @@ import {
   sendGrowing,
 } from '../http/index.js';
 import { type ApiKeyRecord, followKey, isKeyEnd, type KeyTable, keyOf } from '../keys/index.js';
-import type { UsageLog } from '../usage/index.js';
 import type { MediaProxy } from './link-usage.js';
+import { MediaTransfer, STEP_BYTES, type TransferServices } from './media-transfer.js';
 
 const ANY_TYPE = 'application/octet-stream';
 const ZIP_TYPE = 'application/zip';
@@ -54,9 +55,8 @@ export function mediaIssuer(
   );
 }
 
-export interface MediaServices extends Pick<ServerContext, 'gateway' | 'clock'> {
+export interface MediaServices extends Pick<ServerContext, 'gateway'>, TransferServices {
   keys: KeyTable;
-  usageLog: UsageLog;
 }
 
 /** Declarations that all routes of media links share. */
@@ -67,7 +67,14 @@ const LINK = {
   params: { name: 'Name in the link.' },
   query: { download: { schema: Type.Literal('1'), description: 'Browsers save the file instead of showing it.' } },
   tag: 'Link data',
-  errors: ['file_not_found', 'link_expired', 'link_blocked', 'media_unavailable', 'rate_limit_exceeded'],
+  errors: [
+    'file_not_found',
+    'link_expired',
+    'link_blocked',
+    'media_unavailable',
+    'rate_limit_exceeded',
+    'insufficient_quota',
+  ],
 } as const;
 
 const FORMS = { vtt: 'WebVTT', srt: 'SubRip', txt: 'text without times' } as const;
@@ -126,37 +133,47 @@ async function sendMedia(
   route: string,
   subtitles?: SubtitleFormat,
 ): Promise<void> {
-  const request = await requestOf(context, services, route);
+  const { transfer, ...request } = await openLink(context, services, route);
   const media = await services.gateway.mediaFile({ ...request, ...(subtitles && { subtitles }) });
-  await sendFile(context, media, termsOf(context, services, media));
+  const read = async (range: ByteRange = { start: 0, end: media.file.size - 1 }) => {
+    await transfer.reserve(range.end - range.start + 1);
+    const { body, ...file } = await media.read(range);
+    return { ...file, body: transfer.counted(body) };
+  };
+  await sendFile(context, { file: media.file, read }, termsOf(context, services, media));
 }
 
 async function sendArchive(context: ParamsContext, services: MediaServices): Promise<void> {
-  const request = await requestOf(context, services, ARCHIVE_ROUTE);
+  const { transfer, ...request } = await openLink(context, services, ARCHIVE_ROUTE);
   const archive = await services.gateway.mediaArchive(request);
-  sendGrowing(context, ZIP_TYPE, archive.body, { ...termsOf(context, services, archive), isInline: false });
+  const terms = { ...termsOf(context, services, archive), isInline: false };
+  await transfer.reserve(STEP_BYTES);
+  sendGrowing(context, ZIP_TYPE, transfer.counted(archive.body), terms);
 }
 
-/** The file that is asked for, by a link whose key works: until it ends, or the client leaves. */
-async function requestOf(context: ParamsContext, services: MediaServices, route: string): Promise<MediaFileRequest> {
-  const name = paramOf(context, 'name');
-  return { name, ...(await transferOf(context, services, route, services.gateway.mediaLink(name))) };
-}
-
-/** A transfer by a link: until its key ends, or the client leaves. */
-export async function transferOf(
+/**
+ * The file that is asked for, by a link whose key works: until it ends, or the client leaves.
+ * @param linkOf What a name was signed for. Default: a media file.
+ */
+export async function openLink(
   context: ParamsContext,
   services: MediaServices,
   route: string,
-  { issuer, platform }: MediaLink,
-): Promise<Pick<MediaFileRequest, 'signal' | 'sent'>> {
+  linkOf: (name: string) => MediaLink = services.gateway.mediaLink,
+): Promise<MediaFileRequest & { transfer: MediaTransfer }> {
   const { keys } = services;
-  const { res: response } = context;
+  const { res: response, state } = context;
+  const name = paramOf(context, 'name');
+  const { issuer, platform } = linkOf(name);
   const key = await issuerOf(keys, issuer);
   const { ended, leave } = followKey(keys, key.id);
-  response.once('close', leave);
   const signal = AbortSignal.any([clientSignal(response), ended]);
-  return { signal, sent: (bytes) => count(context, services, { key, platform, route, bytes }) };
+  const transfer = new MediaTransfer(services, { key, platform, route, startedAt: state.startedAt });
+  response.once('close', () => {
+    leave();
+    transfer.release();
+  });
+  return { name, signal, transfer };
 }
 
 /** How a file of a link is sent. It is released once the client has left. */
@@ -184,22 +201,4 @@ async function issuerOf(keys: KeyTable, id: string): Promise<ApiKeyRecord> {
     if (!isKeyEnd(cause)) throw cause;
     throw new GatewayError('link_expired', 'The key that this link was made for no longer works.', { cause });
   }
-}
-
-/** A transfer that ended. */
-interface Sent {
-  key: ApiKeyRecord;
-  platform: string;
-  route: string;
-  bytes: number;
-}
-
-function count(
-  context: RequestContext,
-  { usageLog, clock }: MediaServices,
-  { key: { id, accountId }, platform, route, bytes }: Sent,
-): void {
-  const latencyMs = Math.max(0, clock.monotonic() - context.state.startedAt);
-  const request = { keyId: id, accountId, route, model: platform, requests: 1, failed: bytes > 0 ? 0 : 1 };
-  usageLog.count({ ...request, latencyMs, at: clock.now() });
 }

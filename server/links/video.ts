@@ -1,13 +1,14 @@
 /*
  * Videos with picture and sound by signed links (`MEDIA_PROXY`), merged while they are sent. A link needs no key and
  * ends as media links do. Its query limits the height and cuts the video, at key frames: `X-Cut-Start` and `X-Cut-End`
- * say where it begins and ends. Each transfer is a request of the key in the usage log, with the platform as its model.
+ * say where it begins and ends. Its bytes are counted and charged as those of media links are.
  */
 
 import { type TSchema, Type, type VideoFileRequest } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { defineRoute, type ParamsContext, paramOf, type Route, sendGrowing } from '../http/index.js';
-import { type MediaServices, termsOf, transferOf } from './media.js';
+import { defineRoute, type ParamsContext, type Route, sendGrowing } from '../http/index.js';
+import { type MediaServices, openLink, termsOf } from './media.js';
+import { STEP_BYTES } from './media-transfer.js';
 
 type Container = VideoFileRequest['container'];
 
@@ -74,14 +75,14 @@ async function sendVideo(
   { container, path }: { container: Container; path: string },
 ): Promise<void> {
   const { gateway } = services;
-  const name = paramOf(context, 'name');
   const wanted = readQuery(context.query);
-  const transfer = await transferOf(context, services, path, gateway.videoLink(name));
-  const isRead = context.method === 'GET';
-  const video = await gateway.videoFile({ name, container, ...wanted, isRead, ...transfer });
+  const { transfer, ...link } = await openLink(context, services, path, gateway.videoLink);
+  const video = await gateway.videoFile({ ...link, ...wanted, container, isRead: context.method === 'GET' });
   const terms = termsOf(context, services, video);
-  if (video.body) sendGrowing(context, video.contentType, video.body, terms);
-  else {
+  if (video.body) {
+    await transfer.reserve(STEP_BYTES);
+    sendGrowing(context, video.contentType, transfer.counted(video.body), terms);
+  } else {
     // The length of what is not merged yet is not known.
     context.status = 200;
     context.set('Content-Type', video.contentType);

@@ -12,7 +12,7 @@ import type { Clock, Extraction, MediaLink, VideoFile, VideoFileRequest } from '
 import type { Ffmpeg } from '../../media/index.js';
 import { GatewayError, isGatewayError } from '../../runtime/index.js';
 import type { Item } from '../extraction.js';
-import type { LinkLimits } from '../link-limits.js';
+import type { LimitedTransfer, LinkLimits } from '../link-limits.js';
 import { namesOf } from '../media-files.js';
 import { headersOf, type MediaSources, TRANSFER_MS } from '../media-sources.js';
 import { type FoundTracks, loadTracks } from './load-tracks.js';
@@ -81,7 +81,7 @@ export class VideoFiles {
         return { ...described, body: undefined };
       }
       const transfer = { name, size, issuer: target.issuer, signal };
-      return { ...described, body: this.#passOn(await begun(video, signal), transfer, request, end) };
+      return { ...described, body: this.#passOn(await begun(video, signal), transfer, end) };
     } catch (error) {
       end();
       throw error;
@@ -122,22 +122,14 @@ export class VideoFiles {
     return { extraction, video: await prepareVideo(reader, loaded, wanted, { ffmpeg, signal }) };
   }
 
-  async *#passOn(
-    chunks: AsyncIterable<Uint8Array>,
-    transfer: Parameters<LinkLimits['pass']>[0],
-    { sent }: VideoFileRequest,
-    end: () => void,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
-    let bytes = 0;
+  async *#passOn(chunks: AsyncIterable<Uint8Array>, transfer: LimitedTransfer, end: () => void) {
     try {
       for await (const chunk of chunks) {
         await this.#options.limits.pass(transfer, chunk.byteLength);
-        bytes += chunk.byteLength;
         yield chunk;
       }
     } finally {
       end();
-      sent?.(bytes);
     }
   }
 }
