@@ -11,6 +11,7 @@ import photo from 'mediagate/plugins/photo';
 import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
 import { ModelPricesSchema } from '../core/contracts/index.js';
+import { describeLimitation, LIMITATIONS } from '../core/extraction/limitation-messages.js';
 import { isRetryable } from '../core/runtime/errors.js';
 import { ERRORS, type ErrorCode } from '../core/runtime/index.js';
 import { COMMANDS, createProgram } from '../server/cli/program.js';
@@ -74,6 +75,15 @@ describe('docs/reference/document.md', () => {
   it('describes the job that replaces a document', () => {
     const { job: fields, queue } = job?.properties ?? {};
     expectTable('job-fields', tableOf({ properties: { job: fields ?? {}, queue: queue ?? {} } }));
+  });
+});
+
+describe('docs/guides/link-data.md', () => {
+  it('has every limitation with its message', () => {
+    const rows = Object.entries(LIMITATIONS).map(([code, { example = code }]) => {
+      return [`\`${example}\``, describeLimitation(example).message];
+    });
+    expectTable('limitations', renderTable(['note', 'message'], rows));
   });
 });
 
