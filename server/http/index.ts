@@ -89,6 +89,7 @@ export {
   nameIgnored,
   newRequestId,
   paramOf,
+  partOf,
   readPreferences,
   readWait,
   requestIdOf,

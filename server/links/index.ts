@@ -8,6 +8,7 @@ export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
 export { ExtractRequests } from './extract-fields.js';
 export { extractJobRoutes } from './extract-jobs.js';
-export type { MediaProxy } from './link-usage.js';
+export { EXAMPLE_LINK, REFUSALS } from './link-route.js';
+export { LinkUsage, type LinkUsageServices, type MediaProxy } from './link-usage.js';
 export { mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';
