@@ -40,8 +40,10 @@ import type {
   SubmitRequest,
   TextModel,
   TextProvider,
+  VideoFile,
+  VideoFileRequest,
 } from './contracts/index.js';
-import type { ExtractionJobs, MediaFiles } from './extraction/index.js';
+import type { ExtractionJobs, MediaFiles, VideoFiles } from './extraction/index.js';
 import {
   AUDIO,
   AUDIO_FILES,
@@ -60,6 +62,7 @@ import {
   registerServices,
   SUBMISSIONS,
   TEXTS,
+  VIDEO_FILES,
 } from './gateway-services.js';
 import { absentImages, type Images } from './images/index.js';
 import type { JobFilter } from './jobs/index.js';
@@ -123,6 +126,13 @@ export interface Gateway extends AsyncDisposable {
    *   the platform answers about the item.
    */
   mediaFile(request: MediaFileRequest): Promise<MediaFile>;
+  /** As {@link mediaLink}, of a link to a video. */
+  videoLink(name: string): MediaLink;
+  /**
+   * The video behind a link, merged while it is read. Read it or release it.
+   * @throws GatewayError as `mediaFile`; `invalid_value` for a cut outside of the video, `queue_full`.
+   */
+  videoFile(request: VideoFileRequest): Promise<VideoFile>;
   /** The archive behind a link of a carousel, made while it is read. Read it or release it. @throws GatewayError as `mediaFile`. */
   mediaArchive(request: MediaFileRequest): Promise<MediaArchive>;
   /**
@@ -255,6 +265,7 @@ function createLinkFacade(get: Resolve) {
   const mediaFiles = get(MEDIA_FILES);
   const mediaSources = get(MEDIA_SOURCES);
   const audio = get(AUDIO);
+  const videoFiles = get(VIDEO_FILES);
 
   function offeredJobs(): ExtractionJobs {
     if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
@@ -274,9 +285,11 @@ function createLinkFacade(get: Resolve) {
     cancelExtractionJob: async (id, owner) => offeredJobs().cancel(id, owner),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
-    mediaLink: (name) => mediaFilesOf(mediaFiles).link(name),
-    mediaFile: async (request) => mediaFilesOf(mediaFiles).open(request),
-    mediaArchive: async (request) => mediaFilesOf(mediaFiles).openArchive(request),
+    mediaLink: (name) => offered(mediaFiles).link(name),
+    mediaFile: async (request) => offered(mediaFiles).open(request),
+    mediaArchive: async (request) => offered(mediaFiles).openArchive(request),
+    videoLink: (name) => offered(videoFiles).link(name),
+    videoFile: async (request) => offered(videoFiles).open(request),
     captions: (result, track, signal) => mediaSources.cuesOf(result, track, signal),
     async linkAudio({ link, maxBytes, signal }) {
       if (!audioFiles) throw new GatewayError('audio_unavailable', 'This gateway cannot create MP3 files.');
@@ -294,7 +307,7 @@ function createLinkFacade(get: Resolve) {
   } satisfies Partial<Gateway>;
 }
 
-function mediaFilesOf(files: MediaFiles | undefined): MediaFiles {
+function offered<Files extends MediaFiles | VideoFiles>(files: Files | undefined): Files {
   if (!files) throw new GatewayError('file_not_found', 'This gateway passes no media files on.');
   return files;
 }

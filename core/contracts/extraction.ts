@@ -56,6 +56,8 @@ export interface ExtractResult {
   mediaLinks?: readonly (MediaFileLinks | undefined)[];
   /** Link of the gateway to an archive of all files of a carousel. Set if media links were asked for. */
   archiveLink?: SignedLink;
+  /** A link to the video with picture and sound. Set if media links were asked for and the item has a video. */
+  videoLink?: VideoLink;
   cache: CacheUse;
   /** Milliseconds since the data was fetched; 0 if it was fetched for this call. */
   ageMs: number;
@@ -149,6 +151,14 @@ export interface SignedLink {
   url: string;
   /** ISO 8601. */
   expiresAt: string;
+}
+
+/** A signed link to the video of an item, which is merged while it is sent. */
+export interface VideoLink extends SignedLink {
+  /** By container; `url` is the first. */
+  urls: Readonly<Partial<Record<'mp4' | 'webm', string>>>;
+  /** Whether picture and sound are apart, or a stream of parts. Otherwise a media link leads to the same file. */
+  isMerged: boolean;
 }
 
 /** A request for the MP3 behind a link. */
@@ -250,6 +260,31 @@ export interface MediaFile {
 export interface MediaArchive extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
   /** Made while it is read; fails if a file of it fails. */
   body: AsyncIterable<Uint8Array>;
+}
+
+export interface VideoFileRequest {
+  /** The last part of a video link, without its ending. */
+  name: string;
+  container: 'mp4' | 'webm';
+  /** Pixels. Default: the highest. */
+  maxHeight?: number | undefined;
+  /** Seconds from which it is wanted. Default: its beginning. */
+  start?: number | undefined;
+  /** Seconds to which it is wanted. Default: its end. */
+  end?: number | undefined;
+  /** Whether its bytes are read. Otherwise nothing is merged. */
+  isRead: boolean;
+  /** Ends the wait, and what is read of the file. */
+  signal: AbortSignal;
+}
+
+/** A video that is merged while it is sent. */
+export interface VideoFile extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
+  contentType: string;
+  /** Seconds of the item at which a cut begins and ends: those of key frames. Undefined if it is not cut. */
+  cut: { start: number; end: number } | undefined;
+  /** Undefined if it is not read. */
+  body: AsyncIterable<Uint8Array> | undefined;
 }
 
 /** Base URL, signing and limits of media links. */

@@ -3,9 +3,9 @@
  * those of this process.
  */
 
-import { LRUCache } from 'lru-cache';
 import type { Clock, MediaLinkOptions } from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 
 const MAX_CONNECTIONS = 4;
 /** A player seeks back and forth; a link that is passed around is not a download site. */
@@ -35,11 +35,11 @@ export interface LimitedTransfer {
 export class LinkLimits {
   readonly #options: LinkLimitOptions;
   /** Name of a link → bytes sent for it. */
-  readonly #sent = new LRUCache<string, number>({ max: 100_000 });
+  readonly #sent = boundedTable<number>(100_000);
   /** Name of a link → open connections. */
   readonly #connections = new Map<string, number>();
   /** When the next bytes are due: of all, and of each key. */
-  readonly #due = new LRUCache<string, number>({ max: 10_000 });
+  readonly #due = boundedTable<number>(10_000);
 
   constructor(options: LinkLimitOptions) {
     this.#options = options;

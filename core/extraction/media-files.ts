@@ -8,7 +8,6 @@
  */
 
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type {
   Clock,
   Extraction,
@@ -18,7 +17,6 @@ import type {
   MediaFile,
   MediaFileRequest,
   MediaLink,
-  MediaLinkOptions,
   SubtitleFormat,
 } from '../contracts/index.js';
 import {
@@ -32,8 +30,9 @@ import {
   zip,
 } from '../media/index.js';
 import { GatewayError } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import type { Item } from './extraction.js';
-import { type LimitedTransfer, LinkLimits, MAX_TIMES } from './link-limits.js';
+import { type LimitedTransfer, type LinkLimits, MAX_TIMES } from './link-limits.js';
 import { ARCHIVE, archivedFiles, fileOf, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
 import type { MediaReader } from './media-reader.js';
 import { type MediaSources, type SourceFile, TRANSFER_MS } from './media-sources.js';
@@ -42,9 +41,10 @@ const MAX_NAME_LENGTH = 120;
 /** Several times what a carousel has. */
 const MAX_FILES = 200;
 
-export interface MediaFilesOptions extends Pick<MediaLinkOptions, 'bytesPerSecond' | 'keyBytesPerSecond'> {
+export interface MediaFilesOptions {
   links: MediaLinks;
   sources: MediaSources;
+  limits: LinkLimits;
   clock: Clock;
 }
 
@@ -58,13 +58,13 @@ interface Known {
 export class MediaFiles {
   readonly #options: MediaFilesOptions;
   readonly #limits: LinkLimits;
-  readonly #known = new LRUCache<string, Known>({ max: 5_000 });
+  readonly #known = boundedTable<Known>(5_000);
   /** Bytes of archives that were sent whole, by the name of their link. */
-  readonly #archives = new LRUCache<string, number>({ max: 5_000 });
+  readonly #archives = boundedTable<number>(5_000);
 
   constructor(options: MediaFilesOptions) {
     this.#options = options;
-    this.#limits = new LinkLimits(options);
+    this.#limits = options.limits;
   }
 
   /** What a link was made for, without any request. @throws GatewayError `file_not_found`, `link_expired`. */
@@ -287,7 +287,8 @@ function statOf(name: string, { size, type, expiresAt }: Known & { expiresAt: nu
   return { name, contentType: type.contentType, size, etag, modifiedAt, source: 'local_cache' };
 }
 
-function namesOf({ extractor, link }: Item, { data }: Extraction, ending: string) {
+/** @param ending Of the names, with its dot. */
+export function namesOf({ extractor, link }: Item, { data }: Extraction, ending: string) {
   const title = 'product' in data ? data.product.name : (data.common.title ?? data.common.caption);
   const plain = plainNameOf(extractor.contribution.platform, link);
   const readable = readableName(title ?? '');

@@ -19,7 +19,7 @@ import { GatewayError } from '../runtime/index.js';
 import { SignedNames } from './signed-names.js';
 
 /** With the ten minutes that names are rounded up by, links are valid for at most six hours. */
-const TTL_MS = 6 * 3_600_000 - 600_000;
+export const TTL_MS = 6 * 3_600_000 - 600_000;
 const ID_LENGTH = 10;
 
 /** What a media link leads to. */

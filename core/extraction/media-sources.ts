@@ -82,22 +82,45 @@ export class MediaSources {
     return readSubtitles({ ...this.#accessTo(source, signal), signal });
   }
 
-  /** Where the file is, and how it is reached. */
-  #accessTo({ item, extraction: found, file }: SourceFile, signal: AbortSignal) {
-    const { host, http, extraction } = this.#options;
-    const { contribution, entry: instance } = item.extractor;
-    const trustedOrigins = host.trustedOriginsOf(instance);
+  /** A cached document whose addresses work from here, if there is one. */
+  async cached(item: Item): Promise<Extraction | undefined> {
+    const usable = (await this.#options.extraction.readUsable(item))?.cached.extraction;
+    return usable && entriesOf(usable.data).some((entry) => lacksVisit(usable, entry)) ? undefined : usable;
+  }
+
+  /** A new document. */
+  async refresh(item: Item, signal: AbortSignal): Promise<Extraction> {
+    return (await this.#options.extraction.refresh(item, signal)).cached.extraction;
+  }
+
+  /** Where files of the item may be fetched. */
+  hostsOf(item: Item, signal: AbortSignal) {
+    const { host, http } = this.#options;
+    const { contribution, entry } = item.extractor;
+    const trustedOrigins = host.trustedOriginsOf(entry);
     return {
       http: http.scoped({ trustedOrigins, timeoutMs: TRANSFER_MS, signal }),
       mediaHosts: contribution.mediaHosts ?? [],
       trustedOrigins,
-      source: sourceOf(item.extractor, found, fileOf(found.data, file)),
+    };
+  }
+
+  /** Where the file is, and how it is reached. */
+  #accessTo({ item, extraction, file }: SourceFile, signal: AbortSignal) {
+    return {
+      ...this.hostsOf(item, signal),
+      source: sourceOf(item.extractor, extraction, fileOf(extraction.data, file)),
       renew: async (renewing: AbortSignal) => {
-        const { cached } = await extraction.refresh(item, renewing);
-        return sourceOf(item.extractor, cached.extraction, fileOf(cached.extraction.data, file));
+        const renewed = await this.refresh(item, renewing);
+        return sourceOf(item.extractor, renewed, fileOf(renewed.data, file));
       },
     };
   }
+}
+
+/** Request headers with which the media hosts give files of a document. */
+export function headersOf({ extractor }: Item, { mediaHeaders }: Extraction): Readonly<Record<string, string>> {
+  return { ...extractor.contribution.mediaHeaders, ...mediaHeaders };
 }
 
 /** Whether the file is bound to cookies of a visit that another process made. */

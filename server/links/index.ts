@@ -12,3 +12,4 @@ export { EXAMPLE_LINK, REFUSALS } from './link-route.js';
 export { LinkUsage, type LinkUsageServices, type MediaProxy } from './link-usage.js';
 export { mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';
+export { videoRoutes } from './video.js';

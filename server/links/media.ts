@@ -10,6 +10,7 @@ import {
   type ByteRange,
   type MediaFile,
   type MediaFileRequest,
+  type MediaLink,
   SUBTITLE_FORMATS,
   type SubtitleFormat,
   Type,
@@ -150,16 +151,20 @@ async function sendArchive(context: ParamsContext, services: MediaServices): Pro
   sendGrowing(context, ZIP_TYPE, transfer.counted(archive.body), terms);
 }
 
-/** The file that is asked for, by a link whose key works: until it ends, or the client leaves. */
-async function openLink(
+/**
+ * The file that is asked for, by a link whose key works: until it ends, or the client leaves.
+ * @param linkOf What a name was signed for. Default: a media file.
+ */
+export async function openLink(
   context: ParamsContext,
   services: MediaServices,
   route: string,
+  linkOf: (name: string) => MediaLink = services.gateway.mediaLink,
 ): Promise<MediaFileRequest & { transfer: MediaTransfer }> {
-  const { gateway, keys } = services;
+  const { keys } = services;
   const { res: response, state } = context;
   const name = paramOf(context, 'name');
-  const { issuer, platform } = gateway.mediaLink(name);
+  const { issuer, platform } = linkOf(name);
   const key = await issuerOf(keys, issuer);
   const { ended, leave } = followKey(keys, key.id);
   const signal = AbortSignal.any([clientSignal(response), ended]);
@@ -171,7 +176,8 @@ async function openLink(
   return { name, signal, transfer };
 }
 
-function termsOf(
+/** How a file of a link is sent. It is released once the client has left. */
+export function termsOf(
   context: ParamsContext,
   { clock }: MediaServices,
   media: Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'>,
