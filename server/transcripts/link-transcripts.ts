@@ -1,9 +1,9 @@
 /*
- * The words that are spoken in an extracted item. Subtitles come first: those in a preferred language, and those that
- * somebody wrote before automatic ones. Otherwise the configured model recognises the speech, if the key has the grant
+ * The words that are spoken in an extracted item. Subtitles come first: those in a preferred language, and written ones
+ * before automatic ones. Otherwise the configured model recognises the speech, if the key has the grant
  * `audio` and the price of the model is known. That is a request of the model like any other: it is reserved by the
  * duration that the platform states, before anything is fetched, and audio that is longer is refused. An answer waits
- * for it only so long; the work goes on, and its result is kept for the account for a day, so that the next request gets
+ * for it only so long; the work goes on, and its result is cached for the account for a day, so that the next request gets
  * it without another charge. A transcript that is missing is no failure of the request: the limitations say why.
  */
 
@@ -48,7 +48,7 @@ const MAX_TRACKS = 3;
 const MARGIN_SECONDS = 5;
 /** Deadline of the whole work on one recording. */
 const WORK_MS = 15 * 60_000;
-const KEPT_MS = 86_400_000;
+const CACHED_MS = 86_400_000;
 /** A failure is not tried again within this time. */
 const FAILED_MS = 60_000;
 const ASK_AGAIN_SECONDS = 15;
@@ -171,7 +171,7 @@ export class LinkTranscripts {
       } catch (error) {
         known = { state: 'failed', note: `speech recognition failed: ${codeOf(error)}` };
       }
-      await cache.set<Known>(name, known, known.state === 'done' ? KEPT_MS : FAILED_MS);
+      await cache.set<Known>(name, known, known.state === 'done' ? CACHED_MS : FAILED_MS);
       return known;
     };
     const running = work().finally(() => this.#running.delete(name));
@@ -248,7 +248,7 @@ function milliseconds(seconds: number): number {
   return Math.round(seconds * 1000) / 1000;
 }
 
-/** Subtitles in the order in which they serve: by language, and those that somebody wrote before automatic ones. */
+/** Subtitles in the order in which they serve: by language, and written ones before automatic ones. */
 function orderTracks({ data }: ExtractResult, languages: readonly string[]): MediaEntry[] {
   if ('product' in data) return [];
   const { common, media } = data;

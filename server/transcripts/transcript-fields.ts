@@ -35,7 +35,7 @@ const Segment = Type.Object({
 export const TranscriptSchema = Type.Object({
   source: field(
     OneOf('captions', 'auto_captions', 'speech'),
-    'Where the words come from: subtitles that somebody wrote, automatic ones of the platform, or speech recognition.',
+    'Where the words come from: written subtitles, automatic ones of the platform, or speech recognition.',
   ),
   language: field(Nullable(Text), 'Language of the words. Null if it is not known.', 'en'),
   model: optional(Text, 'Model that recognised the speech.'),

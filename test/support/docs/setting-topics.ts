@@ -72,6 +72,9 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'MEDIA_KEY_MBITS',
       'MEDIA_MBITS',
       'AUDIO_LINK_HOURS',
+      'TRANSCRIPT_MODEL',
+      'TRANSCRIPT_MAX_MINUTES',
+      'TRANSCRIPT_WAIT_SECONDS',
     ],
   },
   {
