@@ -47,6 +47,8 @@ export interface ExtractResult {
   limitations: readonly string[];
   /** Set if a hosted MP3 is offered. */
   audioLink?: AudioLink;
+  /** Whether a hosted MP3 can be made, asked for or not. Default false. */
+  hasAudio?: boolean;
   /**
    * Links of the gateway to the media files, in the order of the document's entries; undefined for a manifest. Set if
    * they were asked for.
@@ -170,6 +172,14 @@ export interface AudioFileRequest {
   make: 'never' | 'following' | 'whole';
   /** Ends the wait for the file; the transcode continues. */
   signal?: AbortSignal;
+}
+
+/** A request for the audio of an item as a file for audio models. */
+export interface LinkAudioRequest {
+  link: Pick<LinkRef, 'url' | 'access'>;
+  maxBytes: number;
+  /** Ends the wait for the audio; its conversion to MP3 continues. */
+  signal: AbortSignal;
 }
 
 /** The MP3 behind a link. */

@@ -96,6 +96,7 @@ export {
   nameIgnored,
   newRequestId,
   paramOf,
+  partOf,
   readPreferences,
   readWait,
   requestIdOf,

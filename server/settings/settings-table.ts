@@ -346,6 +346,26 @@ export const SETTINGS = [
     read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
   },
   {
+    name: 'TRANSCRIPT_MODEL',
+    unset: 'the first model that transcribes and is no mock',
+    description: 'Model that recognises the speech of links without subtitles, for `include_transcript`.',
+    read: (text) => ({ transcriptModel: text }),
+  },
+  {
+    name: 'TRANSCRIPT_MAX_MINUTES',
+    default: '45',
+    description:
+      'Longest audio of a link that is recognised. A model gets at most AUDIO_MAX_BYTES, which is 54 minutes by default.',
+    read: (text) => ({ transcriptMaxMinutes: wholeNumber(text, 1, 180) }),
+  },
+  {
+    name: 'TRANSCRIPT_WAIT_SECONDS',
+    default: '60',
+    description:
+      'Longest time that an answer waits for speech recognition. The work goes on, and the next request gets its result.',
+    read: (text) => ({ transcriptWaitSeconds: wholeNumber(text, 1, 280) }),
+  },
+  {
     name: 'TEXT_MAX_BYTES',
     default: '33554432',
     description:
