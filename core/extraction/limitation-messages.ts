@@ -70,6 +70,18 @@ export const LIMITATIONS: Readonly<Record<string, Limitation>> = {
   sabr_only: { message: "The files can be played only in the platform's own player." },
   drm: { message: 'The files are copy-protected and can be played only on the platform.' },
   subtitles_withheld: { message: 'The platform gives the subtitles only to its own player.' },
+  transcript_unavailable: {
+    message: (reason) => `There is no transcript: ${reason}.`,
+    example: 'transcript_unavailable: there are no captions',
+  },
+  transcript_pending: {
+    message: (reason) => `The transcript is not ready: ${reason}.`,
+    example: 'transcript_pending: speech is being recognised',
+  },
+  transcript_language: {
+    message: (language) => `The transcript is in another language than those asked for: ${language}.`,
+    example: 'transcript_language: en',
+  },
   no_audio_track: { message: 'The video has no sound.' },
   mp3_unavailable: { message: 'No MP3 can be made of this item.' },
   carousel_truncated: {
