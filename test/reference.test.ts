@@ -64,6 +64,13 @@ describe('docs/reference/document.md', () => {
     expectTable('response-fields', tableOf({ properties } as FieldSchema));
   });
 
+  it('has every limitation with its message', () => {
+    const rows = Object.entries(LIMITATIONS).map(([code, { example = code }]) => {
+      return [`\`${example}\``, describeLimitation(example).message];
+    });
+    expectTable('limitations', renderTable(['note', 'message'], rows));
+  });
+
   it('describes every field of posts and videos, and names the platforms that fill it', () => {
     expectTable('post-document', tableOf(post, filled));
   });
@@ -75,15 +82,6 @@ describe('docs/reference/document.md', () => {
   it('describes the job that replaces a document', () => {
     const { job: fields, queue } = job?.properties ?? {};
     expectTable('job-fields', tableOf({ properties: { job: fields ?? {}, queue: queue ?? {} } }));
-  });
-});
-
-describe('docs/guides/link-data.md', () => {
-  it('has every limitation with its message', () => {
-    const rows = Object.entries(LIMITATIONS).map(([code, { example = code }]) => {
-      return [`\`${example}\``, describeLimitation(example).message];
-    });
-    expectTable('limitations', renderTable(['note', 'message'], rows));
   });
 });
 
