@@ -272,20 +272,22 @@ export interface VideoFileRequest {
   start?: number | undefined;
   /** Seconds to which it is wanted. Default: its end. */
   end?: number | undefined;
-  /** Whether its bytes are read. Otherwise nothing is merged. */
-  isRead: boolean;
+  /** As {@link AudioFileRequest.make}; without room for a whole file, `whole` is `following`. */
+  make: AudioFileRequest['make'];
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
 }
 
 /** A video that is merged while it is sent. */
-export interface VideoFile extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
+export type VideoFile = Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> & {
   contentType: string;
   /** Seconds of the item at which a cut begins and ends: those of key frames. Undefined if it is not cut. */
   cut: { start: number; end: number } | undefined;
-  /** Undefined if it is not read. */
-  body: AsyncIterable<Uint8Array> | undefined;
-}
+} & (
+    | { kind: 'stored'; file: FileStat; read(range?: ByteRange): Promise<StoredBody> }
+    | { kind: 'growing'; body: AsyncIterable<Uint8Array> }
+    | { kind: 'unmade' }
+  );
 
 /** Base URL, signing and limits of media links. */
 export interface MediaLinkOptions extends Pick<AudioLinkOptions, 'baseUrl' | 'secrets'> {
@@ -293,4 +295,6 @@ export interface MediaLinkOptions extends Pick<AudioLinkOptions, 'baseUrl' | 'se
   keyBytesPerSecond?: number;
   /** Bytes a second to all clients. Default: no limit. */
   bytesPerSecond?: number;
+  /** Bytes on disk of merged videos that viewers share. Default 0: each viewer has its own merge. */
+  spoolBytes?: number;
 }

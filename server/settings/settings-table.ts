@@ -241,6 +241,13 @@ export const SETTINGS = [
     read: (text) => ({ mediaMbits: wholeNumber(text, 0, 1_000_000) }),
   },
   {
+    name: 'VIDEO_SPOOL_MB',
+    default: '1024',
+    description:
+      'Maximum megabytes on disk of merged videos, per process. Viewers of one share its file and can jump in it; it is deleted when its links expire. `0`: none is kept.',
+    read: (text) => ({ videoSpoolMb: wholeNumber(text, 0, 1_000_000) }),
+  },
+  {
     name: 'AUDIO_LINK_HOURS',
     default: '24',
     description: 'How long an MP3 link is valid.',

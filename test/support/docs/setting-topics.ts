@@ -71,6 +71,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'MEDIA_PROXY',
       'MEDIA_KEY_MBITS',
       'MEDIA_MBITS',
+      'VIDEO_SPOOL_MB',
       'AUDIO_LINK_HOURS',
       'TRANSCRIPT_MODEL',
       'TRANSCRIPT_MAX_MINUTES',
