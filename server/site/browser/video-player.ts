@@ -49,5 +49,5 @@ function jumps(player: HTMLVideoElement, src: string, seconds: number): HTMLElem
     // A browser may refuse to play before the page was used.
     player.play().catch(() => undefined);
   });
-  return element('label', { class: 'small' }, 'Play from ', slider, ' ', shown);
+  return element('label', { class: 'small' }, 'Start at ', slider, ' ', shown);
 }
