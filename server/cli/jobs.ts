@@ -26,7 +26,7 @@ import type { listJobs } from './gateway-commands.js';
 import { CommandFailure } from './mistakes.js';
 import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
-const KINDS: readonly JobKind[] = ['image', 'extraction'];
+const KINDS: readonly JobKind[] = ['image', 'extraction', 'batch'];
 
 const HEAD = ['ID', 'KIND', 'STATE', 'AGE', 'IN STATE', 'RUNS', 'ACCOUNT', 'KEY', 'WORKER', 'WHY'];
 

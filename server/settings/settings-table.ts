@@ -222,6 +222,18 @@ export const SETTINGS = [
     read: (text) => ({ extractMaxActive: wholeNumber(text, 1, 1_000_000) }),
   },
   {
+    name: 'EXTRACT_MAX_BATCHES',
+    default: '100',
+    description: 'Maximum background batches of links, queued and running, over all nodes. More are refused (503).',
+    read: (text) => ({ extractMaxBatches: wholeNumber(text, 1, 100_000) }),
+  },
+  {
+    name: 'EXTRACT_BATCH_LINKS',
+    default: '16',
+    description: 'Links of background batches that are read at the same time in this process, if it has `EXTRACT_WORKERS`.',
+    read: (text) => ({ extractBatchLinks: wholeNumber(text, 1, 1_000) }),
+  },
+  {
     name: 'MEDIA_PROXY',
     default: 'site',
     description:
@@ -281,7 +293,7 @@ export const SETTINGS = [
     name: 'ACCOUNT_QUEUE_PERCENT',
     default: '10',
     description:
-      'Percent of `IMAGE_MAX_ACTIVE` and of `EXTRACT_MAX_ACTIVE` that one account of the site can use with open jobs. More are refused (429 `too_many_open_jobs`).',
+      'Percent of `IMAGE_MAX_ACTIVE`, of `EXTRACT_MAX_ACTIVE` and of `EXTRACT_MAX_BATCHES` that one account of the site can use with open jobs. More are refused (429 `too_many_open_jobs`).',
     read: (text) => ({ accountQueuePercent: wholeNumber(text, 1, 100) }),
   },
   {
