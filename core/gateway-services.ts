@@ -29,9 +29,13 @@ import {
   ExtractionJobs,
   ExtractionService,
   type JobsOptions,
+  LinkLimits,
   MediaFiles,
   MediaLinks,
+  MediaSources,
   Submissions,
+  VideoFiles,
+  VideoLinks,
 } from './extraction/index.js';
 import { ImageService, type ImagesOptions, References } from './images/index.js';
 import { absentAudioFilters, createAudioFilters, Ffmpeg, ImageFiles, ScratchFolders } from './media/index.js';
@@ -127,8 +131,12 @@ export const MEDIA = createToken<MediaTools>('media tools');
 export const CLIENT_LIFETIME = createToken<AbortController>('client lifetime');
 const AUDIO_LINKS = createToken<AudioLinks | undefined>('audio links');
 export const AUDIO_FILES = createToken<AudioFiles | undefined>('audio files');
+const MEDIA_SOURCES = createToken<MediaSources>('media sources');
 const MEDIA_LINKS = createToken<MediaLinks | undefined>('media links');
 export const MEDIA_FILES = createToken<MediaFiles | undefined>('media files');
+const VIDEO_LINKS = createToken<VideoLinks | undefined>('video links');
+export const VIDEO_FILES = createToken<VideoFiles | undefined>('video files');
+const LINK_LIMITS = createToken<LinkLimits>('limits of media links');
 export const EXTRACTION = createToken<ExtractionService>('extraction');
 export const EXTRACTION_JOBS = createToken<ExtractionJobs | undefined>('extraction jobs');
 export const SUBMISSIONS = createToken<Submissions>('submissions');
@@ -198,12 +206,32 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
   const { jobs } = options;
   root.provideFactory(AUDIO_LINKS, () => options.audioLinks && new AudioLinks(options.audioLinks));
   root.provideFactory(MEDIA_LINKS, () => options.mediaLinks && new MediaLinks(options.mediaLinks));
+  root.provideFactory(MEDIA_SOURCES, (get) => {
+    return new MediaSources({
+      extraction: get(EXTRACTION),
+      host: get(PLUGIN_HOST),
+      http: get(HTTP),
+      clock: get(CLOCK),
+    });
+  });
+  root.provideFactory(LINK_LIMITS, (get) => {
+    const { bytesPerSecond, keyBytesPerSecond } = options.mediaLinks ?? {};
+    return new LinkLimits({ clock: get(CLOCK), bytesPerSecond, keyBytesPerSecond });
+  });
   root.provideFactory(MEDIA_FILES, (get) => {
     const links = get(MEDIA_LINKS);
-    const { bytesPerSecond, keyBytesPerSecond } = options.mediaLinks ?? {};
-    const limits = { bytesPerSecond, keyBytesPerSecond };
-    const services = { extraction: get(EXTRACTION), host: get(PLUGIN_HOST), http: get(HTTP), clock: get(CLOCK) };
-    return links && new MediaFiles({ links, ...services, ...limits });
+    const services = { sources: get(MEDIA_SOURCES), limits: get(LINK_LIMITS), clock: get(CLOCK) };
+    return links && new MediaFiles({ links, ...services });
+  });
+  root.provideFactory(VIDEO_LINKS, (get) => {
+    const { mediaLinks } = options;
+    return mediaLinks && get(MEDIA).ffmpeg && new VideoLinks(mediaLinks);
+  });
+  root.provideFactory(VIDEO_FILES, (get) => {
+    const links = get(VIDEO_LINKS);
+    const { ffmpeg } = get(MEDIA);
+    const services = { sources: get(MEDIA_SOURCES), limits: get(LINK_LIMITS), clock: get(CLOCK) };
+    return links && ffmpeg && new VideoFiles({ links, ffmpeg, ...services });
   });
   root.provideFactory(
     AUDIO_FILES,
@@ -235,6 +263,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       cacheTtlMs: options.cacheTtlMs ?? CACHE_TTL_MS,
       ...(links && get(MEDIA).ffmpeg && { audioLinks: links }),
       mediaLinks: get(MEDIA_LINKS),
+      videoLinks: get(VIDEO_LINKS),
       audioExpected: links !== undefined,
       meter: options.services?.meter,
       siblings: options.services?.siblings,

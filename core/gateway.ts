@@ -24,6 +24,7 @@ import type {
   IdentityProvider,
   ImageProvider,
   LinkRef,
+  MediaArchive,
   MediaFile,
   MediaFileRequest,
   MediaLink,
@@ -37,8 +38,10 @@ import type {
   SubmitRequest,
   TextModel,
   TextProvider,
+  VideoFile,
+  VideoFileRequest,
 } from './contracts/index.js';
-import type { ExtractionJobs, MediaFiles } from './extraction/index.js';
+import type { ExtractionJobs, MediaFiles, VideoFiles } from './extraction/index.js';
 import {
   AUDIO,
   AUDIO_FILES,
@@ -56,6 +59,7 @@ import {
   registerServices,
   SUBMISSIONS,
   TEXTS,
+  VIDEO_FILES,
 } from './gateway-services.js';
 import { absentImages, type Images } from './images/index.js';
 import type { JobFilter } from './jobs/index.js';
@@ -126,6 +130,15 @@ export interface Gateway extends AsyncDisposable {
    *   the platform answers about the item.
    */
   mediaFile(request: MediaFileRequest): Promise<MediaFile>;
+  /** As {@link mediaLink}, of a link to a video. */
+  videoLink(name: string): MediaLink;
+  /**
+   * The video behind a link, merged while it is read. Read it or release it.
+   * @throws GatewayError as `mediaFile`; `invalid_value` for a cut outside of the video, `queue_full`.
+   */
+  videoFile(request: VideoFileRequest): Promise<VideoFile>;
+  /** The archive behind a link of a carousel, made while it is read. Read it or release it. @throws GatewayError as `mediaFile`. */
+  mediaArchive(request: MediaFileRequest): Promise<MediaArchive>;
   /** Image jobs. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
   /** Audio models: transcription, speech, sound effects. */
@@ -244,6 +257,7 @@ function createLinkFacade(get: Resolve) {
   const submissions = get(SUBMISSIONS);
   const audioFiles = get(AUDIO_FILES);
   const mediaFiles = get(MEDIA_FILES);
+  const videoFiles = get(VIDEO_FILES);
 
   function offeredJobs(): ExtractionJobs {
     if (!jobs) throw new GatewayError('job_not_found', 'There is no such job.');
@@ -265,8 +279,11 @@ function createLinkFacade(get: Resolve) {
     cancelExtractionJob: async (id, owner) => offeredJobs().cancel(id, owner),
     checkQueue: (request) => submissions.checkQueue(request),
     maxActiveJobs: jobs?.maxActive ?? null,
-    mediaLink: (name) => mediaFilesOf(mediaFiles).link(name),
-    mediaFile: async (request) => mediaFilesOf(mediaFiles).open(request),
+    mediaLink: (name) => offered(mediaFiles).link(name),
+    mediaFile: async (request) => offered(mediaFiles).open(request),
+    mediaArchive: async (request) => offered(mediaFiles).openArchive(request),
+    videoLink: (name) => offered(videoFiles).link(name),
+    videoFile: async (request) => offered(videoFiles).open(request),
     async audioFile(request) {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);
@@ -278,7 +295,7 @@ function createLinkFacade(get: Resolve) {
   } satisfies Partial<Gateway>;
 }
 
-function mediaFilesOf(files: MediaFiles | undefined): MediaFiles {
+function offered<Files extends MediaFiles | VideoFiles>(files: Files | undefined): Files {
   if (!files) throw new GatewayError('file_not_found', 'This gateway passes no media files on.');
   return files;
 }

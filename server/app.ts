@@ -62,6 +62,7 @@ import {
   type MediaProxy,
   mediaRoutes,
   oembedRoutes,
+  videoRoutes,
 } from './links/index.js';
 import {
   type ClosableStoredResponses,
@@ -291,6 +292,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...oembedRoutes(server),
     ...audioFileRoutes(server),
     ...mediaRoutes(server),
+    ...videoRoutes(server),
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
     ...textRoutes(server),

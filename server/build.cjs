@@ -157,7 +157,9 @@ function toolOf(command, rest) {
   const [first] = rest;
   // The runner takes folders; a file or a title goes to mocha.
   const isForRunner =
-    first === undefined || ['--reverse', '--quick'].includes(first) || /^(test|plugins)(?!.*\.js$)/.test(first);
+    first === undefined ||
+    ['--reverse', '--quick', '--long'].includes(first) ||
+    /^(test|plugins)(?!.*\.js$)/.test(first);
   return isForRunner ? 'dist/test/run.js' : 'node_modules/mocha/bin/mocha.js';
 }
 

@@ -2,8 +2,9 @@
  * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object
  * server. The files that took longest in the last run start first. Each process that ends says what it ran and how much is left. The last line
  * has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
- * before it. Only the tests of one suite in test/e2e keep their order, since they are the steps of a walk. `--quick` runs what
- * a minute has room for, on SQLite alone and without a browser, those of changed subjects first.
+ * before it. Only the tests of one suite in test/e2e and test/long keep their order, since they are the steps of a walk.
+ * `--quick` runs what a minute has room for, on SQLite alone and without a browser, those of changed subjects first. `--long`
+ * runs what is left out otherwise because it takes minutes: test/long, and the tests of the browser on the system's Chromium.
  */
 
 import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
@@ -30,8 +31,10 @@ const IDLE = 0.3;
 /** Seconds over which it is measured: a process needs the first two or three of them to get to its tests. */
 const IDLE_SECONDS = 5;
 
-/** Files that test the browser service. Where a packaged and a system Chromium are there, they run on both. */
-const BROWSER_FILES = 'test/core/browser/{browser,browser-attack,browser-memory,gateway-browser}.test.js';
+/** Files that test the browser service. Where a packaged and a system Chromium are there, a long run has them on the latter. */
+const BROWSER_FILES =
+  'test/{core/browser/{browser,browser-attack,gateway-browser},long/browser/browser-memory}.test.js';
+const LONG_FOLDER = 'test/long';
 
 interface Share {
   files: readonly string[];
@@ -43,22 +46,28 @@ interface Share {
 const LISTED = 10;
 
 const {
-  values: { quick, ...order },
-  positionals: folders,
+  values: { quick, long, ...order },
+  positionals,
 } = parseArgs({
-  options: { reverse: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+  options: {
+    reverse: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
+const folders = long ? [LONG_FOLDER] : positionals;
+const isIn = (file: string, folder: string) => file.startsWith(`${folder.replace(/\/$/, '')}/`);
 const cwd = `${packageRoot}/dist`;
 const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })
   .map((file) => file.replaceAll('\\', '/'))
   // A compiled test stays in dist after its source has moved.
   .filter((file) => existsSync(path.join(packageRoot, file.replace(/\.js$/, '.ts'))))
-  .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`${folder.replace(/\/$/, '')}/`)))
+  .filter((file) => (folders.length === 0 ? !isIn(file, LONG_FOLDER) : folders.some((folder) => isIn(file, folder))))
   .sort();
 if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);
 // One share a file: they wait more than they compute.
-const browserShares = quick ? [] : await systemChromiumShares();
+const browserShares = long ? await systemChromiumShares() : [];
 // The files of a share are reversed by the process that runs them.
 const queue = quick
   ? new QuickQueue(found, readLastRun(), changedSources())
@@ -110,19 +119,17 @@ async function startServers(): Promise<() => Promise<void>> {
   };
 }
 
-/** Of the files that run on both browsers, those on the system's. */
+/** The files of {@link BROWSER_FILES}, on the browser of the system. */
 async function systemChromiumShares(): Promise<Share[]> {
   // With BROWSER_PATH all tests run on that one.
   if (process.env.BROWSER_PATH !== undefined || !findPackagedChromium()) return [];
   const browserPath = await findSystemChromium({ searchPath: process.env.PATH });
   if (browserPath === undefined) {
-    console.log('There is no system Chromium: the tests of the browser run on the packaged one alone.');
+    console.log('There is no system Chromium: the tests of the browser are left out.');
     return [];
   }
-  console.log(`The tests of the browser run on the packaged Chromium and on ${browserPath}.`);
-  return globSync(BROWSER_FILES, { cwd })
-    .filter((file) => found.includes(file))
-    .map((file) => ({ files: [file], browserPath }));
+  console.log(`The tests of the browser run on ${browserPath}.`);
+  return globSync(BROWSER_FILES, { cwd }).map((file) => ({ files: [file], browserPath }));
 }
 
 /** Where the time goes. Files run side by side, so the sum is more than the time of the whole run. */

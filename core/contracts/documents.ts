@@ -94,6 +94,17 @@ export const MediaEntrySchema = Type.Object(
       'https://gateway.example.com/v1/media/…',
     ),
     proxy_expires_at: optional(Time, 'When `proxy_url` stops working (RFC 3339).', '2026-06-15T17:50:00Z'),
+    subtitle_urls: optional(
+      Type.Object(
+        {
+          vtt: field(Text, 'As WebVTT.', 'https://gateway.example.com/v1/extract/subtitles/….vtt'),
+          srt: field(Text, 'As SubRip.', 'https://gateway.example.com/v1/extract/subtitles/….srt'),
+          txt: field(Text, 'As text without times.', 'https://gateway.example.com/v1/extract/subtitles/….txt'),
+        },
+        strict,
+      ),
+      'Links of this gateway to a subtitle track, in three formats. They expire with `proxy_url`.',
+    ),
   },
   strict,
 );

@@ -51,7 +51,11 @@ export interface ExtractResult {
    * Links of the gateway to the media files, in the order of the document's entries; undefined for a manifest. Set if
    * they were asked for.
    */
-  mediaLinks?: readonly (SignedLink | undefined)[];
+  mediaLinks?: readonly (MediaFileLinks | undefined)[];
+  /** Link of the gateway to an archive of all files of a carousel. Set if media links were asked for. */
+  archiveLink?: SignedLink;
+  /** A link to the video with picture and sound. Set if media links were asked for and the item has a video. */
+  videoLink?: VideoLink;
   cache: CacheUse;
   /** Milliseconds since the data was fetched; 0 if it was fetched for this call. */
   ageMs: number;
@@ -158,6 +162,14 @@ export interface SignedLink {
   expiresAt: string;
 }
 
+/** A signed link to the video of an item, which is merged while it is sent. */
+export interface VideoLink extends SignedLink {
+  /** By container; `url` is the first. */
+  urls: Readonly<Partial<Record<'mp4' | 'webm', string>>>;
+  /** Whether picture and sound are apart, or a stream of parts. Otherwise a media link leads to the same file. */
+  isMerged: boolean;
+}
+
 /** A request for the MP3 behind a link. */
 export interface AudioFileRequest {
   /** The last part of an MP3 link, without `.mp3`. */
@@ -205,13 +217,29 @@ export interface MediaLink {
   expiresAt: number;
 }
 
+export const SUBTITLE_FORMATS = ['vtt', 'srt', 'txt'] as const;
+export type SubtitleFormat = (typeof SUBTITLE_FORMATS)[number];
+
+/** A text of subtitles with its time, in seconds. */
+export interface Cue {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** Links of the gateway to one file of an item. */
+export interface MediaFileLinks extends SignedLink {
+  /** Of subtitles: the same track in each format. */
+  subtitles?: Readonly<Record<SubtitleFormat, string>>;
+}
+
 export interface MediaFileRequest {
-  /** The last part of a media link. */
+  /** The last part of a media link, without an extension. */
   name: string;
+  /** Format of subtitles. Default: the file as the platform has it. */
+  subtitles?: SubtitleFormat;
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
-  /** Called with the number of bytes that were sent, once the client has left or has all of them. Default: nothing. */
-  sent?(bytes: number): void;
 }
 
 /** A media file of a platform, as a client gets it. */
@@ -227,6 +255,37 @@ export interface MediaFile {
   read(range?: ByteRange): Promise<StoredBody>;
   /** Call it in any case, once the client has the answer or has left. */
   release(): void;
+}
+
+/** All files of a carousel as one ZIP, as a client gets it. */
+export interface MediaArchive extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
+  /** Made while it is read; fails if a file of it fails. */
+  body: AsyncIterable<Uint8Array>;
+}
+
+export interface VideoFileRequest {
+  /** The last part of a video link, without its ending. */
+  name: string;
+  container: 'mp4' | 'webm';
+  /** Pixels. Default: the highest. */
+  maxHeight?: number | undefined;
+  /** Seconds from which it is wanted. Default: its beginning. */
+  start?: number | undefined;
+  /** Seconds to which it is wanted. Default: its end. */
+  end?: number | undefined;
+  /** Whether its bytes are read. Otherwise nothing is merged. */
+  isRead: boolean;
+  /** Ends the wait, and what is read of the file. */
+  signal: AbortSignal;
+}
+
+/** A video that is merged while it is sent. */
+export interface VideoFile extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
+  contentType: string;
+  /** Seconds of the item at which a cut begins and ends: those of key frames. Undefined if it is not cut. */
+  cut: { start: number; end: number } | undefined;
+  /** Undefined if it is not read. */
+  body: AsyncIterable<Uint8Array> | undefined;
 }
 
 /** Base URL, signing and limits of media links. */

@@ -173,6 +173,8 @@ export interface Extraction {
   limitations?: readonly string[];
   /** True if the item has audio that `resolveAudio` may find. Default false: then no MP3 link is offered. */
   audio?: boolean;
+  /** True if the pictures and videos of the document belong together: they can be downloaded as one archive. */
+  carousel?: boolean;
   /**
    * Request headers of the visit with which the media hosts give the files of this document, such as its cookies. They
    * are sent to {@link Extractor.mediaHosts} alone, beside {@link Extractor.mediaHeaders}, and never shown. Default: none.

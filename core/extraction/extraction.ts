@@ -7,7 +7,7 @@
  * several times.
  */
 
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import {
   type Cache,
   type CacheUse,
@@ -34,12 +34,14 @@ import {
   noSiblings,
   type Siblings,
 } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { MediaLinks } from './media-links.js';
 import type { AudioLinks } from './mp3-files.js';
 import { readRequestOptions, requestOptionsKey } from './request-options.js';
 import { type CachedResult, ResultCache, withoutVisit } from './result-cache.js';
 import { type Done, SingleFlight } from './single-flight.js';
+import type { VideoLinks } from './video/video-links.js';
 
 /**
  * What determines the result of a job beside its input. It says nothing about the caller. The `summary` of its record.
@@ -69,6 +71,8 @@ export interface ExtractionOptions {
   audioLinks?: AudioLinks;
   /** Default: no media links. */
   mediaLinks?: MediaLinks;
+  /** Default: no links to videos. */
+  videoLinks?: VideoLinks;
   /** This gateway should offer MP3 links: results report it if there can be none. */
   audioExpected: boolean;
   /** Default: no metrics. */
@@ -110,7 +114,7 @@ export class ExtractionService {
    * several times (when the route consumes the rate limit, when the queue is checked, for the extraction), but
    * extractors are called once.
    */
-  readonly #matched = new LRUCache<string, Target | GatewayError>({ max: 2_000 });
+  readonly #matched = boundedTable<Target | GatewayError>(2_000);
 
   constructor(options: ExtractionOptions) {
     const { cache, clock, cacheTtlMs, siblings = noSiblings } = options;
@@ -120,7 +124,7 @@ export class ExtractionService {
     this.#flights = new SingleFlight({ name: 'fetch', siblings, find: (key, at) => results.fetched(key, at) });
     this.#walks = new SingleFlight({ name: 'walk', siblings, find: (_key, href) => href });
     const perf = { now: () => clock.monotonic() };
-    this.#walked = new LRUCache({ max: 10_000, ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
+    this.#walked = boundedTable(10_000, { ttl: SHORT_LINK_MS, ttlResolution: 0, perf });
   }
 
   match(text: unknown): Target {
@@ -346,14 +350,16 @@ export class ExtractionService {
   }
 
   answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
-    const { clock, audioLinks, mediaLinks, audioExpected } = this.#options;
+    const { clock, audioLinks, mediaLinks, videoLinks, audioExpected } = this.#options;
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
     const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
     const audioLink = offered ? audioLinks?.sign(target.link, clock.now()) : undefined;
     const { mediaLinksFor: issuer } = request;
-    const links =
-      issuer === undefined ? undefined : mediaLinks?.sign(extraction.data, { ...target.link, issuer }, clock.now());
+    const linked = issuer === undefined ? undefined : { ...target.link, issuer };
+    const links = linked && mediaLinks?.sign(extraction.data, linked, clock.now());
+    const videoLink = linked && videoLinks?.sign(extraction.data, linked, clock.now());
+    const archiveLink = linked && extraction.carousel ? mediaLinks?.signArchive(linked, clock.now()) : undefined;
     const ageMs = use === 'miss' ? 0 : Math.max(0, clock.now() - fetchedAt);
     const limitations = [...(extraction.limitations ?? [])];
     if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
@@ -367,6 +373,8 @@ export class ExtractionService {
       limitations,
       ...(audioLink && { audioLink }),
       ...(links && { mediaLinks: links }),
+      ...(videoLink && { videoLink }),
+      ...(archiveLink && { archiveLink }),
       cache: use,
       ageMs,
       identity: extraction,

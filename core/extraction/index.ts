@@ -18,10 +18,15 @@ export {
   type ExtractionJobSummary,
   ExtractionService,
 } from './extraction.js';
+export { LinkLimits } from './link-limits.js';
 export { matchPasted, parseLinkText } from './links/index.js';
 export { MediaFiles } from './media-files.js';
 export { MediaLinks } from './media-links.js';
+export { MediaSources } from './media-sources.js';
 export { AudioFiles, AudioLinks } from './mp3-files.js';
 export { defaultRequestOptions } from './request-options.js';
 export { parseCount } from './scraping/counts.js';
 export { parseDuration } from './scraping/dates.js';
+export { wholeVideo } from './video/video-choice.js';
+export { VideoFiles } from './video/video-files.js';
+export { VideoLinks } from './video/video-links.js';

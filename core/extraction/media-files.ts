@@ -1,50 +1,50 @@
 /*
  * Passes media files of platforms on to clients. A link names a file of an item; the file is fetched with the headers
- * and cookies of the visit that found it, from the platform's media hosts alone. A cached document is used while its
- * addresses work; otherwise, or if the platform refuses, the item is resolved again. Nothing is stored. The type of a
- * file comes from its first bytes, so a file that was not read before costs one more request if its middle is asked
- * for. Each link has limits: four connections at a time, and three times the length of its file in bytes. Bytes are
- * paced for each key and for all of them together. The limits are those of this process.
+ * and cookies of the visit that found it, from the platform's media hosts alone. If the platform refuses its
+ * address, the item is resolved again. Nothing is stored. The type of a file comes from its first bytes, so a file that
+ * was not read before costs one more request if its middle is asked for. Subtitles are read whole, and converted on
+ * request. The files of a carousel are also one archive, which is made while it is sent: it is cut off if a file fails.
+ * Each link has limits: see link-limits.ts.
  */
 
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type {
-  ByteRange,
   Clock,
   Extraction,
   FileStat,
+  MediaArchive,
   MediaEntry,
   MediaFile,
   MediaFileRequest,
   MediaLink,
-  MediaLinkOptions,
-  StoredBody,
+  SubtitleFormat,
 } from '../contracts/index.js';
-import { type MediaType, mediaTypeOf } from '../media/index.js';
-import type { HttpClients } from '../net/index.js';
-import type { PluginHost } from '../plugins/index.js';
+import {
+  encodeSubtitles,
+  MAX_ZIP_BYTES,
+  type MediaType,
+  mediaTypeOf,
+  parseSubtitles,
+  SUBTITLE_TYPES,
+  type ZipFile,
+  zip,
+} from '../media/index.js';
 import { GatewayError } from '../runtime/index.js';
-import type { ExtractionService, Item } from './extraction.js';
-import { fileOf, findFile, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
-import { MediaReader, type MediaSource } from './media-reader.js';
-import { defaultRequestOptions } from './request-options.js';
+import { boundedTable } from '../storage/index.js';
+import type { Item } from './extraction.js';
+import { type LimitedTransfer, type LinkLimits, MAX_TIMES } from './link-limits.js';
+import { ARCHIVE, archivedFiles, fileOf, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
+import type { MediaReader } from './media-reader.js';
+import { type MediaSources, type SourceFile, TRANSFER_MS } from './media-sources.js';
 
-const MAX_CONNECTIONS = 4;
-/** A player seeks back and forth; a link that is passed around is not a download site. */
-const MAX_TIMES = 3;
-/** More than players read ahead: files that are smaller may be read this often. */
-const FREE_BYTES = 1024 * 1024;
-const BUSY_SECONDS = 5;
-/** Deadline of one client's transfer. */
-const TRANSFER_MS = 6 * 3_600_000;
 const MAX_NAME_LENGTH = 120;
+/** Several times what a carousel has. */
+const MAX_FILES = 200;
 
-export interface MediaFilesOptions extends Pick<MediaLinkOptions, 'bytesPerSecond' | 'keyBytesPerSecond'> {
+export interface MediaFilesOptions {
   links: MediaLinks;
-  extraction: ExtractionService;
-  host: PluginHost;
-  http: HttpClients;
+  sources: MediaSources;
+  limits: LinkLimits;
   clock: Clock;
 }
 
@@ -57,22 +57,20 @@ interface Known {
 /** Media files of platforms, by their links. */
 export class MediaFiles {
   readonly #options: MediaFilesOptions;
-  readonly #pace: Pace;
-  readonly #known = new LRUCache<string, Known>({ max: 5_000 });
-  /** Name of a link → bytes sent for it. */
-  readonly #sent = new LRUCache<string, number>({ max: 100_000 });
-  /** Name of a link → open connections. */
-  readonly #connections = new Map<string, number>();
+  readonly #limits: LinkLimits;
+  readonly #known = boundedTable<Known>(5_000);
+  /** Bytes of archives that were sent whole, by the name of their link. */
+  readonly #archives = boundedTable<number>(5_000);
 
   constructor(options: MediaFilesOptions) {
     this.#options = options;
-    this.#pace = new Pace(options);
+    this.#limits = options.limits;
   }
 
   /** What a link was made for, without any request. @throws GatewayError `file_not_found`, `link_expired`. */
   link(name: string): MediaLink {
     const { target, expiresAt } = this.#opened(name);
-    const { extractor } = this.#itemOf(target);
+    const { extractor } = this.#options.sources.itemOf(target);
     return { url: target.url, platform: extractor.contribution.platform, issuer: target.issuer, expiresAt };
   }
 
@@ -81,29 +79,86 @@ export class MediaFiles {
    * @throws GatewayError `file_not_found`, `link_expired`, `rate_limit_exceeded` above the limits of the link,
    *   `media_unavailable`, what the platform answers about the item; the signal's reason.
    */
-  async open({ name, signal: left, sent }: MediaFileRequest): Promise<MediaFile> {
-    const { target, expiresAt } = this.#opened(name);
-    const release = this.#take(name, expiresAt);
-    try {
-      const signal = AbortSignal.any([left, AbortSignal.timeout(TRANSFER_MS)]);
-      const item = this.#itemOf(target);
-      const extraction = await this.#extractionOf(item, target.file, signal);
-      const entry = fileOf(extraction.data, target.file);
-      const known = this.#known.get(name);
-      const reader = this.#readerOf(item, target, { extraction, entry, size: known?.size, signal });
-      const { size, type } = known ?? (await this.#learn(name, reader, entry));
-      this.#checkBytes(name, size, expiresAt);
+  async open({ name, subtitles, signal: left }: MediaFileRequest): Promise<MediaFile> {
+    return this.#opening(name, left, async ({ target, expiresAt, signal, release }) => {
+      const { sources } = this.#options;
+      const known = subtitles ? undefined : this.#known.get(name);
+      if (known) this.#limits.check(name, known.size, expiresAt);
+      const item = sources.itemOf(target);
+      const extraction = await sources.extractionOf(item, target.file, signal);
+      const { kind } = fileOf(extraction.data, target.file);
+      const source = { item, extraction, file: target.file };
+      if (subtitles && kind !== 'subtitle') throw new GatewayError('file_not_found', 'This file is no subtitles.');
+      const { size, type, reader } =
+        kind === 'subtitle'
+          ? await this.#subtitlesOf(source, subtitles, signal)
+          : await this.#contentOf(source, { name, kind, known, signal });
+      this.#limits.check(name, size, expiresAt);
       const file = statOf(name, { size, type, expiresAt });
+      const transfer = { name, size, issuer: target.issuer, signal, release };
       return {
         file,
-        ...namesOf(item, extraction, type),
+        ...namesOf(item, extraction, `.${type.extension}`),
         expiresAt,
-        read: async (range) => this.#body({ name, file, reader, issuer: target.issuer, signal, sent, release }, range),
+        read: async ({ start, end } = { start: 0, end: size - 1 }) => {
+          return { ...file, body: this.#transfer(transfer, reader.read(start, end)) };
+        },
         release() {
           reader.close();
           release();
         },
       };
+    });
+  }
+
+  /**
+   * The archive behind a link: read it, or release it. The first file has answered.
+   * @throws GatewayError as {@link open}.
+   */
+  async openArchive({ name, signal: left }: MediaFileRequest): Promise<MediaArchive> {
+    return this.#opening(name, left, async ({ target, expiresAt, signal, release }) => {
+      const { sources, clock } = this.#options;
+      if (target.file !== ARCHIVE) throw new GatewayError('file_not_found', 'This link leads to no archive.');
+      const size = this.#archives.get(name) ?? MAX_ZIP_BYTES / MAX_TIMES;
+      this.#limits.check(name, size, expiresAt);
+      const item = sources.itemOf(target);
+      const extraction = await sources.extractionOf(item, ARCHIVE, signal);
+      const files = archivedFiles(extraction.data);
+      if (files.length === 0 || files.length > MAX_FILES) {
+        throw new GatewayError(
+          'file_not_found',
+          `The item has ${files.length} files; an archive has 1 to ${MAX_FILES}.`,
+        );
+      }
+      const archived = this.#filesOf({ name, item, extraction, files, signal });
+      const chunks = zip(archived, new Date(clock.now()));
+      // A platform that refuses is an error of the answer, as long as nothing was sent.
+      const first = await chunks.next();
+      const transfer = { name, size, issuer: target.issuer, signal, release };
+      const whole = (bytes: number) => void this.#archives.set(name, bytes);
+      return {
+        ...namesOf(item, extraction, '.zip'),
+        expiresAt,
+        body: this.#transfer(transfer, preceded(first, chunks), whole),
+        release() {
+          void chunks.return(undefined);
+          release();
+        },
+      };
+    });
+  }
+
+  /** Takes a connection of a link for what is opened; it is given back with `release`, or if opening fails. */
+  async #opening<Opened>(
+    name: string,
+    left: AbortSignal,
+    open: (opening: Opening) => Promise<Opened>,
+  ): Promise<Opened> {
+    const opened = this.#opened(name);
+    const release = this.#limits.take(name);
+    const signal = AbortSignal.any([left, AbortSignal.timeout(TRANSFER_MS)]);
+    try {
+      return await open({ ...opened, signal, release });
     } catch (error) {
       release();
       throw error;
@@ -115,130 +170,114 @@ export class MediaFiles {
     return links.open(name, clock.now());
   }
 
-  #itemOf(media: MediaTarget): Item {
-    const { extraction } = this.#options;
-    const target = extraction.signedTarget(media);
-    return extraction.itemOf(target, defaultRequestOptions(target.extractor.contribution));
-  }
-
-  /** A cached document with which the file can be fetched, or a new one. */
-  async #extractionOf(item: Item, file: string, signal: AbortSignal): Promise<Extraction> {
-    const { extraction } = this.#options;
-    const usable = (await extraction.readUsable(item))?.cached.extraction;
-    const entry = usable && findFile(usable.data, file);
-    if (usable && entry && !lacksVisit(usable, entry)) return usable;
-    return (await extraction.refresh(item, signal)).cached.extraction;
-  }
-
-  #readerOf(
-    item: Item,
-    target: MediaTarget,
-    found: { extraction: Extraction; entry: MediaEntry; size: number | undefined; signal: AbortSignal },
-  ): MediaReader {
-    const { host, http, extraction, clock } = this.#options;
-    const { contribution, entry: instance } = item.extractor;
-    const trustedOrigins = host.trustedOriginsOf(instance);
-    const { signal, size } = found;
-    const reading = {
-      http: http.scoped({ trustedOrigins, timeoutMs: TRANSFER_MS, signal }),
-      mediaHosts: contribution.mediaHosts ?? [],
-      trustedOrigins,
-      source: sourceOf(item.extractor, found.extraction, found.entry),
-      renew: async (renewing: AbortSignal) => {
-        const { cached } = await extraction.refresh(item, renewing);
-        return sourceOf(item.extractor, cached.extraction, fileOf(cached.extraction.data, target.file));
-      },
-      clock,
-      signal,
-    };
-    return new MediaReader(reading, size);
-  }
-
-  async #learn(name: string, reader: MediaReader, { kind }: MediaEntry): Promise<Known> {
+  async #contentOf(
+    source: SourceFile,
+    { name, kind, known, signal }: { name: string; kind: MediaEntry['kind']; known?: Known; signal: AbortSignal },
+  ): Promise<Content> {
+    const reader = this.#options.sources.readerOf(source, signal, known?.size);
+    if (known) return { ...known, reader };
     const { size, head } = await reader.begin();
     const type = mediaTypeOf(head, kind);
     if (!type) {
       reader.close();
-      throw new GatewayError('media_unavailable', 'The source did not send a media file.', { retryable: false });
+      throw notMedia();
     }
-    const known = { size, type };
-    this.#known.set(name, known);
-    return known;
+    this.#known.set(name, { size, type });
+    return { size, type, reader };
   }
 
-  /** Takes a connection. @returns Gives it back. */
-  #take(name: string, expiresAt: number): () => void {
-    const count = this.#connections.get(name) ?? 0;
-    if (count >= MAX_CONNECTIONS) {
-      throw tooMuch(`A media link has at most ${MAX_CONNECTIONS} connections at a time.`, BUSY_SECONDS);
+  async #subtitlesOf(source: SourceFile, format: SubtitleFormat | undefined, signal: AbortSignal): Promise<Content> {
+    const sent = await this.#options.sources.subtitles(source, signal);
+    if (format === undefined) {
+      const type = mediaTypeOf(sent, 'subtitle');
+      if (!type) throw notMedia();
+      return { size: sent.length, type, reader: readerOf(sent) };
     }
-    const known = this.#known.get(name);
-    if (known) this.#checkBytes(name, known.size, expiresAt);
-    this.#connections.set(name, count + 1);
-    let isTaken = true;
-    return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      const left = (this.#connections.get(name) ?? 1) - 1;
-      if (left === 0) this.#connections.delete(name);
-      else this.#connections.set(name, left);
-    };
+    const cues = parseSubtitles(sent);
+    if (!cues) throw notMedia();
+    const bytes = Buffer.from(encodeSubtitles(cues, format));
+    const { language } = fileOf(source.extraction.data, source.file);
+    const extension = /^[a-z0-9-]{1,35}$/i.test(language ?? '') ? `${language}.${format}` : format;
+    const type = { contentType: SUBTITLE_TYPES[format], extension };
+    return { size: bytes.length, type, reader: readerOf(bytes) };
   }
 
-  #checkBytes(name: string, size: number, expiresAt: number): void {
-    if ((this.#sent.get(name) ?? 0) < mostBytes(size)) return;
-    const seconds = Math.max(1, Math.ceil((expiresAt - this.#options.clock.now()) / 1000));
-    throw tooMuch(`A media link gives at most ${MAX_TIMES} times its file; extract the link again.`, seconds);
+  /** The files of an archive, each opened when those before it are read. */
+  async *#filesOf({ name, item, extraction, files, signal }: Archived): AsyncGenerator<ZipFile> {
+    for (const [index, file] of files.entries()) {
+      const { kind } = fileOf(extraction.data, file);
+      const source = { item, extraction, file };
+      const known = this.#known.get(`${name} ${file}`);
+      const { size, type, reader } = await this.#contentOf(source, { name: `${name} ${file}`, kind, known, signal });
+      const number = String(index + 1).padStart(2, '0');
+      const { fileName } = namesOf(item, extraction, ` ${number}.${type.extension}`);
+      try {
+        yield { name: fileName, bytes: reader.read(0, size - 1) };
+      } finally {
+        reader.close();
+      }
+    }
   }
 
-  #body(transfer: Transfer, range: ByteRange | undefined): StoredBody {
-    const { start, end } = range ?? { start: 0, end: transfer.file.size - 1 };
-    return { ...transfer.file, body: this.#transfer(transfer, start, end) };
-  }
-
-  async *#transfer({ name, file, reader, issuer, signal, sent, release }: Transfer, start: number, end: number) {
+  /** The bytes as a client gets them. @param whole Called with their number once all are sent. */
+  async *#transfer(
+    { name, size, issuer, signal, release }: Transfer,
+    chunks: AsyncIterable<Uint8Array>,
+    whole?: (bytes: number) => void,
+  ): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     try {
-      for await (const chunk of reader.read(start, end)) {
-        const total = (this.#sent.get(name) ?? 0) + chunk.byteLength;
-        this.#sent.set(name, total);
-        if (total > mostBytes(file.size)) throw tooMuch('The link has given all bytes that it may.', BUSY_SECONDS);
-        await this.#pace.wait(issuer, chunk.byteLength, signal);
+      for await (const chunk of chunks) {
+        await this.#limits.pass({ name, size, issuer, signal }, chunk.byteLength);
         bytes += chunk.byteLength;
         yield chunk;
       }
+      whole?.(bytes);
     } finally {
       release();
-      sent?.(bytes);
     }
   }
 }
 
-interface Transfer {
-  name: string;
-  file: FileStat;
-  reader: MediaReader;
-  issuer: string;
+interface Opening {
+  target: MediaTarget;
+  expiresAt: number;
   signal: AbortSignal;
-  sent: MediaFileRequest['sent'];
   release(): void;
 }
 
-function mostBytes(size: number): number {
-  return MAX_TIMES * Math.max(size, FREE_BYTES);
+/** A file whose type is known, from any byte on. */
+interface Content extends Known {
+  reader: Pick<MediaReader, 'read' | 'close'>;
 }
 
-function tooMuch(message: string, retryAfterSeconds: number): GatewayError {
-  return new GatewayError('rate_limit_exceeded', message, { retryAfterSeconds });
+interface Archived extends Pick<SourceFile, 'item' | 'extraction'> {
+  name: string;
+  files: readonly string[];
+  signal: AbortSignal;
 }
 
-/** Whether the file is bound to cookies of a visit that another process made. */
-function lacksVisit({ mediaHeaders }: Extraction, { bound_to: bindings }: MediaEntry): boolean {
-  return mediaHeaders === undefined && bindings?.includes('cookie') === true;
+interface Transfer extends LimitedTransfer {
+  release(): void;
 }
 
-function sourceOf({ contribution }: Item['extractor'], { mediaHeaders }: Extraction, { url }: MediaEntry): MediaSource {
-  return { url, headers: { ...contribution.mediaHeaders, ...mediaHeaders } };
+/** Reads bytes that are in memory. */
+function readerOf(bytes: Buffer): Content['reader'] {
+  return {
+    async *read(start, end) {
+      yield bytes.subarray(start, end + 1);
+    },
+    close: () => undefined,
+  };
+}
+
+async function* preceded(first: IteratorResult<Uint8Array>, rest: AsyncGenerator<Uint8Array>) {
+  if (!first.done) yield first.value;
+  yield* rest;
+}
+
+function notMedia(): GatewayError {
+  return new GatewayError('media_unavailable', 'The source did not send a media file.', { retryable: false });
 }
 
 /** The bytes of a platform's file are not known: a tag says that the link and the length are the same. */
@@ -248,11 +287,12 @@ function statOf(name: string, { size, type, expiresAt }: Known & { expiresAt: nu
   return { name, contentType: type.contentType, size, etag, modifiedAt, source: 'local_cache' };
 }
 
-function namesOf({ extractor, link }: Item, { data }: Extraction, { extension }: MediaType) {
+/** @param ending Of the names, with its dot. */
+export function namesOf({ extractor, link }: Item, { data }: Extraction, ending: string) {
   const title = 'product' in data ? data.product.name : (data.common.title ?? data.common.caption);
   const plain = plainNameOf(extractor.contribution.platform, link);
   const readable = readableName(title ?? '');
-  return { fileName: `${readable === '' ? plain : readable}.${extension}`, plainName: `${plain}.${extension}` };
+  return { fileName: `${readable === '' ? plain : readable}${ending}`, plainName: `${plain}${ending}` };
 }
 
 /** Without what file systems and headers do not take, and without characters that turn the direction of a text. */
@@ -263,38 +303,4 @@ function readableName(title: string): string {
     .replace(/\s+/g, ' ')
     .replace(/^[\s.]+|[\s.]+$/g, '');
   return [...plain].slice(0, MAX_NAME_LENGTH).join('').trim();
-}
-
-/** Shorter waits are skipped: a timer takes longer than that. */
-const MIN_WAIT_MS = 20;
-
-/**
- * Limits bytes a second to the clients of one key and to all of them. Each chunk is due when those before it have had
- * their time, so parallel transfers share the rate; a transfer that waited loses nothing.
- */
-class Pace {
-  readonly #options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>;
-  /** When the next bytes are due: of all, and of each key. */
-  readonly #due = new LRUCache<string, number>({ max: 10_000 });
-
-  constructor(options: Pick<MediaFilesOptions, 'bytesPerSecond' | 'keyBytesPerSecond' | 'clock'>) {
-    this.#options = options;
-  }
-
-  /** Waits until these bytes may be sent. @throws The signal's reason. */
-  async wait(key: string, bytes: number, signal: AbortSignal): Promise<void> {
-    const { clock, bytesPerSecond, keyBytesPerSecond } = this.#options;
-    const now = clock.monotonic();
-    const waits = [this.#book('', bytesPerSecond, bytes, now), this.#book(`${key} `, keyBytesPerSecond, bytes, now)];
-    const ms = Math.max(...waits);
-    if (ms >= MIN_WAIT_MS) await clock.sleep(ms, signal);
-  }
-
-  /** Milliseconds until they are due. */
-  #book(name: string, rate: number | undefined, bytes: number, now: number): number {
-    if (rate === undefined) return 0;
-    const due = Math.max(now, this.#due.get(name) ?? now);
-    this.#due.set(name, due + (bytes * 1000) / rate);
-    return due - now;
-  }
 }

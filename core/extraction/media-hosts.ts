@@ -37,13 +37,13 @@ export function hopOf(
 }
 
 /**
- * Asks for a range of bytes and follows redirects.
+ * Asks for a range of bytes, or for all without one, and follows redirects.
  * @throws the `unavailable` error if a host is not allowed or redirects go on; what the HTTP client throws.
  */
 export async function askRange(
   { http, mediaHosts, trustedOrigins, unavailable }: MediaHosts,
   start: Hop,
-  range: string,
+  range: string | undefined,
   terms: Pick<HttpRequest, 'signal' | 'maxBytes' | 'timeoutMs' | 'idleMs'>,
 ): Promise<RangeReply> {
   let hop = start;
@@ -51,7 +51,7 @@ export async function askRange(
     if (!isAllowed(hop.url, mediaHosts, trustedOrigins)) {
       throw unavailable('The file is on a host that is not a media host of the platform.', false);
     }
-    const headers = { ...hop.headers, range, 'accept-encoding': 'identity' };
+    const headers = { ...hop.headers, ...(range && { range }), 'accept-encoding': 'identity' };
     const reply = await http.stream({ ...terms, url: hop.url, headers });
     const next = nextHop(hop, reply.status, reply.headers.location);
     if (!next) return { hop, reply };

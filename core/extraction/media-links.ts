@@ -6,17 +6,25 @@
  */
 
 import { hash } from 'node:crypto';
-import type { ExtractionData, LinkRef, MediaEntry, MediaLinkOptions, SignedLink } from '../contracts/index.js';
+import type {
+  ExtractionData,
+  LinkRef,
+  MediaEntry,
+  MediaFileLinks,
+  MediaLinkOptions,
+  SignedLink,
+  SubtitleFormat,
+} from '../contracts/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { SignedNames } from './signed-names.js';
 
 /** With the ten minutes that names are rounded up by, links are valid for at most six hours. */
-const TTL_MS = 6 * 3_600_000 - 600_000;
+export const TTL_MS = 6 * 3_600_000 - 600_000;
 const ID_LENGTH = 10;
 
 /** What a media link leads to. */
 export interface MediaTarget extends Pick<LinkRef, 'url' | 'access'> {
-  /** Of {@link fileIds}. */
+  /** Of {@link fileIds}, or {@link ARCHIVE}. */
   file: string;
   /** Id of the key that the link was made for. */
   issuer: string;
@@ -33,15 +41,32 @@ export class MediaLinks {
   }
 
   /** Links to the files of a document, in their order; undefined for those that are no files. */
-  sign(data: ExtractionData, target: Omit<MediaTarget, 'file'>, now: number): (SignedLink | undefined)[] {
-    const { url, access = '', issuer } = target;
+  sign(data: ExtractionData, target: Omit<MediaTarget, 'file'>, now: number): (MediaFileLinks | undefined)[] {
+    const { baseUrl } = this.#options;
     const entries = entriesOf(data);
     return fileIds(entries).map((file, index) => {
+      const kind = entries[index]?.kind;
       // A playlist names its parts by addresses of the platform, which the client cannot open either.
-      if (entries[index]?.kind === 'manifest') return undefined;
-      const { name, expiresAt } = this.#names.sign([file, issuer, url, access].join(' '), now);
-      return { url: `${this.#options.baseUrl}/v1/media/${name}`, expiresAt: new Date(expiresAt).toISOString() };
+      if (kind === 'manifest') return undefined;
+      const { name, expiresAt } = this.#nameOf({ ...target, file }, now);
+      const as = (format: SubtitleFormat) => `${baseUrl}/v1/extract/subtitles/${name}.${format}`;
+      return {
+        url: `${baseUrl}/v1/media/${name}`,
+        expiresAt,
+        ...(kind === 'subtitle' && { subtitles: { vtt: as('vtt'), srt: as('srt'), txt: as('txt') } }),
+      };
     });
+  }
+
+  /** A link to an archive of all files of a carousel. */
+  signArchive(target: Omit<MediaTarget, 'file'>, now: number): SignedLink {
+    const { name, expiresAt } = this.#nameOf({ ...target, file: ARCHIVE }, now);
+    return { url: `${this.#options.baseUrl}/v1/extract/archive/${name}.zip`, expiresAt };
+  }
+
+  #nameOf({ file, issuer, url, access = '' }: MediaTarget, now: number) {
+    const { name, expiresAt } = this.#names.sign([file, issuer, url, access].join(' '), now);
+    return { name, expiresAt: new Date(expiresAt).toISOString() };
   }
 
   /**
@@ -78,15 +103,35 @@ export function fileIds(entries: readonly MediaEntry[]): string[] {
   });
 }
 
-/** Undefined if the item has no such file any more. */
-export function findFile(data: ExtractionData, id: string): MediaEntry | undefined {
+/** Stands for all files of a carousel, in place of the id of one. */
+export const ARCHIVE = 'archive';
+
+/** The file with an id, or those of an archive. Empty if the item has none such any more. */
+export function filesOf(data: ExtractionData, id: string): readonly MediaEntry[] {
   const entries = entriesOf(data);
-  return entries[fileIds(entries).indexOf(id)];
+  if (id === ARCHIVE) return entries.filter((entry) => isShown(data, entry));
+  const at = fileIds(entries).indexOf(id);
+  return at < 0 ? [] : entries.slice(at, at + 1);
+}
+
+/** Ids of the files of an archive, in order. */
+export function archivedFiles(data: ExtractionData): readonly string[] {
+  const entries = entriesOf(data);
+  return fileIds(entries).filter((_id, index) => isShown(data, entries[index]));
+}
+
+/** Whether a picture or video is shown as a part of a carousel: other qualities and covers of videos are not. */
+function isShown(data: ExtractionData, entry: MediaEntry | undefined): boolean {
+  if (!entry || 'product' in data) return false;
+  const { image_urls, video_urls } = data.media;
+  return entry.kind === 'image'
+    ? entry.label !== 'cover' && image_urls.includes(entry.url)
+    : entry.kind === 'video' && video_urls.includes(entry.url);
 }
 
 /** @throws GatewayError `file_not_found` if the item has no such file any more. */
 export function fileOf(data: ExtractionData, id: string): MediaEntry {
-  const entry = findFile(data, id);
+  const [entry] = filesOf(data, id);
   if (!entry) throw new GatewayError('file_not_found', 'The item has no such file any more; extract the link again.');
   return entry;
 }

@@ -22,7 +22,8 @@ const SILENCE_MS = 30_000;
 /** Failures in a row, without a byte between them. */
 const MAX_FAILURES = 5;
 const FIRST_RETRY_MS = 100;
-const EXPIRED: ReadonlySet<number> = new Set([401, 403, 404, 410]);
+/** The address does not work any more. */
+export const EXPIRED: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 
 /** Where a file can be fetched now. */
 export interface MediaSource {
@@ -222,6 +223,6 @@ function explain(error: GatewayError): GatewayError {
   });
 }
 
-function unavailable(message: string, retryable = true): GatewayError {
+export function unavailable(message: string, retryable = true): GatewayError {
   return new GatewayError('media_unavailable', message, { retryable });
 }

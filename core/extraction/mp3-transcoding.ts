@@ -9,7 +9,6 @@
 
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import type { AudioSource, Clock, HttpClient, HttpStream, Storage } from '../contracts/index.js';
 import {
@@ -31,6 +30,7 @@ import {
   isTransientCode,
   withDeadline,
 } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { askRange, hopOf, type MediaHosts, type RangeReply, readContentRange } from './media-hosts.js';
 
 /** Maximum duration of audio. */
@@ -191,7 +191,7 @@ export type RunTranscode = (signal: AbortSignal, begin: (growing: GrowingFile) =
 export class Transcodes {
   readonly #clock: Clock;
   readonly #transcodes = new Map<string, Transcode & { over: Promise<void> }>();
-  readonly #refusals = new LRUCache<string, GatewayError>({ max: 1_000, ttl: REFUSAL_MS });
+  readonly #refusals = boundedTable<GatewayError>(1_000, { ttl: REFUSAL_MS });
   readonly #limit = pLimit(AT_A_TIME);
   readonly #closing = new AbortController();
 

@@ -10,6 +10,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Extraction } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 import { entriesOf } from './media-links.js';
 
 /** An extraction and when it was fetched. */
@@ -49,12 +50,12 @@ export class ResultCache {
   readonly #clock: Clock;
   readonly #ttlMs: number;
   readonly #memory = new LRUCache<string, CachedResult>({ maxSize: MEMORY_BYTES, sizeCalculation: estimateBytes });
-  readonly #refusals = new LRUCache<string, { error: GatewayError; until: number }>({ max: 10_000 });
+  readonly #refusals = boundedTable<{ error: GatewayError; until: number }>(10_000);
   /**
    * When items were withdrawn, in milliseconds since 1970. Results fetched before that are not served again, from any
    * cache.
    */
-  readonly #withdrawn = new LRUCache<string, number>({ max: 10_000 });
+  readonly #withdrawn = boundedTable<number>(10_000);
 
   constructor({ cache, clock, ttlMs }: ResultCacheOptions) {
     this.#cache = cache;

@@ -7,8 +7,8 @@
  */
 
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../runtime/index.js';
+import { boundedTable } from '../storage/index.js';
 
 /** Names made within this time are equal. */
 const STEP_MS = 600_000;
@@ -41,7 +41,7 @@ export class SignedNames {
   readonly #ttlMs: number;
   readonly #newest: KeyObject;
   readonly #secrets: readonly KeyObject[];
-  readonly #signed = new LRUCache<string, SignedName>({ max: 2_000 });
+  readonly #signed = boundedTable<SignedName>(2_000);
 
   constructor({ secrets, purpose, ttlMs }: SignedNamesOptions) {
     // Raw bytes would be converted to a key object for every name, which costs six times as much as the hash.

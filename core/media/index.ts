@@ -29,3 +29,5 @@ export {
 } from './image-file.js';
 export { IMAGE_CONTENT_TYPES } from './image-header.js';
 export { type MediaType, mediaTypeOf } from './media-type.js';
+export { encodeSubtitles, parseSubtitles, SUBTITLE_TYPES } from './subtitles.js';
+export { MAX_ZIP_BYTES, type ZipFile, zip } from './zip.js';

@@ -10,9 +10,9 @@ import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { LRUCache } from 'lru-cache';
 import type { ByteRange, Clock, FileStat, StoredFile } from '../contracts/index.js';
 import { damagedFile, diskFailure, GatewayError, isSystemError } from '../runtime/index.js';
+import { boundedTable } from './bounded-table.js';
 import type { Files } from './files.js';
 import { FolderSync } from './folders.js';
 
@@ -265,7 +265,7 @@ interface Known {
 
 /** Verifies that files on a disk are unchanged. Each is read once, and again when it has changed. */
 export class FileChecks {
-  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN });
+  readonly #known = boundedTable<Known>(MAX_KNOWN);
 
   /** @throws GatewayError `storage_error`, not retryable, if it has changed. */
   async check(name: string, handle: FileHandle): Promise<Trailer> {

@@ -1,8 +1,9 @@
 /*
- * What other folders may import of storage: opening the cache and the files, reading stored files, copies with a
+ * What other folders may import of storage: opening the cache and the files, tables with a bound, reading stored files, copies with a
  * digest, and the secrets of the data folder.
  */
 
+export { boundedTable } from './bounded-table.js';
 export { cacheMigrations, openCache } from './cache.js';
 export { type Files, openFiles } from './files.js';
 export { FILE_NAME, isWhole, readRange, readTrailer, type Trailer } from './files-disk.js';

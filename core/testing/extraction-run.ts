@@ -123,7 +123,7 @@ export function gatewayErrorOf(run: ExtractionRun): GatewayError | undefined {
   return contractErrorOf(run, 'extractor');
 }
 
-const FIELDS = new Set(['method', 'data', 'limitations', 'audio', 'partial', 'mediaHeaders']);
+const FIELDS = new Set(['method', 'data', 'limitations', 'audio', 'carousel', 'partial', 'mediaHeaders']);
 
 /** Contract violations of a result, one line each. */
 export function schemaProblems(extraction: Extraction): string[] {

@@ -82,6 +82,7 @@ export function assemble(run: ItemRun<PartialPost, ClipState>): Omit<Extraction,
     ),
     ...(run.call.state.cookie && { mediaHeaders: { cookie: run.call.state.cookie } }),
     audio: run.parts.some(({ found }) => found.audio),
+    carousel: entries.some(isPicture),
     // A complete part lacks no more than the last digits of its counters.
     partial: run.partial && !run.parts.some(({ found }) => isComplete(found)),
   };

@@ -47,7 +47,8 @@ export function assemble(
       'published_at_day_only',
     itemCount > data.media.image_urls.length && 'carousel_truncated',
   );
-  return { data, limitations, audio: chooseAudio(data.media.entries) !== undefined };
+  const carousel = data.media.image_urls.length > 1;
+  return { data, limitations, audio: chooseAudio(data.media.entries) !== undefined, carousel };
 }
 
 /**

@@ -36,7 +36,8 @@ export function assemble({ parts, call, ...run }: ItemRun<PartialPost>): Omit<Ex
     common.caption !== undefined && isCut(common.caption) && 'caption_truncated',
     !isCounted && 'stats_not_shown',
   );
-  return { data, limitations, audio: live !== 'live' && parts.some(({ found }) => found.audio) };
+  const audio = live !== 'live' && parts.some(({ found }) => found.audio);
+  return { data, limitations, audio, carousel: link.kind === 'post' && media.image_urls.length > 1 };
 }
 
 /** An alias is the id of a post only if its number is unknown. */

@@ -124,7 +124,7 @@ function encodeBudget(budget: BudgetState) {
 
 function encodeCounts(counts: UsageCounts, currency: string | undefined) {
   const { requests, failed, estimated, inputTokens, cachedTokens, cacheWriteTokens } = counts;
-  const { outputTokens, reasoningTokens, characters, seconds, images } = counts;
+  const { outputTokens, reasoningTokens, characters, seconds, images, bytes } = counts;
   const tokens = { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens };
   return {
     requests,
@@ -134,6 +134,7 @@ function encodeCounts(counts: UsageCounts, currency: string | undefined) {
     characters,
     seconds,
     images,
+    bytes,
     ...(currency !== undefined && encodeCost(counts)),
   };
 }

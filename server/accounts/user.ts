@@ -72,6 +72,7 @@ const COUNT_FIELDS = {
   characters: field(Count, 'Characters of speech.'),
   seconds: field(Type.Number(), 'Seconds of audio.'),
   images: field(Count, 'Images.'),
+  bytes: field(Count, 'Bytes that media links sent.'),
 };
 const OverviewSchema = Type.Object({
   user: field(

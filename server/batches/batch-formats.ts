@@ -4,11 +4,11 @@
  * the other formats leave out what they cannot show.
  */
 
-import type { ExtractResult, MediaEntry } from '../../core/contracts/index.js';
+import type { ExtractResult } from '../../core/contracts/index.js';
 import { storable } from '../../core/database/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { isGatewayError } from '../../core/runtime/index.js';
 import { describeFailure } from '../http/index.js';
-import { encodeExtraction, encodeInfoDict, withMediaLinks } from '../links/index.js';
+import { encodeExtraction, encodeInfoDict, videoAddress, withMediaLinks } from '../links/index.js';
 import type { Batch, BatchResult } from './batches.js';
 
 const MAX_TITLE_LENGTH = 300;
@@ -66,7 +66,7 @@ export const formatM3u: ResultFormat = async function* (results) {
     if (!file) continue;
     const { title, seconds } = describe(outcome.result);
     yield Buffer.from(
-      `#EXTINF:${seconds === undefined ? -1 : Math.round(seconds)},${title}\n${new URL(addressOf(file)).href}\n`,
+      `#EXTINF:${seconds === undefined ? -1 : Math.round(seconds)},${title}\n${new URL(file.url).href}\n`,
     );
   }
 };
@@ -108,8 +108,8 @@ function feedItem(result: ExtractResult) {
     ...(file
       ? [
           {
-            url: addressOf(file),
-            mime_type: file.mime ?? 'video/mp4',
+            url: file.url,
+            mime_type: file.mime,
             size_in_bytes: file.size,
             duration_in_seconds: seconds,
           },
@@ -152,25 +152,15 @@ function titleOf(text: string | undefined, otherwise: string): string {
   return storable(text ?? '', MAX_TITLE_LENGTH) || otherwise;
 }
 
-/** The best file with video, else one with audio. */
-function playableOf({ data, mediaLinks }: ExtractResult): MediaEntry | undefined {
-  const { media } = (() => {
-    const linked = mediaLinks ? withMediaLinks(data, mediaLinks) : data;
-    if ('product' in linked)
-      return { media: { video_urls: linked.product.video_urls ?? [], entries: linked.product.media } };
-    return linked;
-  })();
-  const [best] = media.video_urls;
-  const entries = media.entries ?? [];
-  const video = entries.find(({ url }) => url === best);
-  return video ?? (best === undefined ? entries.find(({ kind }) => kind === 'audio') : { url: best, kind: 'video' });
-}
-
-function addressOf({ url, proxy_url: link = url }: MediaEntry): string {
-  return link;
-}
-
-/** @throws GatewayError `invalid_value`. */
-export function unknownFormat(known: readonly string[]): GatewayError {
-  return new GatewayError('invalid_value', `format must be one of ${known.join(', ')}.`, { param: 'format' });
+/** A file with video and audio, else one with audio alone. */
+function playableOf({ data: found, mediaLinks, videoLink }: ExtractResult) {
+  const data = mediaLinks ? withMediaLinks(found, mediaLinks) : found;
+  const entries = ('product' in data ? data.product.media : data.media.entries) ?? [];
+  const url = videoAddress(data, videoLink);
+  if (url !== null) {
+    const { mime = 'video/mp4', size } = entries.find((entry) => entry.url === url || entry.proxy_url === url) ?? {};
+    return { url, mime, size };
+  }
+  const audio = entries.find(({ kind }) => kind === 'audio');
+  return audio && { url: audio.proxy_url ?? audio.url, mime: audio.mime ?? 'audio/mp4', size: audio.size };
 }

@@ -23,7 +23,7 @@ import {
 import { type EndedJob, type JobRun, toJson } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
-import type { LinkCharges } from '../usage/index.js';
+import type { ChargedLink, LinkCharges } from '../usage/index.js';
 import type { BatchInput } from './batch-jobs.js';
 
 /** A link that runs. */
@@ -75,6 +75,12 @@ export interface BatchProgress {
   failed: number;
 }
 
+/** An end and its columns. */
+interface StoredEnd {
+  end: LinkEnd;
+  row: { state: 'completed'; result: string } | { state: 'failed'; error: string };
+}
+
 const COUNTS = ['started', 'completed', 'failed'] as const;
 
 export interface BatchLinksOptions {
@@ -85,11 +91,11 @@ export interface BatchLinksOptions {
 
 export class BatchLinks {
   readonly #options: BatchLinksOptions;
-  readonly #ends: GroupCommit<LinkEnd, boolean>;
+  readonly #ends: GroupCommit<StoredEnd, boolean>;
 
   constructor(options: BatchLinksOptions) {
     this.#options = options;
-    const script = (ends: readonly LinkEnd[]) => this.#endGroup(ends);
+    const script = (ends: readonly StoredEnd[]) => this.#endGroup(ends);
     this.#ends = new GroupCommit({ database: options.database, script });
   }
 
@@ -133,7 +139,13 @@ export class BatchLinks {
 
   /** Stores the end of a link and charges it. False if the batch or another run has ended it. */
   end(end: LinkEnd): Promise<boolean> {
-    return this.#ends.submit(end);
+    // Not in the transaction, which others wait for.
+    const { outcome } = end;
+    const row =
+      'result' in outcome
+        ? { state: 'completed' as const, result: encodeResult(outcome.result) }
+        : { state: 'failed' as const, error: toJson(outcome.error) };
+    return this.#ends.submit({ end, row });
   }
 
   /** Ends what runs of batches that have ended, in the transaction of their end. */
@@ -224,26 +236,26 @@ export class BatchLinks {
     throw new GatewayError('cancelled', 'The batch has ended, or another process runs it.');
   }
 
-  *#endGroup(ends: readonly LinkEnd[]): Script<boolean[]> {
+  *#endGroup(ends: readonly StoredEnd[]): Script<boolean[]> {
     const { database, times, charges } = this.#options;
     const { queries } = database;
-    const done = new Set<LinkEnd>();
-    const charged: Parameters<LinkCharges['settle']>[0][number][] = [];
     const at = yield* times.readScript();
-    // A fixed order, so that two groups do not deadlock.
-    const name = ({ link }: LinkEnd) => `${link.jobId} ${String(link.position).padStart(6, '0')}`;
-    for (const end of ends.toSorted((left, right) => (name(left) < name(right) ? -1 : 1))) {
-      const { link, input, outcome } = end;
-      const isDone = 'result' in outcome;
+    // A batch that progresses is no poison job. Jobs are locked before their links everywhere, against deadlocks.
+    const ids = [...new Set(ends.map(({ end }) => end.link.jobId))].sort();
+    yield queries
+      .updateTable('jobs')
+      .set({ crashCount: 0 })
+      .where('id', 'in', ids)
+      .where('crashCount', '>', 0)
+      .compile();
+    const done = new Set<StoredEnd>();
+    const charged: ChargedLink[] = [];
+    for (const stored of ends.toSorted(inOrder)) {
+      const { link, input, outcome } = stored.end;
       const [row] = yield* rowsOf(
         queries
           .updateTable('batch_links')
-          .set({
-            state: isDone ? 'completed' : 'failed',
-            endedAt: at,
-            result: isDone ? encodeResult(outcome.result) : null,
-            error: isDone ? null : toJson(outcome.error),
-          })
+          .set({ ...stored.row, endedAt: at })
           .where('jobId', '=', link.jobId)
           .where('position', '=', link.position)
           .where('attempts', '=', link.attempts)
@@ -252,23 +264,20 @@ export class BatchLinks {
           .compile(),
       );
       if (!row) continue;
-      done.add(end);
-      const method = isDone ? { method: outcome.method } : {};
-      charged.push({ ...input, platform: link.platform, ...method, ...row, endedAt: at });
-    }
-    // A batch that progresses is no poison job.
-    const ids = [...new Set(Array.from(done, ({ link }) => link.jobId))].sort();
-    if (ids.length > 0) {
-      yield queries
-        .updateTable('jobs')
-        .set({ crashCount: 0 })
-        .where('id', 'in', ids)
-        .where('crashCount', '>', 0)
-        .compile();
+      done.add(stored);
+      const method = 'result' in outcome ? { method: outcome.method } : {};
+      const { keyId, accountId } = input;
+      charged.push({ keyId, accountId, platform: link.platform, ...method, ...row, endedAt: at });
     }
     yield* charges.settle(charged);
     return ends.map((end) => done.has(end));
   }
+}
+
+/** A fixed order, so that two groups do not deadlock. */
+function inOrder({ end: { link: left } }: StoredEnd, { end: { link: right } }: StoredEnd): number {
+  if (left.jobId !== right.jobId) return left.jobId < right.jobId ? -1 : 1;
+  return left.position - right.position;
 }
 
 /** Links that an earlier run began and did not end. They have their request and their money already. */

@@ -55,7 +55,7 @@ export {
   sendText,
 } from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
-export { hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
+export { type FileOptions, hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
 export { AddressLimit, FixedWindow, PollGuard } from './fixed-windows.js';
 export {
   type AudioForm,

@@ -62,8 +62,21 @@ function isRecord(schema: TSchema): schema is TSchema & { patternProperties: Rea
 }
 
 const DownloadLinks = Type.Object({
-  video: field(Nullable(Url), 'The best video file: the first of `video_urls`. Null if there is none.'),
+  video: field(
+    Nullable(Url),
+    'The video as one file with picture and sound: the best of `video_urls` that is one; with `include_media_links` a link of this gateway, to a merged video if that is better. Null if there is none.',
+  ),
   mp3: field(Nullable(Url), 'The same as `audio_download_links.mp3`.'),
+  archive: optional(
+    Url,
+    'Link of this gateway to a ZIP of all files of a carousel, without a key until `proxy_expires_at` of them. Present if `include_media_links` asked for it.',
+  ),
+});
+
+const VideoDownloadLinks = Type.Object({
+  mp4: optional(Url, 'The video as MP4. Absent if its tracks do not fit.'),
+  webm: optional(Url, 'The video as WebM. Absent if its tracks do not fit.'),
+  expires_at: field(Time, 'When the addresses stop working (RFC 3339).'),
 });
 
 const AudioDownloadLinks = Type.Object({
@@ -82,6 +95,10 @@ const AudioDownloadLinks = Type.Object({
 const PostData = framed(PostDataSchema, {
   media: {
     download_links: field(DownloadLinks, 'One address for each kind of file.'),
+    video_download_links: optional(
+      VideoDownloadLinks,
+      'Links of this gateway to the video with picture and sound, merged while it is sent; their query limits the height and cuts it. Present if `include_media_links` asked for it and the item has a video.',
+    ),
     audio_download_links: field(AudioDownloadLinks, 'The MP3 file of a video or audio item.'),
   },
 });

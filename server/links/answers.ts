@@ -18,7 +18,9 @@ import type {
   PostData,
   ProductData,
   Review,
+  VideoLink,
 } from '../../core/contracts/index.js';
+import { wholeVideo } from '../../core/extraction/index.js';
 import { isoTime } from '../format/index.js';
 import { describeFailure } from '../http/index.js';
 
@@ -159,7 +161,7 @@ function joinObjects(first: object, encodedSecond: Buffer): Buffer {
 
 function encodedDocument(result: ExtractResult): EncodedDocument {
   // Each key has media links of its own.
-  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks));
+  if (result.mediaLinks) return encodeDocument(withMediaLinks(result.data, result.mediaLinks), result);
   const known = encoded.get(result.identity);
   if (known) return known;
   const made = encodeDocument(result.data);
@@ -174,23 +176,42 @@ export function withMediaLinks(data: ExtractionData, links: MediaLinks): Extract
   const linked = (entries: readonly MediaEntry[] = []) =>
     entries.map((entry, index) => {
       const link = links[index];
-      return link ? { ...entry, proxy_url: link.url, proxy_expires_at: link.expiresAt } : entry;
+      if (!link) return entry;
+      const { url, expiresAt, subtitles } = link;
+      return {
+        ...entry,
+        proxy_url: url,
+        proxy_expires_at: expiresAt,
+        ...(subtitles && { subtitle_urls: subtitles }),
+      };
     });
   if ('product' in data) return { ...data, product: { ...data.product, media: linked(data.product.media) } };
   return { ...data, media: { ...data.media, entries: linked(data.media.entries) } };
 }
 
-function encodeDocument(data: ExtractionData): EncodedDocument {
+/** Links of the gateway to more than one file of an item. */
+type ItemLinks = Pick<ExtractResult, 'archiveLink' | 'videoLink'>;
+
+function encodeDocument(data: ExtractionData, { archiveLink, videoLink }: ItemLinks = {}): EncodedDocument {
   const framed = frameDocument(data);
   if (!('media' in framed)) return { before: Buffer.from(JSON.stringify(framed)) };
   const { common, ids, metrics, media, ...rest } = framed;
   const start = JSON.stringify({ common, ids, metrics });
-  const mediaText = JSON.stringify({ ...media, download_links: { video: media.video_urls[0] ?? null } });
+  const mediaText = JSON.stringify({
+    ...media,
+    ...(videoLink && { video_download_links: { ...videoLink.urls, expires_at: videoLink.expiresAt } }),
+    download_links: { video: videoAddress(data, videoLink), archive: archiveLink?.url },
+  });
   return {
     // Without the braces that close download_links, media and the document.
     before: Buffer.from(`${start.slice(0, -1)},"media":${mediaText.slice(0, -2)},`),
     after: Buffer.from(`},${JSON.stringify(rest).slice(1)}`),
   };
+}
+
+/** Where the video is as one file with picture and sound. */
+export function videoAddress(data: ExtractionData, videoLink: VideoLink | undefined): string | null {
+  return (videoLink?.isMerged ? videoLink.url : wholeVideo(data)) ?? null;
 }
 
 /** The rest of `download_links`, and `audio_download_links`; both name the same URL. */

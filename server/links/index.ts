@@ -2,7 +2,7 @@
  * Routes of link data and the encoding of documents. Other folders import these from here alone.
  */
 
-export { encodeExtraction, encodeJob, withMediaLinks } from './answers.js';
+export { encodeExtraction, encodeJob, videoAddress, withMediaLinks } from './answers.js';
 export { BlockList } from './blocked-links.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
@@ -12,4 +12,5 @@ export { EXAMPLE_LINK, LINK_ROUTE } from './link-route.js';
 export type { LinkServices, MediaProxy } from './link-usage.js';
 export { mediaIssuer, mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';
+export { videoRoutes } from './video.js';
 export { encodeInfoDict, INFO_TYPE } from './yt-dlp.js';

@@ -53,6 +53,11 @@ export const PRICES_FILE_SCHEMA = Type.Object(
       Type.Array(LinkPriceSchema, { minItems: 1, maxItems: 1_000 }),
       'Price of a link: the first entry that fits its platform and method.',
     ),
+    gigabyte: optional(
+      Type.Number({ minimum: 0, maximum: 1_000_000_000 }),
+      'Price of a gigabyte (a billion bytes) that media links send.',
+      0.05,
+    ),
   },
   strict,
 );
@@ -89,6 +94,8 @@ export interface HighestUse extends TokenDemand {
   image?: PricedImage;
   /** Platform of each link of a request of link data, which uses nothing else. Default: it is none. */
   links?: readonly string[];
+  /** Bytes that a media link sends, which uses nothing else. Default: it is none. */
+  bytes?: number;
 }
 
 /** All prices of a gateway. Costs are in millionths of the currency. */
@@ -99,6 +106,8 @@ export interface Prices {
   readonly text: string;
   /** Whether any link has a price. */
   readonly hasLinkPrices: boolean;
+  /** Whether the bytes of media links have a price. */
+  readonly hasBytePrice: boolean;
   /**
    * The cost of a request. Null if the model has no price, or none for what was used.
    * @param use Undefined counts of a request that used nothing: 0 if the model has a price.
@@ -109,6 +118,8 @@ export interface Prices {
    * @param method Undefined: it failed, which costs 0 if its platform has a price for any method.
    */
   linkCostOf(platform: string, method: string | undefined): number | null;
+  /** The cost of the bytes that a media link sent. Null if they have no price. */
+  byteCostOf(bytes: number): number | null;
   /**
    * What a request costs at most, before it runs: its input at the highest price of input, rounded up; a link by any
    * method. Null if the model or a platform has no price for it, or a price of an amount that has no limit.
@@ -133,7 +144,7 @@ export interface Nothing {
 }
 
 /** Sums are in 10^-15 of the currency: a token at a price of 10^-9 for a million. */
-const MILLISECONDS = 1_000n;
+const THOUSAND = 1_000n;
 const ONE = 1_000_000n;
 const MILLIONTH = 1_000_000_000n;
 /** A hundred million of the currency: higher costs are errors of an upstream, and their sums must stay exact. */
@@ -143,12 +154,20 @@ export interface PriceTable {
   currency: string;
   models?: Readonly<Record<string, ModelPrices>>;
   links?: PricesFile['links'];
+  gigabyte?: number;
 }
 
 /** @throws PricesError if a price has too many digits. */
-export function createPrices({ currency, models = {}, links = [] }: PriceTable): Prices {
+export function createPrices({ currency, models = {}, links = [], gigabyte }: PriceTable): Prices {
   const known = new Map(Object.entries(models).map(([id, prices]) => [id, toExact(prices, `models.${id}`)]));
   const ofLinks = links.map(({ price, ...link }, index) => ({ ...link, price: exact(price, `links.${index}.price`) }));
+
+  const ofGigabyte = gigabyte === undefined ? undefined : exact(gigabyte, 'gigabyte');
+
+  /** In 10^-15 of the currency. */
+  function sumOfBytes(bytes: number): bigint | undefined {
+    return ofGigabyte === undefined ? undefined : (whole(bytes) * ofGigabyte) / THOUSAND;
+  }
 
   function highestOfLink(platform: string): number | null {
     const ofPlatform = ofLinks.filter((link) => (link.platform ?? platform) === platform);
@@ -168,7 +187,7 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
       parts.push(characters === undefined ? undefined : whole(characters) * prices.characters);
     }
     if (prices.second !== undefined) {
-      parts.push(seconds === undefined ? undefined : whole(Math.ceil(seconds * 1000)) * prices.second * MILLISECONDS);
+      parts.push(seconds === undefined ? undefined : whole(Math.ceil(seconds * 1000)) * prices.second * THOUSAND);
     }
     const fitting = image ? prices.images.filter((price) => mayFit(price, image)) : [];
     if (fitting.length > 0) parts.push(fitting.map(({ price }) => price).reduce(larger) * ONE);
@@ -178,8 +197,9 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
 
   return {
     currency,
-    text: JSON.stringify({ currency, models, links }),
+    text: JSON.stringify({ currency, models, links, gigabyte }),
     hasLinkPrices: ofLinks.length > 0,
+    hasBytePrice: ofGigabyte !== undefined,
     costOf(use) {
       const prices = known.get(use.model);
       if (!prices) return null;
@@ -191,6 +211,10 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
       const methods = method.split('+');
       const found = ofPlatform.find((link) => link.method === undefined || methods.includes(link.method));
       return found ? toCost(found.price * ONE) : null;
+    },
+    byteCostOf(bytes) {
+      const sum = sumOfBytes(bytes);
+      return sum === undefined ? null : toCost(sum);
     },
     missingFor(use) {
       if (use.links || highestOf(use) !== undefined) return undefined;
@@ -206,7 +230,7 @@ export function createPrices({ currency, models = {}, links = [] }: PriceTable):
         const costs = use.links.map(highestOfLink);
         return costs.reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0);
       }
-      const sum = highestOf(use);
+      const sum = use.bytes === undefined ? highestOf(use) : sumOfBytes(use.bytes);
       return sum === undefined ? null : toCost(roundedUp(sum));
     },
     outputTokensWithin(cost, use) {
@@ -228,7 +252,7 @@ function costOf(prices: ExactPrices, use: PricedUse): number | null {
   if (webSearches) parts.push(whole(webSearches) * prices.webSearch * ONE);
   if (prices.characters !== undefined && characters !== null) parts.push(whole(characters) * prices.characters);
   if (prices.second !== undefined && seconds !== null) {
-    parts.push(whole(Math.round(seconds * 1000)) * prices.second * MILLISECONDS);
+    parts.push(whole(Math.round(seconds * 1000)) * prices.second * THOUSAND);
   }
   const ofImage = image && prices.images.find((price) => fits(price, image));
   if (ofImage) parts.push(ofImage.price * ONE);

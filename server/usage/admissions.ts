@@ -56,7 +56,7 @@ import type { ReservationsTable } from './tables.js';
 import { costOfUsage, createUsageTable, type Settlement, tokensOf } from './usage-log.js';
 import { UsageSweeper } from './usage-sweep.js';
 
-/** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links. */
+/** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links or bytes. */
 export interface AdmissionRequest {
   keyId: string;
   accountId: string;
@@ -358,8 +358,8 @@ export function* admitGroup(
     reserve: wanted,
   }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
     const found = wanted && budgets ? idsOf(wanted).map((id) => budgets.find(id)) : [];
-    // Links count in budgets of money alone.
-    const isOfLinks = wanted?.uses?.links !== undefined;
+    // Links and their bytes count in budgets of money alone.
+    const isOfLinks = wanted?.uses?.links !== undefined || wanted?.uses?.bytes !== undefined;
     const rows = found.filter((row) => row !== undefined).filter((row) => !isOfLinks || row.costLimit !== null);
     const isComplete = isOfLinks || wanted?.budgetId === null || found[0] !== undefined;
     const grants = isOfLinks ? grantOfMoney : grantOf;

@@ -420,6 +420,7 @@ function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: Ende
     estimated: usage?.estimated ? 1 : 0,
     ...knownCounts(usage),
     images: kind === 'image' ? units : 0,
+    bytes: 0,
     latencyMsSum: Math.max(0, finishedAt - createdAt),
   };
 }

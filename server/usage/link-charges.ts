@@ -104,16 +104,14 @@ export class LinkCharges {
     for (const { keyId, accountId, platform, method, held, startedAt, endedAt } of links) {
       const cost = prices?.linkCostOf(platform, method) ?? null;
       totals.addTotal({
-        ...{
-          keyId,
-          accountId,
-          route: ROUTE,
-          model: platform,
-          day: dayOf(endedAt),
-          requests: 1,
-          images: 0,
-          estimated: 0,
-        },
+        keyId,
+        accountId,
+        route: ROUTE,
+        model: platform,
+        day: dayOf(endedAt),
+        requests: 1,
+        estimated: 0,
+        bytes: 0,
         ...knownCounts(undefined),
         ...costCounts(cost),
         failed: method === undefined ? 1 : 0,

@@ -106,6 +106,8 @@ export interface UsageTotal extends Counts {
   /** Millionths of the currency; those without a known price are left out. */
   cost: number;
   latencyMsSum: number;
+  /** That media links sent. */
+  bytes: number;
 }
 
 /** The currency of all costs: at most one row. */
@@ -161,6 +163,7 @@ export const usageMigrations: Migrations = {
       "cachedTokens" bigint not null, "cacheWriteTokens" bigint not null default 0, "outputTokens" bigint not null,
       "reasoningTokens" bigint not null, characters bigint not null, seconds double precision not null,
       images bigint not null, priced bigint not null, cost bigint not null, "latencyMsSum" bigint not null,
+      bytes bigint not null default 0,
       primary key ("keyId", day, "accountId", route, model))`,
     `create index usage_totals_account on usage_totals ("accountId", day)`,
     `create table usage_overflow (id text primary key, at bigint not null)`,

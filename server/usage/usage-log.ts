@@ -102,10 +102,27 @@ export function wholeNumber(value: number | undefined): number | null {
 }
 
 /** The columns that totals sum up. */
-export const TOTAL_COUNTS = ['requests', 'failed', 'estimated', ...COUNTS, 'priced', 'cost', 'latencyMsSum'] as const;
+export const TOTAL_COUNTS = [
+  'requests',
+  'failed',
+  'estimated',
+  ...COUNTS,
+  'priced',
+  'cost',
+  'latencyMsSum',
+  'bytes',
+] as const;
 
 const NO_COST = { priced: 0, cost: 0 };
-export const NO_TOTAL_COUNTS = { requests: 0, failed: 0, estimated: 0, ...NO_COUNTS, ...NO_COST, latencyMsSum: 0 };
+export const NO_TOTAL_COUNTS = {
+  requests: 0,
+  failed: 0,
+  estimated: 0,
+  ...NO_COUNTS,
+  ...NO_COST,
+  latencyMsSum: 0,
+  bytes: 0,
+};
 
 /** Of one cost, for totals. */
 export function costCounts(cost: number | null | undefined): { priced: number; cost: number } {
@@ -186,7 +203,7 @@ export interface UsageEntry extends Omit<UsageEntriesTable, 'estimated'> {
 /** Requests of one key, route and platform that are only added to the totals. */
 export interface CountedRequests
   extends Pick<UsageTotal, 'keyId' | 'accountId' | 'route' | 'requests' | 'failed'>,
-    Partial<Pick<UsageTotal, 'priced' | 'cost'>> {
+    Partial<Pick<UsageTotal, 'priced' | 'cost' | 'bytes'>> {
   /** Platform of the link. */
   model: string;
   /** Milliseconds of all of them together. */

@@ -166,6 +166,7 @@ export function encodeCounts(counts: UsageCounts, withCosts = false) {
     characters: counts.characters,
     seconds: counts.seconds,
     images: counts.images,
+    bytes: counts.bytes,
     latency_ms_mean: requests === 0 ? 0 : Math.round(latencyMsSum / requests),
     ...(withCosts && encodeCost(counts)),
   };
@@ -231,6 +232,7 @@ export const USAGE_COUNTS = {
   characters: field(Count, 'Characters of speech.'),
   seconds: field(Type.Number(), 'Seconds of audio.'),
   images: field(Count, 'Images.'),
+  bytes: field(Count, 'Bytes that media links sent.'),
   latency_ms_mean: field(Count, 'Mean duration of a request in milliseconds.'),
   cost: optional(
     Nullable(Type.Number()),

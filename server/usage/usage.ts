@@ -77,6 +77,14 @@ export interface LinksRequest {
   rateLimit?: ConsumeRequest;
 }
 
+/** Bytes that a media link is about to send. */
+export interface BytesRequest {
+  /** Template: `/v1/media/:name`. */
+  route: string;
+  platform: string;
+  bytes: number;
+}
+
 /** @param cost Millionths of the currency. */
 export type SettleLinks = (cost: number) => void;
 
@@ -238,9 +246,27 @@ export class UsageService {
     const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses };
     const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
     if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
-    let { reservation } = admission;
+    return this.#settlesOnce(admission);
+  }
+
+  /**
+   * Reserves the cost of bytes in the budgets of money of the key that a media link was made for. Their usage is counted
+   * by the caller.
+   * @returns As {@link admitLinks}.
+   * @throws GatewayError `insufficient_quota`, `upstream_unavailable` if the database does not answer.
+   */
+  async admitBytes(key: ApiKeyRecord, { route, platform, bytes }: BytesRequest): Promise<SettleLinks> {
+    const { admissions, prices } = this.#options;
+    const { id: keyId, accountId, budgetId, furtherBudgets } = key;
+    if (!prices?.hasBytePrice || (budgetId === null && !furtherBudgets)) return () => undefined;
+    const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses: { bytes } };
+    return this.#settlesOnce(await admissions.admit({ keyId, accountId, route, model: platform, reserve }));
+  }
+
+  #settlesOnce({ reservation: held }: Admission): SettleLinks {
+    let reservation = held;
     return (cost) => {
-      if (reservation !== undefined) admissions.release(reservation, cost);
+      if (reservation !== undefined) this.#options.admissions.release(reservation, cost);
       reservation = undefined;
     };
   }

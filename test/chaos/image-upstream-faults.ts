@@ -97,8 +97,11 @@ async function heal(site: ImageSite, ledger: OrderLedger): Promise<number> {
   return late;
 }
 
-/** A provider that gives up soon, so that the run does not wait four minutes for each of a hundred silent upstreams. */
+/**
+ * A provider that gives up soon, so that the run does not wait four minutes for each of a hundred silent upstreams; and late
+ * enough that a busy machine does not give up upstreams that do answer.
+ */
 function hastyEntry(url: string) {
   const use = path.join(packageRoot, 'dist', 'plugins', 'openai_image', 'index.js');
-  return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 2_500, restMs: 5 }, timeoutMs: 10_000 };
+  return { id: 'openai_image', use, options: { upstreams: [{ url }], budgetMs: 12_000, restMs: 5 }, timeoutMs: 30_000 };
 }

@@ -98,6 +98,9 @@ const CUE_POINT = 0xbb;
 const CUE_TIME = 0xb3;
 const CUE_POSITIONS = 0xb7;
 const CUE_CLUSTER = 0xf1;
+const CUE_OFFSET = 0xf0;
+/** A key frame at a higher offset is not the first of its cluster. */
+const MAX_OFFSET = 32;
 const TRACKS = 0x1654ae6b;
 
 interface EbmlElement {
@@ -122,6 +125,7 @@ function webmIndex(file: IndexedFile): Track | undefined {
   const duration = details.find(({ id }) => id === DURATION);
   const toSeconds = (time: number) => (time * scale) / 1e9;
   const points = cuesOf(head, cues);
+  if (points.some(({ offset }) => offset > MAX_OFFSET)) return undefined;
   const whole = duration ? toSeconds(floatIn(head, duration)) : (points.at(-1)?.time ?? 0);
   const entries = points.map(({ time, position }, index): Entry => {
     const next = points[index + 1];
@@ -137,14 +141,16 @@ function webmIndex(file: IndexedFile): Track | undefined {
 }
 
 /** The first cue of each cluster, in order. */
-function cuesOf(head: Buffer, cues: EbmlElement): { time: number; position: number }[] {
+function cuesOf(head: Buffer, cues: EbmlElement): { time: number; position: number; offset: number }[] {
   const points = elementsOf(head, cues.start, cues.end).flatMap(({ id, start, end }) => {
     if (id !== CUE_POINT) return [];
     const fields = elementsOf(head, start, end);
-    const positions = fields.find((field) => field.id === CUE_POSITIONS);
+    const place = fields.find((field) => field.id === CUE_POSITIONS);
+    const positions = place ? elementsOf(head, place.start, place.end) : [];
     const time = numberIn(head, fields, CUE_TIME);
-    const position = positions && numberIn(head, elementsOf(head, positions.start, positions.end), CUE_CLUSTER);
-    return time === undefined || position === undefined ? [] : [{ time, position }];
+    const position = numberIn(head, positions, CUE_CLUSTER);
+    const offset = numberIn(head, positions, CUE_OFFSET) ?? 0;
+    return time === undefined || position === undefined ? [] : [{ time, position, offset }];
   });
   return points.filter(({ position }, index) => position !== points[index - 1]?.position);
 }

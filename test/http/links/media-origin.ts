@@ -16,6 +16,8 @@ export interface MediaItem {
   content: readonly (Uint8Array | Respond)[];
   extraction?: Partial<Extraction>;
   title?: string;
+  /** Further files of the media host, by name, such as the parts that a manifest lists. Default: none. */
+  files?: Readonly<Record<string, Uint8Array | Respond>>;
 }
 
 const HOST = 'media.invented.example';
@@ -29,9 +31,10 @@ export async function startMediaOrigin() {
   const server = await startOrigin((request, response) => {
     const { url = '', headers } = request;
     requests.push({ path: url, range: headers.range, headers });
-    const [, id = '', index = '', generation] = /^\/(\d+)\/(\d+)\?g=(\d+)$/.exec(url) ?? [];
-    const content = items.get(id)?.content[Number(index)];
-    if (!content || Number(generation) !== generations.get(id)) response.writeHead(403).end();
+    const [, id = '', name = '', generation] = /^\/(\d+)\/([\w.-]+)(?:\?g=(\d+))?$/.exec(url) ?? [];
+    const { content: entries, files = {} } = items.get(id) ?? {};
+    const content = files[name] ?? (Number(generation) === generations.get(id) ? entries?.[Number(name)] : undefined);
+    if (!content) response.writeHead(403).end();
     else if (typeof content === 'function') content(request, response);
     else sendRange(content, request, response);
   });

@@ -194,6 +194,22 @@ describe('prices', () => {
     }
   });
 
+  it('of bytes are exact sums, and are rounded up in advance', () => {
+    const prices = createPrices({ currency: 'USD', gigabyte: 0.05 });
+    expect([0, 1, 10_000, 1_000_000_000, 123_456_789].map((bytes) => prices.byteCostOf(bytes))).to.deep.equal([
+      0, 0, 1, 50_000, 6_173,
+    ]);
+    expect([1, 10_000, 123_456_789].map((bytes) => prices.highestCostOf({ model: 'vidsite', bytes }))).to.deep.equal([
+      1, 1, 6_173,
+    ]);
+    const free = createPrices({ currency: 'USD' });
+    expect([free.hasBytePrice, free.byteCostOf(5), free.highestCostOf({ model: 'vidsite', bytes: 5 })]).to.deep.equal([
+      false,
+      null,
+      null,
+    ]);
+  });
+
   it('are written as decimals', () => {
     expect([0, 1, 1_234_567, -5].map(decimalOf)).to.deep.equal(['0.000000', '0.000001', '1.234567', '-0.000005']);
   });

@@ -11,13 +11,16 @@ export type { CommandResult };
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** The compiled command line; run by the Node that runs the tests, which is new enough. */
-const COMMAND_LINE = path.join(packageRoot, 'dist', 'server', 'cli', 'cli.js');
+/** The bundled command line that the launcher runs; here by the Node that runs the tests, which is new enough. */
+const COMMAND_LINE = path.join(packageRoot, 'dist', 'bundle', 'cli.js');
 /** What the scripts of package.json run. */
 const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
 
-/** As the launcher started this process, which is how it starts the gateway. */
-const HEAP_FLAGS = process.execArgv.filter((flag) => /^--(max-semi-space|heap-growing|no-allocation-site)-/.test(flag));
+/** As the launcher starts the gateway: with the flags of the heap that it gave this process, and with the bundle. */
+const FLAGS = [
+  ...process.execArgv.filter((flag) => /^--(max-semi-space|heap-growing|no-allocation-site)-/.test(flag)),
+  '--conditions=mediagate-bundle',
+];
 
 /** Whatever happens to the tests, no process of theirs outlives them. */
 const running = new Set<ChildProcess>();
@@ -41,7 +44,7 @@ export function startLauncher(environment: Environment): ChildProcess {
 }
 
 function start(args: readonly string[], environment: Environment, folder = packageRoot): ChildProcess {
-  const child = spawn(process.execPath, [...HEAP_FLAGS, ...args], {
+  const child = spawn(process.execPath, [...FLAGS, ...args], {
     cwd: folder,
     // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
     detached: true,
@@ -102,7 +105,7 @@ export async function runCommand(
 }
 
 function startHost(): CommandHost {
-  const host = new CommandHost(HEAP_FLAGS, withPrograms({}));
+  const host = new CommandHost(FLAGS, withPrograms({}));
   endWithTests(host.process);
   return host;
 }

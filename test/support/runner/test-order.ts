@@ -17,16 +17,16 @@ export type FileSeconds = Readonly<Record<string, number>>;
 const USUAL_FILES: FileSeconds = {
   'test/core/browser/browser.test.js': 100,
   'test/e2e/workers/workers.test.js': 100,
-  'test/e2e/images/scale-faults.test.js': 95,
-  'test/server/payments/orders-processes.test.js': 95,
+  'test/long/images/scale-faults.test.js': 95,
+  'test/long/payments/orders-processes.test.js': 95,
   'test/core/testing/refused-plugins.test.js': 90,
-  'test/core/jobs/jobs-processes.test.js': 85,
-  'test/e2e/site/unlucky-browser.test.js': 85,
-  'test/e2e/usage/token-budgets.test.js': 80,
+  'test/long/jobs/jobs-processes.test.js': 85,
+  'test/long/site/unlucky-browser.test.js': 85,
+  'test/long/usage/token-budgets.test.js': 80,
   'test/e2e/accounts/walk.test.js': 65,
   'test/captures.test.js': 65,
   'test/hostile-pages.test.js': 60,
-  'test/package.test.js': 60,
+  'test/long/package.test.js': 60,
   'plugins/vidsite/test/vidsite.test.js': 50,
   'plugins/photo/test/photo.test.js': 45,
   'test/e2e/site/accessible-pages-browser.test.js': 45,
@@ -42,6 +42,7 @@ const USUAL_FILES: FileSeconds = {
 const USUAL_FOLDERS: readonly { folder: string; seconds: number }[] = [
   { folder: 'test/core/browser/', seconds: 40 },
   { folder: 'test/e2e/', seconds: 25 },
+  { folder: 'test/long/', seconds: 40 },
   { folder: 'test/core/jobs/', seconds: 15 },
   { folder: 'test/http/', seconds: 9 },
   { folder: 'test/server/', seconds: 5 },
@@ -126,7 +127,7 @@ export class WholeQueue implements TestQueue {
 
 /** What a quick run leaves out, besides PostgreSQL and the browser: whole processes, and what makes or walks through much. */
 const NOT_QUICK =
-  /^test\/(?:e2e|chaos|cluster|clients|core\/browser)\/|browser|^test\/(?:package|deploy|captures|hostile-pages)\./;
+  /^test\/(?:e2e|long|chaos|cluster|clients|core\/browser)\/|browser|^test\/(?:deploy|captures|hostile-pages)\./;
 /** A file that takes longer is in a quick run only where its subject has changed. */
 const QUICK_FILE_SECONDS = 12;
 /** What a process of a quick run takes at a time. */

@@ -27,7 +27,7 @@ export interface TestRun extends TestTotals {
 
 /**
  * Runs test files, one after the other, in a process of their own. One that dies has failed, whatever it has passed before.
- * @param reverse Runs the files and the tests in them from the last to the first; of test/e2e, the suites alone. Default false.
+ * @param reverse Runs the files and the tests in them from the last to the first; of test/e2e and test/long, the suites alone. Default false.
  * @param environment Variables besides those of this process.
  */
 export async function runTestFiles(

@@ -53,11 +53,11 @@ export default class TotalsReporter extends Mocha.reporters.Spec {
 }
 
 /** A suite there walks through one running process, test by test. */
-const WALKS = `${path.sep}${path.join('test', 'e2e')}${path.sep}`;
+const WALKS = ['e2e', 'long'].map((folder) => path.sep + path.join('test', folder) + path.sep);
 
 /** No suite may depend on those before it, and no test but those of a walk. */
 function reverse({ tests, suites, file }: Mocha.Suite): void {
-  if (file?.includes(WALKS)) return;
+  if (WALKS.some((folder) => file?.includes(folder))) return;
   tests.reverse();
   for (const suite of suites.reverse()) reverse(suite);
 }

@@ -19,7 +19,9 @@ const MOST_STATEMENTS = 60;
 const AT_ONCE = 3;
 
 for (const engine of engines) {
-  describe(`a payment of a killed process on ${engine.name}`, () => {
+  describe(`a payment of a killed process on ${engine.name}`, function () {
+    // A hundred processes, one for each statement.
+    this.timeout(400_000);
     let place: Place;
     let state: State;
 

@@ -1,11 +1,12 @@
 /** Image jobs whose processes are killed at every point. */
 
 import { expect } from 'chai';
+import { runImageChaos } from '../../core/jobs/image-chaos.js';
 import { engines, type Place } from '../../support/databases/engines.js';
-import { runImageChaos } from './image-chaos.js';
 
 for (const engine of engines) {
-  describe(`processes that accept and run image jobs and die on ${engine.name}`, () => {
+  describe(`processes that accept and run image jobs and die on ${engine.name}`, function () {
+    this.timeout(300_000);
     let place: Place;
 
     beforeEach(async function () {

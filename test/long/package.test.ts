@@ -8,16 +8,16 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { freePort } from './support/databases/redis.js';
-import { anchorsOf, snippetsOf, withoutCode } from './support/docs/documents.js';
+import { freePort } from '../support/databases/redis.js';
+import { anchorsOf, snippetsOf, withoutCode } from '../support/docs/documents.js';
 import {
   addPluginPackage,
   type InstalledPackage,
   installPackage,
   installPluginPackage,
-} from './support/docs/installed-package.js';
-import { packageRoot } from './support/package-root.js';
-import { until } from './support/until.js';
+} from '../support/docs/installed-package.js';
+import { packageRoot } from '../support/package-root.js';
+import { until } from '../support/until.js';
 
 interface LockedPackage {
   /** Where it stands in for another one. */
@@ -52,7 +52,7 @@ const AUTHOR_PACKAGES = 40;
 const AUTHOR_BYTES = 40 * 1024 * 1024;
 
 describe('the package, installed in another project', function () {
-  this.timeout(240_000);
+  this.timeout(600_000);
   let installed: InstalledPackage;
   /** Into modules beside them; one run of the compiler, since most of it is reading declarations. */
   let compiled: Promise<void>;

@@ -3,17 +3,24 @@
 import { expect } from 'chai';
 import type { JobRecord } from '../../../core/jobs/records.js';
 import type { State } from '../../../server/state.js';
+import {
+  chaosTarget,
+  ledgerOf,
+  startWorkerProcess,
+  type WorkerOptions,
+  type WorkerProcess,
+} from '../../core/jobs/job-processes.js';
+import type { WorkOrder } from '../../core/jobs/job-worker.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 import { runJobsChaos } from '../../support/jobs/jobs-chaos.js';
 import { judgeLedger } from '../../support/jobs/run-ledger.js';
 import { until } from '../../support/until.js';
-import { chaosTarget, ledgerOf, startWorkerProcess, type WorkerOptions, type WorkerProcess } from './job-processes.js';
-import type { WorkOrder } from './job-worker.js';
 
 const JOB_LEASE_MS = 2_000;
 
 for (const engine of engines) {
-  describe(`processes that run jobs and die on ${engine.name}`, () => {
+  describe(`processes that run jobs and die on ${engine.name}`, function () {
+    this.timeout(300_000);
     let place: Place;
     let state: State;
     let processes: WorkerProcess[];

@@ -13,7 +13,7 @@ const KINDS = 23;
 /** The short form of `npm run faults -- scale`: three nodes on PostgreSQL, an object store and Redis. */
 describe('image jobs on several nodes under faults', function () {
   // A zombie is stopped for three leases, which are 45 s.
-  this.timeout(300_000);
+  this.timeout(600_000);
   const seed = randomInt(1_000_000);
   let report: ScaleReport;
   let found: string;
