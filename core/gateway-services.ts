@@ -36,6 +36,7 @@ import {
   Submissions,
   VideoFiles,
   VideoLinks,
+  VideoSpools,
 } from './extraction/index.js';
 import { ImageService, type ImagesOptions, References } from './images/index.js';
 import { absentAudioFilters, createAudioFilters, Ffmpeg, ImageFiles, ScratchFolders } from './media/index.js';
@@ -114,6 +115,8 @@ export interface BrowserOptions {
 }
 
 const CACHE_TTL_MS = 600_000;
+/** Longer than any link to a video works. */
+const SPOOL_MS = 7 * 3_600_000;
 /** Deadline in milliseconds for the download of an input image. */
 const REFERENCE_MS = 15_000;
 
@@ -131,7 +134,7 @@ export const MEDIA = createToken<MediaTools>('media tools');
 export const CLIENT_LIFETIME = createToken<AbortController>('client lifetime');
 const AUDIO_LINKS = createToken<AudioLinks | undefined>('audio links');
 export const AUDIO_FILES = createToken<AudioFiles | undefined>('audio files');
-const MEDIA_SOURCES = createToken<MediaSources>('media sources');
+export const MEDIA_SOURCES = createToken<MediaSources>('media sources');
 const MEDIA_LINKS = createToken<MediaLinks | undefined>('media links');
 export const MEDIA_FILES = createToken<MediaFiles | undefined>('media files');
 const VIDEO_LINKS = createToken<VideoLinks | undefined>('video links');
@@ -227,12 +230,19 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
     const { mediaLinks } = options;
     return mediaLinks && get(MEDIA).ffmpeg && new VideoLinks(mediaLinks);
   });
-  root.provideFactory(VIDEO_FILES, (get) => {
-    const links = get(VIDEO_LINKS);
-    const { ffmpeg } = get(MEDIA);
-    const services = { sources: get(MEDIA_SOURCES), limits: get(LINK_LIMITS), clock: get(CLOCK) };
-    return links && ffmpeg && new VideoFiles({ links, ffmpeg, ...services });
-  });
+  root.provideFactory(
+    VIDEO_FILES,
+    (get) => {
+      const links = get(VIDEO_LINKS);
+      const { ffmpeg } = get(MEDIA);
+      const services = { sources: get(MEDIA_SOURCES), limits: get(LINK_LIMITS), clock: get(CLOCK) };
+      const { scratchFolder = tmpdir(), mediaLinks } = options;
+      const folders = new ScratchFolders(scratchFolder, { prefix: 'mediagate-video-', abandonedMs: SPOOL_MS });
+      const spools = new VideoSpools({ folders, maxBytes: mediaLinks?.spoolBytes ?? 0, clock: get(CLOCK) });
+      return links && ffmpeg && new VideoFiles({ links, ffmpeg, spools, ...services });
+    },
+    (files) => files?.close(),
+  );
   root.provideFactory(
     AUDIO_FILES,
     (get) => {

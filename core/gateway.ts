@@ -6,7 +6,7 @@
  * failing. The facade only delegates; each method names the errors that it throws.
  */
 
-import type { Audio } from './audio/index.js';
+import type { Audio, UploadedAudio } from './audio/index.js';
 import type {
   AudioFile,
   AudioFileRequest,
@@ -15,6 +15,7 @@ import type {
   BatchItem,
   BatchRequest,
   CheckedUpstream,
+  Cue,
   ExtractionJob,
   Extractor,
   ExtractRequest,
@@ -23,8 +24,10 @@ import type {
   HttpClientLimits,
   IdentityProvider,
   ImageProvider,
+  LinkAudioRequest,
   LinkRef,
   MediaArchive,
+  MediaEntry,
   MediaFile,
   MediaFileRequest,
   MediaLink,
@@ -52,6 +55,7 @@ import {
   IMAGES,
   MEDIA,
   MEDIA_FILES,
+  MEDIA_SOURCES,
   openBrowser,
   openHttp,
   PLUGIN_HOST,
@@ -139,6 +143,16 @@ export interface Gateway extends AsyncDisposable {
   videoFile(request: VideoFileRequest): Promise<VideoFile>;
   /** The archive behind a link of a carousel, made while it is read. Read it or release it. @throws GatewayError as `mediaFile`. */
   mediaArchive(request: MediaFileRequest): Promise<MediaArchive>;
+  /**
+   * The text of a subtitle track of an extracted item: one of the entries of its document.
+   * @throws GatewayError `media_unavailable`, what the platform answers about the item; the signal's reason.
+   */
+  captions(result: ExtractResult, track: MediaEntry, signal: AbortSignal): Promise<readonly Cue[]>;
+  /**
+   * The audio of an item, as a file for audio models. Remove it.
+   * @throws GatewayError as `audioFile`; `request_too_large`.
+   */
+  linkAudio(request: LinkAudioRequest): Promise<UploadedAudio>;
   /** Image jobs. Without jobs and a storage, each method fails with `plugin_unavailable`. */
   readonly images: Images;
   /** Audio models: transcription, speech, sound effects. */
@@ -257,6 +271,8 @@ function createLinkFacade(get: Resolve) {
   const submissions = get(SUBMISSIONS);
   const audioFiles = get(AUDIO_FILES);
   const mediaFiles = get(MEDIA_FILES);
+  const mediaSources = get(MEDIA_SOURCES);
+  const audio = get(AUDIO);
   const videoFiles = get(VIDEO_FILES);
 
   function offeredJobs(): ExtractionJobs {
@@ -284,6 +300,12 @@ function createLinkFacade(get: Resolve) {
     mediaArchive: async (request) => offered(mediaFiles).openArchive(request),
     videoLink: (name) => offered(videoFiles).link(name),
     videoFile: async (request) => offered(videoFiles).open(request),
+    captions: (result, track, signal) => mediaSources.cuesOf(result, track, signal),
+    async linkAudio({ link, maxBytes, signal }) {
+      if (!audioFiles) throw new GatewayError('audio_unavailable', 'This gateway cannot create MP3 files.');
+      const { body } = await audioFiles.read(link, signal);
+      return audio.receiveMp3({ chunks: body, maxBytes, param: 'url', signal });
+    },
     async audioFile(request) {
       if (!audioFiles) throw new GatewayError('file_not_found', 'This gateway cannot create MP3 files.');
       return audioFiles.open(request);

@@ -7,8 +7,9 @@
 
 import type Koa from 'koa';
 import type { Gateway } from 'mediagate';
-import type { Tracer } from '../core/contracts/index.js';
+import type { Cache, Tracer } from '../core/contracts/index.js';
 import { type Clock, type Logger, noSiblings, type Siblings } from '../core/runtime/index.js';
+import { createMemoryCache } from '../core/storage/index.js';
 import {
   AccountView,
   agentRoutes,
@@ -94,6 +95,7 @@ import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
 import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
+import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
 import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
 import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/index.js';
@@ -136,6 +138,10 @@ export interface AppDependencies {
   mediaProxy?: MediaProxy;
   /** Maximum bytes of an uploaded audio file. Default 26,214,400. */
   audioMaxBytes?: number;
+  /** Speech recognition of links. Default: as the settings. */
+  transcripts?: TranscriptOptions;
+  /** What is kept between requests. Default: in memory. */
+  cache?: Cache;
   /** Maximum bytes of a body on text routes. Default 33,554,432. */
   textMaxBytes?: number;
   /** Whether the routes of Anthropic's format are enabled. Default false. */
@@ -368,6 +374,7 @@ const REFUSED_BODIES_PER_MINUTE = 60;
 const ACCOUNT_QUEUE_SHARE = 0.1;
 const AUDIO_MAX_BYTES = 25 * 1024 * 1024;
 const TEXT_MAX_BYTES = 32 * 1024 * 1024;
+const TRANSCRIPTS: TranscriptOptions = { maxMinutes: 45, waitSeconds: 60 };
 /** Bodies of callers without a key or a session: they are small, and have a budget of their own. */
 const PUBLIC_BODIES = { smallBytes: 4 * 1024 * 1024, maxMs: 10_000 };
 
@@ -380,6 +387,8 @@ export function createServerContext(dependencies: AppDependencies) {
   return {
     ...dependencies,
     audioMaxBytes: dependencies.audioMaxBytes ?? AUDIO_MAX_BYTES,
+    transcripts: dependencies.transcripts ?? TRANSCRIPTS,
+    cache: dependencies.cache ?? createMemoryCache(clock),
     textMaxBytes: dependencies.textMaxBytes ?? TEXT_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
     modelAliases: dependencies.modelAliases ?? true,

@@ -127,6 +127,16 @@ export class Audio {
   }
 
   /**
+   * As {@link receive}, of an MP3 that this gateway has made: for models it is made smaller, if there is an ffmpeg.
+   */
+  receiveMp3({ chunks, ...upload }: AudioUpload): Promise<UploadedAudio> {
+    const { ffmpeg } = this.#options;
+    const { signal } = upload;
+    const body = ffmpeg ? convertSpeech({ body: chunks, from: 'mp3', to: 'opus', ffmpeg, signal }) : chunks;
+    return this.receive({ ...upload, chunks: body });
+  }
+
+  /**
    * Without any I/O.
    * @param input The text to be spoken, if any.
    * @throws GatewayError `model_not_found`, `model_not_supported`, `invalid_value` for an input longer than the model

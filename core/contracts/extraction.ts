@@ -47,6 +47,8 @@ export interface ExtractResult {
   limitations: readonly string[];
   /** Set if a hosted MP3 is offered. */
   audioLink?: AudioLink;
+  /** Whether a hosted MP3 can be made, asked for or not. Default false. */
+  hasAudio?: boolean;
   /**
    * Links of the gateway to the media files, in the order of the document's entries; undefined for a manifest. Set if
    * they were asked for.
@@ -183,6 +185,14 @@ export interface AudioFileRequest {
   signal?: AbortSignal;
 }
 
+/** A request for the audio of an item as a file for audio models. */
+export interface LinkAudioRequest {
+  link: Pick<LinkRef, 'url' | 'access'>;
+  maxBytes: number;
+  /** Ends the wait for the audio; its conversion to MP3 continues. */
+  signal: AbortSignal;
+}
+
 /** The MP3 behind a link. */
 export type AudioFile = {
   /** Expiry of the link, in milliseconds since 1970. */
@@ -273,20 +283,22 @@ export interface VideoFileRequest {
   start?: number | undefined;
   /** Seconds to which it is wanted. Default: its end. */
   end?: number | undefined;
-  /** Whether its bytes are read. Otherwise nothing is merged. */
-  isRead: boolean;
+  /** As {@link AudioFileRequest.make}; without room for a whole file, `whole` is `following`. */
+  make: AudioFileRequest['make'];
   /** Ends the wait, and what is read of the file. */
   signal: AbortSignal;
 }
 
 /** A video that is merged while it is sent. */
-export interface VideoFile extends Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> {
+export type VideoFile = Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> & {
   contentType: string;
   /** Seconds of the item at which a cut begins and ends: those of key frames. Undefined if it is not cut. */
   cut: { start: number; end: number } | undefined;
-  /** Undefined if it is not read. */
-  body: AsyncIterable<Uint8Array> | undefined;
-}
+} & (
+    | { kind: 'stored'; file: FileStat; read(range?: ByteRange): Promise<StoredBody> }
+    | { kind: 'growing'; body: AsyncIterable<Uint8Array> }
+    | { kind: 'unmade' }
+  );
 
 /** Base URL, signing and limits of media links. */
 export interface MediaLinkOptions extends Pick<AudioLinkOptions, 'baseUrl' | 'secrets'> {
@@ -294,4 +306,6 @@ export interface MediaLinkOptions extends Pick<AudioLinkOptions, 'baseUrl' | 'se
   keyBytesPerSecond?: number;
   /** Bytes a second to all clients. Default: no limit. */
   bytesPerSecond?: number;
+  /** Bytes on disk of merged videos that viewers share. Default 0: each viewer has its own merge. */
+  spoolBytes?: number;
 }

@@ -353,7 +353,8 @@ export class ExtractionService {
     const { clock, audioLinks, mediaLinks, videoLinks, audioExpected } = this.#options;
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
-    const offered = request.includeAudioMp3 !== false && contribution.audio && extraction.audio;
+    const hasAudio = contribution.audio === true && extraction.audio === true;
+    const offered = request.includeAudioMp3 !== false && hasAudio;
     const audioLink = offered ? audioLinks?.sign(target.link, clock.now()) : undefined;
     const { mediaLinksFor: issuer } = request;
     const linked = issuer === undefined ? undefined : { ...target.link, issuer };
@@ -372,6 +373,7 @@ export class ExtractionService {
       data: extraction.data,
       limitations,
       ...(audioLink && { audioLink }),
+      ...(hasAudio && audioLinks && { hasAudio }),
       ...(links && { mediaLinks: links }),
       ...(videoLink && { videoLink }),
       ...(archiveLink && { archiveLink }),

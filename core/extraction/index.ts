@@ -30,3 +30,4 @@ export { parseDuration } from './scraping/dates.js';
 export { wholeVideo } from './video/video-choice.js';
 export { VideoFiles } from './video/video-files.js';
 export { VideoLinks } from './video/video-links.js';
+export { VideoSpools } from './video/video-spools.js';

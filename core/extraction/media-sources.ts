@@ -3,12 +3,13 @@
  * reader of that file. A cached document is used while its addresses work; otherwise the item is resolved again.
  */
 
-import type { Clock, Extraction, LinkRef, MediaEntry } from '../contracts/index.js';
+import type { Clock, Cue, Extraction, ExtractResult, LinkRef, MediaEntry } from '../contracts/index.js';
+import { parseSubtitles } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';
 import type { PluginHost } from '../plugins/index.js';
 import type { ExtractionService, Item } from './extraction.js';
-import { entriesOf, fileOf, filesOf } from './media-links.js';
-import { MediaReader, type MediaSource } from './media-reader.js';
+import { entriesOf, fileIds, fileOf, filesOf } from './media-links.js';
+import { MediaReader, type MediaSource, unavailable } from './media-reader.js';
 import { defaultRequestOptions } from './request-options.js';
 import { readSubtitles } from './subtitle-tracks.js';
 
@@ -60,6 +61,20 @@ export class MediaSources {
   readerOf(source: SourceFile, signal: AbortSignal, size?: number): MediaReader {
     const { clock } = this.#options;
     return new MediaReader({ ...this.#accessTo(source, signal), clock, signal }, size);
+  }
+
+  /**
+   * The text of a subtitle track of an extracted item.
+   * @throws GatewayError `media_unavailable`, what the platform answers about the item; the signal's reason.
+   */
+  async cuesOf({ link, data }: ExtractResult, track: MediaEntry, signal: AbortSignal): Promise<readonly Cue[]> {
+    const entries = entriesOf(data);
+    const file = fileIds(entries)[entries.indexOf(track)] ?? '';
+    const item = this.itemOf(link);
+    const extraction = await this.extractionOf(item, file, signal);
+    const cues = parseSubtitles(await this.subtitles({ item, extraction, file }, signal));
+    if (!cues) throw unavailable('The source did not send subtitles.', false);
+    return cues;
   }
 
   /** Subtitles as the platform has them. @throws GatewayError `media_unavailable`; the signal's reason. */

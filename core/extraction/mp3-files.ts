@@ -18,6 +18,7 @@ import type {
   LinkRef,
   Logger,
   Storage,
+  StoredBody,
 } from '../contracts/index.js';
 import type { Ffmpeg, ScratchFolders } from '../media/index.js';
 import type { HttpClients } from '../net/index.js';
@@ -72,20 +73,45 @@ export class AudioFiles {
       expiresAt,
       downloadName: `${plainNameOf(item.extractor.contribution.platform, item.link)}.mp3`,
     };
-    const known = this.#transcodes.has(item.fileName) ? undefined : await this.#find(item);
+    const known = await this.#known(item);
     if (known) return { ...described, ...known };
     if (make === 'never') return { ...described, kind: 'unmade' };
-    const transcode = this.#transcodes.join(item.fileName, (...run) => this.#make(item, ...run));
+    const transcode = this.#join(item);
     if (make === 'following') {
       const growing = await unlessAborted(signal, Promise.race([transcode.begun, transcode.stored]));
       // A complete file is about to be stored, and then has a length and validators; a failed one gets an error.
       const body = growing?.ended ? undefined : growing?.follow();
       if (body) return { ...described, kind: 'growing', body };
     }
-    await unlessAborted(signal, transcode.stored);
+    return { ...described, ...(await this.#made(item, transcode, signal)) };
+  }
+
+  /**
+   * The MP3 of an item, for work of the gateway itself; it is made if it does not exist.
+   * @throws GatewayError as {@link open}.
+   */
+  async read(link: AudioTarget, signal: AbortSignal): Promise<StoredBody> {
+    const item = this.#itemOf(link);
+    const { read } = (await this.#known(item)) ?? (await this.#made(item, this.#join(item), signal));
+    const body = await read();
+    if (!body) throw new GatewayError('upstream_unavailable', 'The file is not in the storage any more.');
+    return body;
+  }
+
+  /** The stored file, unless it is being made. */
+  async #known(item: Item) {
+    return this.#transcodes.has(item.fileName) ? undefined : this.#find(item);
+  }
+
+  #join(item: Item) {
+    return this.#transcodes.join(item.fileName, (...run) => this.#make(item, ...run));
+  }
+
+  async #made(item: Item, { stored }: { stored: Promise<unknown> }, signal: AbortSignal | undefined) {
+    await unlessAborted(signal, stored);
     const made = await this.#find(item);
     if (!made) throw new GatewayError('upstream_unavailable', 'The file was created but is not in the storage.');
-    return { ...described, ...made };
+    return made;
   }
 
   /** Ends running transcodes. */

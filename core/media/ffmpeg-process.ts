@@ -186,9 +186,12 @@ export interface ScratchFolder {
   remove(): Promise<void>;
 }
 
-const PREFIX = 'mediagate-scratch-';
-/** No work takes this long, so no process can be using an older folder. */
-const ABANDONED_MS = 3_600_000;
+export interface ScratchOptions {
+  /** Of the names of folders. Default `mediagate-scratch-`. */
+  prefix?: string;
+  /** No work takes this long, so no process can be using an older folder. Default 3,600,000. */
+  abandonedMs?: number;
+}
 
 /**
  * Temporary folders for work in progress.
@@ -196,27 +199,31 @@ const ABANDONED_MS = 3_600_000;
  */
 export class ScratchFolders {
   readonly #root: string;
+  readonly #prefix: string;
+  readonly #abandonedMs: number;
 
-  constructor(root: string) {
+  constructor(root: string, { prefix = 'mediagate-scratch-', abandonedMs = 3_600_000 }: ScratchOptions = {}) {
     this.#root = root;
+    this.#prefix = prefix;
+    this.#abandonedMs = abandonedMs;
   }
 
   /** An empty folder (0700) for the caller, who removes it after the work. */
   async take(): Promise<ScratchFolder> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     await this.sweep();
-    const folder = await mkdtemp(path.join(this.#root, PREFIX));
+    const folder = await mkdtemp(path.join(this.#root, this.#prefix));
     return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) };
   }
 
   /** Removes the remains of a crash. */
   async sweep(): Promise<void> {
     for (const name of await readdir(this.#root).catch(ifMissing([]))) {
-      if (!name.startsWith(PREFIX)) continue;
+      if (!name.startsWith(this.#prefix)) continue;
       const folder = path.join(this.#root, name);
       const found = await stat(folder).catch(ifMissing(undefined));
       const own = found && (process.getuid === undefined || found.uid === process.getuid());
-      if (own && Date.now() - found.mtimeMs > ABANDONED_MS) await rm(folder, { recursive: true, force: true });
+      if (own && Date.now() - found.mtimeMs > this.#abandonedMs) await rm(folder, { recursive: true, force: true });
     }
   }
 }

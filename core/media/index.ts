@@ -16,6 +16,7 @@ export type { MergedInput } from './ffmpeg-merge.js';
 export {
   type ConversionReport,
   GrowingFile,
+  type ScratchFolder,
   ScratchFolders,
 } from './ffmpeg-process.js';
 export {

@@ -42,8 +42,9 @@ import {
   readIdempotencyKey,
 } from '../idempotency/index.js';
 import { type ApiKeyRecord, followKey, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
+import type { LinkUsageServices } from '../links/index.js';
 import { MODEL_ERRORS, ModelId } from '../models/index.js';
-import type { Prices } from '../prices/index.js';
+import { highestOfAudio, type Prices } from '../prices/index.js';
 import type { UsageService } from '../usage/index.js';
 
 /** The first request of players, which asks for the whole file. */
@@ -51,7 +52,7 @@ const WHOLE = 'bytes=0-';
 const AUDIO_TYPE = 'audio/mpeg';
 
 /** What the audio routes work with. */
-export interface AudioServices extends ServerContext {
+export interface AudioServices extends ServerContext, LinkUsageServices {
   keys: KeyTable;
   usage: UsageService;
   answers: IdempotencyService;
@@ -129,6 +130,8 @@ export interface AudioWork<Answer> extends KeyedRequest {
   uses?: { characters?: number };
   /** The recording that it hears. Default: none. */
   audio?: UploadedAudio;
+  /** Fetches the recording that it hears, in place of an upload. Default: none. */
+  fetchAudio?(signal: AbortSignal): Promise<UploadedAudio>;
   /** Names of ignored fields in the request. Default: none. */
   ignored?: readonly string[];
   /** Whether the answer is complete when it is sent, so that its cost is known. Default false. */
@@ -156,7 +159,8 @@ export async function workOnAudio<Answer>(
     operation,
     input,
     uses = {},
-    audio: upload,
+    audio: sent,
+    fetchAudio,
     ignored = [],
     isWhole,
     ask,
@@ -170,17 +174,23 @@ export async function workOnAudio<Answer>(
   const { ended, leave } = followKey(keys, keyOf(context).id);
   try {
     await answers.answer(context, { route, key, fingerprint, ended }, async ({ signal, send }) => {
-      const audio = upload && isPaid ? await measured(upload, signal) : upload;
-      const admission = { ...request, uses: audio ? { ...uses, ...lengthOf(audio) } : uses };
-      await usage.admitted(context, admission, async (work) => {
-        const exchange = ask(signal, audio);
-        work.uses(exchange.ended);
-        const answer = await exchange.answer;
-        if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
-        nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
-        if (isWhole) await work.sendCost?.();
-        await send(encode(answer));
-      });
+      const fetched = await fetchAudio?.(signal);
+      try {
+        const upload = sent ?? fetched;
+        const audio = upload && isPaid ? await measured(upload, signal) : upload;
+        const admission = { ...request, uses: audio ? { ...uses, ...lengthOf(audio) } : uses };
+        await usage.admitted(context, admission, async (work) => {
+          const exchange = ask(signal, audio);
+          work.uses(exchange.ended);
+          const answer = await exchange.answer;
+          if (standIn !== undefined) response.setHeader('x-mediagate-stand-in', standIn);
+          nameIgnored(context, [...ignored, ...(answer.ignored ?? [])]);
+          if (isWhole) await work.sendCost?.();
+          await send(encode(answer));
+        });
+      } finally {
+        await fetched?.remove();
+      }
     });
   } finally {
     leave();
@@ -198,16 +208,9 @@ function isPaidByLength(
   return budgetId !== null || furtherBudgets !== undefined || costOf(0) !== costOf(3_600);
 }
 
-/** Vendors that bill audio by tokens make 10 to 32 of a second, and speech has fewer words than that. */
-const TOKENS_PER_SECOND = 50;
-/** Maximum for the hint before the audio, which has at most 4,096 characters. */
-const HINT_TOKENS = 4_096;
-
 /** What a recording uses at most: by its seconds, or by tokens. */
 function lengthOf({ seconds }: { seconds?: number }) {
-  if (seconds === undefined) return { seconds };
-  const tokens = Math.ceil(seconds * TOKENS_PER_SECOND);
-  return { seconds, inputTokens: tokens + HINT_TOKENS, outputTokens: tokens };
+  return seconds === undefined ? { seconds } : highestOfAudio(seconds);
 }
 
 /** The recording with the length that it really has; without ffmpeg it is not known. */
@@ -218,7 +221,8 @@ async function measured(audio: UploadedAudio, signal: AbortSignal): Promise<Uplo
 }
 
 export interface AudioUpload extends Pick<KeyedRequest, 'key' | 'fingerprint'>, Pick<AudioForm, 'fields'> {
-  audio: UploadedAudio;
+  /** Undefined if the form has another field in its place. */
+  audio: UploadedAudio | undefined;
 }
 
 /** Names of fields of a form. */
@@ -229,6 +233,8 @@ interface UploadFields {
   exact: readonly string[];
   /** Those that may have 1 MiB. Default: none. */
   longFields?: readonly string[];
+  /** A field that may stand in place of the audio file. Default: none. */
+  insteadOfAudio?: string;
 }
 
 /**
@@ -238,7 +244,7 @@ interface UploadFields {
 export async function useUpload(
   context: RequestContext,
   { gateway, uploads, audioMaxBytes }: AudioServices,
-  { audioFields, ...names }: UploadFields,
+  { audioFields, insteadOfAudio, ...names }: UploadFields,
   use: (upload: AudioUpload) => Promise<void>,
 ): Promise<void> {
   const { req: request, res: response } = context;
@@ -253,9 +259,10 @@ export async function useUpload(
     signal: clientSignal(response),
     fingerprinted: key !== undefined,
   };
-  await useAudioForm(request, response, form, ({ fields, audio, fingerprint }) =>
-    use({ fields, audio: audio ?? missing(audioFields[0], 'an audio file'), key, fingerprint }),
-  );
+  await useAudioForm(request, response, form, ({ fields, audio, fingerprint }) => {
+    if (!audio && !(insteadOfAudio && fields.has(insteadOfAudio))) missing(audioFields[0], 'an audio file');
+    return use({ fields, audio, key, fingerprint });
+  });
 }
 
 export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const satisfies readonly SpeechFormat[];

@@ -24,6 +24,7 @@ import {
   encodeError,
   type FormFields,
   fieldOf,
+  missing,
   type RequestContext,
   type Route,
   type RouteDeclaration,
@@ -187,7 +188,8 @@ async function changeVoice(services: AudioServices, context: RequestContext): Pr
       model: call.model,
       operation: 'changeVoice',
       audio,
-      ask: (signal, recording = audio) => services.gateway.audio.changeVoice({ ...call, audio: recording, signal }),
+      ask: (signal, recording = missing('audio', 'an audio file')) =>
+        services.gateway.audio.changeVoice({ ...call, audio: recording, signal }),
       encode: encodeAudio,
     });
   });

@@ -4,11 +4,13 @@
  * tell them apart. Language codes are checked and reduced to the code without a region.
  */
 
+import type { UploadedAudio } from '../../core/audio/index.js';
 import { optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   type FormFields,
   fieldOf,
+  missing,
   OneOf,
   type RequestContext,
   type Route,
@@ -16,6 +18,8 @@ import {
   streamed,
   Text,
 } from '../http/index.js';
+import { keyOf } from '../keys/index.js';
+import { EXAMPLE_LINK, LinkUsage, REFUSALS } from '../links/index.js';
 import {
   AUDIO_ROUTE,
   type AudioServices,
@@ -57,6 +61,12 @@ const BODY = {
   type: 'multipart/form-data',
   schema: Type.Object({
     ...FORM_FIELDS,
+    file: Type.Optional(FORM_FIELDS.file),
+    url: optional(
+      Text,
+      'A link of a supported platform, in place of the file: its audio is transcribed. It counts as a link as well, and needs the grant `extract`.',
+      EXAMPLE_LINK,
+    ),
     language: optional(
       Text,
       'Language of the audio: a code of two or three letters, also with a region. Not for translations. Default: detected.',
@@ -102,6 +112,7 @@ export function transcriptionRoutes(services: AudioServices): Route[] {
   return ROUTES.map(({ operation, ...route }) => ({
     ...AUDIO_ROUTE,
     ...route,
+    errors: [...AUDIO_ROUTE.errors, ...REFUSALS, 'audio_unavailable', 'audio_timeout'],
     body: BODY,
     answers: ANSWERS,
     handler: (context) => transcribe(services, context, route.path, operation),
@@ -115,21 +126,57 @@ async function transcribe(services: AudioServices, context: RequestContext, rout
     const { model } = input.call;
     const { takesOptions } = gateway.audio.match(model, task);
     const { call, ignored } = fitOptions(input, takesOptions);
+    const url = fieldOf(fields, 'url');
+    if (url !== undefined) checkLink(context, services, { url, isAlone: audio === undefined });
     await workOnAudio(context, services, {
       ...keyed,
       route,
       model,
       operation: task,
       audio,
+      ...(url !== undefined && { fetchAudio: (signal) => fetchLink(context, services, { url, route, signal }) }),
       ignored,
       isWhole: !input.stream,
-      ask: (signal, recording = audio) => gateway.audio[task]({ ...call, audio: recording, signal }),
+      ask: (signal, recording = missing('file', 'an audio file')) =>
+        gateway.audio[task]({ ...call, audio: recording, signal }),
       encode: (transcript) => encodeTranscript(transcript, input, task),
     });
   });
 }
 
+const MAX_URL_LENGTH = 2_048;
+
+/** @throws GatewayError `invalid_value`, `route_not_allowed`, what is wrong with the link. */
+function checkLink(
+  context: RequestContext,
+  { gateway }: AudioServices,
+  { url, isAlone }: { url: string; isAlone: boolean },
+): void {
+  if (!isAlone) throw invalid('url', 'left out if there is a file');
+  if (url.length > MAX_URL_LENGTH) throw invalid('url', `a link of at most ${MAX_URL_LENGTH} characters`);
+  if (!keyOf(context).grants.includes('extract')) {
+    throw new GatewayError('route_not_allowed', 'This API key may not read links: url needs the grant extract.');
+  }
+  gateway.match(url);
+}
+
+/** Reads the link, which is a request of its own, and fetches its audio. */
+async function fetchLink(
+  context: RequestContext,
+  services: AudioServices,
+  { url, route, signal }: { url: string; route: string; signal: AbortSignal },
+): Promise<UploadedAudio> {
+  const { gateway, audioMaxBytes: maxBytes } = services;
+  const { platform } = gateway.match(url);
+  const usage = new LinkUsage(services, route);
+  const settle = await usage.admit(context, { platforms: () => [platform] });
+  const { hasAudio, link } = await usage.counted(context, platform, gateway.extract({ url, signal }), settle);
+  if (!hasAudio) throw new GatewayError('audio_unavailable', 'The item has no audio.', { retryable: false });
+  return gateway.linkAudio({ link, maxBytes, signal });
+}
+
 const FIELDS: ReadonlySet<string> = new Set([
+  'url',
   'model',
   'prompt',
   'temperature',
@@ -152,6 +199,7 @@ function isOption(name: string): boolean {
 
 const UPLOAD_FIELDS = {
   audioFields: ['file'],
+  insteadOfAudio: 'url',
   exact: [...FIELDS, 'language', 'file', 'chunking_strategy', ...OPTION_LISTS],
   longFields: ['known_speaker_references', 'known_speaker_references[]'],
 } as const;

@@ -55,7 +55,14 @@ export {
   sendText,
 } from './event-stream.js';
 export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
-export { type FileOptions, hasCurrentCopy, sendBytes, sendFile, sendGrowing } from './file-response.js';
+export {
+  type FileOptions,
+  hasCurrentCopy,
+  type ServedFile,
+  sendBytes,
+  sendFile,
+  sendGrowing,
+} from './file-response.js';
 export { AddressLimit, FixedWindow, PollGuard } from './fixed-windows.js';
 export {
   type AudioForm,
@@ -89,6 +96,7 @@ export {
   nameIgnored,
   newRequestId,
   paramOf,
+  partOf,
   readPreferences,
   readWait,
   requestIdOf,

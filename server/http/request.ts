@@ -12,6 +12,8 @@ import { areTooSmall, freeMemory } from './body-bytes.js';
 import { addField, takeResponse } from './fast-path.js';
 import type { ParamsContext, RequestContext } from './koa-app.js';
 
+const { ServerResponse: UnsentResponse } = process.getBuiltinModule('node:http');
+
 const SANE = /^[A-Za-z0-9._-]{1,64}$/;
 const BYTES = 12;
 
@@ -318,6 +320,11 @@ function closeWhenSent(request: IncomingMessage, response: ServerResponse): void
 }
 
 /** A parameter of the path. */
+/** A part of a request with a response of its own: its headers and status do not reach the client. */
+export function partOf(context: RequestContext): RequestContext {
+  return Object.create(context, { res: { value: new UnsentResponse(context.req) } });
+}
+
 export function paramOf({ params }: ParamsContext, name: string): string {
   return params[name] ?? '';
 }

@@ -15,6 +15,7 @@ import {
   Type,
 } from '../../core/contracts/index.js';
 import { Count, Failure, Nullable, OneOf, type RouteAnswer, Text, Time, Url } from '../http/index.js';
+import { TranscriptSchema } from '../transcripts/index.js';
 
 /** Fields that only the response has, by the document field that contains them. */
 type Additions = Readonly<Record<string, Readonly<Record<string, TSchema>>>>;
@@ -139,6 +140,10 @@ const NoReviews = Type.Object({
   one_star: field(Type.Array(Type.Unknown(), { maxItems: 0 }), 'Empty until the job has completed.'),
 });
 const PostResult = Type.Object({
+  transcript: optional(
+    Nullable(TranscriptSchema),
+    'The words that are spoken. Null if there are none; `limitations` say why. Only with `include_transcript`.',
+  ),
   ...(PostData as TObject).properties,
   job: optional(Job, 'The background job that fetched the item. Absent otherwise.'),
   queue: optional(Queue, 'How busy the queue of such jobs is. Only with a job.'),

@@ -19,6 +19,7 @@ import {
 } from '../../core/contracts/index.js';
 import { createValidator, GatewayError, type Issue, type Validator } from '../../core/runtime/index.js';
 import { fieldError, knownFields, WEBHOOK_URL, webhookUrlField } from '../http/index.js';
+import { TRANSCRIPT_FIELDS, TRANSCRIPT_LANGUAGES } from '../transcripts/index.js';
 
 export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
@@ -47,6 +48,8 @@ const ACCEPTED = {
   background: 'true or false',
   force_async: 'true or false',
   webhook_url: WEBHOOK_URL,
+  include_transcript: 'true or false',
+  transcript_languages: TRANSCRIPT_LANGUAGES,
 };
 
 /** Options of extractors that are part of the service document (2.4). */
@@ -81,6 +84,7 @@ const shared = {
 const extractFields = {
   url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
   ...shared,
+  ...TRANSCRIPT_FIELDS,
   async_mode: optional(
     Type.Boolean(),
     'Shop links only: answer at once, with the cached product or with a background job. Default false.',

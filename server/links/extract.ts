@@ -16,6 +16,7 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { LinkTranscripts } from '../transcripts/index.js';
 import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
@@ -92,8 +93,10 @@ class Links {
   readonly #services: LinkServices;
   readonly #requests: ExtractRequests;
   readonly #usage: LinkUsage;
+  readonly #transcripts: LinkTranscripts;
 
   constructor(services: LinkServices, requests: ExtractRequests) {
+    this.#transcripts = new LinkTranscripts(services);
     this.#services = services;
     this.#requests = requests;
     this.#usage = new LinkUsage(services, ROUTE);
@@ -117,7 +120,7 @@ class Links {
     const { platform } = matchLink(context, gateway, body.url);
     const settle = await this.#usage.admit(context, { platforms: () => [platform] });
     const result = await this.#usage.counted(context, platform, gateway.extract(wanted), settle);
-    this.#sendResult(context, body, result, isInfo);
+    await this.#sendResult(context, body, result, isInfo);
   }
 
   /**
@@ -163,23 +166,35 @@ class Links {
     if ('refusal' in submission) throw submission.refusal;
     const method = 'result' in submission ? submission.result.method : BACKGROUND;
     this.#usage.count(context, platform, { methods: [method] }, settle);
-    if ('result' in submission) this.#sendResult(context, body, submission.result, isInfo);
+    if ('result' in submission) await this.#sendResult(context, body, submission.result, isInfo);
     else if ('job' in submission) this.#sendJob(context, submission.job, body);
   }
 
-  #sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult, isInfo = false): void {
+  async #sendResult(context: RequestContext, body: ExtractBody, result: ExtractResult, isInfo: boolean): Promise<void> {
+    const { include_transcript: isWanted, transcript_languages: languages } = body;
+    const words =
+      isWanted && !isInfo
+        ? await this.#transcripts.find(context, result, languages, clientSignal(context.res))
+        : undefined;
     context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : JSON_TYPE);
     setCacheHeaders(context.res, result);
     context.body = isInfo
       ? encodeInfoDict(result)
       : encodeExtraction(result, {
-          notes: [...this.#requests.ignoredOptions(body, result.platform), ...noWebhook(body)],
+          notes: [...this.#requests.ignoredOptions(body, result.platform), ...noWebhook(body), ...(words?.notes ?? [])],
+          ...(words && { data: { transcript: words.transcript } }),
         });
   }
 
   #sendJob(context: RequestContext, job: ExtractionJob, body: ExtractBody): void {
-    sendJob(context, job, { inputUrl: body.url, notes: this.#requests.ignoredOptions(body, job.platform) });
+    const notes = [...this.#requests.ignoredOptions(body, job.platform), ...noTranscript(body)];
+    sendJob(context, job, { inputUrl: body.url, notes });
   }
+}
+
+/** Speech recognition is a request of the key, which a job has none of. */
+function noTranscript({ include_transcript: isWanted }: ExtractBody): string[] {
+  return isWanted ? ['include_transcript_ignored: a background job has no transcript'] : [];
 }
 
 /** A document that is answered at once has no webhook. */

@@ -12,6 +12,7 @@ import { type IdempotencyService } from '../idempotency/index.js';
 import { keyOf, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimits } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
+import type { TranscriptServices } from '../transcripts/index.js';
 import { type SettleLinks, type UsageLog, type UsageService } from '../usage/index.js';
 
 export const FAMILY = 'link_data';
@@ -20,7 +21,7 @@ export const FAMILY = 'link_data';
 export type MediaProxy = 'off' | 'site' | 'on';
 
 /** What the routes of links work with. */
-export interface LinkServices extends ServerContext {
+export interface LinkServices extends ServerContext, TranscriptServices {
   answers: IdempotencyService;
   rateLimits: RateLimits;
   usage: UsageService;
@@ -57,7 +58,7 @@ interface AdmittedLinks {
 /** Without a budget nothing is settled. */
 const NOT_RESERVED: SettleLinks = () => undefined;
 
-type LinkUsageServices = Pick<LinkServices, 'usage' | 'usageLog' | 'rateLimits' | 'clock' | 'prices'>;
+export type LinkUsageServices = Pick<LinkServices, 'usage' | 'usageLog' | 'rateLimits' | 'clock' | 'prices'>;
 
 /**
  * Admits requests of link data, and counts them in the usage log, where the platform stands in place of the model. They

@@ -24,6 +24,7 @@ import {
   paramOf,
   type RequestContext,
   type Route,
+  type ServedFile,
   type ServerContext,
   sendFile,
   sendGrowing,
@@ -135,12 +136,19 @@ async function sendMedia(
 ): Promise<void> {
   const { transfer, ...request } = await openLink(context, services, route);
   const media = await services.gateway.mediaFile({ ...request, ...(subtitles && { subtitles }) });
-  const read = async (range: ByteRange = { start: 0, end: media.file.size - 1 }) => {
-    await transfer.reserve(range.end - range.start + 1);
-    const { body, ...file } = await media.read(range);
-    return { ...file, body: transfer.counted(body) };
+  await sendFile(context, chargedFile(media, transfer), termsOf(context, services, media));
+}
+
+/** The file, whose bytes are reserved and charged when they are read. */
+export function chargedFile({ file, read }: Pick<MediaFile, 'file' | 'read'>, transfer: MediaTransfer): ServedFile {
+  return {
+    file,
+    async read(range: ByteRange = { start: 0, end: file.size - 1 }) {
+      await transfer.reserve(range.end - range.start + 1);
+      const { body, ...stored } = await read(range);
+      return { ...stored, body: transfer.counted(body) };
+    },
   };
-  await sendFile(context, { file: media.file, read }, termsOf(context, services, media));
 }
 
 async function sendArchive(context: ParamsContext, services: MediaServices): Promise<void> {

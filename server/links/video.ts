@@ -6,12 +6,14 @@
 
 import { type TSchema, Type, type VideoFileRequest } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { defineRoute, type ParamsContext, type Route, sendGrowing } from '../http/index.js';
-import { type MediaServices, openLink, termsOf } from './media.js';
+import { defineRoute, type ParamsContext, type Route, sendFile, sendGrowing } from '../http/index.js';
+import { chargedFile, type MediaServices, openLink, termsOf } from './media.js';
 import { STEP_BYTES } from './media-transfer.js';
 
 type Container = VideoFileRequest['container'];
 
+/** The first request of players, which asks for the whole file. */
+const WHOLE = 'bytes=0-';
 const MAX_HEIGHT = 99_999;
 const MAX_SECONDS = 1_000_000;
 const ACCEPTED_SECONDS = `seconds from 0 to ${MAX_SECONDS}, with three decimals at most`;
@@ -54,7 +56,9 @@ function routeOf(services: MediaServices, container: Container): Route {
         description: 'The video. Of a cut, `X-Cut-Start` and `X-Cut-End` are the seconds at which it begins and ends.',
         type: `video/${container}`,
       },
+      206: { description: 'A part of it, while the gateway keeps it.', type: `video/${container}` },
     },
+    headers: { Range: 'Bytes of it; waits for the whole video, where the gateway keeps it.' },
     errors: [
       'invalid_value',
       'unsupported_value',
@@ -77,17 +81,18 @@ async function sendVideo(
   const { gateway } = services;
   const wanted = readQuery(context.query);
   const { transfer, ...link } = await openLink(context, services, path, gateway.videoLink);
-  const video = await gateway.videoFile({ ...link, ...wanted, container, isRead: context.method === 'GET' });
+  const { range = WHOLE } = context.req.headers;
+  const make = context.method === 'HEAD' ? 'never' : range === WHOLE ? 'following' : 'whole';
+  const video = await gateway.videoFile({ ...link, ...wanted, container, make });
   const terms = termsOf(context, services, video);
-  if (video.body) {
-    await transfer.reserve(STEP_BYTES);
-    sendGrowing(context, video.contentType, transfer.counted(video.body), terms);
-  } else {
-    // The length of what is not merged yet is not known.
-    context.status = 200;
-    context.set('Content-Type', video.contentType);
+  if (video.kind === 'stored') await sendFile(context, chargedFile(video, transfer), terms);
+  else {
+    // What is not merged yet has no length.
+    if (video.kind === 'growing') await transfer.reserve(STEP_BYTES);
+    if (video.kind === 'growing') sendGrowing(context, video.contentType, transfer.counted(video.body), terms);
+    else context.status = 200;
+    context.set({ 'Content-Type': video.contentType, 'Accept-Ranges': 'none' });
   }
-  context.set('Accept-Ranges', 'none');
   if (!video.cut) return;
   context.set({ 'X-Cut-Start': video.cut.start.toFixed(3), 'X-Cut-End': video.cut.end.toFixed(3) });
   context.append('Access-Control-Expose-Headers', 'X-Cut-Start, X-Cut-End');

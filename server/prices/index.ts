@@ -7,6 +7,7 @@ export {
   createPrices,
   decimalOf,
   type HighestUse,
+  highestOfAudio,
   PRICES_FILE_SCHEMA,
   type PricedUse,
   type Prices,

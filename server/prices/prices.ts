@@ -98,6 +98,17 @@ export interface HighestUse extends TokenDemand {
   bytes?: number;
 }
 
+/** Vendors that bill audio by tokens make 10 to 32 of a second, and speech has fewer words than that. */
+const TOKENS_PER_SECOND = 50;
+/** Maximum for the hint before the audio, which has at most 4,096 characters. */
+const HINT_TOKENS = 4_096;
+
+/** What a recording uses at most: by its seconds, or by tokens. */
+export function highestOfAudio(seconds: number) {
+  const tokens = Math.ceil(seconds * TOKENS_PER_SECOND);
+  return { seconds, inputTokens: tokens + HINT_TOKENS, outputTokens: tokens };
+}
+
 /** All prices of a gateway. Costs are in millionths of the currency. */
 export interface Prices {
   /** ISO 4217. */

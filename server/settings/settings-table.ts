@@ -253,6 +253,13 @@ export const SETTINGS = [
     read: (text) => ({ mediaMbits: wholeNumber(text, 0, 1_000_000) }),
   },
   {
+    name: 'VIDEO_SPOOL_MB',
+    default: '1024',
+    description:
+      'Maximum megabytes on disk of merged videos, per process. Viewers of one share its file and can jump in it; it is deleted when its links expire. `0`: none is kept.',
+    read: (text) => ({ videoSpoolMb: wholeNumber(text, 0, 1_000_000) }),
+  },
+  {
     name: 'AUDIO_LINK_HOURS',
     default: '24',
     description: 'How long an MP3 link is valid.',
@@ -349,6 +356,26 @@ export const SETTINGS = [
     default: '26214400',
     description: 'Maximum bytes of an uploaded audio file. Larger ones are refused (413).',
     read: (text) => ({ audioMaxBytes: wholeNumber(text, 1_000, 500_000_000) }),
+  },
+  {
+    name: 'TRANSCRIPT_MODEL',
+    unset: 'the first model that transcribes and is no mock',
+    description: 'Model that recognises the speech of links without subtitles, for `include_transcript`.',
+    read: (text) => ({ transcriptModel: text }),
+  },
+  {
+    name: 'TRANSCRIPT_MAX_MINUTES',
+    default: '45',
+    description:
+      'Longest audio of a link that is recognised. A model gets at most AUDIO_MAX_BYTES, which is 54 minutes by default.',
+    read: (text) => ({ transcriptMaxMinutes: wholeNumber(text, 1, 180) }),
+  },
+  {
+    name: 'TRANSCRIPT_WAIT_SECONDS',
+    default: '60',
+    description:
+      'Longest time that an answer waits for speech recognition. The work goes on, and the next request gets its result.',
+    read: (text) => ({ transcriptWaitSeconds: wholeNumber(text, 1, 280) }),
   },
   {
     name: 'TEXT_MAX_BYTES',

@@ -1,16 +1,17 @@
 /*
  * Sends videos with picture and sound that a platform has apart, or as a stream of parts. They are merged while they are
- * sent and are not stored: each viewer has an ffmpeg, and none is started for a request without a body. A link is made
- * for a key and has the limits of a media link: connections, bytes, and bytes a second. A cached document is used while
- * its addresses work; otherwise the item is resolved again, also in the middle of a video. The answer begins with the
- * first bytes of the video, so that a failure before them is an error and not half a file.
+ * sent: into a spool that viewers share, or, where there is no room for one, by an ffmpeg for each viewer. Nothing is
+ * merged for a request without a body. A link is made for a key and has the limits of a media link: connections, bytes,
+ * and bytes a second. A cached document is used while its addresses work; otherwise the item is resolved again, also in
+ * the middle of a video. The answer begins with the first bytes of the video, so that a failure before them is an error
+ * and not half a file.
  */
 
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import type { Clock, Extraction, MediaLink, VideoFile, VideoFileRequest } from '../../contracts/index.js';
+import type { ByteRange, Clock, Extraction, MediaLink, VideoFile, VideoFileRequest } from '../../contracts/index.js';
 import type { Ffmpeg } from '../../media/index.js';
-import { GatewayError, isGatewayError } from '../../runtime/index.js';
+import { GatewayError, isGatewayError, unlessAborted } from '../../runtime/index.js';
 import type { Item } from '../extraction.js';
 import type { LimitedTransfer, LinkLimits } from '../link-limits.js';
 import { namesOf } from '../media-files.js';
@@ -19,6 +20,7 @@ import { type FoundTracks, loadTracks } from './load-tracks.js';
 import { TrackReader } from './track-reader.js';
 import type { VideoLinks, VideoTarget } from './video-links.js';
 import { type PreparedVideo, prepareVideo, type WantedVideo } from './video-merge.js';
+import type { Spool, VideoFacts, VideoSpools } from './video-spools.js';
 
 /** Of a video whose size nothing states. */
 const UNKNOWN_BYTES = 4 * 1024 ** 3;
@@ -28,7 +30,26 @@ export interface VideoFilesOptions {
   sources: MediaSources;
   limits: LinkLimits;
   ffmpeg: Ffmpeg;
+  spools: VideoSpools;
   clock: Clock;
+}
+
+const GONE = new Error('the video has no reader any more');
+
+/** A video that can be merged, and what its viewers are told. */
+interface MergedVideo extends PreparedVideo {
+  facts: VideoFacts;
+  /** Of the limits of a link. */
+  size: number;
+  signal: AbortSignal;
+}
+
+/** Who asks for a video, by a link. */
+interface Viewer {
+  request: VideoFileRequest;
+  expiresAt: number;
+  issuer: string;
+  release(): void;
 }
 
 /** Merged videos, by their links. */
@@ -53,37 +74,97 @@ export class VideoFiles {
    *   the item; the signal's reason.
    */
   async open(request: VideoFileRequest): Promise<VideoFile> {
-    const { name, signal: left } = request;
+    const { name, signal } = request;
     const { target, expiresAt } = this.#opened(name);
-    const { limits, sources } = this.#options;
+    const { limits, sources, spools } = this.#options;
     const item = sources.itemOf(target);
-    const release = limits.take(name);
-    const gone = new AbortController();
-    const end = () => {
-      gone.abort(new Error('the video has no reader any more'));
+    const viewer = { request, expiresAt, issuer: target.issuer, release: limits.take(name) };
+    try {
+      const key = keyOf(item, request);
+      const known = spools.join(key, expiresAt);
+      if (known) return await this.#share(known, viewer);
+      const life = new AbortController();
+      const merged = await this.#begin(item, request, life, signal);
+      limits.check(name, merged.size, expiresAt);
+      if (request.make === 'never') {
+        life.abort(GONE);
+        viewer.release();
+        return { ...merged.facts, kind: 'unmade', expiresAt, release: () => undefined };
+      }
+      // Another viewer may have begun meanwhile.
+      const shared = spools.join(key, expiresAt) ?? (await spools.begin(key, { ...merged, expiresAt, life }));
+      if (shared) return await this.#share(shared, viewer);
+      return await this.#sendAlone(merged, life, viewer);
+    } catch (error) {
+      viewer.release();
+      throw error;
+    }
+  }
+
+  /** Ends all videos. */
+  close(): Promise<void> {
+    return this.#options.spools.close();
+  }
+
+  /** Finds what is merged, and in which form. Nothing is merged yet. */
+  async #begin(item: Item, request: VideoFileRequest, life: AbortController, left: AbortSignal): Promise<MergedVideo> {
+    const signal = AbortSignal.any([life.signal, AbortSignal.timeout(TRANSFER_MS)]);
+    try {
+      const { extraction, video } = await unlessAborted(left, this.#prepare(item, request, signal));
+      const { container } = request;
+      const names = namesOf(item, extraction, `.${container}`);
+      const facts = { ...names, contentType: `video/${container}`, cut: video.cut };
+      return { ...video, facts, size: video.bytes ?? UNKNOWN_BYTES, signal };
+    } catch (error) {
+      life.abort(GONE);
+      throw error;
+    }
+  }
+
+  /** A viewer of a spool: of its file, or of what grows. */
+  async #share(spool: Spool, { request, expiresAt, issuer, release }: Viewer): Promise<VideoFile> {
+    const { name, make, signal } = request;
+    let isHere = true;
+    const leave = () => {
+      if (isHere) spool.leave();
+      isHere = false;
       release();
     };
+    const described = { ...spool.facts, expiresAt, release: leave };
+    const passed = (body: AsyncIterable<Uint8Array>, size: number) =>
+      this.#passOn(body, { name, size, issuer, signal }, leave);
     try {
-      const signal = AbortSignal.any([left, gone.signal, AbortSignal.timeout(TRANSFER_MS)]);
-      const { extraction, video } = await this.#prepare(item, request, signal);
-      const size = video.bytes ?? UNKNOWN_BYTES;
-      limits.check(name, size, expiresAt);
-      const names = namesOf(item, extraction, `.${request.container}`);
-      const described = {
-        ...names,
-        contentType: `video/${request.container}`,
-        expiresAt,
-        cut: video.cut,
-        release: end,
+      if (make === 'never' && !spool.file) return { ...described, kind: 'unmade' };
+      if (make === 'following') await unlessAborted(signal, spool.begun);
+      const body = make === 'following' ? spool.follow() : undefined;
+      if (body) return { ...described, kind: 'growing', body: passed(body, spool.reserved) };
+      const file = await unlessAborted(signal, spool.whole);
+      this.#options.limits.check(name, file.size, expiresAt);
+      const read = async (range?: ByteRange) => {
+        const stored = spool.read(file, range);
+        return { ...stored, body: passed(stored.body, file.size) };
       };
-      if (!request.isRead) {
-        end();
-        return { ...described, body: undefined };
-      }
-      const transfer = { name, size, issuer: target.issuer, signal };
-      return { ...described, body: this.#passOn(await begun(video, signal), transfer, end) };
+      return { ...described, kind: 'stored', file, read };
     } catch (error) {
-      end();
+      leave();
+      throw error;
+    }
+  }
+
+  /** A viewer with an ffmpeg of its own. */
+  async #sendAlone(merged: MergedVideo, life: AbortController, viewer: Viewer): Promise<VideoFile> {
+    const { request, expiresAt, issuer } = viewer;
+    const release = () => {
+      life.abort(GONE);
+      viewer.release();
+    };
+    try {
+      const signal = AbortSignal.any([request.signal, merged.signal]);
+      const transfer = { name: request.name, size: merged.size, issuer, signal };
+      const body = this.#passOn(await begun(merged.run, signal), transfer, release);
+      return { ...merged.facts, kind: 'growing', expiresAt, release, body };
+    } catch (error) {
+      release();
       throw error;
     }
   }
@@ -134,8 +215,13 @@ export class VideoFiles {
   }
 }
 
+/** Equal for viewers of the same video in the same form. */
+function keyOf(item: Item, { container, maxHeight, start = 0, end }: VideoFileRequest): string {
+  return JSON.stringify([item.key, container, maxHeight, start, end]);
+}
+
 /** The merged file as it is made, once its first bytes are there. */
-async function begun({ run }: PreparedVideo, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+async function begun(run: PreparedVideo['run'], signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
   const made = new PassThrough();
   // Its reader may have left.
   made.on('error', () => undefined);

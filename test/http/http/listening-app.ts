@@ -31,6 +31,7 @@ import type { MediaProxy } from '../../../server/links/index.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
+import type { TranscriptOptions } from '../../../server/transcripts/index.js';
 import { UsageService } from '../../../server/usage/index.js';
 import {
   startWebhookDelivery,
@@ -80,6 +81,7 @@ export interface ListeningAppOptions {
   messages?: boolean;
   /** Which requests get media links. Default `off`. */
   mediaProxy?: MediaProxy;
+  transcripts?: TranscriptOptions;
   clock?: Clock;
   /** Default: none. */
   prices?: Prices;
@@ -205,6 +207,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     corsOrigins: options.corsOrigins,
     messagesEnabled: options.messages,
     mediaProxy: options.mediaProxy,
+    transcripts: options.transcripts,
+    cache: state.cache,
     ...(options.modelAliases !== undefined && { modelAliases: options.modelAliases }),
     textMaxBytes: options.textMaxBytes,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),

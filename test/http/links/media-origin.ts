@@ -2,7 +2,14 @@
 
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Extraction, type Extractor, type HttpClient, type MediaEntry, openHttpClient } from 'mediagate';
+import {
+  type Common,
+  type Extraction,
+  type Extractor,
+  type HttpClient,
+  type MediaEntry,
+  openHttpClient,
+} from 'mediagate';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { startOrigin } from '../../support/links/origin-server.js';
 import { sendRange } from './audio-origin.js';
@@ -16,6 +23,7 @@ export interface MediaItem {
   content: readonly (Uint8Array | Respond)[];
   extraction?: Partial<Extraction>;
   title?: string;
+  common?: Partial<Common>;
   /** Further files of the media host, by name, such as the parts that a manifest lists. Default: none. */
   files?: Readonly<Record<string, Uint8Array | Respond>>;
 }
@@ -73,8 +81,13 @@ export async function startMediaOrigin() {
   const extractor: Partial<Extractor> = {
     mediaHosts: [HOST, '.cdn.invented.example'],
     mediaHeaders: { referer: 'https://invented.example/' },
+    audio: true,
+    async resolveAudio({ link: { id } }) {
+      const index = items.get(id)?.entries.findIndex(({ kind }) => kind === 'audio');
+      return { url: `https://${HOST}/${id}/${index}?g=${generations.get(id)}` };
+    },
     async extract({ link: { id } }) {
-      const { entries = [], extraction, title } = items.get(id) ?? {};
+      const { entries = [], extraction, title, common: more } = items.get(id) ?? {};
       const generation = (generations.get(id) ?? 0) + 1;
       generations.set(id, generation);
       const plain = inventedExtraction(id, extraction);
@@ -90,7 +103,7 @@ export async function startMediaOrigin() {
         ...plain,
         data: {
           ...plain.data,
-          common: { ...common, ...(title && { title }) },
+          common: { ...common, ...(title && { title }), ...more },
           media: { ...media, ...urls, entries: listed },
         },
       };

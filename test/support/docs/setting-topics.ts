@@ -73,7 +73,11 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'MEDIA_PROXY',
       'MEDIA_KEY_MBITS',
       'MEDIA_MBITS',
+      'VIDEO_SPOOL_MB',
       'AUDIO_LINK_HOURS',
+      'TRANSCRIPT_MODEL',
+      'TRANSCRIPT_MAX_MINUTES',
+      'TRANSCRIPT_WAIT_SECONDS',
     ],
   },
   {

@@ -1,0 +1,6 @@
+/*
+ * The words that are spoken in an item of link data. Other folders import these from here alone.
+ */
+
+export { LinkTranscripts, type TranscriptOptions, type TranscriptServices } from './link-transcripts.js';
+export { TRANSCRIPT_FIELDS, TRANSCRIPT_LANGUAGES, TranscriptSchema } from './transcript-fields.js';

@@ -1,0 +1,161 @@
+/** Merged videos that are kept for a while: viewers share one, any range of it is read, and it is deleted in time. */
+
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
+import path from 'node:path';
+import { expect } from 'chai';
+import { type Clock, systemClock } from 'mediagate';
+import { ffmpegPath } from '../../support/audio/ffmpeg.js';
+import { type Clips, makeClips } from '../../support/links/video-clips.js';
+import { until } from '../../support/until.js';
+import { type ListeningApp, startApp } from '../http/listening-app.js';
+import { type MediaItem, startMediaOrigin } from './media-origin.js';
+
+const GATEWAY = 'http://gateway.example';
+const HOUR_MS = 3_600_000;
+/** Of the clips, several times. */
+const SPOOL_BYTES = 4 * 1024 * 1024;
+
+describe('spools of videos', function () {
+  this.timeout(60_000);
+  let origin: Awaited<ReturnType<typeof startMediaOrigin>>;
+  let app: ListeningApp;
+  let key: string;
+  let clips: Clips;
+  /** Ends long sleeps, and moves the clock behind them. */
+  let wake: (() => void)[] = [];
+  let elapsed = 0;
+  const clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() + elapsed,
+    sleep(ms, signal) {
+      if (ms < HOUR_MS) return systemClock.sleep(ms, signal);
+      return new Promise((resolve, reject) => {
+        wake.push(resolve);
+        signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+    },
+  };
+
+  before(async function () {
+    if (!ffmpegPath) this.skip();
+    clips = await makeClips();
+    origin = await startMediaOrigin();
+    app = await startApp({
+      extractor: origin.extractor,
+      clock,
+      mediaProxy: 'on',
+      gateway: {
+        mediaLinks: { baseUrl: GATEWAY, secrets: [randomBytes(32)], spoolBytes: SPOOL_BYTES },
+        services: { http: origin.http },
+      },
+    });
+    key = await app.makeKey();
+  });
+
+  after(async () => {
+    await app?.close();
+    await origin?.close();
+  });
+
+  afterEach(async () => {
+    elapsed += 7 * HOUR_MS;
+    for (const end of wake) end();
+    wake = [];
+    await until(async () => (await spooled()).length === 0);
+  });
+
+  const tracks = (more: Partial<MediaItem['entries'][number]> = {}): MediaItem => ({
+    entries: [
+      { kind: 'video', mime: 'video/mp4', has_audio: false, size: clips.get('picture.mp4').length, ...more },
+      { kind: 'audio', mime: 'audio/mp4', size: clips.get('sound.mp4').length },
+    ],
+    content: [clips.get('picture.mp4'), clips.get('sound.mp4')],
+  });
+
+  async function linkOf(item: MediaItem) {
+    const id = origin.put(item);
+    const { json } = await app.extract(key, { url: `https://invented.example/item/${id}`, include_media_links: true });
+    return { id, link: json.data.media.video_download_links.mp4.replace(GATEWAY, '') as string };
+  }
+
+  const open = (target: string, headers: Record<string, string> = {}) =>
+    new Promise<IncomingMessage>((resolve, reject) =>
+      get(app.url + target, { headers }, resolve).once('error', reject),
+    );
+
+  async function load(target: string, headers: Record<string, string> = {}) {
+    const response = await open(target, headers);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
+  }
+
+  async function spooled(): Promise<string[]> {
+    const names = await readdir(path.join(app.dataDir, 'scratch')).catch(() => []);
+    return names.filter((name) => name.startsWith('mediagate-video-'));
+  }
+
+  it('are shared by viewers, and give any range once they are whole', async () => {
+    const { link, id } = await linkOf(tracks());
+    origin.requests.length = 0;
+    const [one, other] = await Promise.all([load(link), load(link)]);
+    expect([one?.status, one?.body.equals(other?.body ?? Buffer.alloc(0))]).to.deep.equal([200, true]);
+    expect(origin.requests.filter(({ path: asked }) => asked.startsWith(`/${id}/0?`)).length).to.equal(1);
+    const whole = one?.body ?? Buffer.alloc(0);
+    const part = await load(link, { range: 'bytes=1000-1999' });
+    expect([part.status, part.headers['content-range']]).to.deep.equal([206, `bytes 1000-1999/${whole.length}`]);
+    expect(part.body.equals(whole.subarray(1_000, 2_000))).to.equal(true);
+    const last = await load(link, { range: 'bytes=-10', 'if-range': part.headers.etag ?? '' });
+    expect(last.body.equals(whole.subarray(-10))).to.equal(true);
+    expect((await load(`${link}?start=4`)).headers).to.include({ 'x-cut-start': '4.000', 'accept-ranges': 'none' });
+    expect((await load(`${link}?start=4`, { range: 'bytes=0-0' })).headers['x-cut-start']).to.equal('4.000');
+    expect((await spooled()).length).to.equal(2);
+  });
+
+  it('are waited for by requests of a range', async () => {
+    const { link } = await linkOf(tracks());
+    const { status, headers, body } = await load(link, { range: 'bytes=5-14' });
+    expect([status, headers['accept-ranges'], body.length]).to.deep.equal([206, 'bytes', 10]);
+  });
+
+  it('end with their last viewer while they are not whole', async () => {
+    const picture = clips.get('picture.mp4');
+    const item = tracks();
+    const { link } = await linkOf({
+      ...item,
+      content: [
+        (_request, response) => {
+          response.writeHead(206, {
+            'content-range': `bytes 0-${picture.length - 1}/${picture.length}`,
+            'content-length': picture.length,
+          });
+          response.write(picture.subarray(0, picture.length - 100));
+        },
+        clips.get('sound.mp4'),
+      ],
+    });
+    const viewers = await Promise.all([open(link), open(link)]);
+    expect((await spooled()).length).to.equal(1);
+    viewers[0]?.destroy();
+    viewers[1]?.destroy();
+    await until(async () => (await spooled()).length === 0);
+  });
+
+  it('make room for others, and have none for what is too large or of unknown size', async () => {
+    const large = await linkOf(tracks({ size: SPOOL_BYTES }));
+    const unknown = await linkOf(tracks({ size: undefined as never }));
+    for (const { link } of [large, unknown]) {
+      expect((await load(link, { range: 'bytes=5-14' })).status).to.equal(200);
+      expect(await spooled()).to.deep.equal([]);
+    }
+    // With what a file needs beyond its tracks, only one of them has room.
+    const size = Math.floor((SPOOL_BYTES - 1_100_000) / 1.1);
+    const links = await Promise.all([1, 2, 3].map(() => linkOf(tracks({ size }))));
+    for (const { link } of links) {
+      expect((await load(link, { range: 'bytes=0-9' })).status).to.equal(206);
+      await until(async () => (await spooled()).length === 1);
+    }
+  });
+});
