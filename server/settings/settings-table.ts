@@ -230,7 +230,8 @@ export const SETTINGS = [
   {
     name: 'EXTRACT_BATCH_LINKS',
     default: '16',
-    description: 'Links of background batches that are read at the same time in this process, if it has `EXTRACT_WORKERS`.',
+    description:
+      'Links of background batches that are read at the same time in this process, if it has `EXTRACT_WORKERS`.',
     read: (text) => ({ extractBatchLinks: wholeNumber(text, 1, 1_000) }),
   },
   {
