@@ -11,6 +11,7 @@ import photo from 'mediagate/plugins/photo';
 import social from 'mediagate/plugins/social';
 import vidsite from 'mediagate/plugins/vidsite';
 import { ModelPricesSchema } from '../core/contracts/index.js';
+import { describeLimitation, LIMITATIONS } from '../core/extraction/limitation-messages.js';
 import { isRetryable } from '../core/runtime/errors.js';
 import { ERRORS, type ErrorCode } from '../core/runtime/index.js';
 import { COMMANDS, createProgram } from '../server/cli/program.js';
@@ -61,6 +62,13 @@ describe('docs/reference/document.md', () => {
   it('describes the response around a document', () => {
     const { data: _, error: __, ...properties } = EXTRACTION.schema.properties;
     expectTable('response-fields', tableOf({ properties } as FieldSchema));
+  });
+
+  it('has every limitation with its message', () => {
+    const rows = Object.entries(LIMITATIONS).map(([code, { example = code }]) => {
+      return [`\`${example}\``, describeLimitation(example).message];
+    });
+    expectTable('limitations', renderTable(['note', 'message'], rows));
   });
 
   it('describes every field of posts and videos, and names the platforms that fill it', () => {

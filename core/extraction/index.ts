@@ -18,6 +18,7 @@ export {
   type ExtractionJobSummary,
   ExtractionService,
 } from './extraction.js';
+export { describeLimitation, LIMITATIONS, type LimitationMessage } from './limitation-messages.js';
 export { LinkLimits } from './link-limits.js';
 export { matchPasted, parseLinkText } from './links/index.js';
 export { MediaFiles } from './media-files.js';

@@ -1,5 +1,6 @@
 /*
- * Command lines that put picture and sound into one file without converting them, while both arrive through pipes. The
+ * Command lines that put picture and sound into one file without converting them, while they arrive
+ * through pipes or lie in files of ours. The
  * result begins to play before it is complete: MP4 in fragments, or WebM. Each input is read as one detected container
  * and can open nothing; no decoder of pictures is opened, since nothing is decoded. Times of the inputs are kept, so
  * tracks that begin at different times stay in step; a cut of two tracks begins at a given time of both.
@@ -8,14 +9,13 @@
 import type { Container } from './containers.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
 
-/** What is merged, as {@link Ffmpeg.merge} reads it. */
-export interface MergedInput {
-  source: AsyncIterable<Uint8Array>;
+/** What is merged: a stream, or a file of ours from a time on. */
+export type MergedInput = {
   /** The detected container; it is read only as that. */
   container: Container;
   /** Seconds to add to its times. Default 0. */
   delay?: number;
-}
+} & ({ source: AsyncIterable<Uint8Array> } | { file: string; seek: number });
 
 export interface MergeRequest {
   /** One with picture and sound, or one of each. */
@@ -40,13 +40,23 @@ const FRAGMENTS = 'frag_keyframe+empty_moov+default_base_moof+delay_moov';
 /** Containers that state all about their tracks before the first bytes of them. */
 const SELF_DESCRIBING: ReadonlySet<Container> = new Set(['mov', 'matroska']);
 
-/** An input that arrives through a pipe, and can open nothing else. Times stay as they are. */
-function addPipe(command: FfmpegCommand, pipe: string, container: Container, options: readonly string[]): void {
+/** An input that can open nothing else. Times stay as they are. */
+function addInput(command: FfmpegCommand, input: MergedInput, pipe: string, options: readonly string[]): void {
+  const { container } = input;
+  const protocol = 'file' in input ? 'file' : 'pipe';
   command
-    .input(pipe)
+    .input('file' in input ? input.file : pipe)
     .inputFormat(container)
-    .inputOptions(['-copyts', '-protocol_whitelist', 'pipe', '-format_whitelist', container, ...options])
-    .inputOptions(SELF_DESCRIBING.has(container) ? ['-analyzeduration', '0'] : []);
+    .inputOptions(['-copyts', '-protocol_whitelist', protocol, '-format_whitelist', container, ...options])
+    .inputOptions(SELF_DESCRIBING.has(container) ? ['-analyzeduration', '0'] : [])
+    // To the key frame before.
+    .inputOptions('file' in input ? ['-ss', input.seek.toFixed(3)] : [])
+    .inputOptions(input.delay === undefined ? [] : ['-itsoffset', input.delay.toFixed(3)]);
+}
+
+/** The streams among the inputs, in the order of their pipes. */
+export function feedsOf(inputs: readonly MergedInput[]): AsyncIterable<Uint8Array>[] {
+  return inputs.flatMap((input) => ('source' in input ? [input.source] : []));
 }
 
 /** @param options For each input, such as the only decoders that may be opened. */
@@ -55,10 +65,7 @@ export function addMerge(
   { inputs, to, isFramedAac, cut }: MergeRequest,
   options: readonly string[],
 ): void {
-  for (const [index, { container, delay }] of inputs.entries()) {
-    addPipe(command, PIPES[index] as string, container, options);
-    if (delay !== undefined) command.inputOptions(['-itsoffset', delay.toFixed(3)]);
-  }
+  for (const [index, input] of inputs.entries()) addInput(command, input, PIPES[index] as string, options);
   const sound = inputs.length === 1 ? '0:a:0?' : '1:a:0';
   command.outputOptions(['-map', '0:v:0', '-map', sound, '-map_metadata', '-1', '-map_chapters', '-1', '-c', 'copy']);
   if (cut) {
@@ -72,8 +79,8 @@ export function addMerge(
 }
 
 /** Prints the first packet of the picture, with its time. */
-export function addFirstPacket(command: FfmpegCommand, container: Container, options: readonly string[]): void {
-  addPipe(command, 'pipe:0', container, options);
+export function addFirstPacket(command: FfmpegCommand, input: MergedInput, options: readonly string[]): void {
+  addInput(command, input, PIPES[0] as string, options);
   command.outputOptions(['-map', '0:v:0', '-c', 'copy', '-frames:v', '1']).format('framecrc').output('pipe:1');
 }
 

@@ -13,7 +13,14 @@ import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
 import { LengthCounter, lengthOptions } from './audio-length.js';
 import type { Container } from './containers.js';
-import { addFirstPacket, addMerge, type MergedInput, type MergeRequest, readFirstTime } from './ffmpeg-merge.js';
+import {
+  addFirstPacket,
+  addMerge,
+  feedsOf,
+  type MergedInput,
+  type MergeRequest,
+  readFirstTime,
+} from './ffmpeg-merge.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
 
@@ -70,6 +77,13 @@ export interface SampleRequest {
   write(chunk: Uint8Array): Promise<void>;
   /** Kills ffmpeg at once. */
   signal: AbortSignal;
+}
+
+export interface FirstTime {
+  /** Of the first picture, in seconds by the clock of the source. Undefined if there is none. */
+  time: number | undefined;
+  /** Stated length of the source. */
+  seconds: number | undefined;
 }
 
 /** Each conversion uses one core; more at a time would only slow each other down. */
@@ -173,10 +187,10 @@ export class Ffmpeg {
   }
 
   /**
-   * Time of the first picture of a source, in seconds.
+   * When the picture of a source begins.
    * @throws GatewayError as {@link merge}.
    */
-  firstTime(input: MergedInput, signal: AbortSignal): Promise<number> {
+  firstTime(input: MergedInput, signal: AbortSignal): Promise<FirstTime> {
     return this.#merges(() => firstTime(this.#path, input, signal));
   }
 }
@@ -195,27 +209,25 @@ async function merge(path: string, request: MergeRequest): Promise<ConversionRep
   const command = await createCommand();
   addMerge(command, request, INPUT_OPTIONS);
   try {
-    const feeds = inputs.map(({ source }) => source);
-    return await runFfmpeg({ path, parameters: command._getArguments(), feeds, write, signal });
+    return await runFfmpeg({ path, parameters: command._getArguments(), feeds: feedsOf(inputs), write, signal });
   } catch (error) {
     throw explainMerge(error);
   }
 }
 
 /** The first packet shows all that is asked for; the rest of the source is not read. */
-async function firstTime(path: string, { source, container }: MergedInput, signal: AbortSignal): Promise<number> {
+async function firstTime(path: string, input: MergedInput, signal: AbortSignal): Promise<FirstTime> {
   const chunks: Uint8Array[] = [];
   const command = await createCommand();
-  addFirstPacket(command, container, INPUT_OPTIONS);
+  addFirstPacket(command, input, INPUT_OPTIONS);
   const write = async (chunk: Uint8Array) => void chunks.push(chunk);
   try {
-    await runFfmpeg({ path, parameters: command._getArguments(), feeds: [source], write, signal });
+    const feeds = feedsOf([input]);
+    const { declaredSeconds } = await runFfmpeg({ path, parameters: command._getArguments(), feeds, write, signal });
+    return { time: readFirstTime(Buffer.concat(chunks).toString('latin1')), seconds: declaredSeconds };
   } catch (error) {
     throw explainMerge(error);
   }
-  const time = readFirstTime(Buffer.concat(chunks).toString('latin1'));
-  if (time === undefined) throw new GatewayError('media_unavailable', 'The video has no picture at this time.');
-  return time;
 }
 
 function explainMerge(error: unknown): unknown {

@@ -19,7 +19,7 @@ interface ReadCue extends Cue {
   isRolling?: boolean;
 }
 
-/** @returns Cues in the order of their start; undefined if the bytes are no subtitles. */
+/** @returns Cues in the order of their start; undefined if the bytes are no subtitles, or more than any item has. */
 export function parseSubtitles(bytes: Uint8Array): readonly Cue[] | undefined {
   const text = new TextDecoder().decode(bytes).trimStart();
   const cues = text.startsWith('{') ? fromJson(text) : text.startsWith('<') ? fromXml(text) : fromLines(text);
@@ -75,6 +75,8 @@ function escapeCue(text: string): string {
 
 /** More than any recording has. */
 const MAX_SECONDS = 100 * 3_600;
+/** Those of a day of automatic captions that roll. */
+const MAX_CUES = 100_000;
 
 function isTimed({ start, end, text }: Cue): boolean {
   return text !== '' && start >= 0 && end >= start && end <= MAX_SECONDS;
@@ -103,6 +105,7 @@ function fromLines(text: string): ReadCue[] | undefined {
       // Without an empty line before it, its number is the last line so far.
       if (lines && /^\d+$/.test(lines.at(-1) ?? '')) lines.pop();
       finish();
+      if (cues.length === MAX_CUES) return undefined;
       cues.push({ start: secondsOf(times.slice(1, 5)), end: secondsOf(times.slice(5, 9)), text: '' });
       lines = [];
     } else if (line === '') finish();
@@ -138,6 +141,7 @@ function decodeReferences(text: string): string {
 
 /** Root elements of timed text. */
 const ROOT = /<(?:[\w-]+:)?(tt|transcript|timedtext)[\s>]/;
+const ATTRIBUTE = /\s(\w{1,20})\s*=\s*["']([^"']*)["']/g;
 const ELEMENT = /^<(\/?)(?:[\w-]+:)?([\w-]+)/;
 
 /** Timed text: each `p` or `text` element is a cue. */
@@ -154,7 +158,7 @@ function fromXml(text: string): ReadCue[] | undefined {
     if (name === 'br' && open) open.text += '\n';
     if (name !== 'p' && name !== 'text') continue;
     open = slash === '/' || tag.endsWith('/>') ? undefined : { ...timesOf(tag), text: '' };
-    if (open) cues.push(open);
+    if (open && cues.push(open) > MAX_CUES) return undefined;
   }
   // Video sites encode the text twice in this form.
   const decode = (one: string) =>
@@ -164,12 +168,12 @@ function fromXml(text: string): ReadCue[] | undefined {
 
 /** `begin` and `end`, or seconds (`start` and `dur`), or milliseconds (`t` and `d`). */
 function timesOf(tag: string): Pick<Cue, 'start' | 'end'> {
-  const attribute = (name: string) => new RegExp(`\\s${name}\\s*=\\s*["']([^"']*)["']`).exec(tag)?.[1];
-  const [t, d] = [attribute('t'), attribute('d')];
+  const { t, d, begin, start, end, dur } = Object.fromEntries(
+    Array.from(tag.matchAll(ATTRIBUTE), ([, name, value]) => [name, value]),
+  ) as Partial<Record<string, string>>;
   if (t !== undefined) return { start: Number(t) / 1000, end: (Number(t) + Number(d ?? 0)) / 1000 };
-  const start = timeOf(attribute('begin') ?? attribute('start'));
-  const end = attribute('end');
-  return { start, end: end === undefined ? start + timeOf(attribute('dur') ?? '0') : timeOf(end) };
+  const from = timeOf(begin ?? start);
+  return { start: from, end: end === undefined ? from + timeOf(dur ?? '0') : timeOf(end) };
 }
 
 const UNITS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 0.001, '': 1 };
@@ -206,7 +210,7 @@ function fromJson(text: string): ReadCue[] | undefined {
     return undefined;
   }
   const { events, utterances } = json;
-  if (Array.isArray(events)) {
+  if (Array.isArray(events) && events.length <= MAX_CUES) {
     return (events as (TimedEvent | null)[]).map((event) => {
       const start = Number(event?.tStartMs) / 1000;
       const segments = Array.isArray(event?.segs) ? (event.segs as ({ utf8?: unknown } | null)[]) : [];
@@ -214,7 +218,7 @@ function fromJson(text: string): ReadCue[] | undefined {
       return { start, end: start + Number(event?.dDurationMs ?? 0) / 1000, text: words.join('') };
     });
   }
-  if (!Array.isArray(utterances)) return undefined;
+  if (!Array.isArray(utterances) || utterances.length > MAX_CUES) return undefined;
   return (utterances as (Utterance | null)[]).map((one) => ({
     start: Number(one?.start_time) / 1000,
     end: Number(one?.end_time) / 1000,

@@ -187,6 +187,15 @@ const Extraction = Type.Object(
       'Notes on missing, inexact or ignored parts: a stable word, for some with a colon and details.',
       ['metadata_only'],
     ),
+    limitation_messages: field(
+      Type.Array(
+        Type.Object({
+          code: field(Text, 'The stable word.', 'metadata_only'),
+          message: field(Text, 'A sentence for people, with the details.', 'No media file was found.'),
+        }),
+      ),
+      'What each note of `limitations` means, in the same order.',
+    ),
     error: optional(Failure, 'Why the job failed. Absent otherwise.'),
   },
   { description: 'The structured data of a link, or the job that fetches it.' },

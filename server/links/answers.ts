@@ -20,7 +20,7 @@ import type {
   Review,
   VideoLink,
 } from '../../core/contracts/index.js';
-import { wholeVideo } from '../../core/extraction/index.js';
+import { describeLimitation, wholeVideo } from '../../core/extraction/index.js';
 import { isoTime } from '../format/index.js';
 import { describeFailure } from '../http/index.js';
 
@@ -147,11 +147,16 @@ export function encodeExtraction(result: ExtractResult, { notes = [], data }: Ad
     `{"ok":true,"platform":${JSON.stringify(result.platform)},"input_url":${JSON.stringify(result.inputUrl)},` +
       `"extraction_method":${JSON.stringify(result.method)},"data":`,
   );
-  const tail = Buffer.from(`,"limitations":${JSON.stringify([...result.limitations, ...notes])}}`);
+  const tail = Buffer.from(`,${JSON.stringify(limitationFields([...result.limitations, ...notes])).slice(1)}`);
   const { before: document, after } = encodedDocument(result);
   const before = data ? joinObjects(data, document) : document;
   if (!after) return Buffer.concat([head, before, tail]);
   return Buffer.concat([head, before, Buffer.from(encodeAudioLink(result.audioLink)), after, tail]);
+}
+
+/** The notes of an answer, as words for programs and as sentences for people. */
+function limitationFields(limitations: readonly string[]) {
+  return { limitations, limitation_messages: limitations.map(describeLimitation) };
 }
 
 /** The encoded document has fields of its own. */
@@ -290,7 +295,7 @@ export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes =
       input_url: inputUrl,
       extraction_method: 'background_job',
       data: { ...data, ...(job.link.kind === 'product' ? NO_PRODUCT : NO_POST) },
-      limitations: notes,
+      ...limitationFields(notes),
     }),
   );
 }

@@ -68,6 +68,7 @@ function routeOf(services: MediaServices, container: Container): Route {
       'media_unavailable',
       'queue_full',
       'rate_limit_exceeded',
+      'insufficient_quota',
     ],
     handler: (context) => sendVideo(context, services, { container, path }),
   });

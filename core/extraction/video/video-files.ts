@@ -17,9 +17,10 @@ import type { LimitedTransfer, LinkLimits } from '../link-limits.js';
 import { namesOf } from '../media-files.js';
 import { headersOf, type MediaSources, TRANSFER_MS } from '../media-sources.js';
 import { type FoundTracks, loadTracks } from './load-tracks.js';
+import type { PreparedVideo } from './prepared-video.js';
 import { TrackReader } from './track-reader.js';
 import type { VideoLinks, VideoTarget } from './video-links.js';
-import { type PreparedVideo, prepareVideo, type WantedVideo } from './video-merge.js';
+import { prepareVideo } from './video-merge.js';
 import type { Spool, VideoFacts, VideoSpools } from './video-spools.js';
 
 /** Of a video whose size nothing states. */
@@ -92,7 +93,9 @@ export class VideoFiles {
         return { ...merged.facts, kind: 'unmade', expiresAt, release: () => undefined };
       }
       // Another viewer may have begun meanwhile.
-      const shared = spools.join(key, expiresAt) ?? (await spools.begin(key, { ...merged, expiresAt, life }));
+      const other = spools.join(key, expiresAt);
+      if (other) life.abort(GONE);
+      const shared = other ?? (await spools.begin(key, { ...merged, expiresAt, life }));
       if (shared) return await this.#share(shared, viewer);
       return await this.#sendAlone(merged, life, viewer);
     } catch (error) {
@@ -175,7 +178,7 @@ export class VideoFiles {
   }
 
   /** With a cached document, if its addresses work. */
-  async #prepare(item: Item, wanted: WantedVideo, signal: AbortSignal) {
+  async #prepare(item: Item, wanted: VideoFileRequest, signal: AbortSignal) {
     const { sources } = this.#options;
     const cached = await sources.cached(item);
     if (cached) {
@@ -189,8 +192,8 @@ export class VideoFiles {
     return this.#prepareOf(item, await sources.refresh(item, signal), wanted, signal);
   }
 
-  async #prepareOf(item: Item, extraction: Extraction, wanted: WantedVideo, signal: AbortSignal) {
-    const { sources, clock, ffmpeg } = this.#options;
+  async #prepareOf(item: Item, extraction: Extraction, wanted: VideoFileRequest, signal: AbortSignal) {
+    const { sources, clock, ffmpeg, spools } = this.#options;
     const hosts = sources.hostsOf(item, signal);
     const load = (from: Extraction): Promise<FoundTracks> => {
       const { container, maxHeight } = wanted;
@@ -200,7 +203,7 @@ export class VideoFiles {
     const loaded = await load(extraction);
     const reload = async (reloading: AbortSignal) => load(await sources.refresh(item, reloading));
     const reader = new TrackReader({ ...hosts, loaded, reload, clock, signal });
-    return { extraction, video: await prepareVideo(reader, loaded, wanted, { ffmpeg, signal }) };
+    return { extraction, video: await prepareVideo(reader, loaded, wanted, { ffmpeg, spools, signal }) };
   }
 
   async *#passOn(chunks: AsyncIterable<Uint8Array>, transfer: LimitedTransfer, end: () => void) {

@@ -4,49 +4,19 @@
  * picture of its first part, whose time is read before, so that the sound begins with it.
  */
 
-import { type Container, type Ffmpeg, type MergedInput, SNIFF_BYTES, sniffContainer } from '../../media/index.js';
-import { GatewayError } from '../../runtime/index.js';
+import { type Container, SNIFF_BYTES, sniffContainer } from '../../media/index.js';
+import { cutFiles } from './file-cuts.js';
 import type { FoundTracks } from './load-tracks.js';
+import { type MergeTools, PICTURES, type PreparedVideo, type WantedVideo } from './prepared-video.js';
 import type { TrackReader } from './track-reader.js';
-import { cutOf, type TimeSpan, unplayable, type VideoContainer } from './tracks.js';
+import { cutOf, type TimeSpan, unplayable } from './tracks.js';
 
-/** What of a video is wanted. */
-export interface WantedVideo {
-  container: VideoContainer;
-  /** Pixels. Default: the highest. */
-  maxHeight?: number | undefined;
-  /** Seconds. Default: its beginning. */
-  start?: number | undefined;
-  /** Seconds. Default: its end. */
-  end?: number | undefined;
-}
-
-/** A video that can be merged. */
-export interface PreparedVideo {
-  /** Where it begins and ends, if it is cut. */
-  cut: TimeSpan | undefined;
-  /** Roughly. Undefined if it is not known. */
-  bytes: number | undefined;
-  /** Passes the merged file on; the next chunk waits until `write` resolves. */
-  run(write: (chunk: Uint8Array) => Promise<void>): Promise<void>;
-}
-
-export interface MergeTools {
-  ffmpeg: Ffmpeg;
-  signal: AbortSignal;
-}
-
-/** Containers that may be merged, by that of the result. */
-const PICTURES: Readonly<Record<VideoContainer, ReadonlySet<Container>>> = {
-  mp4: new Set<Container>(['mov', 'mpegts']),
-  webm: new Set<Container>(['matroska']),
-};
 /** Sound without a picture, whose own times begin with it. */
 const PACKED_SOUND: ReadonlySet<Container> = new Set(['aac', 'mp3']);
 const FRAMED_AAC: ReadonlySet<Container> = new Set(['mpegts', 'aac']);
 
 /**
- * @throws GatewayError `invalid_value` if the cut is outside, `unsupported_value` if it cannot be cut,
+ * @throws GatewayError `invalid_value` if the cut is outside, `queue_full` if there is no room for a file to cut,
  *   `media_unavailable`; the signal's reason.
  */
 export async function prepareVideo(
@@ -56,22 +26,19 @@ export async function prepareVideo(
   tools: MergeTools,
 ): Promise<PreparedVideo> {
   const { start = 0, end } = wanted;
+  const { bytes } = found;
   const isCut = start > 0 || end !== undefined;
   if (isCut) await reader.readIndexes();
   const [picture] = reader.tracks;
   if (!picture) throw unplayable('The video has no tracks.');
-  if (isCut && picture.isFile && !picture.segments[0]?.range) throw notCuttable(start);
+  const isIndexed = !picture.isFile || picture.segments[0]?.range !== undefined;
+  if (isCut && !isIndexed) {
+    // Its cut is only known once it is here.
+    if (wanted.make === 'never') return { cut: undefined, bytes, run: () => Promise.resolve() };
+    return cutFiles(reader, found, { ...wanted, start, end }, tools);
+  }
   const cut = isCut ? cutOf(picture, start, end) : undefined;
-  return {
-    cut,
-    bytes: found.bytes,
-    run: (write) => merge({ reader, found, wanted, cut, write, ...tools }),
-  };
-}
-
-function notCuttable(start: number): GatewayError {
-  const message = 'This video cannot be cut: its file does not begin with an index of its key frames.';
-  return new GatewayError('unsupported_value', message, { param: start > 0 ? 'start' : 'end' });
+  return { cut, bytes, run: (write) => merge({ reader, found, wanted, cut, write, ...tools }) };
 }
 
 interface Merging extends MergeTools {
@@ -102,7 +69,7 @@ async function merge(merging: Merging): Promise<void> {
       signal,
     });
   } finally {
-    await Promise.all(inputs.map(({ source }) => source[Symbol.asyncIterator]().return?.()));
+    await Promise.all(inputs.map(({ source }) => source.return()));
   }
 }
 
@@ -118,13 +85,22 @@ function offsetOf({ tracks }: TrackReader, cut: TimeSpan | undefined): number {
 async function firstTime({ reader, cut, ffmpeg, signal }: Merging, container: Container): Promise<number> {
   const source = reader.read(0, cut);
   try {
-    return await ffmpeg.firstTime({ source, container }, signal);
+    const { time } = await ffmpeg.firstTime({ source, container }, signal);
+    if (time === undefined) throw unplayable('The video has no picture at this time.');
+    return time;
   } finally {
     await source.return();
   }
 }
 
-async function openInput(reader: TrackReader, index: number, cut: TimeSpan | undefined): Promise<MergedInput> {
+/** A track that is read as it arrives. */
+interface StreamedInput {
+  container: Container;
+  source: AsyncGenerator<Uint8Array, void, undefined>;
+  delay?: number;
+}
+
+async function openInput(reader: TrackReader, index: number, cut: TimeSpan | undefined): Promise<StreamedInput> {
   const chunks = reader.read(index, cut);
   const head: Uint8Array[] = [];
   let length = 0;
@@ -140,7 +116,10 @@ async function openInput(reader: TrackReader, index: number, cut: TimeSpan | und
   throw unplayable('The source did not send a media file.');
 }
 
-async function* continued(head: readonly Uint8Array[], rest: AsyncGenerator<Uint8Array, void, undefined>) {
+async function* continued(
+  head: readonly Uint8Array[],
+  rest: AsyncGenerator<Uint8Array, void, undefined>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     yield* head;
     yield* rest;

@@ -44,6 +44,8 @@ export class VideoSpools {
   /** The oldest first. */
   readonly #spools = new Map<string, Spool>();
   readonly #closing = new AbortController();
+  /** Bytes of folders. */
+  #taken = 0;
 
   constructor(options: VideoSpoolsOptions) {
     this.#options = options;
@@ -68,6 +70,31 @@ export class VideoSpools {
     return spool;
   }
 
+  /** Whether so much can have room at all. */
+  takes(bytes: number): boolean {
+    return bytes <= this.#options.maxBytes;
+  }
+
+  /**
+   * A folder for files of a merge, within the maximum of all spools. Undefined if there is no room.
+   * @returns Call `remove` once it is not needed.
+   */
+  async takeFolder(bytes: number): Promise<ScratchFolder | undefined> {
+    if (!this.#makeRoom(bytes)) return undefined;
+    this.#taken += bytes;
+    try {
+      const { path: place, remove } = await this.#options.folders.take();
+      const giveBack = once(() => {
+        this.#taken -= bytes;
+        return remove();
+      });
+      return { path: place, remove: giveBack };
+    } catch (error) {
+      this.#taken -= bytes;
+      throw diskFailure(error);
+    }
+  }
+
   /** Ends all merges and deletes all spools. */
   async close(): Promise<void> {
     this.#closing.abort(new GatewayError('shutting_down', 'The gateway is closing.'));
@@ -76,7 +103,7 @@ export class VideoSpools {
 
   #makeRoom(bytes: number): boolean {
     const spools = [...this.#spools.values()];
-    let free = this.#options.maxBytes - spools.reduce((sum, { reserved }) => sum + reserved, 0);
+    let free = this.#options.maxBytes - this.#taken - spools.reduce((sum, { reserved }) => sum + reserved, 0);
     const idle = spools.filter(({ isIdle }) => isIdle);
     if (bytes > free + idle.reduce((sum, { reserved }) => sum + reserved, 0)) return false;
     for (const spool of idle) {
@@ -86,6 +113,14 @@ export class VideoSpools {
     }
     return true;
   }
+}
+
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= run();
+    return running;
+  };
 }
 
 interface SpoolOptions extends Omit<SpoolRequest, 'bytes'> {

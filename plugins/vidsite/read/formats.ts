@@ -105,6 +105,7 @@ function readFormat(format: JsonRecord) {
   const isEnlarged = tags.includes('sr=1');
   const label = [
     asString(track?.displayName),
+    trackLabel(tags, asString(track?.displayName)),
     isCompressed && 'even loudness',
     isEnlarged && 'enlarged by the platform',
   ]
@@ -143,6 +144,20 @@ function readFormat(format: JsonRecord) {
     isCompressed,
     isEnlarged,
   };
+}
+
+/** By the tag of the track; none for an original. */
+const TRACK_LABELS: Readonly<Record<string, string>> = {
+  'acont=dubbed': 'dubbed',
+  'acont=dubbed-auto': 'dubbed by the platform',
+  'acont=descriptive': 'describes the picture',
+};
+
+/** What kind of track it is, where its name does not say so. */
+function trackLabel(tags: readonly string[], name = ''): string | undefined {
+  const label = tags.map((tag) => TRACK_LABELS[tag]).find((one) => one !== undefined);
+  const [word = ''] = label?.split(' ') ?? [];
+  return name.toLowerCase().includes(word.slice(0, 5)) ? undefined : label;
 }
 
 /**

@@ -4,7 +4,7 @@
 
 import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
-import { loadJob, numberAt, playJson, RequestProblem, textAt, textsAt } from './requests.js';
+import { listAt, loadJob, numberAt, playJson, RequestProblem, textAt } from './requests.js';
 import { isStillAt, onSubmit, showWork } from './work.js';
 
 /** The environment variable of the key: the key itself is never here. */
@@ -64,7 +64,7 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
 }
 
 function showDocument(body: Record<string, unknown>, answer: unknown): void {
-  const notes = textsAt(answer, 'limitations');
+  const notes = listAt(answer, 'limitation_messages').map((note) => textAt(note, 'message') ?? '');
   const platform = textAt(answer, 'platform') ?? '';
   const method = textAt(answer, 'extraction_method') ?? '';
   result.replaceChildren(
@@ -73,7 +73,7 @@ function showDocument(body: Record<string, unknown>, answer: unknown): void {
       'p',
       { class: 'small muted' },
       `Read from ${platform} by ${method}.`,
-      notes.length > 0 && ` Incomplete: ${notes.join('; ')}.`,
+      notes.length > 0 && ` ${notes.join(' ')}`,
     ),
     element(
       'details',

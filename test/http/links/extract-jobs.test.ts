@@ -63,6 +63,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
       extraction_method: 'background_job',
       data: { queue: { active: 1, max_active: 2 }, product: null, reviews: { five_star: [], one_star: [] } },
       limitations: [],
+      limitation_messages: [],
     });
     expect(job.job_id).to.match(/^exjob_[0-9a-f]{32}$/);
     expect(job).to.deep.include({

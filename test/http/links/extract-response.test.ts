@@ -79,6 +79,7 @@ describe('the extraction response', () => {
         raw_stats: {},
       },
       limitations: [],
+      limitation_messages: [],
     });
   });
 

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { type Clock, systemClock } from 'mediagate';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
-import { type Clips, makeClips } from '../../support/links/video-clips.js';
+import { type Clips, inspect, makeClips } from '../../support/links/video-clips.js';
 import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { type MediaItem, startMediaOrigin } from './media-origin.js';
@@ -80,13 +80,13 @@ describe('spools of videos', function () {
     return { id, link: json.data.media.video_download_links.mp4.replace(GATEWAY, '') as string };
   }
 
-  const open = (target: string, headers: Record<string, string> = {}) =>
+  const open = (target: string, headers: Record<string, string> = {}, method = 'GET') =>
     new Promise<IncomingMessage>((resolve, reject) =>
-      get(app.url + target, { headers }, resolve).once('error', reject),
+      get(app.url + target, { headers, method }, resolve).once('error', reject),
     );
 
-  async function load(target: string, headers: Record<string, string> = {}) {
-    const response = await open(target, headers);
+  async function load(target: string, headers: Record<string, string> = {}, method = 'GET') {
+    const response = await open(target, headers, method);
     const chunks: Buffer[] = [];
     for await (const chunk of response) chunks.push(chunk as Buffer);
     return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
@@ -158,4 +158,47 @@ describe('spools of videos', function () {
       await until(async () => (await spooled()).length === 1);
     }
   });
+
+  it('take files without an index, to cut them', async () => {
+    const whole = clips.get('whole.mp4');
+    const { link, id } = await linkOf({
+      entries: [{ kind: 'video', mime: 'video/mp4', size: whole.length }],
+      content: [whole],
+    });
+    expect((await load(`${link}?start=3.5`, {}, 'HEAD')).headers).not.to.have.property('x-cut-start');
+    const { status, headers, body } = await load(`${link}?start=3.5&end=5`);
+    expect([status, headers['x-cut-start'], headers['x-cut-end']]).to.deep.equal([200, '2.000', '5.000']);
+    const [picture, sound] = await inspect(body);
+    expect([picture?.codec, picture?.packets, sound?.codec]).to.deep.equal(['h264', 30, 'aac']);
+    expect(Math.abs((picture?.first ?? 0) - (sound?.first ?? 9))).to.be.lessThan(0.1);
+    expect((sound?.last ?? 0) - (sound?.first ?? 0)).to.be.closeTo(3, 0.15);
+    const late = await load(`${link}?start=9`);
+    expect([late.status, JSON.parse(late.body.toString()).error.param]).to.deep.equal([400, 'start']);
+    const unfit = await linkOf({
+      entries: [{ kind: 'video', mime: 'video/mp4', size: 2 * SPOOL_BYTES }],
+      content: [whole],
+    });
+    const refused = await load(`${unfit.link}?start=1`);
+    expect(JSON.parse(refused.body.toString()).error.code).to.equal('unsupported_value');
+    expect(origin.resolved(id)).to.equal(1);
+  });
+
+  it('take two files without an index, and cut them together', async () => {
+    const [picture, sound] = ['picture.mp4', 'sound.mp4'].map((name) => withoutIndex(clips.get(name)));
+    if (!picture || !sound) throw new Error('there are no clips');
+    const { link } = await linkOf({ ...tracks(), content: [picture, sound] });
+    const { headers, body } = await load(`${link}?start=4.5`);
+    expect(headers['x-cut-start']).to.equal('4.000');
+    const [video, audio] = await inspect(body);
+    expect([video?.packets, audio?.codec]).to.deep.equal([40, 'aac']);
+    expect(Math.abs((video?.first ?? 0) - (audio?.first ?? 9))).to.be.lessThan(0.1);
+    expect(await spooled()).to.have.lengthOf(1);
+  });
 });
+
+/** The name of the index is another one. */
+function withoutIndex(file: Buffer): Buffer {
+  const copy = Buffer.from(file);
+  copy.write('free', copy.indexOf('sidx'), 'latin1');
+  return copy;
+}

@@ -143,7 +143,7 @@ describe('links to videos', function () {
     expect(ofTwo.linked).to.equal(ofTwo.entries[0].proxy_url);
   });
 
-  it('cannot cut a file without an index', async () => {
+  it('cannot cut a file without an index where no file is kept', async () => {
     const { link } = await linkOf({ entries: [{ ...PICTURE, has_audio: true }], content: [clips.get('whole.mp4')] });
     await expectVideo((await load(link)).body, SECONDS);
     expect(codeOf(await load(`${link}?start=2`))).to.equal('unsupported_value');
