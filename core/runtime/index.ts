@@ -4,7 +4,6 @@
  * It imports nothing of core.
  */
 
-export { default as createLimit, type LimitFunction } from 'p-limit';
 export { ArrivedBody, MAX_ARRIVED_BYTES } from './arrived-body.js';
 export { CircuitBreaker, CoolDown, type Cooling } from './circuit-breaker.js';
 export { closePort } from './close-port.js';

@@ -10,13 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
 import type { Logger } from '../../core/contracts/index.js';
 import { type JobRun, type Jobs, type JobWorkers, toFailure } from '../../core/jobs/index.js';
-import {
-  createLimit,
-  createThrottledWarning,
-  GatewayError,
-  isGatewayError,
-  type LimitFunction,
-} from '../../core/runtime/index.js';
+import { createThrottledWarning, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { ApiKeyRecord, ApiKeys } from '../keys/index.js';
 import type { BatchInput } from './batch-jobs.js';
 import type { BatchLinks, BegunLink, LinkEnd } from './batch-links.js';
@@ -44,16 +38,38 @@ export interface BatchRunnerOptions {
 
 /** Starts the workers of batches in this process. */
 export function startBatches(options: BatchRunnerOptions): JobWorkers {
-  const limit = createLimit(options.linksAtOnce);
-  const run = (job: JobRun, signal: AbortSignal) => new BatchRun(options, { job, signal, limit }).run();
+  const permits = new Permits(options.linksAtOnce);
+  const run = (job: JobRun, signal: AbortSignal) => new BatchRun(options, { job, signal, permits }).run();
   return options.jobs.work({ kind: 'batch', concurrency: MAX_RUNNING, run });
+}
+
+/** Links of all batches, in the order in which they started. */
+class Permits {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async use<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
 }
 
 interface RunOptions {
   job: JobRun;
   signal: AbortSignal;
   /** Of all batches. */
-  limit: LimitFunction;
+  permits: Permits;
 }
 
 class BatchRun {
@@ -126,8 +142,9 @@ class BatchRun {
   }
 
   #start(link: BegunLink): void {
-    const { signal, limit } = this.#run;
-    const work = limit(() => this.#extract(link))
+    const { signal, permits } = this.#run;
+    const work = permits
+      .use(() => this.#extract(link))
       .then((end) => end && this.#end(end))
       .catch((error) => {
         if (!signal.aborted)
