@@ -215,7 +215,7 @@ function encodeDocument(data: ExtractionData, { archiveLink, videoLink }: ItemLi
 }
 
 /** Where the video is as one file with picture and sound. */
-function videoAddress(data: ExtractionData, videoLink: VideoLink | undefined): string | null {
+export function videoAddress(data: ExtractionData, videoLink: VideoLink | undefined): string | null {
   return (videoLink?.isMerged ? videoLink.url : wholeVideo(data)) ?? null;
 }
 

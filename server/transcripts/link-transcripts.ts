@@ -24,7 +24,7 @@ export interface TranscriptOptions {
   waitSeconds: number;
 }
 
-export interface TranscriptServices extends Pick<ServerContext, 'gateway'> {
+export interface TranscriptServices extends Pick<ServerContext, 'gateway' | 'logger'> {
   clock: Clock;
   keys: KeyTable;
   usage: UsageService;
@@ -169,13 +169,15 @@ export class LinkTranscripts {
   }
 
   #start(name: string, context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<Ended> {
-    const { cache } = this.#services;
+    const { cache, logger } = this.#services;
+    const { platform } = result;
     const work = async (): Promise<Ended> => {
       await cache.set<Known>(name, { state: 'running' }, WORK_MS);
       let known: Ended;
       try {
         known = { state: 'done', transcript: await this.#recognize(context, result, terms) };
       } catch (error) {
+        logger.warn('the speech of a link could not be recognised', { platform, id: result.link.id, error });
         known = { state: 'failed', note: `speech recognition failed: ${codeOf(error)}` };
       }
       await cache.set<Known>(name, known, known.state === 'done' ? CACHED_MS : FAILED_MS);
