@@ -36,6 +36,7 @@ import type {
   PlatformInfo,
   PluginStatus,
   ReadyModel,
+  StoredResult,
   Submission,
   SubmitRequest,
   TextModel,
@@ -74,6 +75,13 @@ import type { Texts } from './text/index.js';
 export interface Gateway extends AsyncDisposable {
   /** @throws GatewayError of any link-data code. */
   extract(request: ExtractRequest): Promise<ExtractResult>;
+  /** As `extract`, for a caller that stores the result and answers with `storedResult` later. */
+  extractToStore(request: ExtractRequest): Promise<StoredResult>;
+  /**
+   * The answer to a request from a stored result, with new links.
+   * @throws GatewayError `link_blocked`, `plugin_unavailable` if its platform is not ready.
+   */
+  storedResult(stored: StoredResult, request: ExtractRequest): ExtractResult;
   /**
    * Answers from the cache, otherwise with a job if the platform supports jobs, otherwise by extracting at once.
    * @throws GatewayError of any link-data code, `queue_full`.
@@ -274,6 +282,8 @@ function createLinkFacade(get: Resolve) {
 
   return {
     extract: (request) => extraction.extract(request),
+    extractToStore: (request) => extraction.extractToStore(request),
+    storedResult: (stored, request) => extraction.storedResult(stored, request),
     submitExtraction: (request) => submissions.submit(request),
     extractBatch: (request) => submissions.submitBatch(request),
     async extractionJob(id, owner, mediaLinksFor) {

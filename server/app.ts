@@ -23,6 +23,7 @@ import {
   userRoutes,
 } from './accounts/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
+import { type Batches, batchRoutes } from './batches/index.js';
 import type { Budgets } from './budgets/index.js';
 import {
   AddressLimit,
@@ -102,6 +103,7 @@ import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/in
 /** The dependencies of an app. */
 export interface AppDependencies {
   gateway: Gateway;
+  batches: Batches;
   logger: Logger;
   clock: Clock;
   keys: KeyTable;
@@ -292,6 +294,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...extractRoutes(server),
     ...extractJobRoutes(server),
     ...extractBatchRoutes(server),
+    ...batchRoutes(server),
     ...oembedRoutes(server),
     ...audioFileRoutes(server),
     ...mediaRoutes(server),

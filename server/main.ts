@@ -125,7 +125,7 @@ async function open(options: ServeOptions, worker: Worker | undefined, opened: C
           timeoutMs: settings.shutdownSeconds * 1000,
           cutOff: () => gateway.text.cutOff(),
         }),
-        gateway.stopJobs(),
+        scoped.stopJobs(),
       ]);
       await worker?.siblings.bequeath();
       await opened.close();

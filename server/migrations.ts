@@ -8,6 +8,7 @@ import { jobMigrations } from '../core/jobs/index.js';
 import { cacheMigrations } from '../core/storage/index.js';
 import { accountMigrations } from './accounts/index.js';
 import { auditMigrations } from './audit/index.js';
+import { batchMigrations } from './batches/tables.js';
 import { budgetMigrations } from './budgets/index.js';
 import { idempotencyMigrations } from './idempotency/index.js';
 import { keyMigrations } from './keys/index.js';
@@ -34,6 +35,7 @@ export const migrations: Migrations = {
   ...erasureMigrations,
   ...idempotencyMigrations,
   ...jobMigrations,
+  ...batchMigrations,
   ...keyMigrations,
   ...limitMigrations,
   ...linkMigrations,

@@ -25,6 +25,7 @@ import {
   Users,
 } from './accounts/index.js';
 import { Audit } from './audit/index.js';
+import { BatchLinks, createBatchAdmission } from './batches/index.js';
 import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
 import { ApiKeys } from './keys/index.js';
@@ -41,6 +42,7 @@ import {
   createJobCosts,
   ENTRIES_RETENTION_MS,
   JobAdmission,
+  LinkCharges,
   RequestCounts,
   UsageLog,
 } from './usage/index.js';
@@ -132,11 +134,13 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const dispatcher = openDispatcher({ databaseUrl, pollMs, siblings: settings.siblings });
     const alertTable = settings.budgetAlerts ? new AlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
+    const times = new DatabaseClock(sharedClock);
+    const batchLinks = new BatchLinks({ database, times, charges: new LinkCharges(tables) });
     const admission = {
+      batch: createBatchAdmission(new JobAdmission({ ...tables, kind: 'batch' }), batchLinks),
       extraction: new JobAdmission({ ...tables, kind: 'extraction' }),
       image: new JobAdmission({ ...tables, kind: 'image' }),
     };
-    const times = new DatabaseClock(sharedClock);
     const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const notified = { database, dispatcher, instances, pollMs, logger };
     const jobs = createJobs({ ...notified, admission, clock: sharedClock, tracer, meter });
@@ -178,6 +182,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,
+      batchLinks,
       jobs: { ...jobs, ...createJobCosts({ database, times, jobs }) },
       webhooks: new Webhooks(database, times),
       erasures: new Erasures({ database, times, records: personal, identitySecrets }),

@@ -15,6 +15,7 @@ import { GatewayError, type Logger, noSiblings, type Siblings, systemClock } fro
 import { mendSecrets } from '../core/storage/index.js';
 import { Identity, type SignInStatus } from './accounts/index.js';
 import type { AppDependencies } from './app.js';
+import { Batches, startBatches } from './batches/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
 import { createSiteAddress } from './http/index.js';
 import { IdempotencyService } from './idempotency/index.js';
@@ -76,6 +77,8 @@ export interface OpenServer extends AsyncDisposable {
   readonly newKey?: string;
   /** Undefined without accounts. */
   signIn?(): SignInStatus;
+  /** Stops claiming background jobs; see {@link Gateway.stopJobs}. Idempotent. */
+  stopJobs(): Promise<void>;
   /** Stops jobs in order and closes everything, last opened first; call it after closing the listeners. */
   close(): Promise<void>;
 }
@@ -132,6 +135,9 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     ...(metrics && { metricsHandler: createMetricsApp({ metrics, ...metricsSources }).callback() }),
     ...(product?.newKey !== undefined && { newKey: product.newKey }),
     ...(signIn && { signIn }),
+    async stopJobs() {
+      await Promise.all([gateway.stopJobs(), parts.stopBatches()]);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -150,6 +156,9 @@ interface FirstParts {
 interface OpenParts extends FirstParts {
   state: State;
   gateway: Gateway;
+  batches: Batches;
+  /** Queues running batches again. Idempotent. */
+  stopBatches(): Promise<void>;
   catalogue: Catalogue;
   prices?: Prices;
   /** Undefined without accounts. */
@@ -191,13 +200,46 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const about = { settings, environment, logger, services, plugins };
   const gateway = await openGateway({ ...about, jobs, responses: state, baseUrl });
   opened.add(() => gateway.close());
+  const { batches, stopBatches } = openBatches({ settings, state, gateway, logger });
+  // Before the plugins, so that an interrupted link is no failure.
+  opened.add(stopBatches);
   if (prices && !isWorker) for (const line of describeUnpriced(prices, gateway)) logger.warn(line);
   const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
   const identity = settings.site && !isWorker ? new Identity({ gateway, settings, site }) : undefined;
   opened.add(() => identity?.close());
   const isBackground = place?.background ?? true;
   const workers = place?.count ?? 1;
-  return { ...first, state, gateway, catalogue, prices, identity, site, siblings, workers, baseUrl, isBackground };
+  return {
+    ...first,
+    state,
+    gateway,
+    batches,
+    stopBatches,
+    catalogue,
+    prices,
+    identity,
+    site,
+    siblings,
+    workers,
+    baseUrl,
+    isBackground,
+  };
+}
+
+/** Background batches of links, and their workers if this process runs jobs of links. */
+function openBatches({
+  settings,
+  state,
+  gateway,
+  logger,
+}: Pick<OpenParts, 'settings' | 'state' | 'gateway' | 'logger'>) {
+  const { jobs, keys, batchLinks: links } = state;
+  const { extractWorkers, extractBatchLinks: linksAtOnce, extractMaxBatches: maxActive } = settings;
+  const workers = extractWorkers > 0 ? startBatches({ jobs, links, keys, gateway, linksAtOnce, logger }) : undefined;
+  return {
+    batches: new Batches({ jobs, links, gateway, maxActive }),
+    stopBatches: async () => workers?.stop(),
+  };
 }
 
 /** What the health of the process depends on. */
@@ -266,6 +308,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const dependencies = {
     ...limitsOf(settings),
     gateway,
+    batches: parts.batches,
     rateLimits,
     usage,
     answers,
@@ -307,10 +350,10 @@ function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['accoun
 
 /** Webhooks of jobs, undefined if they are disabled, and of budgets. */
 async function openProductWebhooks(parts: OpenParts): Promise<AppDependencies['webhooks']> {
-  const { settings, state, gateway, logger, metrics, baseUrl, isBackground: delivers, opened } = parts;
+  const { settings, state, gateway, batches, logger, metrics, baseUrl, isBackground: delivers, opened } = parts;
   const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
   const common = { settings, webhooks: state.webhooks, clock: systemClock, logger, opened };
-  const webhooks = await openWebhooks({ ...common, gateway, baseUrl, tried, delivers });
+  const webhooks = await openWebhooks({ ...common, gateway, batches, baseUrl, tried, delivers });
   if (webhooks) metrics?.watch({ webhooks: state.webhooks });
   if (delivers) await openBudgetAlerts({ ...common, alerts: state.budgetAlerts });
   return webhooks;

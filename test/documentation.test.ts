@@ -25,6 +25,7 @@ import {
 } from '../core/testing/index.js';
 import { endpointsOf, Identity } from '../server/accounts/index.js';
 import { createAccountContext, createRoutes, createServerContext } from '../server/app.js';
+import { Batches } from '../server/batches/index.js';
 import { createSiteAddress, type Route } from '../server/http/index.js';
 import { IdempotencyService } from '../server/idempotency/index.js';
 import { createPepper, KeyTable, type Pepper } from '../server/keys/index.js';
@@ -145,7 +146,8 @@ describe('the tables of the pages equal the code', () => {
       drain: health.drain,
     });
     const counting = { rateLimits, usage, answers, budgets, usageLog, responses: state.storedResponses };
-    const server = createServerContext({ gateway, ...counting, keys, health, logger, clock, ...all });
+    const batches = new Batches({ jobs: state.jobs, links: state.batchLinks, gateway, maxActive: 1 });
+    const server = createServerContext({ gateway, batches, ...counting, keys, health, logger, clock, ...all });
     const routes = createRoutes(server, createAccountContext(server));
     health.close();
     return routes;

@@ -7,7 +7,7 @@
 
 import type { GatewayError } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
-import type { LinkRef, RequestOptions } from './extractor.js';
+import type { Extraction, LinkRef, RequestOptions } from './extractor.js';
 import type { JobFailure, JobState } from './gateway.js';
 import type { ByteRange, FileStat, StoredBody } from './services.js';
 
@@ -124,6 +124,17 @@ export type BatchItem = { url: string } & (
   | { job: ExtractionJob }
   | { error: GatewayError }
 );
+
+/** A result without anything that expires, for a program that stores it and answers with it later; JSON. */
+export interface StoredResult {
+  platform: string;
+  link: LinkRef;
+  extraction: Extraction;
+  /** Milliseconds since 1970. */
+  fetchedAt: number;
+  /** Whether it was an older result, served because the source was unavailable. */
+  isStale: boolean;
+}
 
 /** A background extraction job. Times are milliseconds since 1970. */
 export interface ExtractionJob {

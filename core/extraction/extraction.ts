@@ -23,6 +23,7 @@ import {
   PostDataSchema,
   ProductDataSchema,
   type RequestOptions,
+  type StoredResult,
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
 import {
@@ -38,7 +39,7 @@ import { matchPasted, parseLinkText } from './links/index.js';
 import type { MediaLinks } from './media-links.js';
 import type { AudioLinks } from './mp3-files.js';
 import { readRequestOptions, requestOptionsKey } from './request-options.js';
-import { type CachedResult, ResultCache } from './result-cache.js';
+import { type CachedResult, ResultCache, withoutVisit } from './result-cache.js';
 import { type Done, SingleFlight } from './single-flight.js';
 import type { VideoLinks } from './video/video-links.js';
 
@@ -183,6 +184,28 @@ export class ExtractionService {
         ? ((await this.readCached(item)) ?? (await this.fetch(item, signal)))
         : await this.#fetchAlone(item, only, signal);
     return this.answer(request, item, extracted);
+  }
+
+  /** As {@link extract}, for a caller that stores the result. */
+  async extractToStore(request: ExtractRequest): Promise<StoredResult> {
+    const item = await this.identify(request);
+    const { cached, cache } = (await this.readCached(item)) ?? (await this.fetch(item, request.signal));
+    const { platform } = item.extractor.contribution;
+    return { platform, link: item.link, ...withoutVisit(cached), isStale: cache === 'stale' };
+  }
+
+  /** @throws GatewayError `link_blocked`; `plugin_unavailable` if its platform is not ready. */
+  storedResult(
+    { platform, link, extraction, fetchedAt, isStale }: StoredResult,
+    request: ExtractRequest,
+  ): ExtractResult {
+    this.checkAllowed(link);
+    const extractor = this.#options.registry.extractor(platform);
+    if (!extractor) {
+      throw new GatewayError('plugin_unavailable', 'The platform of this result is not ready.', { platform });
+    }
+    const extracted = { cached: { extraction, fetchedAt }, cache: isStale ? 'stale' : 'hit' } as const;
+    return this.answer(request, { extractor, link }, extracted);
   }
 
   /** Returns the item that a request names; a short link is resolved. */

@@ -23,7 +23,7 @@ import { startPollLoop } from '../runtime/index.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
 import { namesOf, type WorkOptions } from './jobs.js';
-import type { JobKind } from './kinds.js';
+import { type JobKind, sweepRows } from './kinds.js';
 import type { JobRunTable, RunKey, RunSeen } from './run-statements.js';
 import type { JobRow, JobTable } from './statements.js';
 
@@ -301,8 +301,6 @@ export interface Run {
 
 const SWEEP_INTERVAL_MS = 10 * 60_000;
 
-const SWEEP_ROWS = 500;
-
 interface SweeperOptions {
   kind: JobKind;
   database: Database;
@@ -323,10 +321,11 @@ export class Sweeper {
   async sweep(): Promise<void> {
     const { kind, database, table, clock } = this.#options;
     if (performance.now() - this.#sweptAt < SWEEP_INTERVAL_MS) return;
+    const rows = sweepRows(kind);
     const deleted = await database.run(async (queries) => {
-      return table.deleteExpired(queries, kind, await clock.read(queries), SWEEP_ROWS);
+      return table.deleteExpired(queries, kind, await clock.read(queries), rows);
     });
     // A full batch means that there are more: the next poll continues.
-    if (deleted < SWEEP_ROWS) this.#sweptAt = performance.now();
+    if (deleted < rows) this.#sweptAt = performance.now();
   }
 }

@@ -18,6 +18,8 @@ export interface JobKindDeclaration {
   prefix: string;
   /** Milliseconds that an ended job is kept. */
   retentionMs: number;
+  /** Ended jobs that are deleted at a time. Default 500. */
+  sweepRows?: number;
   /** Files of a job, from the values of its row; the result is null until it has completed. Default: none. */
   filesOf?(summary: unknown, result: unknown): string[];
 }
@@ -58,6 +60,11 @@ export function kindOfJob(id: string): JobKind | undefined {
 /** Milliseconds that an ended job is kept. */
 export function retentionMs(kind: JobKind): number {
   return declarationOf(kind).retentionMs;
+}
+
+/** Ended jobs that are deleted at a time. */
+export function sweepRows(kind: JobKind): number {
+  return declarationOf(kind).sweepRows ?? 500;
 }
 
 /** Files that belong to a job. */

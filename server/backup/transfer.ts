@@ -383,6 +383,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   daily_quotas: true,
   jobs: true,
   job_owners: true,
+  batch_links: true,
   webhook_secrets: true,
   idempotency_keys: true,
   job_charges: true,

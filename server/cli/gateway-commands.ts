@@ -75,7 +75,7 @@ export const listJobs = defineCommand({
   name: 'jobs list',
   summary: 'list jobs, and count them by state',
   options: {
-    '--kind <kind>': { text: 'image or extraction (default: both)', values: ['image', 'extraction'] },
+    '--kind <kind>': { text: 'image, extraction or batch (default: all)', values: ['image', 'extraction', 'batch'] },
     '--state <state>': {
       text: 'queued, running, completed, failed or cancelled (default: queued and running)',
       values: ['queued', 'running', 'completed', 'failed', 'cancelled'],

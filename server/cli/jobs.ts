@@ -14,6 +14,7 @@ import type { JobKind, JobList, JobRecord, JobWorker, ListedJob } from '../../co
 import { systemClock } from '../../core/runtime/index.js';
 import { openFiles } from '../../core/storage/index.js';
 import type { AuditEntry } from '../audit/index.js';
+import type { BatchSummary } from '../batches/index.js';
 import { isoTime, renderDuration, sanitizeForTerminal } from '../format/index.js';
 import { decimalOf } from '../prices/index.js';
 import type { Settings } from '../settings/index.js';
@@ -26,7 +27,7 @@ import type { listJobs } from './gateway-commands.js';
 import { CommandFailure } from './mistakes.js';
 import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
-const KINDS: readonly JobKind[] = ['image', 'extraction'];
+const KINDS: readonly JobKind[] = ['image', 'extraction', 'batch'];
 
 const HEAD = ['ID', 'KIND', 'STATE', 'AGE', 'IN STATE', 'RUNS', 'ACCOUNT', 'KEY', 'WORKER', 'WHY'];
 
@@ -202,6 +203,7 @@ function workOf({ kind, summary }: CostedJob) {
     const { model, delivery } = summary as ImageJobSummary;
     return { model, delivery };
   }
+  if (kind === 'batch') return { links: (summary as BatchSummary).total };
   const { platform, link } = summary as ExtractionJobSummary;
   return { platform, item: link.id };
 }
@@ -224,7 +226,12 @@ function renderWhole({ job, audit }: Column): string {
   const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
   const facts = renderFacts([
     ['job', job.id],
-    ['work', Object.values(workOf(job)).map(sanitizeForTerminal).join(' ')],
+    [
+      'work',
+      Object.values(workOf(job))
+        .map((part) => sanitizeForTerminal(String(part)))
+        .join(' '),
+    ],
     ['state', job.state],
     ['why', renderFailureReason(job)],
     ['worker', job.worker ? renderWorker(job.worker) : '-'],

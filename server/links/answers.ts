@@ -215,7 +215,7 @@ function encodeDocument(data: ExtractionData, { archiveLink, videoLink }: ItemLi
 }
 
 /** Where the video is as one file with picture and sound. */
-function videoAddress(data: ExtractionData, videoLink: VideoLink | undefined): string | null {
+export function videoAddress(data: ExtractionData, videoLink: VideoLink | undefined): string | null {
   return (videoLink?.isMerged ? videoLink.url : wholeVideo(data)) ?? null;
 }
 
@@ -273,6 +273,8 @@ export interface JobAnswer {
   inputUrl?: string;
   /** Added to the result's own limitations. Default: none. */
   notes?: readonly string[];
+  /** Precedes the fields of the document. Default: nothing. */
+  data?: object;
 }
 
 /**
@@ -280,13 +282,16 @@ export interface JobAnswer {
  * `data` are empty until there is a result. A failed job is `ok: false`, with its failure at the same position
  * as link-data errors.
  */
-export function encodeJob(job: ExtractionJob, { inputUrl = job.link.url, notes = [] }: JobAnswer = {}): Buffer {
+export function encodeJob(
+  job: ExtractionJob,
+  { inputUrl = job.link.url, notes = [], data: more }: JobAnswer = {},
+): Buffer {
   const error = job.error && describeFailure(job.error);
   const data = {
     job: describeJob(job),
     queue: { active: job.queue.active, max_active: job.queue.maxActive },
   };
-  if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data });
+  if (job.result) return encodeExtraction({ ...job.result, inputUrl }, { notes, data: { ...data, ...more } });
   return Buffer.from(
     JSON.stringify({
       ok: error === null,

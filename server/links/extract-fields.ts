@@ -25,13 +25,20 @@ export const MAX_URL_LENGTH = 2048;
 export const REVIEW_LIMIT = { min: 1, max: 100, default: 10 } as const;
 export const MAX_BODY_BYTES = 65_536;
 export const MAX_BATCH_URLS = 50;
+/** Links of a background batch. */
+export const MAX_JOB_BATCH_URLS = 10_000;
+export const MAX_JOB_BATCH_BYTES = 4 * 1024 * 1024;
 /** Room for the maximum number of links of full length, each character escaped. */
 export const MAX_BATCH_BYTES = 655_360;
+
+function acceptedUrls(max: number): string {
+  return `a list of 1 to ${max} links, each a string`;
+}
 
 /** What each field accepts, for error messages. */
 const ACCEPTED = {
   url: `an http or https link of a supported platform, at most ${MAX_URL_LENGTH} characters`,
-  urls: `a list of 1 to ${MAX_BATCH_URLS} links, each a string`,
+  urls: acceptedUrls(MAX_BATCH_URLS),
   clip_review_limit: `a whole number from ${REVIEW_LIMIT.min} to ${REVIEW_LIMIT.max}`,
   clip_sort: '"latest" or "recommended"',
   include_empty_reviews: 'true or false',
@@ -94,9 +101,20 @@ const batchFields = {
   ...shared,
 };
 
+const jobBatchFields = {
+  urls: field(
+    Type.Array(Type.String({ maxLength: MAX_URL_LENGTH }), { minItems: 1, maxItems: MAX_JOB_BATCH_URLS }),
+    `The links: ${acceptedUrls(MAX_JOB_BATCH_URLS)}.`,
+  ),
+  ...documentedOptions,
+  include_audio_mp3: shared.include_audio_mp3,
+  webhook_url: webhookUrlField,
+};
+
 /** Other fields are options of extractors by their public names. */
 export type ExtractBody = Static<TObject<typeof extractFields>>;
 export type BatchBody = Static<TObject<typeof batchFields>>;
+export type JobBatchBody = Static<TObject<typeof jobBatchFields>>;
 
 /**
  * Whether a request asks for something that a background job does on any platform: the whole link. Parts of a document
@@ -164,6 +182,8 @@ export class ExtractRequests {
   readonly extractSchema: TObject;
   /** Schema of the body of `POST /v1/extract/batch`. Other fields are ignored. */
   readonly batchSchema: TObject;
+  /** Schema of the body of `POST /v1/extract/batches`. Other fields are ignored. */
+  readonly jobBatchSchema: TObject;
   readonly #gateway: Pick<Gateway, 'platformFeatures'>;
   /** Platform → public field → option. */
   readonly #declaredBy: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -173,6 +193,7 @@ export class ExtractRequests {
   readonly #accepted: Readonly<Record<string, string>>;
   readonly #extractValidator: Validator<ExtractBody>;
   readonly #batchValidator: Validator<BatchBody>;
+  readonly #jobBatchValidator: Validator<JobBatchBody>;
 
   constructor(gateway: Pick<Gateway, 'platforms' | 'platformFeatures'>) {
     const platforms = gateway.platforms();
@@ -184,8 +205,10 @@ export class ExtractRequests {
     this.#accepted = { ...ACCEPTED, ...Object.fromEntries(forms) };
     this.extractSchema = Type.Object({ ...extractFields, ...further });
     this.batchSchema = Type.Object({ ...batchFields, ...further });
+    this.jobBatchSchema = Type.Object({ ...jobBatchFields, ...further });
     this.#extractValidator = createValidator(this.extractSchema) as Validator<ExtractBody>;
     this.#batchValidator = createValidator(this.batchSchema) as Validator<BatchBody>;
+    this.#jobBatchValidator = createValidator(this.jobBatchSchema) as Validator<JobBatchBody>;
   }
 
   /**
@@ -201,10 +224,20 @@ export class ExtractRequests {
     return this.#check(this.#batchValidator, this.batchSchema, body);
   }
 
-  #check<Body>(validator: Validator<Body>, schema: TObject, body: Readonly<Record<string, unknown>>): Body {
+  /** Likewise of a background batch. */
+  checkJobBatch(body: Readonly<Record<string, unknown>>): JobBatchBody {
+    return this.#check(this.#jobBatchValidator, this.jobBatchSchema, body, acceptedUrls(MAX_JOB_BATCH_URLS));
+  }
+
+  #check<Body>(
+    validator: Validator<Body>,
+    schema: TObject,
+    body: Readonly<Record<string, unknown>>,
+    urls = ACCEPTED.urls,
+  ): Body {
     const checked = validator.check(knownFields(body, schema));
     if (checked.ok) return checked.value;
-    throw toError(checked.issues[0], this.#accepted);
+    throw toError(checked.issues[0], { ...this.#accepted, urls });
   }
 
   decode(body: ExtractBody, signal?: AbortSignal): ExtractRequest {
@@ -245,7 +278,7 @@ export class ExtractRequests {
 function toError(issue: Issue | undefined, accepted: Readonly<Record<string, string>>): GatewayError {
   const [param = '', index] = issue?.path.split('.') ?? [];
   if (index === undefined || param !== 'urls') return fieldError(issue, accepted);
-  return new GatewayError('invalid_value', `${param}[${index}] is no string: ${param} must be ${ACCEPTED.urls}.`, {
+  return new GatewayError('invalid_value', `${param}[${index}] is no link: ${param} must be ${accepted.urls}.`, {
     param,
   });
 }

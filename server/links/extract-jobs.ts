@@ -5,6 +5,7 @@
 
 import { type ExtractionJob, Type } from '../../core/contracts/index.js';
 import {
+  clientSignal,
   fieldError,
   JOB_LIST_ERRORS,
   JSON_TYPE,
@@ -18,6 +19,7 @@ import {
   sendJobList,
 } from '../http/index.js';
 import { pollingKeyOf } from '../keys/index.js';
+import { LinkTranscripts } from '../transcripts/index.js';
 import { EXTRACTION, ListedJob } from './answer-schemas.js';
 import { encodeJob, encodeListedJob, isOpen, type JobAnswer, POLL_AFTER_SECONDS, STATUS } from './answers.js';
 import { LINK_ROUTE } from './link-route.js';
@@ -67,6 +69,11 @@ const GET_JOB: RouteDeclaration = {
       schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
       description: 'As the field of the request. Default false; true on the site.',
     },
+    include_transcript: {
+      schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
+      description:
+        'As the field of the request, with subtitles in the language of the item. Speech recognition begins at the first such poll of a completed job. Default false.',
+    },
     ...INFO_QUERY,
   },
   answers: {
@@ -92,13 +99,20 @@ const CANCEL_JOB: RouteDeclaration = {
 /** Background jobs of links. */
 export function extractJobRoutes(services: LinkServices): Route[] {
   const { gateway, polls, mediaProxy } = services;
+  const transcripts = new LinkTranscripts(services);
 
   async function get(context: ParamsContext): Promise<void> {
     const { accountId } = pollingKeyOf(context, polls);
     const isInfo = wantsInfoDict(context.query, {});
     const issuer = mediaIssuer(context, mediaProxy, readFlag(context, 'include_media_links'));
     const job = await gateway.extractionJob(paramOf(context, 'id'), accountId, issuer);
-    if (!isInfo || !job.result) return sendJob(context, job);
+    const isWordsWanted = readFlag(context, 'include_transcript') ?? false;
+    if (!job.result) return sendJob(context, job);
+    if (!isInfo) {
+      const terms = { waits: false, signal: clientSignal(context.res) };
+      const words = isWordsWanted ? await transcripts.find(context, job.result, terms) : undefined;
+      return sendJob(context, job, words && { notes: words.notes, data: { transcript: words.transcript } });
+    }
     context.res.setHeader('Content-Type', INFO_TYPE);
     context.body = encodeInfoDict(job.result);
   }

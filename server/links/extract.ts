@@ -174,7 +174,7 @@ class Links {
     const { include_transcript: isWanted, transcript_languages: languages } = body;
     const words =
       isWanted && !isInfo
-        ? await this.#transcripts.find(context, result, languages, clientSignal(context.res))
+        ? await this.#transcripts.find(context, result, { languages, signal: clientSignal(context.res) })
         : undefined;
     context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : JSON_TYPE);
     setCacheHeaders(context.res, result);
@@ -187,14 +187,14 @@ class Links {
   }
 
   #sendJob(context: RequestContext, job: ExtractionJob, body: ExtractBody): void {
-    const notes = [...this.#requests.ignoredOptions(body, job.platform), ...noTranscript(body)];
+    const notes = [...this.#requests.ignoredOptions(body, job.platform), ...transcriptByPoll(body)];
     sendJob(context, job, { inputUrl: body.url, notes });
   }
 }
 
-/** Speech recognition is a request of the key, which a job has none of. */
-function noTranscript({ include_transcript: isWanted }: ExtractBody): string[] {
-  return isWanted ? ['include_transcript_ignored: a background job has no transcript'] : [];
+/** Speech recognition is a request of a key, which a job has none of. */
+function transcriptByPoll({ include_transcript: isWanted }: ExtractBody): string[] {
+  return isWanted ? ['transcript_pending: poll the job with include_transcript=true'] : [];
 }
 
 /** A document that is answered at once has no webhook. */

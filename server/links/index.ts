@@ -2,14 +2,15 @@
  * Routes of link data and the encoding of documents. Other folders import these from here alone.
  */
 
-export { encodeExtraction, encodeJob } from './answers.js';
+export { encodeExtraction, encodeJob, videoAddress, withMediaLinks } from './answers.js';
 export { BlockList } from './blocked-links.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
-export { ExtractRequests } from './extract-fields.js';
-export { extractJobRoutes } from './extract-jobs.js';
-export { EXAMPLE_LINK, REFUSALS } from './link-route.js';
-export { LinkUsage, type LinkUsageServices, type MediaProxy } from './link-usage.js';
-export { mediaRoutes } from './media.js';
+export { ExtractRequests, type JobBatchBody, MAX_JOB_BATCH_BYTES, MAX_JOB_BATCH_URLS } from './extract-fields.js';
+export { extractJobRoutes, readFlag } from './extract-jobs.js';
+export { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from './link-route.js';
+export { type LinkServices, LinkUsage, type LinkUsageServices, type MediaProxy } from './link-usage.js';
+export { mediaIssuer, mediaRoutes } from './media.js';
 export { oembedRoutes } from './oembed.js';
 export { videoRoutes } from './video.js';
+export { encodeInfoDict, INFO_TYPE } from './yt-dlp.js';

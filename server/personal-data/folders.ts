@@ -6,6 +6,7 @@
 import type { Jobs } from '../../core/jobs/index.js';
 import { accountPersonalRecords } from '../accounts/index.js';
 import { auditPersonalRecords } from '../audit/index.js';
+import { batchPersonalRecords } from '../batches/index.js';
 import { budgetPersonalRecords } from '../budgets/index.js';
 import { idempotencyPersonalRecords } from '../idempotency/index.js';
 import { keyPersonalRecords } from '../keys/index.js';
@@ -27,6 +28,7 @@ export function personalRecords(jobs: Pick<Jobs, 'cancel'>): readonly PersonalRe
     paymentPersonalRecords,
     usagePersonalRecords,
     jobPersonalRecords(jobs),
+    batchPersonalRecords,
     idempotencyPersonalRecords,
     responsePersonalRecords,
     auditPersonalRecords,

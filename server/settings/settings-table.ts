@@ -8,6 +8,7 @@
 
 import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
+import { LINK_SETTINGS } from './link-settings.js';
 import { PLAN_SETTINGS } from './plan-settings.js';
 import {
   corsOrigins,
@@ -203,56 +204,7 @@ export const SETTINGS = [
     description: 'Secret that signs MP3 links: 32 characters or more. Several are separated by commas, newest first.',
     read: (text) => ({ linkSecrets: secrets(text) }),
   },
-  {
-    name: 'EXTRACT_CACHE_SECONDS',
-    default: '600',
-    description: 'How long a cached extraction is used.',
-    read: (text) => ({ extractCacheSeconds: wholeNumber(text, 0, 86_400) }),
-  },
-  {
-    name: 'EXTRACT_WORKERS',
-    default: '4',
-    description: 'Background extractions that run at the same time in this process. `0`: only other nodes run them.',
-    read: (text) => ({ extractWorkers: wholeNumber(text, 0, 256) }),
-  },
-  {
-    name: 'EXTRACT_MAX_ACTIVE',
-    default: '1000',
-    description: 'Maximum background extractions, queued and running, over all nodes. More are refused (503).',
-    read: (text) => ({ extractMaxActive: wholeNumber(text, 1, 1_000_000) }),
-  },
-  {
-    name: 'MEDIA_PROXY',
-    default: 'site',
-    description:
-      'Which requests get media links: none (`off`), those of the playground (`site`), or also those of API keys that ask for them (`on`). The files pass through this gateway and use its bandwidth.',
-    read: (text) => ({ mediaProxy: oneOf(text, ['off', 'site', 'on'] as const) }),
-  },
-  {
-    name: 'MEDIA_KEY_MBITS',
-    default: '200',
-    description: 'Maximum megabits a second of media files to all clients of one key, per process. `0`: no limit.',
-    read: (text) => ({ mediaKeyMbits: wholeNumber(text, 0, 100_000) }),
-  },
-  {
-    name: 'MEDIA_MBITS',
-    default: '0',
-    description: 'Maximum megabits a second of media files to all clients, per process. `0`: no limit.',
-    read: (text) => ({ mediaMbits: wholeNumber(text, 0, 1_000_000) }),
-  },
-  {
-    name: 'VIDEO_SPOOL_MB',
-    default: '1024',
-    description:
-      'Maximum megabytes on disk of merged videos, per process. Viewers of one share its file and can jump in it; it is deleted when its links expire. `0`: none is kept.',
-    read: (text) => ({ videoSpoolMb: wholeNumber(text, 0, 1_000_000) }),
-  },
-  {
-    name: 'AUDIO_LINK_HOURS',
-    default: '24',
-    description: 'How long an MP3 link is valid.',
-    read: (text) => ({ audioLinkHours: wholeNumber(text, 1, 720) }),
-  },
+  ...LINK_SETTINGS,
   {
     name: 'IMAGE_WORKERS',
     default: '4',
@@ -288,7 +240,7 @@ export const SETTINGS = [
     name: 'ACCOUNT_QUEUE_PERCENT',
     default: '10',
     description:
-      'Percent of `IMAGE_MAX_ACTIVE` and of `EXTRACT_MAX_ACTIVE` that one account of the site can use with open jobs. More are refused (429 `too_many_open_jobs`).',
+      'Percent of `IMAGE_MAX_ACTIVE`, of `EXTRACT_MAX_ACTIVE` and of `EXTRACT_MAX_BATCHES` that one account of the site can use with open jobs. More are refused (429 `too_many_open_jobs`).',
     read: (text) => ({ accountQueuePercent: wholeNumber(text, 1, 100) }),
   },
   {

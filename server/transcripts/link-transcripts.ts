@@ -24,7 +24,7 @@ export interface TranscriptOptions {
   waitSeconds: number;
 }
 
-export interface TranscriptServices extends Pick<ServerContext, 'gateway'> {
+export interface TranscriptServices extends Pick<ServerContext, 'gateway' | 'logger'> {
   clock: Clock;
   keys: KeyTable;
   usage: UsageService;
@@ -34,6 +34,14 @@ export interface TranscriptServices extends Pick<ServerContext, 'gateway'> {
   /** Maximum bytes of audio that a model gets. */
   audioMaxBytes: number;
   transcripts: TranscriptOptions;
+}
+
+export interface TranscriptRequest {
+  /** Preferred ones, best first. Default: that of the item. */
+  languages?: readonly string[] | undefined;
+  /** Whether the answer waits for speech recognition. Default true. */
+  waits?: boolean;
+  signal: AbortSignal;
 }
 
 export interface TranscriptAnswer {
@@ -67,17 +75,15 @@ export class LinkTranscripts {
     this.#services = services;
   }
 
-  /** @param languages Preferred ones, best first. */
   async find(
     context: RequestContext,
     result: ExtractResult,
-    languages: readonly string[] = [],
-    signal?: AbortSignal,
+    { languages = [], signal, waits = true }: TranscriptRequest,
   ): Promise<TranscriptAnswer> {
     const captions = await this.#captionsOf(result, languages, signal);
     if (captions) return captions;
     try {
-      return await this.#speechOf(context, result);
+      return await this.#speechOf(context, result, waits);
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       return without(`no subtitles, and speech recognition is refused: ${error.code}`);
@@ -87,7 +93,7 @@ export class LinkTranscripts {
   async #captionsOf(
     result: ExtractResult,
     languages: readonly string[],
-    signal: AbortSignal = new AbortController().signal,
+    signal: AbortSignal,
   ): Promise<TranscriptAnswer | undefined> {
     const { gateway } = this.#services;
     for (const track of orderTracks(result, languages).slice(0, MAX_TRACKS)) {
@@ -110,7 +116,7 @@ export class LinkTranscripts {
     return undefined;
   }
 
-  async #speechOf(context: RequestContext, result: ExtractResult): Promise<TranscriptAnswer> {
+  async #speechOf(context: RequestContext, result: ExtractResult, waits: boolean): Promise<TranscriptAnswer> {
     const { gateway, prices, transcripts } = this.#services;
     const { maxMinutes } = transcripts;
     const key = keyOf(context);
@@ -127,7 +133,7 @@ export class LinkTranscripts {
     if (prices && prices.highestCostOf({ model: id, characters: 0, ...highestOfAudio(reserved) }) === null) {
       return without(`no subtitles, and no price of ${model} is known`);
     }
-    return this.#recognized(context, result, { model, reserved });
+    return this.#recognized(context, result, { model, reserved, waits });
   }
 
   #firstModel(): string | undefined {
@@ -155,20 +161,23 @@ export class LinkTranscripts {
       running = this.#running.get(name) ?? this.#start(name, context, result, terms);
     }
     const ended = new AbortController();
-    const late = clock.sleep(transcripts.waitSeconds * 1000, ended.signal).catch(() => undefined);
+    const waitMs = terms.waits ? transcripts.waitSeconds * 1000 : 0;
+    const late = clock.sleep(waitMs, ended.signal).catch(() => undefined);
     const known = await Promise.race([running, late]);
     ended.abort();
     return known ? answerOf(known) : pending();
   }
 
   #start(name: string, context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<Ended> {
-    const { cache } = this.#services;
+    const { cache, logger } = this.#services;
+    const { platform } = result;
     const work = async (): Promise<Ended> => {
       await cache.set<Known>(name, { state: 'running' }, WORK_MS);
       let known: Ended;
       try {
         known = { state: 'done', transcript: await this.#recognize(context, result, terms) };
       } catch (error) {
+        logger.warn('the speech of a link could not be recognised', { platform, id: result.link.id, error });
         known = { state: 'failed', note: `speech recognition failed: ${codeOf(error)}` };
       }
       await cache.set<Known>(name, known, known.state === 'done' ? CACHED_MS : FAILED_MS);
@@ -214,6 +223,7 @@ interface SpeechTerms {
   model: string;
   /** Seconds that are reserved. */
   reserved: number;
+  waits: boolean;
 }
 
 function answerOf(known: Ended): TranscriptAnswer {

@@ -5,6 +5,7 @@
 export { Admissions } from './admissions.js';
 export { costOfImage, JobAdmission, jobBudgetsOf, toJobTerms } from './job-admission.js';
 export { type CostedJob, createJobCosts, type JobCharge, type JobCosts } from './job-costs.js';
+export { type ChargedLink, LinkCharges } from './link-charges.js';
 export { usagePersonalRecords } from './personal-records.js';
 export { RequestCounts } from './request-counts.js';
 export { type UsageTotal, usageMigrations } from './tables.js';

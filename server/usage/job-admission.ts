@@ -120,12 +120,19 @@ export function jobBudgetsOf(
   return ids.length === 0 ? undefined : { ids, uses };
 }
 
+/** Money that budgets hold. */
+export interface Held {
+  /** Micro units. */
+  cost: number;
+  /** The periods of the budgets that it is held in, by id. */
+  periods: Readonly<Record<string, string>>;
+}
+
 /** Stored with a job until its end. */
 interface StoredAdmission {
   /** The day of the quota it used: `2026-06-15`. */
   quotaDay?: string;
-  /** Money that it holds, in micro units, and the periods of the budgets that it is held in, by id. */
-  held?: { cost: number; periods: Readonly<Record<string, string>> };
+  held?: Held;
 }
 
 export interface JobAdmissionOptions {
@@ -144,7 +151,11 @@ export interface JobAdmissionOptions {
 }
 
 /** The route name in the usage log, for all jobs of a kind. */
-const ROUTES: Readonly<Record<JobKind, string>> = { extraction: '/v1/extract', image: '/v1/images/jobs' };
+const ROUTES: Readonly<Record<JobKind, string>> = {
+  batch: '/v1/extract/batches',
+  extraction: '/v1/extract',
+  image: '/v1/images/jobs',
+};
 const NO_TERMS: JobTerms = {};
 
 /** The admission hooks of one kind of jobs. */
@@ -306,24 +317,28 @@ class OpenJobAdmissions implements OpenAdmissions {
   }
 }
 
-function moneyBudgets(budgets: LockedBudgets, wanted: JobBudgets | undefined): BudgetRow[] {
+export function moneyBudgets(budgets: LockedBudgets, wanted: JobBudgets | undefined): BudgetRow[] {
   const rows = wanted?.ids.map((id) => budgets.find(id)) ?? [];
   return rows.filter((row) => row !== undefined).filter(({ costLimit }) => costLimit !== null);
 }
 
 /** The money to hold for a job, in micro units, or why a budget refuses it. */
-function costGranted(rows: readonly BudgetRow[], uses: HighestUse, options: GrantOptions): number | GatewayError {
+export function costGranted(
+  rows: readonly BudgetRow[],
+  uses: HighestUse,
+  options: GrantOptions,
+): number | GatewayError {
   const grant = grantOfMoney(rows, { model: uses.model, tokens: 0, uses }, options);
   return isGatewayError(grant) ? grant : grant.cost;
 }
 
 interface HeldEnd {
-  held: NonNullable<StoredAdmission['held']>;
+  held: Held;
   costUsed: number;
 }
 
 /** The used money replaces the held one. */
-function* settleHeld(budgetTable: BudgetTable, ends: readonly HeldEnd[]): Script<void> {
+export function* settleHeld(budgetTable: BudgetTable, ends: readonly HeldEnd[]): Script<void> {
   if (ends.length === 0) return;
   const budgets = yield* budgetTable.lock(ends.flatMap(({ held }) => Object.keys(held.periods)));
   for (const { held, costUsed } of ends) {

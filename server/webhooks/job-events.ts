@@ -6,6 +6,7 @@
 import type { Gateway } from 'mediagate';
 import { kindOfJob } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import { type Batches, encodeBatch } from '../batches/index.js';
 import { isoTime } from '../format/index.js';
 import { encodeImageJob, type JobAnswer } from '../images/index.js';
 import { encodeJob } from '../links/index.js';
@@ -13,8 +14,9 @@ import { encodeJob } from '../links/index.js';
 /** Where ended jobs are read. */
 export interface EventSources {
   images: Pick<Gateway['images'], 'find'>;
-  /** Default: only image jobs have webhooks. */
+  /** Default: these jobs have no webhooks. */
   extractionJob?: Gateway['extractionJob'];
+  batches?: Pick<Batches, 'find'>;
 }
 
 export interface JobEvent {
@@ -34,7 +36,7 @@ export function webhookIdOf(jobId: string): string {
  * @throws GatewayError `job_not_found`, and what reading the job throws.
  */
 export async function readEvent(
-  { images, extractionJob }: EventSources,
+  { images, extractionJob, batches }: EventSources,
   { jobId, accountId }: { jobId: string; accountId: string },
   answer: Omit<JobAnswer, 'base64'>,
 ): Promise<JobEvent> {
@@ -51,6 +53,10 @@ export async function readEvent(
   if (kind === 'extraction' && extractionJob) {
     const job = await extractionJob(jobId, accountId);
     return { body: encodeEvent(`extraction.job.${job.state}`, job, encodeJob(job).toString()) };
+  }
+  if (kind === 'batch' && batches) {
+    const batch = await batches.find(jobId, accountId);
+    return { body: encodeEvent(`extraction.batch.${batch.state}`, batch, JSON.stringify(encodeBatch(batch))) };
   }
   throw new GatewayError('job_not_found', 'Jobs of this kind have no webhooks.');
 }

@@ -11,6 +11,7 @@ import { type Gateway, openHttpClient } from 'mediagate';
 import { field, type TSchema, Type } from '../../core/contracts/index.js';
 import { type AddressGuard, createAddressGuard } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
+import type { Batches } from '../batches/index.js';
 import type { CloseList } from '../close-list.js';
 import {
   defineRoute,
@@ -108,6 +109,18 @@ export function webhookRoutes({ polls, webhooks }: WebhookRouteServices): Route[
   ];
 }
 
+const BatchWebhookEvent = Type.Object(
+  {
+    type: field(
+      OneOf('extraction.batch.completed', 'extraction.batch.failed', 'extraction.batch.cancelled'),
+      'How the batch ended.',
+    ),
+    timestamp: field(Time, 'When the batch ended (RFC 3339).'),
+    data: field(Type.Unsafe({ $ref: '#/components/schemas/ExtractionBatch' }), 'The batch, as polling returns it.'),
+  },
+  { description: 'A background batch of links that has ended.' },
+);
+
 /**
  * The requests that the gateway sends if webhooks are enabled and a job has a `webhook_url`, for the OpenAPI document.
  */
@@ -123,6 +136,12 @@ export const SENT_WEBHOOKS: readonly SentWebhook[] = [
     summary: 'Extraction job ended',
     event: 'ExtractionWebhookEvent',
     schema: ExtractionWebhookEvent,
+  }),
+  describeWebhook('extractionBatchEnded', {
+    tag: 'Link data',
+    summary: 'Background batch ended',
+    event: 'BatchWebhookEvent',
+    schema: BatchWebhookEvent,
   }),
 ];
 
@@ -165,6 +184,7 @@ export interface OpenWebhooksOptions {
   settings: Settings;
   webhooks: Webhooks;
   gateway: Pick<Gateway, 'images' | 'extractionJob'>;
+  batches: Pick<Batches, 'find'>;
   clock: Clock;
   logger: Logger;
   baseUrl(): string;
@@ -178,7 +198,7 @@ export interface OpenWebhooksOptions {
 
 /** Opens webhooks as configured; undefined if they are disabled. */
 export async function openWebhooks(options: OpenWebhooksOptions): Promise<WebhookService | undefined> {
-  const { settings, webhooks, gateway, opened, delivers, ...rest } = options;
+  const { settings, webhooks, gateway, batches, opened, delivers, ...rest } = options;
   const { imageWebhooks, imageWebhookOrigins: trustedOrigins, egressProxyUrl } = settings;
   if (!imageWebhooks) return undefined;
   const secrets = new WebhookSecrets(await loadWebhookSecrets(settings), webhooks);
@@ -187,7 +207,7 @@ export async function openWebhooks(options: OpenWebhooksOptions): Promise<Webhoo
     const http = await openHttpClient({ timeoutMs: TRY_MS, trustedOrigins, egressProxyUrl });
     opened.add(() => http.close());
     const { images, extractionJob } = gateway;
-    const sources = { images, extractionJob };
+    const sources = { images, extractionJob, batches };
     const delivery = startWebhookDelivery({ webhooks, ...sources, secrets, client: http.client, ...rest });
     opened.add(() => delivery.close());
   }

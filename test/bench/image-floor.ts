@@ -21,6 +21,7 @@ import {
 } from 'mediagate';
 import { createHttpServer } from 'mediagate/server';
 import { createApp } from '../../server/app.js';
+import { Batches } from '../../server/batches/index.js';
 import { IdempotencyService } from '../../server/idempotency/index.js';
 import { createPepper, KeyTable } from '../../server/keys/index.js';
 import type { RateLimitResult } from '../../server/limits/rate-limit.js';
@@ -77,7 +78,8 @@ const answers = new IdempotencyService({
 });
 const responses = state.storedResponses;
 const counting = { rateLimits, budgets, usage, answers, usageLog, responses };
-const services = { gateway, ...counting, keys, health, logger, clock: systemClock };
+const batches = new Batches({ jobs: state.jobs, links: state.batchLinks, gateway, maxActive: 1 });
+const services = { gateway, batches, ...counting, keys, health, logger, clock: systemClock };
 const app = createApp({ ...services, ...links });
 
 const router = new Router();

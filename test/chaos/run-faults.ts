@@ -1,4 +1,4 @@
-/** `npm run faults [-- scale | restart | limits | hints | bodies | soak]`: faults of several nodes, or of image jobs of one node. */
+/** `npm run faults [-- scale | restart | limits | hints | bodies | soak | batch]`: faults of several nodes, or of image jobs of one node. */
 
 import { refuse } from '../support/processes/program-flags.js';
 
@@ -9,6 +9,7 @@ const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
   hints: () => import('./run-hints.js'),
   bodies: () => import('./run-body-attacks.js'),
   soak: () => import('./run-worker-soak.js'),
+  batch: () => import('./run-batch-kills.js'),
 };
 
 const [word = ''] = process.argv.slice(2);

@@ -33,7 +33,7 @@ const FAULTS: Readonly<Record<string, (engine: string, databaseUrl?: string) => 
 
 const flags = readFlags({
   command: 'npm run faults --',
-  note: 'Others have flags of their own: npm run faults -- scale | restart | limits | hints | bodies | soak.',
+  note: 'Others have flags of their own: npm run faults -- scale | restart | limits | hints | bodies | soak | batch.',
   flags: {
     only: { among: Object.keys(FAULTS) },
     engine: { among: ['sqlite', 'postgres'] },

@@ -5,7 +5,7 @@
  * text direction of their own.
  */
 
-import type { JobRecord } from '../../../core/jobs/index.js';
+import type { JobKind, JobRecord } from '../../../core/jobs/index.js';
 import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
 import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
@@ -126,6 +126,8 @@ ${resetMs > 0 && html`<span class="small muted">One more in ${counted(Math.ceil(
 <p class="small muted">Requests of the key “<bdi>${rateLimits.keyName}</bdi>”. Each counts for 60 seconds.</p></section>`;
 }
 
+const JOB_NAMES: Readonly<Record<JobKind, string>> = { batch: 'Batch of links', extraction: 'Link', image: 'Image' };
+
 function renderJobs(jobs: readonly JobRecord[]): Html {
   return html`<section class="card stack" aria-labelledby="jobs"><h2 id="jobs">Latest jobs</h2>
 ${
@@ -135,7 +137,7 @@ ${
         html`Images and shop links run as jobs. <a href="/setup">The setup page</a> has a first request.`,
       )
     : html`<ul class="rows">${jobs.map(
-        (job) => html`<li><div><span>${job.kind === 'image' ? 'Image' : 'Shop link'}</span>
+        (job) => html`<li><div><span>${JOB_NAMES[job.kind]}</span>
 <span class="small muted"><code>${job.id}</code></span></div>
 <div class="rows-end">${jobBadge(job.state)}<span class="small muted">${minute(job.createdAt)}${took(job)}</span></div></li>`,
       )}</ul>`

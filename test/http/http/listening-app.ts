@@ -22,6 +22,7 @@ import { createHttpServer, type HttpServer, type HttpServerOptions } from 'media
 import { createRecordingLogger, type LogLine } from 'mediagate/testing';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createAccountContext, createApp, createRoutes, createServerContext } from '../../../server/app.js';
+import { Batches, startBatches } from '../../../server/batches/index.js';
 import type { Route } from '../../../server/http/index.js';
 import { IdempotencyService } from '../../../server/idempotency/index.js';
 import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
@@ -87,6 +88,8 @@ export interface ListeningAppOptions {
   /** Between looks at responses in the background. Default: 5,000. */
   backgroundMs?: number;
   jobs?: Omit<JobsOptions, 'store'>;
+  /** Open batches. Default 100. */
+  maxBatches?: number;
   /** Whether webhooks are sent, and how: to the origin alone that is named. Default: they are not. */
   webhooks?: { origin: string } & Pick<WebhookDeliveryOptions, 'pausesMs' | 'tryMs' | 'leaseMs'>;
   /** Default: SQLite and a folder. */
@@ -187,6 +190,11 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       ...options.gateway?.services,
     },
   });
+  const { jobs, batchLinks } = state;
+  const { maxBatches: maxActive = 100 } = options;
+  const batches = new Batches({ jobs, links: batchLinks, gateway, maxActive });
+  const batching = { jobs, links: batchLinks, keys: state.keys, gateway, linksAtOnce: 16, logger };
+  const batchWorkers = options.jobs?.workers === 0 ? undefined : startBatches(batching);
   const health = new Health({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
   let url = '';
@@ -228,6 +236,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const counting = { rateLimits, usage, answers, budgets, usageLog, responses, metrics, publicMetrics, webhooks };
   const dependencies = {
     gateway,
+    batches,
     prices,
     ...counting,
     keys,
@@ -248,7 +257,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     const http = await openHttpClient({ timeoutMs: 15_000, trustedOrigins });
     const secrets = new WebhookSecrets([randomBytes(32)], state.webhooks);
     const { images, extractionJob } = gateway;
-    const sources = { images, extractionJob };
+    const sources = { images, extractionJob, batches };
     const parts = { webhooks: state.webhooks, ...sources, secrets, client: http.client, clock, logger };
     const tried = metrics && ((outcome: WebhookOutcome) => metrics.webhooks.tried(outcome));
     const start = () =>
@@ -269,7 +278,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   async function request(target: string, init: RequestInit = {}): Promise<Answer> {
     const response = await fetch(url + target, { signal: AbortSignal.timeout(60_000), ...init });
     const text = await response.text();
-    const json = response.headers.get('content-type')?.includes('json') && text !== '' ? JSON.parse(text) : undefined;
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+    const json = isJson && text !== '' ? JSON.parse(text) : undefined;
     return { status: response.status, headers: response.headers, text, json };
   }
 
@@ -325,6 +335,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       await usage.close();
       await keys.close();
       await webhooks?.close();
+      await batchWorkers?.stop();
       await gateway.close();
       await state.close();
       await place?.remove();

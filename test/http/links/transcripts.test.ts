@@ -12,6 +12,7 @@ import { createPrices } from '../../../server/prices/index.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { HEARING, HEARING_FAST, type InventedAudio, inventedAudio } from '../../support/audio/invented-audio.js';
 import { invented } from '../../support/links/invented-plugin.js';
+import { until } from '../../support/until.js';
 import { fileOf, toForm } from '../audio/client.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { type MediaItem, startMediaOrigin } from './media-origin.js';
@@ -210,6 +211,21 @@ describe('transcripts of links', function () {
       const second = transcriptOf(url);
       resolve();
       expect((await second).transcript.text).to.equal('Slow water.');
+      expect(audio.calls).to.have.length(1);
+    });
+
+    it('belong to background jobs: polls start them and answer at once', async () => {
+      const { json } = await app.extract(key, { url: urlOf(spoken()), background: true, include_transcript: true });
+      expect(json.limitations).to.include('transcript_pending: poll the job with include_transcript=true');
+      const target = `${json.data.job.status_url}?include_transcript=true`;
+      const poll = async () => (await app.request(target, { headers: { authorization: `Bearer ${key}` } })).json;
+      const pending: string[] = [];
+      await until(async () => {
+        const { data, limitations } = await poll();
+        if (data.transcript === null) pending.push(...limitations);
+        return data.transcript?.text === 'Slow water.';
+      }, 100);
+      expect(pending.filter((note) => !note.startsWith('transcript_pending: '))).to.deep.equal([]);
       expect(audio.calls).to.have.length(1);
     });
 

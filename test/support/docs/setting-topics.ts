@@ -68,6 +68,8 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'EXTRACT_CACHE_SECONDS',
       'EXTRACT_WORKERS',
       'EXTRACT_MAX_ACTIVE',
+      'EXTRACT_MAX_BATCHES',
+      'EXTRACT_BATCH_LINKS',
       'MEDIA_PROXY',
       'MEDIA_KEY_MBITS',
       'MEDIA_MBITS',
