@@ -48,6 +48,7 @@ function postParts(data: unknown): (HTMLElement | false)[] {
     videoPlayer(data, links),
     mp3Player(data),
     gallery(textsAt(data, 'media.image_urls'), links),
+    archiveLink(data),
     downloads(data),
   ];
 }
@@ -91,6 +92,17 @@ function mp3Player(data: unknown): HTMLElement | false {
   );
 }
 
+/** All files of a carousel. */
+function archiveLink(data: unknown): HTMLElement | false {
+  const url = textAt(data, 'media.download_links.archive');
+  if (url === undefined) return false;
+  return element(
+    'p',
+    {},
+    element('a', { href: ownAddress(url), download: true, class: 'small' }, 'Download all as a ZIP'),
+  );
+}
+
 function downloads(data: unknown): HTMLElement | false {
   const entries = listAt(data, 'media.entries');
   if (entries.length === 0) return false;
@@ -122,7 +134,19 @@ function download(entry: unknown): HTMLElement {
       ? webLink(textAt(entry, 'url'), words)
       : element('a', { href: `${ownAddress(own)}?download=1`, download: true }, words),
     element('span', { class: 'small muted figures' }, facts.join(' · ')),
+    ...subtitleLinks(entry),
   );
+}
+
+/** A subtitle track in the formats of the gateway. */
+function subtitleLinks(entry: unknown): (HTMLElement | string)[] {
+  return ['vtt', 'srt', 'txt'].flatMap((format) => {
+    const url = textAt(entry, `subtitle_urls.${format}`);
+    const name = format.toUpperCase();
+    return url === undefined
+      ? []
+      : [' ', element('a', { href: ownAddress(url), download: true, class: 'small' }, name)];
+  });
 }
 
 /** Long ones scroll within themselves, also by keyboard. */

@@ -31,6 +31,7 @@ const CODECS = [
   '-c:a',
   'libopus',
 ];
+const SUBTITLES = 'WEBVTT\n\n00:00:01.000 --> 00:00:03.000\nTwo tugs leave the quay.\n';
 const TITLE = `Tugs ${'🚢'.repeat(3)} of Ostend`;
 
 describe('media links in a real browser', function () {
@@ -69,8 +70,14 @@ describe('media links in a real browser', function () {
     const image = await sampleImage({ width: 640, height: 360, format: 'png', seed: 3 });
     const id = origin.put({
       title: TITLE,
-      entries: [{ kind: 'video', mime: 'video/webm' }, { kind: 'image' }, { kind: 'image' }],
-      content: [await readFile(file), image, image],
+      extraction: { carousel: true },
+      entries: [
+        { kind: 'video', mime: 'video/webm' },
+        { kind: 'image' },
+        { kind: 'image' },
+        { kind: 'subtitle', mime: 'text/vtt', language: 'en' },
+      ],
+      content: [await readFile(file), image, image, Buffer.from(SUBTITLES)],
     });
     browser = await launchPageBrowser(executable);
     page = await (await browser.newContext({ acceptDownloads: true })).newPage();
@@ -130,6 +137,20 @@ describe('media links in a real browser', function () {
     expect(download.suggestedFilename()).to.equal(`${TITLE}.webm`);
     const saved = await readFile((await download.path()) ?? '');
     expect(saved.equals(await readFile(path.join(folder, 'tugs.webm')))).to.equal(true);
+  });
+
+  it('save subtitles in three formats, and all files as a ZIP', async () => {
+    const save = async (name: string) => {
+      const saving = page.waitForEvent('download');
+      await page.locator('.document').getByRole('link', { name, exact: true }).click();
+      return readFile((await (await saving).path()) ?? '');
+    };
+    expect((await save('TXT')).toString()).to.contain('Two tugs leave the quay.');
+    expect((await save('SRT')).toString()).to.contain('00:00:01,000 --> 00:00:03,000');
+    expect((await save('VTT')).toString()).to.contain('00:00:01.000 --> 00:00:03.000');
+    const zip = await save('Download all as a ZIP');
+    expect(zip.subarray(0, 4).toString('latin1')).to.equal('PK\x03\x04');
+    expect(zip.byteLength).to.be.above((await readFile(path.join(folder, 'tugs.webm'))).byteLength);
   });
 
   it('play a video of separate tracks from a later time to its end, and save it', async () => {
