@@ -209,6 +209,8 @@ export class VideoFiles {
   async *#passOn(chunks: AsyncIterable<Uint8Array>, transfer: LimitedTransfer, end: () => void) {
     try {
       for await (const chunk of chunks) {
+        // The key of the link may have ended meanwhile.
+        transfer.signal.throwIfAborted();
         await this.#options.limits.pass(transfer, chunk.byteLength);
         yield chunk;
       }

@@ -2,12 +2,13 @@
  * Displays an answer of the extraction route for people: a post with its numbers, players, pictures and files, or a
  * product with its best and worst reviews. Files come through the media links of the gateway, which work where a
  * platform refuses other addresses or pages. Without such a link, they are loaded from the platform, pictures without a
- * referrer; a picture that fails is removed, and a video that fails becomes a sentence. Fields that an answer lacks are
- * omitted, and a rounded number is marked as such.
+ * referrer; a picture that fails is removed. Fields that an answer lacks are omitted, and a rounded number is marked as
+ * such.
  */
 
 import { amount, bytes, clock, element, price, webLink, whole } from './elements.js';
 import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
+import { videoPlayer } from './video-player.js';
 
 /** An answer of the extraction route, for people. */
 export function documentCard(answer: unknown): HTMLElement {
@@ -76,18 +77,6 @@ function postMetrics(data: unknown): HTMLElement | false {
       : [element('div', {}, element('dt', {}, label), element('dd', {}, `${rounded ? 'about ' : ''}${whole(value)}`))];
   });
   return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': 'Numbers' }, ...visible);
-}
-
-function videoPlayer(data: unknown, links: MediaLinks): HTMLElement | false {
-  const videos = textsAt(data, 'media.video_urls').filter((url) => url.startsWith('https:'));
-  const chosen = videos.find((url) => links.has(url)) ?? videos[0];
-  if (chosen === undefined) return false;
-  const src = links.get(chosen) ?? chosen;
-  const player = element('video', { src, controls: true, preload: 'none', 'aria-label': 'Video', playsinline: true });
-  player.addEventListener('error', () => {
-    player.replaceWith(element('p', { class: 'small muted' }, 'The platform plays this video on its own pages only.'));
-  });
-  return player;
 }
 
 function mp3Player(data: unknown): HTMLElement | false {

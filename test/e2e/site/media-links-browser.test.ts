@@ -1,4 +1,4 @@
-/** Files of platforms in the playground, in a real browser: a video plays to its end, seeks and is saved; pictures show. */
+/** Files of platforms in the playground, in a real browser: videos play to their end, seek and are saved; pictures show. */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
 import { sampleImage } from '../../support/images/sample-images.js';
-import { invented } from '../../support/links/invented-plugin.js';
+import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
 
 const SECONDS = 20;
 const CODECS = [
@@ -48,6 +48,18 @@ describe('media links in a real browser', function () {
     const file = path.join(folder, 'tugs.webm');
     const picture = ['-f', 'lavfi', '-i', `testsrc2=size=320x180:rate=10:duration=${SECONDS}`];
     await runFfmpeg(...picture, ...tone(SECONDS), ...CODECS, file);
+    const track = (name: string) => [
+      '-c',
+      'copy',
+      '-dash',
+      '1',
+      '-cues_to_front',
+      '1',
+      '-reserve_index_space',
+      '4096',
+      path.join(folder, name),
+    ];
+    await runFfmpeg('-i', file, '-map', '0:v', ...track('picture.webm'), '-map', '0:a', ...track('sound.webm'));
     origin = await startMediaOrigin();
     const gateway = {
       mediaLinks: { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] },
@@ -118,5 +130,45 @@ describe('media links in a real browser', function () {
     expect(download.suggestedFilename()).to.equal(`${TITLE}.webm`);
     const saved = await readFile((await download.path()) ?? '');
     expect(saved.equals(await readFile(path.join(folder, 'tugs.webm')))).to.equal(true);
+  });
+
+  it('play a video of separate tracks from a later time to its end, and save it', async () => {
+    const [picture, sound] = await Promise.all(
+      ['picture.webm', 'sound.webm'].map((name) => readFile(path.join(folder, name))),
+    );
+    const plain = inventedExtraction('1').data;
+    if (!picture || !sound || 'product' in plain) throw new Error('there are no tracks');
+    const id = origin.put({
+      title: TITLE,
+      entries: [
+        { kind: 'video', mime: 'video/webm', has_audio: false },
+        { kind: 'audio', mime: 'audio/webm' },
+      ],
+      content: [picture, sound],
+      extraction: { data: { ...plain, common: { duration_seconds: SECONDS } } },
+    });
+    await page.getByLabel('Public link').fill(`https://invented.example/item/${id}`);
+    await page.keyboard.press('Enter');
+    const video = page.locator('.document video[src*="/v1/extract/video/"]');
+    await video.waitFor();
+    const ended = video.evaluate((element) => {
+      const player = element as HTMLVideoElement;
+      player.muted = true;
+      return new Promise<{ time: number; width: number }>((resolve) =>
+        player.addEventListener('ended', () => resolve({ time: player.currentTime, width: player.videoWidth }), {
+          once: true,
+        }),
+      );
+    });
+    await page.locator('.document input[type=range]').fill(String(SECONDS - 2));
+    const { time, width } = await ended;
+    // From the key frame before, which is at most a second earlier.
+    expect(time).to.be.within(1.5, 3.5);
+    expect(width).to.equal(320);
+    const saving = page.waitForEvent('download');
+    await page.getByText('Download the video').click();
+    const download = await saving;
+    expect(download.suggestedFilename()).to.equal(`${TITLE}.webm`);
+    expect((await readFile((await download.path()) ?? '')).length).to.be.greaterThan(picture.length);
   });
 });

@@ -196,9 +196,20 @@ describe('speech over HTTP', () => {
     expect(last).to.deep.include({ type: 'error' });
     expect(last.error).to.include({ code: 'upstream_error' });
     for (const format of ['pcm', 'mp3']) {
-      app.audio.sound = () => ({ body: breaking(), format: 'pcm' });
-      const failure = await speak({ response_format: format }).catch((error: Error) => error);
-      expect(failure, format).to.be.instanceOf(Error);
+      const heard = Promise.withResolvers<void>();
+      app.audio.sound = () => ({ body: breaking(heard.promise), format: 'pcm' });
+      const cut = await fetch(app.url + SPEECH, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${app.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...HELLO, response_format: format }),
+      });
+      const reader = cut.body?.getReader();
+      expect((await reader?.read())?.value?.length, format).to.be.above(0);
+      heard.resolve();
+      const readOn = async () => {
+        while (!(await reader?.read())?.done) {}
+      };
+      expect(await readOn().catch((error: Error) => error), format).to.be.instanceOf(Error);
     }
   });
 
@@ -466,9 +477,10 @@ async function* stalling(): AsyncGenerator<Uint8Array> {
   await new Promise(() => {});
 }
 
-async function* breaking(): AsyncGenerator<Uint8Array> {
+/** @param heard When it breaks off. */
+async function* breaking(heard?: Promise<void>): AsyncGenerator<Uint8Array> {
   yield tonePcm(2);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await heard;
   throw new GatewayError('upstream_error', 'The model broke off.');
 }
 

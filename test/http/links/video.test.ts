@@ -379,4 +379,33 @@ describe('links to videos', function () {
     await app.keys.refresh();
     expect(codeOf(await load(link))).to.equal('link_expired');
   });
+
+  it('end in the middle when their key is revoked', async () => {
+    const leaving = await app.makeKey();
+    const revoked = Promise.withResolvers<void>();
+    const files = clips.matching(/^both\d\.ts$/);
+    const last = files['both3.ts'] as Buffer;
+    const { media } = await mediaOf(
+      listed(clips.get('both.m3u8').toString(), {
+        ...files,
+        'both3.ts': (request, response) => void revoked.promise.then(() => sendRange(last, request, response)),
+      }),
+      leaving,
+    );
+    const response = await new Promise<IncomingMessage>((resolve, reject) =>
+      get(app.url + media.video_download_links.mp4.replace(GATEWAY, ''), resolve).once('error', reject),
+    );
+    const ended = new Promise<'whole' | 'cut'>((resolve) => {
+      response.once('end', () => resolve('whole'));
+      response.once('close', () => resolve('cut'));
+      response.once('error', () => resolve('cut'));
+    });
+    response.once('data', async () => {
+      await app.state.keys.revoke((await app.keys.verify(leaving)).id, Date.now());
+      await app.keys.refresh();
+      revoked.resolve();
+    });
+    response.on('data', () => undefined);
+    expect(await ended).to.equal('cut');
+  });
 });

@@ -488,7 +488,8 @@ describeOnStacks('text routes', (stack) => {
       await response.body?.getReader().read();
       left.abort();
       counted = (await ledgerOf(app, counted.length + 1)).map(({ outputTokens }) => outputTokens);
-      expect(counted).to.include(321);
+      // Later the upstream says what the response really used.
+      if (background) expect(counted).to.deep.equal([321]);
     }
     // The other one is charged for its time, since no word of it was received.
     expect(Math.min(...counted.map(Number))).to.be.below(321);
