@@ -64,7 +64,8 @@ export class VideoSpools {
     if (!this.#makeRoom(reserved)) return undefined;
     const { folders, clock } = this.#options;
     const forget = (spool: Spool) => this.#spools.get(key) === spool && this.#spools.delete(key);
-    const spool = new Spool({ ...request, reserved, clock, closing: this.#closing.signal, forget });
+    const makeRoom = (bytes: number) => this.#makeRoom(bytes);
+    const spool = new Spool({ ...request, reserved, clock, closing: this.#closing.signal, makeRoom, forget });
     this.#spools.set(key, spool);
     await spool.start(folders);
     return spool;
@@ -127,6 +128,8 @@ interface SpoolOptions extends Omit<SpoolRequest, 'bytes'> {
   reserved: number;
   clock: Clock;
   closing: AbortSignal;
+  /** False if there is no room for so much more. */
+  makeRoom(bytes: number): boolean;
   forget(spool: Spool): void;
 }
 
@@ -229,7 +232,7 @@ export class Spool {
     const { run, clock } = this.#options;
     try {
       await run(async (chunk) => {
-        if (growing.size + chunk.byteLength > this.#reserved) throw largerThanStated();
+        if (!this.#reserve(growing.size + chunk.byteLength)) throw noRoom();
         await growing.append(chunk);
         this.#first.resolve();
       });
@@ -247,6 +250,16 @@ export class Spool {
       await growing.release();
     }
     if (!this.#file) await this.#folder?.remove();
+  }
+
+  /** Platforms state bit rates roughly: a file may take more, while there is room. */
+  #reserve(bytes: number): boolean {
+    const missing = bytes - this.#reserved;
+    if (missing <= 0) return true;
+    const more = Math.ceil(missing + this.#reserved * (OVERHEAD - 1));
+    if (!this.#options.makeRoom(more)) return false;
+    this.#reserved += more;
+    return true;
   }
 
   /** The file is written once, so a tag of its own says that it is the same. */
@@ -270,6 +283,6 @@ export class Spool {
   }
 }
 
-function largerThanStated(): GatewayError {
-  return new GatewayError('media_unavailable', 'The video is larger than the platform states.');
+function noRoom(): GatewayError {
+  return new GatewayError('media_unavailable', 'The video is larger than the platform states, and has no room.');
 }

@@ -6,7 +6,10 @@ import { get, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { expect } from 'chai';
 import { type Clock, systemClock } from 'mediagate';
+import { VideoSpools } from '../../../core/extraction/index.js';
+import { ScratchFolders } from '../../../core/media/index.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
+import { codeOf } from '../../support/code-of.js';
 import { type Clips, inspect, makeClips } from '../../support/links/video-clips.js';
 import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
@@ -157,6 +160,26 @@ describe('spools of videos', function () {
       expect((await load(link, { range: 'bytes=0-9' })).status).to.equal(206);
       await until(async () => (await spooled()).length === 1);
     }
+  });
+
+  it('take more than the platform states while there is room', async () => {
+    const spoolOf = async (maxBytes: number) => {
+      const folders = new ScratchFolders(path.join(app.dataDir, 'spools'));
+      const spools = new VideoSpools({ folders, maxBytes, clock: systemClock });
+      const spool = await spools.begin('key', {
+        facts: { fileName: 'a.mp4', plainName: 'a.mp4', contentType: 'video/mp4', cut: undefined },
+        bytes: 1,
+        expiresAt: Date.now() + HOUR_MS,
+        run: (write) => write(Buffer.alloc(3 * 1024 * 1024)),
+        life: new AbortController(),
+      });
+      const size = await spool?.whole.then(({ size: whole }) => whole);
+      await spools.close();
+      return size;
+    };
+    expect(await spoolOf(4 * 1024 * 1024)).to.equal(3 * 1024 * 1024);
+    const small = await codeOf(spoolOf(2 * 1024 * 1024));
+    expect(small).to.equal('media_unavailable');
   });
 
   it('take files without an index, to cut them', async () => {
