@@ -194,9 +194,9 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
       [{ urls: { 0: LINK, length: 1 } }, 'invalid_value', /list/],
       [{ urls: Array(51).fill(LINK) }, 'invalid_value', /1 to 50/],
       [{ urls: Array(15_000).fill('') }, 'invalid_value', /1 to 50/],
-      [{ urls: [LINK, LINK, 7] }, 'invalid_value', /urls\[2\] is no string/],
-      [{ urls: [LINK, null] }, 'invalid_value', /urls\[1\] is no string/],
-      [{ urls: [[LINK]] }, 'invalid_value', /urls\[0\] is no string/],
+      [{ urls: [LINK, LINK, 7] }, 'invalid_value', /urls\[2\] is no link/],
+      [{ urls: [LINK, null] }, 'invalid_value', /urls\[1\] is no link/],
+      [{ urls: [[LINK]] }, 'invalid_value', /urls\[0\] is no link/],
       ['{"urls":[{"__proto__":"https://invented.example/item/7"}]}', 'invalid_value', /urls\[0\]/],
       ['{"__proto__":{"urls":["https://invented.example/item/7"]}}', 'missing_required_parameter', /urls is missing/],
     ];
