@@ -67,7 +67,11 @@ for (const engine of engines) {
       }
       expect(await jobs.state.jobs.active(kind)).to.equal(15);
       const none = { queued: 0, running: 0, oldestQueuedMs: 0 };
-      expect(await jobs.state.jobs.counts()).to.deep.equal({ extraction: none, image: { ...none, queued: 15 } });
+      expect(await jobs.state.jobs.counts()).to.deep.equal({
+        batch: none,
+        extraction: none,
+        image: { ...none, queued: 15 },
+      });
       expect(await jobs.used('2026-06-15')).to.equal(15);
       for (const { job } of accepted) if (job) expect(await jobs.look(job)).to.deep.equal(job);
     });

@@ -89,6 +89,7 @@ for (const engine of engines) {
       expect(seen).to.deep.include({ id: failed.id, worker: null });
       expect(seen?.error).to.include({ code: 'upstream_timeout' });
       expect(await jobs.state.jobs.recentEnds()).to.deep.equal({
+        batch: { completed: 0, failed: 0, cancelled: 0 },
         extraction: { completed: 0, failed: 0, cancelled: 1 },
         image: { completed: 1, failed: 1, cancelled: 1 },
       });
