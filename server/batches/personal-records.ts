@@ -11,7 +11,7 @@ import type { BatchLinksTable } from './tables.js';
 const ROWS = 20;
 
 export const batchPersonalRecords: PersonalRecords = {
-  tables: { batch_links: 'deleted' },
+  tables: { batch_links: 'deleted with jobs' },
 
   exported: (database, { accountId }) => ({
     async *batch_links() {

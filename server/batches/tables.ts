@@ -33,11 +33,15 @@ export interface BatchLinksTable {
 }
 
 export const batchMigrations: Migrations = {
-  '0001-link-batches': sqlMigration(
-    `create table batch_links (
+  '0001-link-batches': {
+    ...sqlMigration(
+      `create table batch_links (
       "jobId" text not null references jobs (id) on delete cascade, position integer not null, state text not null,
       attempts integer not null, platform text not null, "startedAt" bigint not null, "endedAt" bigint, held text,
       url text not null, result text, error text, primary key ("jobId", position))`,
-    'create index batch_links_state on batch_links ("jobId", state, position)',
-  ),
+      'create index batch_links_state on batch_links ("jobId", state, position)',
+    ),
+    // A foreign key locks the table that it names.
+    changes: ['jobs'],
+  },
 };

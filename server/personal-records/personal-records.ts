@@ -62,10 +62,11 @@ export type ExportedFields = Readonly<Record<string, () => Promise<unknown> | As
 
 export interface PersonalRecords {
   /**
-   * What an erasure does with the rows of each table: `deleted`; `cleared`, where what names or describes the person
-   * goes; or `retained`, which is bookkeeping under random ids, or ends by itself.
+   * What an erasure does with the rows of each table: `deleted`; `deleted with jobs`, by a foreign key of the jobs that
+   * another folder deletes; `cleared`, where what names or describes the person goes; or `retained`, which is
+   * bookkeeping under random ids, or ends by itself.
    */
-  tables: Readonly<Partial<Record<keyof Tables, 'deleted' | 'cleared' | 'retained'>>>;
+  tables: Readonly<Partial<Record<keyof Tables, 'deleted' | 'deleted with jobs' | 'cleared' | 'retained'>>>;
   erase?(transaction: Transaction<Tables>, person: ErasedPerson): Promise<void>;
   /** Deletes files first and rows last. May be repeated. @throws What deleting a file throws; the reason of the signal. */
   eraseWork?(database: Database, accountId: string, work: ErasureWork): Promise<void>;

@@ -55,7 +55,7 @@ describe('misspelt settings', () => {
 
   it('are reported with all settings of the same prefix if none is close', () => {
     expect(find({ EXTRACT_THREADS: '8' })).to.deep.equal([
-      'EXTRACT_THREADS is not a setting. Settings that begin with EXTRACT_: EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE.',
+      'EXTRACT_THREADS is not a setting. Settings that begin with EXTRACT_: EXTRACT_CACHE_SECONDS, EXTRACT_WORKERS, EXTRACT_MAX_ACTIVE, EXTRACT_MAX_BATCHES, EXTRACT_BATCH_LINKS.',
     ]);
     expect(find({ VIDSITE_REGION: 'DE' })).to.deep.equal([
       'VIDSITE_REGION is not a setting. Settings that begin with VIDSITE_: VIDSITE_API_KEY.',

@@ -60,7 +60,7 @@ describe('folders with data of a person', () => {
   it('erase what they declare as deleted or cleared', () => {
     const silent = records.filter(
       ({ tables, erase, eraseWork }: PersonalRecords) =>
-        !erase && !eraseWork && Object.values(tables).some((effect) => effect !== 'retained'),
+        !erase && !eraseWork && Object.values(tables).some((effect) => effect === 'deleted' || effect === 'cleared'),
     );
     expect(silent).to.deep.equal([]);
   });
