@@ -41,7 +41,7 @@ describe('scripts that take flags', () => {
 
   it('include all scripts that run a program', () => {
     const launched = Object.keys(scripts).filter((name) => scripts[name]?.startsWith('node server/run.cjs'));
-    const others = ['test', 'test:quick', 'mediagate', 'probe', 'build', 'prepack'];
+    const others = ['test', 'test:quick', 'test:long', 'mediagate', 'probe', 'build', 'prepack'];
     expect(launched).to.have.members([...Object.keys(flags), ...others]);
     for (const name of ['mediagate', 'probe']) {
       const help = run(name, '--help');
