@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'chai';
-import { packageRoot } from './support/package-root.js';
+import { packageRoot } from '../support/package-root.js';
 
 const { scripts } = JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8')) as {
   scripts: Readonly<Record<string, string>>;

@@ -3,12 +3,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
-import { engines } from '../../plugins/offline_speech/engines.js';
-import { residentMegabytes } from '../bench/measure.js';
-import { ffmpegPath } from '../support/audio/ffmpeg.js';
-import { type OfflineSpeech, openOfflineSpeech, SPEECH_RATE } from '../support/audio/offline-speech.js';
-import { countWordErrors } from '../support/audio/word-errors.js';
-import { rejection } from '../support/rejection.js';
+import { engines } from '../../../plugins/offline_speech/engines.js';
+import { residentMegabytes } from '../../bench/measure.js';
+import { ffmpegPath } from '../../support/audio/ffmpeg.js';
+import { type OfflineSpeech, openOfflineSpeech, SPEECH_RATE } from '../../support/audio/offline-speech.js';
+import { countWordErrors } from '../../support/audio/word-errors.js';
+import { rejection } from '../../support/rejection.js';
 
 const SECOND = SPEECH_RATE * 2;
 const SENTENCES = [
