@@ -1,6 +1,6 @@
-/** The demo: sign-in, links, images, speech and models on recorded answers. */
+/** The demo: links, media files, images, speech and models on recorded answers, and the site of the same gateway. */
 
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readPluginConfig } from 'mediagate';
@@ -8,11 +8,12 @@ import { openReplayServer } from 'mediagate/testing/server';
 import { batchPart } from './demo/batch.js';
 import { imagePart } from './demo/images.js';
 import { jobPart } from './demo/jobs.js';
-import { batchSample, fixturesOf, jobSample, linkSamples } from './demo/link-samples.js';
+import { batchSample, fixturesOf, jobSample, linkSamples, videoSample } from './demo/link-samples.js';
 import { linksPart } from './demo/links.js';
+import { mediaPart } from './demo/media.js';
+import { makeMediaFiles } from './demo/media-files.js';
 import { modelPart } from './demo/models.js';
 import { soundPart } from './demo/sound.js';
-import { inventSound } from './demo/sound-host.js';
 import type { DemoPart } from './demo/stage.js';
 import { createTerminal } from './demo/terminal.js';
 import { packageRoot } from './support/package-root.js';
@@ -20,9 +21,7 @@ import { createGatewayClient } from './support/processes/gateway-process.js';
 import { readFlags } from './support/processes/program-flags.js';
 
 /** What the demo shows; a new ability of the product adds its part here. */
-const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, soundPart, imagePart, modelPart];
-/** Of the video whose sound is taken. */
-const SOUND_SECONDS = 601;
+const PARTS: readonly DemoPart[] = [linksPart, jobPart, batchPart, mediaPart, soundPart, imagePart, modelPart];
 
 // Leaving by exit takes the server along.
 const leave = () => process.exit(130);
@@ -35,12 +34,15 @@ terminal.line(terminal.style('bold', 'mediagate demo'));
 terminal.line('No network is used: where the platforms would be, the project replays its own sample pages.');
 
 const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-demo-'));
-const sound = path.join(folder, 'video-sound.wav');
-await writeFile(sound, inventSound(SOUND_SECONDS));
+const mediaFolder = path.join(folder, 'media-hosts');
+await mkdir(mediaFolder);
+const making = terminal.wait('the files of the media hosts are made');
+const media = await makeMediaFiles(mediaFolder).finally(() => making.end());
 const server = await openReplayServer({
   plugins: await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {}),
   fixtures: fixturesOf([...linkSamples, jobSample, batchSample]),
-  media: { '.googlevideo.com': sound },
+  media,
+  settings: { MEDIA_PROXY: 'on' },
 });
 const { apiKey: key } = server;
 const gateway = createGatewayClient(server.url);
@@ -64,23 +66,11 @@ try {
   terminal.line();
   terminal.line(`Full responses are saved in ${terminal.style('cyan', folder)}`);
   if (flags.keep) {
-    terminal.line('The gateway keeps running; Ctrl-C ends it. Paste this into another terminal:');
-    terminal.line();
-    terminal.line(curlFor(linkSamples[0]?.url ?? ''));
-    terminal.line();
-    terminal.line(
-      `Its site is ${terminal.style('cyan', gateway.url)}. Sign in at ${gateway.url}/login under any name:`,
-    );
-    terminal.line(
-      'the first person there becomes the operator. Recorded links for its playground (two of them are refused):',
-    );
-    terminal.line();
-    for (const { url } of linkSamples) terminal.line(`  ${url}`);
-    terminal.line();
+    showSite();
     await interrupted();
   } else {
     terminal.line(
-      `${terminal.style('dim', 'npm run demo -- --keep')} leaves it running, with a curl to paste and the site.`,
+      `${terminal.style('dim', 'npm run demo -- --keep')} leaves it running: its site, where all of this can be clicked, and a curl to paste.`,
     );
   }
 } catch (error) {
@@ -91,12 +81,35 @@ try {
   process.exitCode = failed ? 1 : 0;
 }
 
+/** What a person can do with a gateway that keeps running. */
+function showSite(): void {
+  terminal.line('The gateway keeps running; Ctrl-C ends it.');
+  terminal.line();
+  terminal.line(`Its site is ${terminal.style('cyan', gateway.url)}. Sign in at ${gateway.url}/login under any name:`);
+  terminal.line(
+    'the first person there becomes the operator. Create a key on the dashboard, and paste these links into',
+  );
+  terminal.line(
+    `${terminal.style('cyan', `${gateway.url}/playground#links`)}. It plays, cuts and saves what they have:`,
+  );
+  terminal.line();
+  for (const { url, about = '' } of linkSamples) terminal.line(`  ${url}\n    ${terminal.style('dim', about)}`);
+  terminal.line();
+  terminal.line(
+    'Or paste this into another terminal. `video_download_links.mp4` in the answer opens in a browser or a player;',
+  );
+  terminal.line('with ?start=95&end=108 behind it, it is a cut:');
+  terminal.line();
+  terminal.line(curlFor(videoSample.url));
+  terminal.line();
+}
+
 function curlFor(url: string): string {
   return [
     `curl -s ${gateway.url}/v1/extract \\`,
     `  -H 'Authorization: Bearer ${key}' \\`,
     `  -H 'Content-Type: application/json' \\`,
-    `  -d '${JSON.stringify({ url })}'`,
+    `  -d '${JSON.stringify({ url, include_media_links: true, include_transcript: true })}'`,
   ].join('\n');
 }
 

@@ -6,4 +6,10 @@
 
 /// <reference types="node" preserve="true" />
 
-export { openReplayServer, type ReplayFolder, type ReplayServer, type ReplayServerOptions } from './replay-server.js';
+export {
+  openReplayServer,
+  type ReplayFolder,
+  type ReplayMedia,
+  type ReplayServer,
+  type ReplayServerOptions,
+} from './replay-server.js';

@@ -49,11 +49,18 @@ export interface ReplayServerOptions {
   options?: Readonly<Record<string, unknown>>;
   /** Further plugins, as in plugins.config.json. Default: none. */
   plugins?: readonly PluginEntry[];
-  /**
-   * A host for media files: the end of a host's name, such as `.cdn.example`, and the file that answers every request to
-   * it. Default: none.
-   */
-  media?: Readonly<Record<string, string | URL>>;
+  /** Files of media hosts, sent whole or in ranges. The first that fits a request answers it. Default: none. */
+  media?: readonly ReplayMedia[];
+  /** Settings by their names, such as `MEDIA_PROXY`. Those of the listener and of the data have no effect. Default: none. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+export interface ReplayMedia {
+  /** The host's name, or its end if it begins with a point: `.cdn.example`. */
+  host: string;
+  /** A text that the address has. Default: none. */
+  includes?: string;
+  file: string | URL;
 }
 
 export interface ReplayFolder {
@@ -103,14 +110,14 @@ export function openReplayServer(options: ReplayServerOptions): Promise<ReplaySe
 }
 
 async function open(
-  { plugin, fixtures, options = {}, plugins = [], media = {} }: ReplayServerOptions,
+  { plugin, fixtures, options = {}, plugins = [], media = [], settings: wanted = {} }: ReplayServerOptions,
   opened: CloseList,
 ): Promise<ReplayServer> {
   const replay = createReplay(readExchanges(fixtures), mediaHost(media));
   const logger = createRecordingLogger();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-replay-'));
   opened.add(() => rm(dataDir, { recursive: true, force: true }));
-  const settings = readSettings({ DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', BROWSER: 'off' });
+  const settings = readSettings({ ...wanted, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', BROWSER: 'off' });
 
   let url = '';
   const server = await openServer({
@@ -132,8 +139,8 @@ async function open(
   url = `http://${settings.host}:${(listening.address() as AddressInfo).port}`;
 
   const [pepper] = await loadPeppers(settings);
-  const wanted = { name: 'replay', grants: GRANTS, rpm: KEY_RPM, expiresAt: null };
-  const { key: apiKey, record } = createKeyRecord(wanted, pepper, systemClock.now());
+  const terms = { name: 'replay', grants: GRANTS, rpm: KEY_RPM, expiresAt: null };
+  const { key: apiKey, record } = createKeyRecord(terms, pepper, systemClock.now());
   await server.state.keys.insert(record);
 
   const close = () => opened.close();
@@ -164,12 +171,31 @@ function readExchanges(fixtures: ReplayServerOptions['fixtures']): Exchange[] {
 /** Bytes per chunk of a media file. */
 const MEDIA_CHUNK = 64 * 1024;
 
-function mediaHost(media: Readonly<Record<string, string | URL>>): (request: HttpRequest) => FakeReply | undefined {
-  const files = Object.entries(media).map(([hosts, place]) => ({ hosts, body: readFileSync(pathOf(place)) }));
-  return ({ url }) => {
-    const body = files.find(({ hosts }) => new URL(url).hostname.endsWith(hosts))?.body;
-    return body && { headers: { 'content-length': String(body.length) }, body, pieceLength: MEDIA_CHUNK };
+function mediaHost(media: readonly ReplayMedia[]): (request: HttpRequest) => FakeReply | undefined {
+  const files = media.map(({ file, ...where }) => ({ ...where, content: readFileSync(pathOf(file)) }));
+  return ({ url, headers = {} }) => {
+    const { hostname, href } = new URL(url);
+    const content = files.find(
+      ({ host, includes = '' }) =>
+        (host.startsWith('.') ? hostname.endsWith(host) : hostname === host) && href.includes(includes),
+    )?.content;
+    return content && mediaReply(content, headers.range);
   };
+}
+
+function mediaReply(content: Buffer, range = ''): FakeReply {
+  const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(range) ?? [];
+  if (from === undefined) {
+    return { headers: { 'content-length': String(content.length) }, body: content, pieceLength: MEDIA_CHUNK };
+  }
+  const start = Number(from);
+  const end = Math.min(content.length, to ? Number(to) + 1 : content.length);
+  if (start >= end) return { status: 416, headers: { 'content-range': `bytes */${content.length}` } };
+  const headers = {
+    'content-length': String(end - start),
+    'content-range': `bytes ${start}-${end - 1}/${content.length}`,
+  };
+  return { status: 206, headers, body: content.subarray(start, end), pieceLength: MEDIA_CHUNK };
 }
 
 function pathOf(place: string | URL): string {

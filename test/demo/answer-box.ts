@@ -38,7 +38,7 @@ function productBox(url: string, { status, json }: HttpAnswer, ms: number): Box 
     ],
     ['media', joined([amount(product.video_urls.length, 'video'), amount(product.image_urls.length, 'image')])],
     ['method', json.extraction_method],
-    ['notes', json.limitations?.join(', ')],
+    ...notesOf(json),
   ];
   return { title: url, note: `${status} · ${ms} ms`, good: true, rows: rows.filter(hasText) };
 }
@@ -53,7 +53,7 @@ function postBox(url: string, { status, json }: HttpAnswer, ms: number): Box {
     ['counts', joined([counted(metrics, 'views'), counted(metrics, 'likes'), counted(metrics, 'comments')])],
     ['media', mediaLine(media)],
     ['method', json.extraction_method],
-    ['notes', json.limitations?.join(', ')],
+    ...notesOf(json),
   ];
   return { title: url, note: `${status} · ${ms} ms`, good: true, rows: rows.filter(hasText) };
 }
@@ -67,6 +67,12 @@ export function refusalBox(url: string, { status, json }: HttpAnswer, ms: number
     ['retry', error.retryable === undefined ? undefined : error.retryable ? 'may help later' : 'will not help'],
   ];
   return { title: url, note: `${status} · ${ms} ms`, good: false, rows: rows.filter(hasText) };
+}
+
+/** What a person must know, a sentence each. */
+function notesOf(json: HttpAnswer['json']): [string, string][] {
+  const notes: { message: string }[] = json.limitation_messages ?? [];
+  return notes.map(({ message }, index) => [index === 0 ? 'notes' : '', message]);
 }
 
 function hasText(row: [string, string | undefined]): row is [string, string] {

@@ -21,6 +21,8 @@ export interface Terminal {
 
 export interface Wait {
   update(text: string): void;
+  /** Details behind the text that change often: shown only where the line can change. */
+  progress(details: string): void;
   /** The line is taken away. */
   end(): void;
 }
@@ -55,7 +57,15 @@ export function createTerminal(output: NodeJS.WriteStream): Terminal {
 
 function spin(text: string, stream: NodeJS.WriteStream): Wait {
   const spinner = createSpinner(cut(text, WIDTH), { stream }).start();
-  return { update: (next) => void spinner.update({ text: cut(next, WIDTH) }), end: () => void spinner.stop() };
+  let shown = text;
+  return {
+    update(next) {
+      shown = next;
+      spinner.update({ text: cut(next, WIDTH) });
+    },
+    progress: (details) => void spinner.update({ text: cut(`${shown}: ${details}`, WIDTH) }),
+    end: () => void spinner.stop(),
+  };
 }
 
 function list(text: string, line: (text: string) => void): Wait {
@@ -65,7 +75,7 @@ function list(text: string, line: (text: string) => void): Wait {
     last = next;
   };
   update(text);
-  return { update, end() {} };
+  return { update, progress() {}, end() {} };
 }
 
 function cut(text: string, width: number): string {

@@ -133,22 +133,53 @@ describe('openReplayServer', () => {
     }
   });
 
-  it('answers requests to a media host from a file', async () => {
+  it('answers requests to media hosts from files, whole and in ranges', async () => {
     const url = 'https://a.media.example/one.mp4?part=2';
+    const answers: unknown[] = [];
     const asking = withExtractor(
       'reelbox',
       (extractor) => extractor,
       async ({ http }) => {
-        const { headers, body } = await http.request({ url });
-        expect([headers['content-length'], body.toString()]).to.deep.equal(['7', 'pixels\n']);
+        for (const range of ['', 'bytes=2-3', 'bytes=4-', 'bytes=7-9']) {
+          const { status, headers, body } = await http.request({ url, ...(range && { headers: { range } }) });
+          answers.push([status, headers['content-range'], body.toString()]);
+        }
+        const other = await http.request({ url: 'https://media.example/two.mp4' });
+        answers.push(other.body.toString());
       },
     );
-    const file = path.join(await mkdtemp(path.join(tmpdir(), 'mediagate-media-')), 'clip.mp4');
-    await writeFile(file, 'pixels\n');
-    const server = await serve({ plugin: asking, fixtures: [], media: { '.media.example': file } });
-    await rm(path.dirname(file), { recursive: true });
-    expect(server.requests.map((request) => String(request.url))).to.deep.equal([url]);
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-media-'));
+    const files = { two: path.join(folder, 'two'), pixels: path.join(folder, 'pixels') };
+    await writeFile(files.two, 'two');
+    await writeFile(files.pixels, 'pixels\n');
+    const media = [
+      { host: '.media.example', includes: 'two.mp4', file: files.pixels },
+      { host: 'media.example', file: files.two },
+      { host: '.media.example', includes: 'part=2', file: files.pixels },
+    ];
+    const server = await serve({ plugin: asking, fixtures: [], media });
+    await rm(folder, { recursive: true });
+    expect(answers).to.deep.equal([
+      [200, undefined, 'pixels\n'],
+      [206, 'bytes 2-3/7', 'xe'],
+      [206, 'bytes 4-6/7', 'ls\n'],
+      [416, 'bytes */7', ''],
+      'two',
+    ]);
+    expect(server.requests.length).to.equal(5);
     expect(server.unmatched).to.deep.equal([]);
+  });
+
+  it('takes settings', async () => {
+    const folder = path.join(SAMPLES, 'page_only');
+    for (const [settings, status] of [
+      [{ MEDIA_PROXY: 'on' }, 200],
+      [{}, 400],
+    ] as const) {
+      const server = await serve({ plugin: reelbox, fixtures: folder, settings });
+      const wanted = { url: 'https://reelbox.example/clip/aB3dE5gH7j', include_media_links: true };
+      expect((await post(server, '/v1/extract', wanted)).status).to.equal(status);
+    }
   });
 
   it('needs no fixtures for a plugin without requests', async () => {

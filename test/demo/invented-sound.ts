@@ -1,22 +1,10 @@
-/** A host on loopback that serves the demo's audio. */
-
-import type { AnswerRequest, ProxyAnswer } from '../support/links/replaying-proxy.js';
+/** The sound of the demo's videos. */
 
 const RATE = 16_000;
 const HEADER_BYTES = 44;
 const BYTES_PER_SAMPLE = 2;
 /** A signal for ships: two low tones, a pause. */
 const TONES = [110, 110, 0, 147] as const;
-
-/** Plays the host of a video's files: whatever is asked of it is a WAV of so many seconds. Everything else is `otherwise`'s. */
-export function withSoundHost(hosts: string, seconds: number, otherwise: AnswerRequest): AnswerRequest {
-  return (request) => (request.url.hostname.endsWith(hosts) ? wavOf(seconds) : otherwise(request));
-}
-
-function wavOf(seconds: number): ProxyAnswer {
-  const length = HEADER_BYTES + seconds * RATE * BYTES_PER_SAMPLE;
-  return { headers: { 'content-type': 'audio/wav', 'content-length': String(length) }, body: inventSound(seconds) };
-}
 
 /** A WAV of so many seconds, second by second. */
 export async function* inventSound(seconds: number): AsyncGenerator<Uint8Array> {
