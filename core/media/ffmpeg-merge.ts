@@ -25,6 +25,8 @@ export interface MergeRequest {
   isFramedAac: boolean;
   /** Time of the inputs at which the result begins, and its length. Default: all. */
   cut?: { start: number; seconds: number };
+  /** Stated as its duration. Default: none is. */
+  seconds?: number | undefined;
   /** Receives the file as it is made; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
   /** Kills ffmpeg at once. */
@@ -62,7 +64,7 @@ export function feedsOf(inputs: readonly MergedInput[]): AsyncIterable<Uint8Arra
 /** @param options For each input, such as the only decoders that may be opened. */
 export function addMerge(
   command: FfmpegCommand,
-  { inputs, to, isFramedAac, cut }: MergeRequest,
+  { inputs, to, isFramedAac, cut, seconds }: MergeRequest,
   options: readonly string[],
 ): void {
   for (const [index, input] of inputs.entries()) addInput(command, input, PIPES[index] as string, options);
@@ -75,7 +77,18 @@ export function addMerge(
   if (isFramedAac) command.outputOptions(['-bsf:a', 'aac_adtstoasc']);
   command.outputOptions(['-avoid_negative_ts', 'make_zero']);
   if (to === 'mp4') command.outputOptions(['-movflags', FRAGMENTS]);
+  // The duration of the file is the longest that a track states; that of an MP4 is written into it.
+  else if (seconds !== undefined) command.outputOptions(['-metadata:s:v:0', `DURATION=${clockTime(seconds)}`]);
   command.format(to).output('pipe:1');
+}
+
+/** `01:02:03.450000000` */
+function clockTime(seconds: number): string {
+  const ms = Math.round(seconds * 1000);
+  const parts = [ms / 3_600_000, (ms / 60_000) % 60, (ms / 1000) % 60].map((part) => {
+    return String(Math.floor(part)).padStart(2, '0');
+  });
+  return `${parts.join(':')}.${String(ms % 1000).padStart(3, '0')}000000`;
 }
 
 /** Prints the first packet of the picture, with its time. */

@@ -23,6 +23,7 @@ import {
 } from './ffmpeg-merge.js';
 import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
+import { DurationWriter } from './mp4-boxes.js';
 
 /** Bytes of MP3 per second: a constant rate, so that the duration follows from the length. */
 export const MP3_BYTES_PER_SECOND = 16_000;
@@ -205,11 +206,16 @@ function createQueue(atATime: number, maxWaiting = MAX_WAITING) {
 }
 
 async function merge(path: string, request: MergeRequest): Promise<ConversionReport> {
-  const { inputs, write, signal } = request;
+  const { inputs, to, seconds, signal } = request;
   const command = await createCommand();
   addMerge(command, request, INPUT_OPTIONS);
+  const timed = to === 'mp4' && seconds !== undefined ? new DurationWriter(seconds, request.write) : undefined;
+  const write = timed ? (chunk: Uint8Array) => timed.write(chunk) : request.write;
   try {
-    return await runFfmpeg({ path, parameters: command._getArguments(), feeds: feedsOf(inputs), write, signal });
+    const feeds = feedsOf(inputs);
+    const report = await runFfmpeg({ path, parameters: command._getArguments(), feeds, write, signal });
+    await timed?.flush();
+    return report;
   } catch (error) {
     throw explainMerge(error);
   }

@@ -30,5 +30,6 @@ export {
 } from './image-file.js';
 export { IMAGE_CONTENT_TYPES } from './image-header.js';
 export { type MediaType, mediaTypeOf } from './media-type.js';
+export { boxAt, movedMovie, statedSeconds } from './mp4-boxes.js';
 export { encodeSubtitles, parseSubtitles, SUBTITLE_TYPES } from './subtitles.js';
 export { MAX_ZIP_BYTES, type ZipFile, zip } from './zip.js';

@@ -58,7 +58,8 @@ export async function cutFiles(
       bytes: found.bytes,
       async run(write) {
         try {
-          await ffmpeg.merge({ ...merge, cut: { start: time, seconds: cut.end - time }, write });
+          const seconds = Number.isFinite(cut.end) ? cut.end - time : undefined;
+          await ffmpeg.merge({ ...merge, seconds, cut: { start: time, seconds: cut.end - time }, write });
         } finally {
           await folder.remove();
         }

@@ -12,6 +12,7 @@ import { askRange, hopOf, type MediaHosts } from '../media-hosts.js';
 import { MediaReader } from '../media-reader.js';
 import { INDEX_BYTES, indexOf } from './file-index.js';
 import { type Part, partsWithin, type TimeSpan, type Track, unplayable } from './tracks.js';
+import { readWhole } from './whole-file.js';
 
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_SEGMENT_BYTES = 128 * 1024 * 1024;
@@ -68,10 +69,10 @@ export class TrackReader {
       }
       return parts[position];
     };
-    const maxBytes = loaded.tracks[index]?.isFile ? MAX_TRACK_BYTES : MAX_SEGMENT_BYTES;
+    const isFile = loaded.tracks[index]?.isFile === true;
     let bytes = 0;
     for (let position = 0; position < parts.length; position += 1) {
-      for await (const chunk of this.#readPart(() => partAt(position), maxBytes)) {
+      for await (const chunk of this.#readPart(() => partAt(position), isFile)) {
         bytes += chunk.byteLength;
         if (bytes > MAX_TRACK_BYTES) throw unplayable('The video is too large.');
         yield chunk;
@@ -79,16 +80,19 @@ export class TrackReader {
     }
   }
 
-  async *#readPart(partNow: () => Part | undefined, maxBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#readPart(partNow: () => Part | undefined, isFile: boolean): AsyncGenerator<Uint8Array, void, undefined> {
+    const maxBytes = isFile ? MAX_TRACK_BYTES : MAX_SEGMENT_BYTES;
     const part = partNow();
     if (!part) return;
-    const reader = this.#readerOf(part, async (signal) => {
+    const renew = async (signal: AbortSignal) => {
       // The other track may have renewed both.
       if (partNow()?.url === part.url) await this.#renew(signal);
       const renewed = partNow();
       if (!renewed) throw unplayable('The video has other parts now.', true);
       return { url: renewed.url, headers: this.#loaded.headers };
-    });
+    };
+    if (isFile && !part.range) return yield* readWhole((size) => this.#readerOf(part, renew, size), maxBytes);
+    const reader = this.#readerOf(part, renew);
     try {
       const chunks = readRange(reader, part, maxBytes);
       yield* part.key ? decrypted(chunks, await this.#keyAt(part.key.url), part.key.iv) : chunks;
@@ -97,9 +101,9 @@ export class TrackReader {
     }
   }
 
-  #readerOf(part: Part, renew: (signal: AbortSignal) => Promise<{ url: string }>): MediaReader {
+  #readerOf(part: Part, renew: (signal: AbortSignal) => Promise<{ url: string }>, size?: number): MediaReader {
     const source = { url: part.url, headers: this.#loaded.headers };
-    return new MediaReader({ ...this.#options, source, renew });
+    return new MediaReader({ ...this.#options, source, renew }, size);
   }
 
   /** New addresses for all tracks; the parts of a file stay where they are in it. */

@@ -4,12 +4,12 @@
  * picture of its first part, whose time is read before, so that the sound begins with it.
  */
 
-import { type Container, SNIFF_BYTES, sniffContainer } from '../../media/index.js';
+import { type Container, SNIFF_BYTES, sniffContainer, statedSeconds } from '../../media/index.js';
 import { cutFiles } from './file-cuts.js';
 import type { FoundTracks } from './load-tracks.js';
 import { type MergeTools, PICTURES, type PreparedVideo, type WantedVideo } from './prepared-video.js';
 import type { TrackReader } from './track-reader.js';
-import { cutOf, type TimeSpan, unplayable } from './tracks.js';
+import { cutOf, type TimeSpan, type Track, unplayable } from './tracks.js';
 
 /** Sound without a picture, whose own times begin with it. */
 const PACKED_SOUND: ReadonlySet<Container> = new Set(['aac', 'mp3']);
@@ -64,6 +64,9 @@ async function merge(merging: Merging): Promise<void> {
       inputs,
       to: wanted.container,
       isFramedAac: !found.isOtherSound && FRAMED_AAC.has((sound ?? picture).container),
+      seconds: cut
+        ? cut.end - cut.start
+        : longest(inputs.map((input, index) => input.seconds ?? lengthOf(reader.tracks[index]))),
       ...(sound && cut && { cut: { start: first, seconds: cut.end - cut.start } }),
       write,
       signal,
@@ -71,6 +74,19 @@ async function merge(merging: Merging): Promise<void> {
   } finally {
     await Promise.all(inputs.map(({ source }) => source.return()));
   }
+}
+
+/** Seconds of a track by its list; undefined if it has none. */
+function lengthOf(track: Track | undefined): number | undefined {
+  const [first] = track?.segments ?? [];
+  const last = track?.segments.at(-1);
+  const seconds = first && last ? last.at + last.seconds - first.at : 0;
+  return seconds > 0 && Number.isFinite(seconds) ? seconds : undefined;
+}
+
+function longest(lengths: readonly (number | undefined)[]): number | undefined {
+  const known = lengths.filter((seconds) => seconds !== undefined);
+  return known.length > 0 ? Math.max(...known) : undefined;
 }
 
 /** Seconds between the first parts of picture and sound. */
@@ -97,6 +113,8 @@ async function firstTime({ reader, cut, ffmpeg, signal }: Merging, container: Co
 interface StreamedInput {
   container: Container;
   source: AsyncGenerator<Uint8Array, void, undefined>;
+  /** That its first bytes state. */
+  seconds: number | undefined;
   delay?: number;
 }
 
@@ -110,8 +128,9 @@ async function openInput(reader: TrackReader, index: number, cut: TimeSpan | und
     head.push(value);
     length += value.byteLength;
   }
-  const container = sniffContainer(Buffer.concat(head));
-  if (container) return { container, source: continued(head, chunks) };
+  const first = Buffer.concat(head);
+  const container = sniffContainer(first);
+  if (container) return { container, seconds: statedSeconds(first), source: continued(head, chunks) };
   await chunks.return();
   throw unplayable('The source did not send a media file.');
 }

@@ -61,6 +61,10 @@ export async function makeClips() {
       ...['-map', '0:v', '-c', 'copy', ...hls('video')],
       ...['-map', '1:a', '-c', 'copy', ...hls('audio')],
       ...['-map', '0:v', '-map', '1:a', '-c', 'copy', '-movflags', 'faststart', at('whole.mp4')],
+      // Their index is at the end, as encoders leave it.
+      ...['-map', '0:v', '-map', '1:a', '-c', 'copy', at('late.mp4')],
+      ...['-map', '0:v', '-map', '1:a', '-c', 'copy', '-f', 'mov', at('late.mov')],
+      ...['-map', '0:v', '-c', 'copy', at('late-picture.mp4'), '-map', '1:a', '-c', 'copy', at('late-sound.mp4')],
       ...['-map', '0:v', '-map', '1:a', '-c', 'copy', '-f', 'dash', '-seg_duration', '2', at('dash.mpd')],
     );
     const files = new Map<string, Buffer>();
@@ -115,4 +119,21 @@ export async function inspect(content: Uint8Array): Promise<TrackReport[]> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Seconds that a file states before its first media, as a player that receives it learns them; undefined if none. */
+export async function statedDuration(content: Buffer): Promise<number | undefined> {
+  const isMp4 = content.toString('latin1', 4, 8) === 'ftyp';
+  const end = isMp4 ? content.indexOf('moof') - 4 : content.indexOf(Buffer.from('1f43b675', 'hex'));
+  const head = content.subarray(0, end);
+  if (!isMp4) {
+    const at = head.indexOf(Buffer.from('448988', 'hex'));
+    return at < 0 ? undefined : head.readDoubleBE(at + 3) / 1000;
+  }
+  const [movie, extends_] = [head.indexOf('mvhd'), head.indexOf('mehd')];
+  const scale = head.readUInt32BE(movie + 16);
+  const [seconds, extended] = [head.readUInt32BE(movie + 20), head.readUInt32BE(extends_ + 8)].map(
+    (one) => one / scale,
+  );
+  return seconds === extended ? seconds : undefined;
 }
