@@ -24,7 +24,7 @@ interface Load {
 
 /**
  * CPU of the server process for one cached extraction, with authentication, the window of the key and the log line, beside
- * the same client load on a route of Koa that does nothing. PollLoop alternate, so that the machine's moods hit both.
+ * the same client load on a route of Koa that does nothing. Rounds alternate, so that the machine's moods hit both.
  */
 export async function measureCachedExtract(): Promise<Figure[]> {
   const html = buildWatchPage(VIDEO_ID);

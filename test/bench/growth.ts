@@ -67,7 +67,7 @@ async function costOf({ prepare, work }: GrowthWork, side: GrowthSide, cpu: () =
   return { time: ((performance.now() - beganAt) * 1000) / count, cpu: ((cpu() - cpuBefore) * 1000) / count };
 }
 
-/** PollLoop alternate between the sides, so that the machine's moods hit both; the first round is not counted. */
+/** Rounds alternate between the sides, so that the machine's moods hit both; the first round is not counted. */
 async function measureWork(little: GrowthSide, much: GrowthSide, cpu: () => number): Promise<Figure[]> {
   const rounds = GROWTH_WORK.map((work) => ({ work, costs: [] as { little: Cost; much: Cost }[] }));
   for (let round = 0; round <= ROUNDS; round += 1) {

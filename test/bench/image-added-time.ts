@@ -95,7 +95,7 @@ function directly(): Client {
   };
 }
 
-/** PollLoop alternate, so that the machine's moods hit both; the median of each. */
+/** Rounds alternate, so that the machine's moods hit both; the median of each. */
 async function compareCalls(): Promise<Compared> {
   const embedded = await startEmbeddedGateway({
     size: SIZE,

@@ -18,7 +18,7 @@ const CONNECTIONS = 50;
 /** Enough for a request at any time, and few enough that the server waits at times. */
 const CLIENTS = [200, 50];
 
-/** What the routes of images cost beside servers that do nothing else. PollLoop alternate, so that the machine's moods hit both. */
+/** What the routes of images cost beside servers that do nothing else. Rounds alternate, so that the machine's moods hit both. */
 export async function measureImageRoutes(): Promise<Figure[]> {
   const idle = await startImageServer({ environment: { IMAGE_WORKERS: '0' } });
   const submits: Figure[] = [];

@@ -54,7 +54,7 @@ function measure(read: () => unknown, parseAlone: () => unknown) {
   const [calls, callsAlone] = [read, parseAlone].map((work) =>
     Math.max(1, Math.round((ROUND_MS * 1000) / warmUp(work))),
   ) as [number, number];
-  // PollLoop alternate, so that the machine's moods hit both.
+  // Rounds alternate, so that the machine's moods hit both.
   const rounds = Array.from({ length: ROUNDS }, () => ({
     parse: cpuPerCall(read, calls),
     floor: cpuPerCall(parseAlone, callsAlone),

@@ -77,7 +77,7 @@ export const LIMITS: Readonly<Record<string, Limit>> = {
 export interface LimitReport {
   limit: string;
   rounds: number;
-  /** PollLoop in which exactly so many were let in and all others were refused for the limit. */
+  /** Rounds in which exactly so many were let in and all others were refused for the limit. */
   exact: number;
   /** Fewest and most that were let in. */
   fewest: number;
