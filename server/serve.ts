@@ -5,6 +5,7 @@
  */
 
 import type { ServeOptions } from './main.js';
+import { withoutSettingsFile } from './settings/index.js';
 import { countWorkers, placeOf, supervise, WorkerSiblings } from './workers/index.js';
 
 /** Serves until a signal, with the number of workers of the settings. Resolves with the exit code. */
@@ -21,7 +22,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { host, port, metricsHost, metricsPort } = settings;
   return supervise({
     count,
-    environment,
+    // Each worker reads the file itself, as it is when the worker starts.
+    environment: withoutSettingsFile(environment),
     addEnded: (_topic, before, last) => addEndedSamples(before, last),
     ports: {
       product: { host, port },

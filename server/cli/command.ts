@@ -12,20 +12,21 @@ import { createLogger } from '../../core/observability/index.js';
 import { isGatewayError, type Logger } from '../../core/runtime/index.js';
 import { isStateThere, type Progress } from '../backup/index.js';
 import { type OpenGatewayOptions, openGateway } from '../open-gateway.js';
-import { readSettings, type Settings, secretsOf } from '../settings/index.js';
+import { loadSettingsFile, readSettings, type Settings, secretsOf } from '../settings/index.js';
 import { openRecordsOf, type Records } from '../state.js';
 import { grouped } from '../usage/index.js';
 import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
 import { type Outcome, printOutcome } from './output.js';
 
 /**
- * Runs a command with the settings of the environment, prints its result, and converts its failure to one readable
+ * Runs a command with the settings of the environment and of the settings file, prints its result, and converts its failure to one readable
  * line.
  * @throws CommandMistake
  */
 export async function runCommand(run: (settings: Settings) => Promise<Outcome>, asJson: boolean): Promise<void> {
   let settings: Settings | undefined;
   try {
+    loadSettingsFile(process.env);
     settings = readSettings(process.env);
     printOutcome(await run(settings), asJson);
   } catch (error) {

@@ -15,7 +15,14 @@ import { describeLinks, describeListening } from '../http/index.js';
 import { isWritingModel } from '../models/index.js';
 import { MODEL_NOTES, PlansFileError } from '../plans/index.js';
 import { PricesError } from '../prices/index.js';
-import { DOT_ENV_ADVICE, findMisspelt, hasDotEnv, type Settings, SettingsError } from '../settings/index.js';
+import {
+  DOT_ENV_ADVICE,
+  findMisspelt,
+  hasDotEnv,
+  type Settings,
+  SettingsError,
+  usedSettingsFile,
+} from '../settings/index.js';
 import { describeEntries } from './plugins.js';
 
 /** The grant suggested for a further key. */
@@ -52,11 +59,13 @@ export function renderBanner(banner: Banner): string {
   const { address, metricsAddress, settings, workers, engine, plugins, platforms, samples, notices, signIn, newKey } =
     banner;
   const database = engine === 'sqlite' ? 'SQLite' : 'PostgreSQL';
+  const file = usedSettingsFile();
   return [
     '',
     `mediagate listens on ${describeListening(settings, address)}`,
     '',
     `  data     ${settings.dataDir} (${database})`,
+    ...(file ? [`  settings ${file.path} (${file.names.length})`] : []),
     ...(workers > 1 ? [`  workers  ${workers}`] : []),
     `  links    begin with ${describeLinks(settings, address)}`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),

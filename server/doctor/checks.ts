@@ -36,6 +36,7 @@ import {
   packagedFfmpeg,
   roomOf,
   type Settings,
+  usedSettingsFile,
 } from '../settings/index.js';
 import { API_VERSION } from '../version.js';
 import { describeUpstreams, type UpstreamFinding } from './upstream-findings.js';
@@ -103,12 +104,17 @@ async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv)
   // An unreadable plugins file is a finding of its own.
   const misspelt = findMisspelt(environment, await variablesOfPlugins(settings).catch(() => []));
   const unread = hasDotEnv() ? ['The .env file in this folder is not read.'] : [];
-  if (misspelt.length + unread.length === 0) return { name, level: 'ok', detail: 'no misspelt variables' };
+  const file = usedSettingsFile();
+  const second = file?.unread === undefined ? [] : [`${file.unread} is not read, since ${file.path} is.`];
+  const problems = [...misspelt, ...unread, ...second];
+  const used = file ? `; ${file.names.length} come from ${file.path}` : '';
+  if (problems.length === 0) return { name, level: 'ok', detail: `no misspelt variables${used}` };
   const advice = [
     ...(misspelt.length > 0 ? ['Correct or remove these variables.'] : []),
     ...(unread.length > 0 ? [DOT_ENV_ADVICE] : []),
+    ...(second.length > 0 ? ['Keep the settings in one file.'] : []),
   ].join(' ');
-  return { name, level: 'warn', detail: [...misspelt, ...unread].join(' '), advice };
+  return { name, level: 'warn', detail: problems.join(' '), advice };
 }
 
 /** Whether clients can reach the links in answers. */

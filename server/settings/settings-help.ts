@@ -2,7 +2,7 @@
  * Help about settings: the list in `serve --help`, and hints about misspelt variables. A variable counts as misspelt if
  * it is close to a known name word by word, or has a prefix that only this program uses. Variables of OpenTelemetry,
  * Kubernetes and linked containers are never reported. Values are not quoted. A `.env` file is not read, since it may
- * belong to another program; the start says so and how to load it.
+ * belong to another program; the start says so and names the file that is read.
  */
 
 import { statSync } from 'node:fs';
@@ -25,7 +25,7 @@ export function settingsHelp(): string {
       .replaceAll('`', '');
   return [
     '',
-    'Settings (environment variables):',
+    'Settings (environment variables, or lines NAME=value of mediagate.env in the data folder or the working folder):',
     list(SETTING_DESCRIPTIONS),
     '',
     'Models and keys, used by the packaged plugins.config.json:',
@@ -103,7 +103,7 @@ function mayBeMeant(name: string, candidate: string): boolean {
 }
 
 /** A file that many programs read, but this one does not: it may be meant for another program. */
-export const DOT_ENV_ADVICE = 'To load it: set -a; . ./.env; set +a';
+export const DOT_ENV_ADVICE = 'Put the settings into mediagate.env, or load it: set -a; . ./.env; set +a';
 
 /** Whether the working folder contains a file that usually has settings. */
 export function hasDotEnv(): boolean {

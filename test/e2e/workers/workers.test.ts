@@ -177,6 +177,30 @@ describeOnStacks('several workers', (stack) => {
   });
 });
 
+describe('a reload', () => {
+  it('takes new settings from the settings file', async () => {
+    const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));
+    const file = path.join(dataFolder, 'mediagate.env');
+    await writeFile(file, 'SITE_URL=https://one.example\nWORKERS=2\n', { mode: 0o600 });
+    const gateway = await startGatewayProcess({ environment: { WORKERS: '' }, dataFolder });
+    try {
+      // The error about a missing key names the site.
+      const askWithoutKey = async () =>
+        (await gateway.request('/v1/models', { headers: { connection: 'close' } })).text;
+      await until(async () => (await gateway.request('/health')).json.checks.workers?.ok);
+      expect(await askWithoutKey()).to.contain('https://one.example');
+      await writeFile(file, 'SITE_URL=https://two.example\n');
+      process.kill(gateway.pid, 'SIGHUP');
+      await until(async () => gateway.output().includes('Reloaded.'));
+      // Connections that are open stay with the worker that had them.
+      await until(async () => (await askWithoutKey()).includes('https://two.example'));
+    } finally {
+      await gateway.stop();
+      await rm(dataFolder, { recursive: true, force: true });
+    }
+  });
+});
+
 describe('a reload with a file that cannot be used', () => {
   it('keeps the old workers, and reports it', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));

@@ -464,7 +464,8 @@ describe('the command line', () => {
       level: 'warn',
       detail:
         'IMAGE_UPSTREM_URL is not a setting. Did you mean IMAGE_UPSTREAM_URL? The .env file in this folder is not read.',
-      advice: 'Correct or remove these variables. To load it: set -a; . ./.env; set +a',
+      advice:
+        'Correct or remove these variables. Put the settings into mediagate.env, or load it: set -a; . ./.env; set +a',
     });
     expect(warned.get('address'))
       .to.include({ level: 'warn' })
@@ -709,7 +710,9 @@ describe('the process', () => {
       expect(said.stdout).to.contain(`begin with ${address}, which other machines cannot use: BASE_URL is not set\n`);
       expect(said.stdout).to.contain('PROT is not a setting. Did you mean PORT?\n');
       expect(said.stdout).to.contain('IMAGE_UPSTREM_URL is not a setting. Did you mean IMAGE_UPSTREAM_URL?\n');
-      expect(said.stdout).to.contain('The .env file in this folder is not read. To load it: set -a;');
+      expect(said.stdout).to.contain(
+        'The .env file in this folder is not read. Put the settings into mediagate.env, or load it: set -a;',
+      );
       // No stand-in answers for text.
       expect(said.stdout).to.match(
         /real models:\n {2}images +IMAGE_UPSTREAM_URL\n {2}transcription +TRANSCRIPTION_UPSTREAM_URL\n {2}speech +SPEECH_UPSTREAM_URL or ELEVENLABS_API_KEY\n {2}voice changer +ELEVENLABS_API_KEY\n {2}sound effects +ELEVENLABS_API_KEY\n/,
