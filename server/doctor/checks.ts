@@ -26,11 +26,10 @@ import { openGateway, readPricesOf, variablesOfPlugins } from '../open-gateway.j
 import { groupEntries } from '../plugin-groups.js';
 import { describeUnpriced, PricesError } from '../prices/index.js';
 import {
-  DOT_ENV_ADVICE,
   findChromium,
   findFfmpeg,
   findMisspelt,
-  hasDotEnv,
+  findUnreadFiles,
   MIN_FILES,
   notExecutable,
   packagedFfmpeg,
@@ -103,18 +102,15 @@ async function checkSettings(settings: Settings, environment: NodeJS.ProcessEnv)
   const name = 'settings';
   // An unreadable plugins file is a finding of its own.
   const misspelt = findMisspelt(environment, await variablesOfPlugins(settings).catch(() => []));
-  const unread = hasDotEnv() ? ['The .env file in this folder is not read.'] : [];
+  const wrong = [
+    ...(misspelt.length > 0 ? [{ detail: misspelt.join(' '), advice: 'Correct or remove these variables.' }] : []),
+    ...findUnreadFiles(),
+  ];
+  const join = (part: 'detail' | 'advice') => wrong.map((one) => one[part]).join(' ');
+  if (wrong.length > 0) return { name, level: 'warn', detail: join('detail'), advice: join('advice') };
   const file = usedSettingsFile();
-  const second = file?.unread === undefined ? [] : [`${file.unread} is not read, since ${file.path} is.`];
-  const problems = [...misspelt, ...unread, ...second];
   const used = file ? `; ${file.names.length} come from ${file.path}` : '';
-  if (problems.length === 0) return { name, level: 'ok', detail: `no misspelt variables${used}` };
-  const advice = [
-    ...(misspelt.length > 0 ? ['Correct or remove these variables.'] : []),
-    ...(unread.length > 0 ? [DOT_ENV_ADVICE] : []),
-    ...(second.length > 0 ? ['Keep the settings in one file.'] : []),
-  ].join(' ');
-  return { name, level: 'warn', detail: problems.join(' '), advice };
+  return { name, level: 'ok', detail: `no misspelt variables${used}` };
 }
 
 /** Whether clients can reach the links in answers. */

@@ -23,7 +23,7 @@ export {
   type Settings,
   SettingsError,
 } from './settings.js';
-export { loadSettingsFile, SETTINGS_FILE, usedSettingsFile, withoutSettingsFile } from './settings-file.js';
+export { findUnreadFiles, loadSettingsFile, usedSettingsFile, withoutSettingsFile } from './settings-file.js';
 export {
   DOT_ENV_ADVICE,
   findMisspelt,

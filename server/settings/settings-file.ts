@@ -9,8 +9,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
 import { SettingsError } from './settings.js';
+import { DOT_ENV_ADVICE, hasDotEnv } from './settings-help.js';
 
-export const SETTINGS_FILE = 'mediagate.env';
+const SETTINGS_FILE = 'mediagate.env';
 
 /** Bytes of the file at most; all settings together take some thousands. */
 const MAX_BYTES = 65_536;
@@ -48,6 +49,16 @@ export function loadSettingsFile(environment: NodeJS.ProcessEnv): void {
   const names = Object.keys(values).filter((name) => !environment[name]?.trim());
   for (const name of names) environment[name] = values[name];
   used = { path: file, names, ...(unread !== undefined && { unread }) };
+}
+
+/** Files that look like those of this program's settings, but are not read. */
+export function findUnreadFiles(): { detail: string; advice: string }[] {
+  return [
+    ...(hasDotEnv() ? [{ detail: 'The .env file in this folder is not read.', advice: DOT_ENV_ADVICE }] : []),
+    ...(used?.unread === undefined
+      ? []
+      : [{ detail: `${used.unread} is not read, since ${used.path} is.`, advice: 'Keep the settings in one file.' }]),
+  ];
 }
 
 /** `environment` as the shell gave it: without the variables of the file. */
