@@ -30,6 +30,7 @@ import {
   ExtractionService,
   type JobsOptions,
   LinkLimits,
+  MediaChecks,
   MediaFiles,
   MediaLinks,
   MediaSources,
@@ -135,6 +136,7 @@ export const CLIENT_LIFETIME = createToken<AbortController>('client lifetime');
 const AUDIO_LINKS = createToken<AudioLinks | undefined>('audio links');
 export const AUDIO_FILES = createToken<AudioFiles | undefined>('audio files');
 export const MEDIA_SOURCES = createToken<MediaSources>('media sources');
+const MEDIA_CHECKS = createToken<MediaChecks>('media checks');
 const MEDIA_LINKS = createToken<MediaLinks | undefined>('media links');
 export const MEDIA_FILES = createToken<MediaFiles | undefined>('media files');
 const VIDEO_LINKS = createToken<VideoLinks | undefined>('video links');
@@ -217,6 +219,9 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       clock: get(CLOCK),
     });
   });
+  root.provideFactory(MEDIA_CHECKS, (get) => {
+    return new MediaChecks({ sources: get(MEDIA_SOURCES), extraction: get(EXTRACTION), clock: get(CLOCK) });
+  });
   root.provideFactory(LINK_LIMITS, (get) => {
     const { bytesPerSecond, keyBytesPerSecond } = options.mediaLinks ?? {};
     return new LinkLimits({ clock: get(CLOCK), bytesPerSecond, keyBytesPerSecond });
@@ -275,6 +280,7 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       mediaLinks: get(MEDIA_LINKS),
       videoLinks: get(VIDEO_LINKS),
       audioExpected: links !== undefined,
+      verify: (...found) => get(MEDIA_CHECKS).verify(...found),
       meter: options.services?.meter,
       siblings: options.services?.siblings,
       isBlocked: options.services?.isBlocked,

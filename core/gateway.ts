@@ -24,6 +24,7 @@ import type {
   HttpClientLimits,
   IdentityProvider,
   ImageProvider,
+  JobAnswerTerms,
   LinkAudioRequest,
   LinkRef,
   MediaArchive,
@@ -93,10 +94,10 @@ export interface Gateway extends AsyncDisposable {
    */
   extractBatch(request: BatchRequest): Promise<readonly BatchItem[]>;
   /**
-   * @param mediaLinksFor As {@link ExtractRequest.mediaLinksFor}, for its result.
+   * @param terms With which links its result is answered. Default: with those that need no key.
    * @throws GatewayError `job_not_found` if there is none, or it belongs to another owner.
    */
-  extractionJob(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob>;
+  extractionJob(id: string, owner: string, terms?: JobAnswerTerms): Promise<ExtractionJob>;
   /**
    * The extraction jobs that the owner submitted first, newest first, without their results; at most `limit`.
    * @throws GatewayError `job_not_found` if the owner has no job `after`.
@@ -286,8 +287,8 @@ function createLinkFacade(get: Resolve) {
     storedResult: (stored, request) => extraction.storedResult(stored, request),
     submitExtraction: (request) => submissions.submit(request),
     extractBatch: (request) => submissions.submitBatch(request),
-    async extractionJob(id, owner, mediaLinksFor) {
-      const job = await offeredJobs().find(id, owner, mediaLinksFor);
+    async extractionJob(id, owner, terms) {
+      const job = await offeredJobs().find(id, owner, terms);
       extraction.checkAllowed(job.link);
       return job;
     },

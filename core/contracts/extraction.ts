@@ -5,7 +5,7 @@
  * queue: groups take turns, then the keys of a group, and a priority orders the jobs of one group only.
  */
 
-import type { GatewayError } from '../runtime/index.js';
+import type { ErrorCode, GatewayError } from '../runtime/index.js';
 import type { ExtractionData } from './documents.js';
 import type { Extraction, LinkRef, RequestOptions } from './extractor.js';
 import type { JobFailure, JobState } from './gateway.js';
@@ -26,11 +26,19 @@ export interface ExtractRequest {
   includeAudioMp3?: boolean;
   /** Make media links for this key, by its id. Default: none. */
   mediaLinksFor?: string;
+  /** Ask the platform whether the media files can be fetched, see {@link MediaCheck}. Default false. */
+  verifyMedia?: boolean;
   /** Run only this method, without reading or writing the cache: for the live probe. */
   only?: string;
   /** Ends the wait of this caller; work that other callers wait for continues. */
   signal?: AbortSignal;
 }
+
+/**
+ * Whether a media file could be fetched: when its first bytes and some past its first minute arrived (ISO 8601), or why
+ * they did not.
+ */
+export type MediaCheck = { verifiedAt: string } | { error: { code: ErrorCode; message: string } };
 
 /** An item's document, and how it was extracted. */
 export interface ExtractResult {
@@ -98,11 +106,19 @@ export interface SubmitRequest extends Omit<ExtractRequest, 'only'>, QueueShare 
   background?: boolean;
   /** Fetch again, even if there is a cached result. Default false. */
   refresh?: boolean;
+  /**
+   * What the caller wants to know of the request when it answers with the job later; small JSON. A job is shared only
+   * with requests that have the same. Default: none.
+   */
+  fields?: JobFields;
   /** Receives a webhook when the job ends. Such a job is not shared with other requests. Default: none. */
   webhookUrl?: string;
   /** Input for the admission hooks of extraction jobs, in the transaction that inserts the job. Default: none. */
   terms?: unknown;
 }
+
+/** Fields of a request, opaque to core. */
+export type JobFields = Readonly<Record<string, unknown>>;
 
 /**
  * The result of a submission; `answer` is that of the admission hooks, which apply only to jobs. If it is
@@ -113,7 +129,7 @@ export type Submission = { result: ExtractResult } | { refusal: GatewayError } |
 export type AcceptedJob = { job: ExtractionJob; answer?: unknown } | { rateLimited: true; answer?: unknown };
 
 /** Several links with the same options. */
-export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms' | 'webhookUrl'> {
+export interface BatchRequest extends Omit<SubmitRequest, 'url' | 'terms' | 'webhookUrl' | 'verifyMedia' | 'fields'> {
   /** Answered in this order; a link may be repeated. */
   urls: readonly string[];
 }
@@ -134,7 +150,12 @@ export interface StoredResult {
   fetchedAt: number;
   /** Whether it was an older result, served because the source was unavailable. */
   isStale: boolean;
+  /** By entry of the document: null for those that were not asked for. Set if verification was asked for. */
+  checks?: readonly (MediaCheck | null)[];
 }
+
+/** With which links the result of a job is answered, from the fields of its submission. */
+export type JobAnswerTerms = (fields: JobFields) => Pick<ExtractRequest, 'mediaLinksFor' | 'includeAudioMp3'>;
 
 /** A background extraction job. Times are milliseconds since 1970. */
 export interface ExtractionJob {
@@ -149,6 +170,8 @@ export interface ExtractionJob {
   startedAt: number | null;
   finishedAt: number | null;
   error: JobFailure | null;
+  /** Those of its submission. Default: none. */
+  fields?: JobFields;
   queue: { active: number; maxActive: number };
   /** Set once completed. Its `inputUrl` is the canonical URL, since the job may be shared. */
   result?: ExtractResult;

@@ -10,6 +10,7 @@ export * from './extraction.js';
 export * from './extractor.js';
 export * from './gateway.js';
 export * from './image-provider.js';
+export { type MediaEntry, MediaEntrySchema } from './media-entry.js';
 export * from './plugin.js';
 export * from './plugin.js';
 export * from './services.js';

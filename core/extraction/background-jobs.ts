@@ -14,6 +14,7 @@ import type {
   Clock,
   ExtractionJob,
   ExtractResult,
+  JobAnswerTerms,
   Logger,
   Submission,
   SubmitRequest,
@@ -55,7 +56,7 @@ interface JobInput {
   refresh: boolean;
 }
 
-interface JobResult {
+interface JobResult extends Pick<Extracted, 'checks'> {
   cached: CachedResult;
   stale: boolean;
 }
@@ -97,12 +98,16 @@ export class ExtractionJobs {
   async accept(item: Item, request: Omit<SubmitRequest, 'url'>): Promise<AcceptedJob> {
     const { owner, requestId, refresh = false, terms, webhookUrl, keyId, group, groupShare, priority } = request;
     const { extractor, link, options, key } = item;
-    const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options };
+    const { verifyMedia = false, fields } = request;
+    const parts = { ...(verifyMedia && { verifyMedia }), ...(fields && { fields }) };
+    const summary: ExtractionJobSummary = { platform: extractor.contribution.platform, link, options, ...parts };
+    const isPlain = Object.keys(parts).length === 0;
     const input: JobInput = { refresh };
     const origin = requestId === undefined ? {} : { requestId };
     const share = { keyId, group, groupShare, priority, maxActive: this.maxActive };
     // The address is stored with the job, and belongs to one owner.
-    const sharing = webhookUrl === undefined ? { dedupeKey: key } : { webhookUrl };
+    const sharing =
+      webhookUrl === undefined ? { dedupeKey: isPlain ? key : `${key} ${JSON.stringify(parts)}` } : { webhookUrl };
     const job = { kind: 'extraction', owner, ...origin, ...sharing, summary, input, ...share } as const;
     const { job: record, active, rateLimited, answer } = await this.#options.store.accept({ terms, job });
     const answered = answer === undefined ? {} : { answer };
@@ -112,9 +117,9 @@ export class ExtractionJobs {
   }
 
   /** @throws GatewayError `job_not_found`. */
-  async find(id: string, owner: string, mediaLinksFor?: string): Promise<ExtractionJob> {
+  async find(id: string, owner: string, terms?: JobAnswerTerms): Promise<ExtractionJob> {
     const record = kindOfJob(id) === 'extraction' ? await this.#options.store.find(id, owner) : undefined;
-    return this.#viewOf(record, mediaLinksFor);
+    return this.#viewOf(record, terms);
   }
 
   /** The jobs that the owner submitted first, newest first, without their results. */
@@ -135,15 +140,16 @@ export class ExtractionJobs {
   async #run(record: JobRun, signal: AbortSignal): Promise<JobResult> {
     const { extraction, clock, logger } = this.#options;
     const summary = record.summary as ExtractionJobSummary;
-    const { platform, link } = summary;
+    const { platform, link, verifyMedia = false } = summary;
     const { refresh } = record.input as JobInput;
     const startedAt = clock.monotonic();
     const fields = { platform, id: link.id, attempt: record.attempts };
     try {
       const item = this.#itemOf(summary);
-      const { cached, cache } = refresh ? await extraction.refresh(item, signal) : await extraction.fetch(item, signal);
+      const found = await this.#extract(item, { refresh, verifyMedia }, signal);
+      const { cached, cache, checks } = await extraction.verifyIfWanted({ verifyMedia, signal }, item, found);
       logger.info('an extraction job completed', { ...fields, ms: Math.round(clock.monotonic() - startedAt) });
-      return { cached: withoutVisit(cached), stale: cache === 'stale' };
+      return { cached: withoutVisit(cached), stale: cache === 'stale', ...(checks && { checks }) };
     } catch (error) {
       if (!signal.aborted && isGatewayError(error)) {
         const ms = Math.round(clock.monotonic() - startedAt);
@@ -153,19 +159,30 @@ export class ExtractionJobs {
     }
   }
 
-  async #viewOf(record: JobRecord | undefined, mediaLinksFor?: string): Promise<ExtractionJob> {
-    if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
-    return this.#view(record, await this.active(), mediaLinksFor);
+  /** A job whose only work is to verify a cached document does not read the item again. */
+  async #extract(
+    item: Item,
+    { refresh, verifyMedia }: { refresh: boolean; verifyMedia: boolean },
+    signal: AbortSignal,
+  ): Promise<Extracted> {
+    const { extraction } = this.#options;
+    if (refresh) return extraction.refresh(item, signal);
+    return (verifyMedia ? await extraction.readCached(item) : undefined) ?? extraction.fetch(item, signal);
   }
 
-  #view(record: JobRecord, active: number, mediaLinksFor?: string): ExtractionJob {
+  async #viewOf(record: JobRecord | undefined, terms?: JobAnswerTerms): Promise<ExtractionJob> {
+    if (!record) throw new GatewayError('job_not_found', 'There is no such job.');
+    return this.#view(record, await this.active(), terms);
+  }
+
+  #view(record: JobRecord, active: number, terms?: JobAnswerTerms): ExtractionJob {
     const job = this.#describe(record, active);
-    return record.state === 'completed' ? { ...job, result: this.#resultOf(record, mediaLinksFor) } : job;
+    return record.state === 'completed' ? { ...job, result: this.#resultOf(record, terms) } : job;
   }
 
   #describe(record: JobRecord, active: number): ExtractionJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, error } = record;
-    const { platform, link } = record.summary as ExtractionJobSummary;
+    const { platform, link, fields } = record.summary as ExtractionJobSummary;
     return {
       id,
       platform,
@@ -176,17 +193,19 @@ export class ExtractionJobs {
       startedAt,
       finishedAt,
       error,
+      ...(fields && { fields }),
       queue: { active, maxActive: this.maxActive },
     };
   }
 
-  #resultOf({ summary, result }: JobRecord, mediaLinksFor: string | undefined): ExtractResult {
+  #resultOf({ summary, result }: JobRecord, terms: JobAnswerTerms = () => ({})): ExtractResult {
     const { extraction } = this.#options;
+    const { fields = {} } = summary as ExtractionJobSummary;
     const item = this.#itemOf(summary as ExtractionJobSummary);
-    const { cached, stale } = result as JobResult;
-    const extracted: Extracted = { cached, cache: stale ? 'stale' : 'hit' };
+    const { cached, stale, checks } = result as JobResult;
+    const extracted: Extracted = { cached, cache: stale ? 'stale' : 'hit', checks };
     // Several owners may have submitted different links to it; all of them see the canonical link.
-    return extraction.answer({ url: item.link.url, mediaLinksFor }, item, extraction.adopt(item, extracted));
+    return extraction.answer({ url: item.link.url, ...terms(fields) }, item, extraction.adopt(item, extracted));
   }
 
   #itemOf({ platform, link, options }: ExtractionJobSummary): Item {
@@ -229,7 +248,9 @@ export class Submissions {
   async submit(request: SubmitRequest): Promise<Submission> {
     const item = await this.#extraction.identify(request);
     const outcome = await this.#settle(item, request);
-    return 'extracted' in outcome ? { result: this.#extraction.answer(request, item, outcome.extracted) } : outcome;
+    if (!('extracted' in outcome)) return outcome;
+    const extracted = await this.#extraction.verifyIfWanted(request, item, outcome.extracted);
+    return { result: this.#extraction.answer(request, item, extracted) };
   }
 
   async submitBatch({ urls, signal, ...options }: BatchRequest): Promise<readonly BatchItem[]> {
@@ -281,7 +302,8 @@ export class Submissions {
     if (!this.#jobs || !isDeferred(item, request)) {
       return { extracted: (await extraction.readCached(item)) ?? (await extraction.fetch(item, request.signal)) };
     }
-    if (!request.refresh) {
+    // A cached document is not verified.
+    if (!request.refresh && !request.verifyMedia) {
       try {
         const extracted = await extraction.readCached(item);
         if (extracted) return { extracted };

@@ -14,27 +14,21 @@ import {
   type Clock,
   type ExtractCall,
   type Extraction,
-  type ExtractionData,
   type Extractor,
   type ExtractRequest,
   type ExtractResult,
+  type JobFields,
   type LinkRef,
+  type MediaCheck,
   type Meter,
-  PostDataSchema,
-  ProductDataSchema,
   type RequestOptions,
   type StoredResult,
 } from '../contracts/index.js';
 import type { PluginHost, Registered, Registry } from '../plugins/index.js';
-import {
-  type Checked,
-  createValidator,
-  GatewayError,
-  isGatewayError,
-  noSiblings,
-  type Siblings,
-} from '../runtime/index.js';
+import { GatewayError, isGatewayError, noSiblings, type Siblings } from '../runtime/index.js';
 import { boundedTable } from '../storage/index.js';
+import { checkExtraction } from './check-extraction.js';
+import { limitationsOfChecks, withChecks } from './checked-files.js';
 import { matchPasted, parseLinkText } from './links/index.js';
 import type { MediaLinks } from './media-links.js';
 import type { AudioLinks } from './mp3-files.js';
@@ -50,6 +44,10 @@ export interface ExtractionJobSummary {
   platform: string;
   link: LinkRef;
   options: RequestOptions;
+  /** Whether its media files are verified. Default false. */
+  verifyMedia?: true;
+  /** Those of its submission. Default: none. */
+  fields?: JobFields;
 }
 
 /** Increase it whenever the meaning of cached results or of their keys changes. */
@@ -75,6 +73,8 @@ export interface ExtractionOptions {
   videoLinks?: VideoLinks;
   /** This gateway should offer MP3 links: results report it if there can be none. */
   audioExpected: boolean;
+  /** Verifies the media files of what was extracted. */
+  verify(item: Item, extracted: Extracted, signal: AbortSignal | undefined): Promise<Extracted>;
   /** Default: no metrics. */
   meter?: Meter;
   /** Whether an item, by its canonical URL, is taken down. Default: none is. */
@@ -98,6 +98,8 @@ export interface Item extends Target {
 export interface Extracted {
   cached: CachedResult;
   cache: CacheUse;
+  /** As {@link StoredResult.checks}. */
+  checks?: readonly (MediaCheck | null)[] | undefined;
 }
 
 /** Takes links to checked documents. */
@@ -183,20 +185,22 @@ export class ExtractionService {
       only === undefined
         ? ((await this.readCached(item)) ?? (await this.fetch(item, signal)))
         : await this.#fetchAlone(item, only, signal);
-    return this.answer(request, item, extracted);
+    return this.answer(request, item, await this.verifyIfWanted(request, item, extracted));
   }
 
   /** As {@link extract}, for a caller that stores the result. */
   async extractToStore(request: ExtractRequest): Promise<StoredResult> {
     const item = await this.identify(request);
-    const { cached, cache } = (await this.readCached(item)) ?? (await this.fetch(item, request.signal));
+    const found = (await this.readCached(item)) ?? (await this.fetch(item, request.signal));
+    const { cached, cache, checks } = await this.verifyIfWanted(request, item, found);
     const { platform } = item.extractor.contribution;
-    return { platform, link: item.link, ...withoutVisit(cached), isStale: cache === 'stale' };
+    const isStale = cache === 'stale';
+    return { platform, link: item.link, ...withoutVisit(cached), isStale, ...(checks && { checks }) };
   }
 
   /** @throws GatewayError `link_blocked`; `plugin_unavailable` if its platform is not ready. */
   storedResult(
-    { platform, link, extraction, fetchedAt, isStale }: StoredResult,
+    { platform, link, extraction, fetchedAt, isStale, checks }: StoredResult,
     request: ExtractRequest,
   ): ExtractResult {
     this.checkAllowed(link);
@@ -204,8 +208,17 @@ export class ExtractionService {
     if (!extractor) {
       throw new GatewayError('plugin_unavailable', 'The platform of this result is not ready.', { platform });
     }
-    const extracted = { cached: { extraction, fetchedAt }, cache: isStale ? 'stale' : 'hit' } as const;
+    const extracted = { cached: { extraction, fetchedAt }, cache: isStale ? 'stale' : 'hit', checks } as const;
     return this.answer(request, { extractor, link }, extracted);
+  }
+
+  /** What was extracted, with its media files verified if the request wants that. */
+  async verifyIfWanted(
+    { verifyMedia = false, signal }: Pick<ExtractRequest, 'verifyMedia' | 'signal'>,
+    item: Item,
+    extracted: Extracted,
+  ): Promise<Extracted> {
+    return verifyMedia ? this.#options.verify(item, extracted, signal) : extracted;
   }
 
   /** Returns the item that a request names; a short link is resolved. */
@@ -345,11 +358,11 @@ export class ExtractionService {
   }
 
   /** Caches what another process fetched. The same extraction always results in the same object. */
-  adopt({ key }: Item, { cached, cache }: Extracted): Extracted {
-    return { cached: this.#results.adopt(key, cached), cache };
+  adopt({ key }: Item, { cached, ...extracted }: Extracted): Extracted {
+    return { ...extracted, cached: this.#results.adopt(key, cached) };
   }
 
-  answer(request: ExtractRequest, target: Target, { cached, cache: use }: Extracted): ExtractResult {
+  answer(request: ExtractRequest, target: Target, { cached, cache: use, checks }: Extracted): ExtractResult {
     const { clock, audioLinks, mediaLinks, videoLinks, audioExpected } = this.#options;
     const { extraction, fetchedAt } = cached;
     const { contribution } = target.extractor;
@@ -365,12 +378,14 @@ export class ExtractionService {
     const limitations = [...(extraction.limitations ?? [])];
     if (use === 'stale') limitations.push(`stale_cache: ${Math.floor(ageMs / 1000)} seconds old`);
     if (offered && !audioLink && audioExpected) limitations.push('mp3_unavailable');
+    if (checks) limitations.push(...limitationsOfChecks(checks, extraction.data));
+    const data = checks ? withChecks(extraction.data, checks) : extraction.data;
     return {
       platform: contribution.platform,
       inputUrl: request.url,
       link: target.link,
       method: extraction.method,
-      data: extraction.data,
+      data,
       limitations,
       ...(audioLink && { audioLink }),
       ...(hasAudio && audioLinks && { hasAudio }),
@@ -379,7 +394,7 @@ export class ExtractionService {
       ...(archiveLink && { archiveLink }),
       cache: use,
       ageMs,
-      identity: extraction,
+      identity: checks ? data : extraction,
     };
   }
 }
@@ -404,34 +419,4 @@ function accessKey({ access }: LinkRef): string {
 /** A failure of the source says nothing about the item, so an older result is returned. */
 function isOutage(error: GatewayError): boolean {
   return error.code === 'bot_check' || (error.code.startsWith('upstream_') && error.code !== 'upstream_auth_error');
-}
-
-/**
- * Checks the result of an extractor against its contract.
- * @throws Error naming the field; it is a plugin fault, and the message is not shown to callers.
- */
-export function checkExtraction(extraction: Extraction): Extraction {
-  if (!isObject(extraction)) throw new Error('extract() answered nothing');
-  const { method, data, limitations = [] } = extraction;
-  if (typeof method !== 'string') throw new Error('the method of what extract() answered must be a text');
-  if (!isObject(data)) throw new Error('the data of what extract() answered must be an object');
-  if (!Array.isArray(limitations) || !limitations.every((one) => typeof one === 'string')) {
-    throw new Error('the limitations of what extract() answered must be a list of texts');
-  }
-  const checked = checkDocument(data);
-  if (checked.ok) return extraction;
-  const [issue] = checked.issues;
-  throw new Error(`the document that extract() answered breaks its schema: data.${issue?.path} ${issue?.message}`);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
-const postData = createValidator(PostDataSchema);
-const productData = createValidator(ProductDataSchema);
-
-/** Checks a document against the schema of its kind, which allows no unknown fields. */
-export function checkDocument(data: ExtractionData): Checked<ExtractionData> {
-  return ('product' in data ? productData : postData).check(data);
 }

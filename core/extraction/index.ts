@@ -13,14 +13,15 @@ export {
   type JobsOptions,
   Submissions,
 } from './background-jobs.js';
+export { checkDocument } from './check-extraction.js';
 export {
-  checkDocument,
   type ExtractionJobSummary,
   ExtractionService,
 } from './extraction.js';
 export { describeLimitation, LIMITATIONS, type LimitationMessage } from './limitation-messages.js';
 export { LinkLimits } from './link-limits.js';
 export { matchPasted, parseLinkText } from './links/index.js';
+export { MediaChecks } from './media-checks.js';
 export { MediaFiles } from './media-files.js';
 export { MediaLinks } from './media-links.js';
 export { MediaSources } from './media-sources.js';

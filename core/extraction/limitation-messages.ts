@@ -66,6 +66,14 @@ export const LIMITATIONS: Readonly<Record<string, Limitation>> = {
       'The addresses of the files work only with the cookies of this visit. Use the media links of this gateway.',
   },
   media_separate_tracks: { message: 'Picture and sound are separate files.' },
+  media_unverified: {
+    message: (count) => `Some media files could not be fetched when they were asked for: ${count}.`,
+    example: 'media_unverified: 1 of 3',
+  },
+  media_not_all_verified: {
+    message: (count) => `Only the first media files were verified: ${count}.`,
+    example: 'media_not_all_verified: 12 of 20',
+  },
   media_ciphered: { message: 'Some files have no usable address.' },
   sabr_only: { message: "The files can be played only in the platform's own player." },
   drm: { message: 'The files are copy-protected and can be played only on the platform.' },

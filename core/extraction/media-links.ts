@@ -129,6 +129,12 @@ function isShown(data: ExtractionData, entry: MediaEntry | undefined): boolean {
     : entry.kind === 'video' && video_urls.includes(entry.url);
 }
 
+/** Whether the document names the file as one of its pictures or videos. */
+export function isListed(data: ExtractionData, { url }: MediaEntry): boolean {
+  const { image_urls: pictures = [], video_urls: videos = [] } = 'product' in data ? data.product : data.media;
+  return pictures.includes(url) || videos.includes(url);
+}
+
 /** @throws GatewayError `file_not_found` if the item has no such file any more. */
 export function fileOf(data: ExtractionData, id: string): MediaEntry {
   const [entry] = filesOf(data, id);

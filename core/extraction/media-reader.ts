@@ -34,8 +34,10 @@ export interface MediaSource {
 
 export interface MediaReaderOptions extends Omit<MediaHosts, 'unavailable'> {
   source: MediaSource;
-  /** Resolves the item again, and returns the same file at its present address. */
-  renew(signal: AbortSignal): Promise<MediaSource>;
+  /** Resolves the item again, and returns the same file at its present address. Default: an address that has expired is refused. */
+  renew?(signal: AbortSignal): Promise<MediaSource>;
+  /** How much of a file is skipped at a host without ranges. Default 64 MiB. */
+  maxSkippedBytes?: number;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -71,12 +73,13 @@ export class MediaReader {
 
   /**
    * Asks for the beginning of the file. Then read it, or {@link close} it.
+   * @param bytes How much is asked for. Default 10 MiB.
    * @throws GatewayError `media_unavailable`; the signal's reason.
    */
-  async begin(): Promise<{ size: number; head: Uint8Array }> {
+  async begin(bytes = PIECE_BYTES): Promise<{ size: number; head: Uint8Array }> {
     const parts: Uint8Array[] = [];
     for (;;) {
-      const piece = await this.#ask(0, PIECE_BYTES - 1);
+      const piece = await this.#ask(0, bytes - 1);
       try {
         for (let length = 0; length < SNIFF_BYTES; ) {
           const { done, value } = await piece.chunks.next();
@@ -137,7 +140,7 @@ export class MediaReader {
 
   /** The answer to a request of a range, after as many tries as it takes. */
   async #ask(at: number, last: number): Promise<Piece> {
-    const { signal } = this.#options;
+    const { signal, renew } = this.#options;
     for (;;) {
       const terms = { signal, maxBytes: MAX_BYTES, timeoutMs: ANSWER_MS, idleMs: SILENCE_MS };
       try {
@@ -147,9 +150,9 @@ export class MediaReader {
         const piece = this.#pieceOf(reply, at, last);
         if (piece) return piece;
         discard(reply);
-        if (EXPIRED.has(reply.status) && this.#renewedAt < at) {
+        if (renew && EXPIRED.has(reply.status) && this.#renewedAt < at) {
           this.#renewedAt = at;
-          this.#hop = hopOf(await this.#options.renew(signal), this.#hosts);
+          this.#hop = hopOf(await renew(signal), this.#hosts);
           continue;
         }
         throw unavailable(`The source refused the file with status ${reply.status}.`, reply.status >= 429);
@@ -172,7 +175,8 @@ export class MediaReader {
     const size = Number(headers['content-length'] ?? Number.NaN);
     if (!Number.isSafeInteger(size)) throw unavailable('The source does not state the length of the file.', false);
     this.#checkSize(size);
-    if (at > MAX_SKIPPED_BYTES) throw unavailable('The source cannot send a part of the file.', false);
+    if (at > (this.#options.maxSkippedBytes ?? MAX_SKIPPED_BYTES))
+      throw unavailable('The source cannot send a part of the file.', false);
     return { at, last: size - 1, chunks, skip: at };
   }
 

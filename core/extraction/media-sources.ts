@@ -124,7 +124,7 @@ export function headersOf({ extractor }: Item, { mediaHeaders }: Extraction): Re
 }
 
 /** Whether the file is bound to cookies of a visit that another process made. */
-function lacksVisit({ mediaHeaders }: Extraction, { bound_to: bindings }: MediaEntry): boolean {
+export function lacksVisit({ mediaHeaders }: Extraction, { bound_to: bindings }: MediaEntry): boolean {
   return mediaHeaders === undefined && bindings?.includes('cookie') === true;
 }
 

@@ -25,7 +25,7 @@ export async function readSubtitles({
   const ask = (from: typeof source) => askRange(hosts, hopOf(from, hosts), `bytes=0-${MAX_BYTES}`, terms);
   try {
     let { reply } = await ask(source);
-    if (EXPIRED.has(reply.status)) {
+    if (renew && EXPIRED.has(reply.status)) {
       discard(reply);
       ({ reply } = await ask(await renew(signal)));
     }

@@ -30,6 +30,8 @@ export interface BatchSummary {
 export interface BatchInput {
   urls: readonly string[];
   options?: RequestOptions;
+  /** Default false. */
+  verifyMedia?: boolean;
   /** The key whose rate limit and budgets the links use. */
   keyId: string;
   accountId: string;

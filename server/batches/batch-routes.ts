@@ -234,13 +234,15 @@ async function submit(
   const limits = { maxBytes: MAX_JOB_BATCH_BYTES, budget: bodies, owner: quotaSubject(apiKey), fingerprinted: true };
   const { value, fingerprint = '' } = await readJson(request, response, limits);
   const { urls, webhook_url: target, ...fields } = requests.checkJobBatch(value);
+  const decoded = requests.decodeOptions(fields);
   const idempotency = key === undefined ? undefined : { scope: `${apiKey.id} POST ${ROUTE}`, key, fingerprint };
   const { batch, replayed } = await batches.submit({
     ...queueShareOf(apiKey, accountQueueShare),
     owner: apiKey.accountId,
     keyId: apiKey.id,
     urls,
-    options: requests.decodeOptions(fields).options,
+    options: decoded.options,
+    verifyMedia: decoded.verifyMedia,
     fields,
     requestId: state.requestId,
     webhookUrl: target === undefined ? undefined : webhooks?.targets.check(target),

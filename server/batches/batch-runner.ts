@@ -158,11 +158,16 @@ class BatchRun {
   async #extract(link: BegunLink): Promise<LinkEnd | undefined> {
     const { gateway, logger } = this.#options;
     const { signal } = this.#run;
-    const { options } = this.#input;
+    const { options, verifyMedia } = this.#input;
     if (signal.aborted) return undefined;
     try {
       if (link.attempts > MAX_LINK_RUNS) throw new GatewayError('interrupted', 'The link was interrupted too often.');
-      const result = await gateway.extractToStore({ url: link.url, ...(options && { options }), signal });
+      const result = await gateway.extractToStore({
+        url: link.url,
+        ...(options && { options }),
+        verifyMedia,
+        signal,
+      });
       return { link, input: this.#input, outcome: { result, method: result.extraction.method } };
     } catch (error) {
       if (signal.aborted) return undefined;

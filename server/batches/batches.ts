@@ -27,6 +27,7 @@ export interface NewBatch extends QueueShare {
   keyId: string;
   urls: readonly string[];
   options?: RequestOptions | undefined;
+  verifyMedia?: boolean | undefined;
   fields: BatchSummary['fields'];
   requestId?: string;
   webhookUrl?: string | undefined;
@@ -57,8 +58,9 @@ export class Batches {
   async submit(batch: NewBatch): Promise<{ batch: Batch; replayed: boolean }> {
     const { jobs, maxActive } = this.#options;
     const { owner, keyId, urls, options, fields, requestId, webhookUrl, terms, group, groupShare, priority } = batch;
+    const asked = { ...(options && { options }), ...(batch.verifyMedia && { verifyMedia: true }) };
     const summary: BatchSummary = { total: urls.length, fields };
-    const input: BatchInput = { urls, ...(options && { options }), keyId, accountId: owner };
+    const input: BatchInput = { urls, ...asked, keyId, accountId: owner };
     const share = { keyId, group, groupShare, priority, maxActive };
     const job = { kind: 'batch', owner, requestId, webhookUrl, summary, input, ...share } as const;
     const accepted: Accepted = await jobs.accept({ terms, job });

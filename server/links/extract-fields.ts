@@ -49,6 +49,7 @@ const ACCEPTED = {
   force_async: 'true or false',
   webhook_url: WEBHOOK_URL,
   include_transcript: 'true or false',
+  verify_media: 'true or false',
   transcript_languages: TRANSCRIPT_LANGUAGES,
 };
 
@@ -77,17 +78,23 @@ const shared = {
   ),
   force_async: optional(
     Type.Boolean(),
-    'Shop links only: fetch the product again in a background job, also if it is cached. Default false.',
+    'Fetch the item again in a background job, also if it is cached. On other links than shop links it needs `verify_media`, `include_transcript` or `background`. Default false.',
   ),
 };
+
+const verifyMedia = optional(
+  Type.Boolean(),
+  'Ask the platform for the first bytes of each media file that a person would download, and for some past its first minute: each entry has `verified_at` or `verification_error`. Default false.',
+);
 
 const extractFields = {
   url: field(Type.String(), `The link: ${ACCEPTED.url}.`),
   ...shared,
   ...TRANSCRIPT_FIELDS,
+  verify_media: verifyMedia,
   async_mode: optional(
     Type.Boolean(),
-    'Shop links only: answer at once, with the cached product or with a background job. Default false.',
+    'Answer at once, with the cached document or with a background job. On other links than shop links it needs `verify_media`, `include_transcript` or `background`. Default false.',
   ),
   background: optional(
     Type.Boolean(),
@@ -108,6 +115,7 @@ const jobBatchFields = {
   ),
   ...documentedOptions,
   include_audio_mp3: shared.include_audio_mp3,
+  verify_media: verifyMedia,
   webhook_url: webhookUrlField,
 };
 
@@ -117,11 +125,36 @@ export type BatchBody = Static<TObject<typeof batchFields>>;
 export type JobBatchBody = Static<TObject<typeof jobBatchFields>>;
 
 /**
- * Whether a request asks for something that a background job does on any platform: the whole link. Parts of a document
- * that take long, such as a transcript, are named here as well.
+ * Whether a request asks for something that a background job does on any platform: for the whole link, or with
+ * `async_mode` or `force_async` for parts that take long.
  */
-export function isDeferred({ background = false }: Pick<ExtractBody, 'background'>): boolean {
-  return background;
+export function isDeferred(body: DeferringFields): boolean {
+  const { background = false, async_mode: isAsync = false, force_async: isForced = false } = body;
+  return background || ((isAsync || isForced) && (body.verify_media === true || body.include_transcript === true));
+}
+
+type DeferringFields = Pick<
+  ExtractBody,
+  'background' | 'async_mode' | 'force_async' | 'verify_media' | 'include_transcript'
+>;
+
+/** What polls of a job answer as its request asked, where they do not ask otherwise. */
+export type JobAnswerFields = Pick<
+  ExtractBody,
+  'include_audio_mp3' | 'include_media_links' | 'include_transcript' | 'transcript_languages'
+>;
+
+const JOB_ANSWER_FIELDS = [
+  'include_audio_mp3',
+  'include_media_links',
+  'include_transcript',
+  'transcript_languages',
+] as const;
+
+/** Undefined if the request has none of them. */
+export function jobAnswerFields(body: JobAnswerFields): JobAnswerFields | undefined {
+  const sent = JOB_ANSWER_FIELDS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]] as const]));
+  return sent.length === 0 ? undefined : Object.fromEntries(sent);
 }
 
 /** Whether a platform has reviews: then its extractor declares an option for them. */
@@ -245,13 +278,14 @@ export class ExtractRequests {
   }
 
   /** Everything but the links. */
-  decodeOptions(body: SentOptions): Pick<ExtractRequest, 'options' | 'optionName' | 'includeAudioMp3'> {
+  decodeOptions(body: SentOptions): Omit<ExtractRequest, 'url'> {
     const sent = Object.entries(body).flatMap(([field, value]) => {
       const option = this.#options.get(field);
       return option === undefined || value === undefined ? [] : [[option, value] as const];
     });
     const wanted: RequestOptions | undefined = sent.length > 0 ? Object.fromEntries(sent) : undefined;
-    return { ...(wanted && { options: wanted, optionName: fieldOf }), includeAudioMp3: body.include_audio_mp3 };
+    const { include_audio_mp3: includeAudioMp3, verify_media: verifyMedia } = body;
+    return { ...(wanted && { options: wanted, optionName: fieldOf }), includeAudioMp3, verifyMedia };
   }
 
   /** Fields that were sent but have no effect on this platform, as notes for `limitations`. */

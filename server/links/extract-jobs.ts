@@ -22,6 +22,7 @@ import { pollingKeyOf } from '../keys/index.js';
 import { LinkTranscripts } from '../transcripts/index.js';
 import { EXTRACTION, ListedJob } from './answer-schemas.js';
 import { encodeJob, encodeListedJob, isOpen, type JobAnswer, POLL_AFTER_SECONDS, STATUS } from './answers.js';
+import type { JobAnswerFields } from './extract-fields.js';
 import { LINK_ROUTE } from './link-route.js';
 import type { LinkServices } from './link-usage.js';
 import { mediaIssuer } from './media.js';
@@ -59,6 +60,8 @@ const ONE_JOB = {
   params: { id: 'Id of the job.' },
 } as const;
 
+const Flag = Type.Union([Type.Literal('true'), Type.Literal('false')]);
+
 const GET_JOB: RouteDeclaration = {
   ...ONE_JOB,
   method: 'GET',
@@ -66,13 +69,14 @@ const GET_JOB: RouteDeclaration = {
   description: 'Returns the status of a background job, and its document when it has completed.',
   query: {
     include_media_links: {
-      schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
-      description: 'As the field of the request. Default false; true on the site.',
+      schema: Flag,
+      description: 'As the field of the request. Default: as in the request; true on the site.',
     },
+    include_audio_mp3: { schema: Flag, description: 'As the field of the request. Default: as in the request.' },
     include_transcript: {
-      schema: Type.Union([Type.Literal('true'), Type.Literal('false')]),
+      schema: Flag,
       description:
-        'As the field of the request, with subtitles in the language of the item. Speech recognition begins at the first such poll of a completed job. Default false.',
+        'As the field of the request. Speech recognition begins at the first such poll of a completed job. Default: as in the request.',
     },
     ...INFO_QUERY,
   },
@@ -104,13 +108,18 @@ export function extractJobRoutes(services: LinkServices): Route[] {
   async function get(context: ParamsContext): Promise<void> {
     const { accountId } = pollingKeyOf(context, polls);
     const isInfo = wantsInfoDict(context.query, {});
-    const issuer = mediaIssuer(context, mediaProxy, readFlag(context, 'include_media_links'));
-    const job = await gateway.extractionJob(paramOf(context, 'id'), accountId, issuer);
-    const isWordsWanted = readFlag(context, 'include_transcript') ?? false;
+    const isLinked = readFlag(context, 'include_media_links');
+    const isAudioWanted = readFlag(context, 'include_audio_mp3');
+    const wantsWords = readFlag(context, 'include_transcript');
+    const job = await gateway.extractionJob(paramOf(context, 'id'), accountId, (fields: JobAnswerFields) => ({
+      mediaLinksFor: mediaIssuer(context, mediaProxy, isLinked ?? fields.include_media_links),
+      includeAudioMp3: isAudioWanted ?? fields.include_audio_mp3,
+    }));
+    const { include_transcript: isAsked = false, transcript_languages: languages }: JobAnswerFields = job.fields ?? {};
     if (!job.result) return sendJob(context, job);
     if (!isInfo) {
-      const terms = { waits: false, signal: clientSignal(context.res) };
-      const words = isWordsWanted ? await transcripts.find(context, job.result, terms) : undefined;
+      const terms = { languages, waits: false, signal: clientSignal(context.res) };
+      const words = (wantsWords ?? isAsked) ? await transcripts.find(context, job.result, terms) : undefined;
       return sendJob(context, job, words && { notes: words.notes, data: { transcript: words.transcript } });
     }
     context.res.setHeader('Content-Type', INFO_TYPE);

@@ -25,6 +25,7 @@ import {
   type ExtractBody,
   ExtractRequests,
   isDeferred,
+  jobAnswerFields,
   MAX_BATCH_BYTES,
   MAX_BATCH_URLS,
   MAX_BODY_BYTES,
@@ -151,6 +152,7 @@ class Links {
       ...queueShareOf(key, accountQueueShare),
       requestId: context.state.requestId,
       background,
+      fields: jobAnswerFields(body),
       refresh: body.force_async,
       webhookUrl: body.webhook_url === undefined ? undefined : webhooks?.targets.check(body.webhook_url),
       terms: toJobTerms({ rateLimit }),
@@ -174,7 +176,11 @@ class Links {
     const { include_transcript: isWanted, transcript_languages: languages } = body;
     const words =
       isWanted && !isInfo
-        ? await this.#transcripts.find(context, result, { languages, signal: clientSignal(context.res) })
+        ? await this.#transcripts.find(context, result, {
+            languages,
+            signal: clientSignal(context.res),
+            waits: !isDeferred(body),
+          })
         : undefined;
     context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : JSON_TYPE);
     setCacheHeaders(context.res, result);
@@ -192,9 +198,9 @@ class Links {
   }
 }
 
-/** Speech recognition is a request of a key, which a job has none of. */
+/** Speech recognition is a request of the key that polls. */
 function transcriptByPoll({ include_transcript: isWanted }: ExtractBody): string[] {
-  return isWanted ? ['transcript_pending: poll the job with include_transcript=true'] : [];
+  return isWanted ? ['transcript_pending: poll the job'] : [];
 }
 
 /** A document that is answered at once has no webhook. */

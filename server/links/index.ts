@@ -6,7 +6,13 @@ export { encodeExtraction, encodeJob, videoAddress, withMediaLinks } from './ans
 export { BlockList } from './blocked-links.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';
-export { ExtractRequests, type JobBatchBody, MAX_JOB_BATCH_BYTES, MAX_JOB_BATCH_URLS } from './extract-fields.js';
+export {
+  ExtractRequests,
+  type JobAnswerFields,
+  type JobBatchBody,
+  MAX_JOB_BATCH_BYTES,
+  MAX_JOB_BATCH_URLS,
+} from './extract-fields.js';
 export { extractJobRoutes, readFlag } from './extract-jobs.js';
 export { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from './link-route.js';
 export { type LinkServices, LinkUsage, type LinkUsageServices, type MediaProxy } from './link-usage.js';

@@ -9,7 +9,7 @@ import { GatewayError } from '../../core/runtime/index.js';
 import { type Batches, encodeBatch } from '../batches/index.js';
 import { isoTime } from '../format/index.js';
 import { encodeImageJob, type JobAnswer } from '../images/index.js';
-import { encodeJob } from '../links/index.js';
+import { encodeJob, type JobAnswerFields } from '../links/index.js';
 
 /** Where ended jobs are read. */
 export interface EventSources {
@@ -51,7 +51,9 @@ export async function readEvent(
     return { body, requestId: job.requestId ?? undefined };
   }
   if (kind === 'extraction' && extractionJob) {
-    const job = await extractionJob(jobId, accountId);
+    const job = await extractionJob(jobId, accountId, ({ include_audio_mp3: includeAudioMp3 }: JobAnswerFields) => ({
+      includeAudioMp3,
+    }));
     return { body: encodeEvent(`extraction.job.${job.state}`, job, encodeJob(job).toString()) };
   }
   if (kind === 'batch' && batches) {

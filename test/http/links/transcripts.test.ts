@@ -216,8 +216,8 @@ describe('transcripts of links', function () {
 
     it('belong to background jobs: polls start them and answer at once', async () => {
       const { json } = await app.extract(key, { url: urlOf(spoken()), background: true, include_transcript: true });
-      expect(json.limitations).to.include('transcript_pending: poll the job with include_transcript=true');
-      const target = `${json.data.job.status_url}?include_transcript=true`;
+      expect(json.limitations).to.include('transcript_pending: poll the job');
+      const target = json.data.job.status_url;
       const poll = async () => (await app.request(target, { headers: { authorization: `Bearer ${key}` } })).json;
       const pending: string[] = [];
       await until(async () => {
