@@ -402,22 +402,18 @@ function canConnect(host: string, port: number): Promise<void> {
 async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding[]> {
   const name = 'plugins';
   try {
-    const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
-    try {
-      const entries = groupEntries(gateway.plugins().filter(({ state }) => state !== 'disabled'));
-      const failed = entries.filter(({ state }) => state !== 'ready');
-      const ways = gateway.platforms();
-      const ready = entries.filter(({ state }) => state === 'ready').map((entry) => describeReady(entry, ways));
-      const detail = [
-        ready.length > 0 ? `${ready.join(', ')} ready` : 'none is ready',
-        ...failed.map(({ id, reason }) => `${id} failed: ${reason ?? 'no reason given'}`),
-      ].join('; ');
-      const level = failed.length > 0 || ready.length === 0 || !checkPlatforms(ways).ok ? 'warn' : 'ok';
-      const found: Finding = { name, level, detail, ...(level === 'warn' && { advice: adviceFor(failed) }) };
-      return [found, ...describeUpstreams(await gateway.checkUpstreams()).map(asFinding)];
-    } finally {
-      await gateway.close();
-    }
+    await using gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
+    const entries = groupEntries(gateway.plugins().filter(({ state }) => state !== 'disabled'));
+    const failed = entries.filter(({ state }) => state !== 'ready');
+    const ways = gateway.platforms();
+    const ready = entries.filter(({ state }) => state === 'ready').map((entry) => describeReady(entry, ways));
+    const detail = [
+      ready.length > 0 ? `${ready.join(', ')} ready` : 'none is ready',
+      ...failed.map(({ id, reason }) => `${id} failed: ${reason ?? 'no reason given'}`),
+    ].join('; ');
+    const level = failed.length > 0 || ready.length === 0 || !checkPlatforms(ways).ok ? 'warn' : 'ok';
+    const found: Finding = { name, level, detail, ...(level === 'warn' && { advice: adviceFor(failed) }) };
+    return [found, ...describeUpstreams(await gateway.checkUpstreams()).map(asFinding)];
   } catch (error) {
     return [{ name, level: 'fail', detail: messageOf(error), advice: CHECK_FILE }];
   }
