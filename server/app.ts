@@ -97,7 +97,7 @@ import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
-import { type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
+import { logRefusal, type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
 import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/index.js';
 
 /** The dependencies of an app. */
@@ -201,7 +201,7 @@ export type AppServices = ReturnType<typeof createServerContext>;
 type AppAccountServices = NonNullable<ReturnType<typeof createAccountContext>>;
 
 type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
-  Partial<Pick<AppDependencies, 'baseUrl' | 'corsOrigins'>>;
+  Partial<Pick<AppDependencies, 'baseUrl' | 'corsOrigins' | 'usageLog'>>;
 
 /**
  * The HTTP interface of a gateway. Order: request id and security headers → errors → raw-header checks → route → key →
@@ -238,7 +238,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 export function createMetricsApp({
   metrics,
   ...rest
-}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl' | 'corsOrigins'>>): Koa<RequestState> {
+}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl' | 'corsOrigins' | 'usageLog'>>): Koa<RequestState> {
   return assemble(metricsRoutes(metrics), rest);
 }
 
@@ -327,7 +327,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
   return routes;
 }
 
-function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }: ReceiveDependencies) {
+function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl, usageLog }: ReceiveDependencies) {
   /** Known when requests arrive: the listening address does not change. */
   let isHttps: boolean | undefined;
   return async (context: RoutedContext, next: Next): Promise<void> => {
@@ -347,6 +347,9 @@ function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl }:
     const ms = clock.monotonic() - startedAt;
     logRequest(logger, context, route, ms);
     const { errorCode: code } = state;
+    if (usageLog && code !== undefined && route !== undefined) {
+      logRefusal(usageLog, context, { route, latencyMs: ms, at: clock.now() });
+    }
     const hasRateLimit = code !== undefined && response.hasHeader('ratelimit-policy');
     if (metrics && open) {
       const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasRateLimit };

@@ -40,10 +40,12 @@ import { loadIdentitySecrets } from './settings/index.js';
 import {
   Admissions,
   createJobCosts,
-  ENTRIES_RETENTION_MS,
   JobAdmission,
   LinkCharges,
+  type LogRetention,
   RequestCounts,
+  RequestLog,
+  retentionMs,
   UsageLog,
 } from './usage/index.js';
 import { Webhooks } from './webhooks/index.js';
@@ -80,6 +82,8 @@ export interface StateSettings {
   jobPollMs?: number;
   /** What a request of a dead process costs. Default `used`. */
   abortCharge?: 'used' | 'reserved';
+  /** What is kept of the usage log. Default: 30 days, and 100,000 rows of each key. */
+  logRetention?: LogRetention;
   /** Milliseconds until a caller gets an error because the database did not answer. Default 2,400. Set by tests. */
   databaseTimeoutMs?: number;
   /** Prices of what this process settles. Default: none, and no cost is known. */
@@ -122,7 +126,7 @@ export async function openDrivers(settings: StateSettings) {
 
 export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'>) {
   const { dataDir, databaseUrl, databaseConnections: connections, cacheUrl, clock, logger, tracer, meter } = settings;
-  const { databaseTimeoutMs: timeoutMs, prices } = settings;
+  const { databaseTimeoutMs: timeoutMs, prices, logRetention } = settings;
   const { identitySecrets = () => loadIdentitySecrets({ keyPeppers: [], dataDir }) } = settings;
   const database = await openDatabase({ dataDir, databaseUrl, connections, timeoutMs, migrations, logger });
   try {
@@ -151,6 +155,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       clock: sharedClock,
       prices,
       chargesReserved: settings.abortCharge === 'reserved',
+      logRetention,
       alertTable,
       logger,
     });
@@ -172,13 +177,14 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       deviceGrants: new DeviceGrants(database, times),
       orders: new Orders(accounts),
       audit: new Audit(database),
-      keys: new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: ENTRIES_RETENTION_MS }),
+      keys: new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: retentionMs(logRetention) }),
       rateLimits: new RateLimits({ database, rateLimitTable }),
       admissions,
       budgets: new Budgets(database, times),
       budgetAlerts: new BudgetAlerts(database, times),
       blockedLinks: new BlockedLinks(database),
       usage: new UsageLog(database, requestCounts),
+      requestLog: new RequestLog(database),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,

@@ -59,6 +59,7 @@ export function openRecordsOf(settings: Settings, logger: Logger): Promise<Recor
 /** Where the state is, and what every process that opens it needs to know. */
 function locationsOf(settings: Settings) {
   const { dataDir, databaseUrl, databasePool: databaseConnections, cacheUrl, abortCharge } = settings;
+  const logRetention = { days: settings.requestLogDays, rowsPerKey: settings.requestLogRows };
   const identitySecrets = () => loadIdentitySecrets(settings);
-  return { dataDir, databaseUrl, databaseConnections, cacheUrl, abortCharge, identitySecrets };
+  return { dataDir, databaseUrl, databaseConnections, cacheUrl, abortCharge, logRetention, identitySecrets };
 }

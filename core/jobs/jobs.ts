@@ -245,6 +245,8 @@ export interface EndedJob {
   readonly outcome: 'completed' | 'failed' | 'cancelled';
   /** Set for a completed job if its run reports it, and for one that ended after a vendor was asked. */
   readonly charge?: Charge;
+  /** Why it failed, or `cancelled`. Default: it completed. */
+  readonly errorCode?: string;
   readonly createdAt: number;
   readonly finishedAt: number;
 }

@@ -5,7 +5,7 @@
  * the webhook due. Frequent statements are compiled once and only get new parameters.
  */
 
-import type { JobState } from '../contracts/index.js';
+import type { JobFailure, JobState } from '../contracts/index.js';
 import {
   type CompiledQuery,
   createStatement,
@@ -233,7 +233,17 @@ function createClaim(
   });
 }
 
-export const RETURNED = ['id', 'kind', 'owner', 'keyId', 'admission', 'asked', 'createdAt', 'finishedAt'] as const;
+export const RETURNED = [
+  'id',
+  'kind',
+  'owner',
+  'keyId',
+  'admission',
+  'asked',
+  'error',
+  'createdAt',
+  'finishedAt',
+] as const;
 
 /** The input may be large or private and is no longer needed, so it is cleared. The webhook is due at once. */
 export const ENDED = {
@@ -371,6 +381,7 @@ export function toEndedJob(row: Ended, outcome: EndedJob['outcome'], charge?: Ch
     admission: row.admission,
     outcome,
     ...(charge && { charge }),
+    ...(row.error !== null && { errorCode: (JSON.parse(row.error) as JobFailure).code }),
     createdAt: row.createdAt,
     finishedAt: row.finishedAt as number,
   };

@@ -265,9 +265,10 @@ export class BatchLinks {
       );
       if (!row) continue;
       done.add(stored);
-      const method = 'result' in outcome ? { method: outcome.method } : {};
+      const how = 'result' in outcome ? { method: outcome.method } : { errorCode: outcome.error.code };
+      const requestId = `${link.jobId}/${link.position + 1}`;
       const { keyId, accountId } = input;
-      charged.push({ keyId, accountId, platform: link.platform, ...method, ...row, endedAt: at });
+      charged.push({ keyId, accountId, requestId, platform: link.platform, ...how, ...row, endedAt: at });
     }
     yield* charges.settle(charged);
     return ends.map((end) => done.has(end));

@@ -44,6 +44,8 @@ export interface RequestState {
   vendorLimits?: 'all' | 'named';
   /** The upstream's own id of the request, for the log line. */
   upstreamRequestId?: string;
+  /** Set once the request is counted in the usage log: if it fails, it was not refused. */
+  isCounted?: true;
   /** Code of the error that was sent, ours or of OAuth, for the log line and the metrics. */
   errorCode?: string;
 }

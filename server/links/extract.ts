@@ -167,7 +167,7 @@ class Links {
     else if (rateLimit) await consume();
     if ('refusal' in submission) throw submission.refusal;
     const method = 'result' in submission ? submission.result.method : BACKGROUND;
-    this.#usage.count(context, platform, { methods: [method] }, settle);
+    this.#usage.count(context, platform, { method }, settle);
     if ('result' in submission) await this.#sendResult(context, body, submission.result, isInfo);
     else if ('job' in submission) this.#sendJob(context, submission.job, body);
   }

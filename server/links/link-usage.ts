@@ -1,21 +1,29 @@
 /*
- * Admission and usage of requests of links. Links are counted in memory and written into the totals of the day; the
- * platform stands in the column of the model. Under a budget of money the highest cost of a link is reserved before the
+ * Admission and usage of requests of links. Links are counted in memory and written into the usage log and the
+ * totals of the day; the platform stands in the column of the model. Under a budget of money the highest cost of a link is reserved before the
  * work. It is settled by the method that succeeded, or for a background job at its submission. A document of several
  * methods (`page+embed`) costs the first price in `PRICES_FILE` that names one of them, or names none. A failed link
  * costs nothing; a link whose method has no price is charged what was reserved.
  */
 
 import { type BatchItem, type ExtractResult } from '../../core/contracts/index.js';
-import { type RequestContext, type ServerContext } from '../http/index.js';
+import { type RequestContext, type ServerContext, toGatewayError } from '../http/index.js';
 import { type IdempotencyService } from '../idempotency/index.js';
 import { keyOf, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimits } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { TranscriptServices } from '../transcripts/index.js';
-import { type SettleLinks, type UsageLog, type UsageService } from '../usage/index.js';
+import {
+  type ListedRequest,
+  type SettleLinks,
+  statusOfCode,
+  type UsageLog,
+  type UsageService,
+  usageLogIdOf,
+} from '../usage/index.js';
 
 export const FAMILY = 'link_data';
+const OK = 200;
 
 /** Which requests get media links: none, those of the site, or all that ask for them. */
 export type MediaProxy = 'off' | 'site' | 'on';
@@ -38,13 +46,8 @@ export interface LinkServices extends ServerContext, TranscriptServices {
 /** `extraction_method` of a job without a result. */
 export const BACKGROUND = 'background_job';
 
-/** Links of one platform. */
-interface CountedLinks {
-  /** `extraction_method` of those that were extracted. Default: none. */
-  methods?: readonly string[];
-  /** Number of those that failed. Default 0. */
-  failed?: number;
-}
+/** How a link ended: with its `extraction_method`, or with an error. */
+export type LinkEnd = { method: string } | { error: unknown };
 
 interface AdmittedLinks {
   /** Of each link; called only for keys with budgets. */
@@ -92,11 +95,11 @@ export class LinkUsage {
   }
 
   /** Of a request with one link; sets the header of its cost, unless it failed. */
-  count(context: RequestContext, platform: string, links: CountedLinks, settle: SettleLinks): void {
+  count(context: RequestContext, platform: string, end: LinkEnd, settle: SettleLinks): void {
     const { prices } = this.#services;
-    const { priced, cost, charged } = this.#log(context, platform, links);
+    const { priced, cost, charged } = this.#log(context, platform, [end]);
     settle(charged);
-    if (prices && priced > 0 && !links.failed) sendCost(context.res, prices, cost);
+    if (prices && priced > 0 && 'method' in end) sendCost(context.res, prices, cost);
   }
 
   /** Counts the request when the work has ended. */
@@ -106,14 +109,12 @@ export class LinkUsage {
     work: Promise<ExtractResult>,
     settle: SettleLinks,
   ): Promise<ExtractResult> {
-    let links: CountedLinks = { failed: 1 };
-    try {
-      const result = await work;
-      links = { methods: [result.method] };
-      return result;
-    } finally {
-      this.count(context, platform, links, settle);
-    }
+    const result = await work.catch((error: unknown) => {
+      this.count(context, platform, { error }, settle);
+      throw error;
+    });
+    this.count(context, platform, { method: result.method }, settle);
+    return result;
   }
 
   /** Each link of a batch is a request, as for the rate limit. Sets the header if each has a known price. */
@@ -125,21 +126,19 @@ export class LinkUsage {
   ): void {
     const { prices } = this.#services;
     const ofPlatform = Map.groupBy(items, ({ url }) => platformOf(url));
-    const all = Array.from(ofPlatform, ([platform, group]) => {
-      const methods = group.flatMap((item) => ('error' in item ? [] : [methodOf(item)]));
-      return this.#log(context, platform, { methods, failed: group.length - methods.length });
-    });
+    const all = Array.from(ofPlatform, ([platform, group]) => this.#log(context, platform, group.map(endOf)));
     const sum = (part: keyof Costs) => all.reduce((total, costs) => total + costs[part], 0);
     settle(sum('charged'));
     if (prices && sum('priced') === items.length) sendCost(context.res, prices, sum('cost'));
   }
 
-  #log(context: RequestContext, platform: string, { methods = [], failed = 0 }: CountedLinks): Costs {
+  #log(context: RequestContext, platform: string, ends: readonly LinkEnd[]): Costs {
     const { usageLog, clock, prices } = this.#services;
     const { id, accountId } = keyOf(context);
-    const requests = methods.length + failed;
+    const requests = ends.length;
+    const failed = ends.filter((end) => 'error' in end).length;
     const latencyMs = requests * Math.max(0, clock.monotonic() - context.state.startedAt);
-    const costs = prices ? costsOf(prices, platform, { methods, failed }) : NO_COSTS;
+    const costs = prices ? costsOf(prices, platform, ends) : NO_COSTS;
     const { priced, cost } = costs;
     const row = {
       keyId: id,
@@ -148,12 +147,26 @@ export class LinkUsage {
       model: platform,
       requests,
       failed,
-      latencyMs,
       priced,
       cost,
+      latencyMs,
     };
-    usageLog.count({ ...row, at: clock.now() });
+    usageLog.count({ ...row, at: clock.now(), listed: this.#list(context, platform, ends) });
     return costs;
+  }
+
+  /** The name of each link in the log differs from that of its request, which may settle a model as well. */
+  #list(context: RequestContext, platform: string, ends: readonly LinkEnd[]): ListedRequest[] {
+    const { prices } = this.#services;
+    context.state.isCounted = true;
+    const name = usageLogIdOf(context);
+    return ends.map((end, index) => {
+      const errorCode = 'error' in end ? codeOfEnd(context, end.error) : null;
+      const status = errorCode === null ? OK : statusOfCode(errorCode);
+      const cost = prices?.linkCostOf(platform, methodIn(end)) ?? null;
+      const requestId = `${name}/${platform}-${index + 1}`;
+      return { requestId, status, errorCode, cost };
+    });
   }
 }
 
@@ -167,14 +180,25 @@ export interface Costs {
 
 const NO_COSTS: Costs = { priced: 0, cost: 0, charged: 0 };
 
-function costsOf(prices: Prices, platform: string, { methods, failed }: Required<CountedLinks>): Costs {
-  const costs = [...methods, ...Array.from({ length: failed }, () => undefined)].flatMap(
-    (method) => prices.linkCostOf(platform, method) ?? [],
-  );
+function costsOf(prices: Prices, platform: string, ends: readonly LinkEnd[]): Costs {
+  const costs = ends.flatMap((end) => prices.linkCostOf(platform, methodIn(end)) ?? []);
   const cost = costs.reduce((sum, each) => sum + each, 0);
-  const unpriced = methods.length + failed - costs.length;
+  const unpriced = ends.length - costs.length;
   const highest = unpriced === 0 ? 0 : (prices.highestCostOf({ model: platform, links: [platform] }) ?? 0);
   return { priced: costs.length, cost, charged: cost + unpriced * highest };
+}
+
+/** A client that leaves ends the work of its link. */
+function codeOfEnd({ res: response }: RequestContext, error: unknown): string {
+  return response.destroyed ? 'client_disconnected' : toGatewayError(error).code;
+}
+
+function methodIn(end: LinkEnd): string | undefined {
+  return 'method' in end ? end.method : undefined;
+}
+
+function endOf(item: BatchItem): LinkEnd {
+  return 'error' in item ? { error: item.error } : { method: methodOf(item) };
 }
 
 export function methodOf(item: BatchItem): string {

@@ -6,10 +6,12 @@
  */
 
 import type { Clock } from '../../core/contracts/index.js';
+import { toGatewayError } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import type { Prices } from '../prices/index.js';
-import type { SettleLinks, UsageLog, UsageService } from '../usage/index.js';
+import { type SettleLinks, statusOfCode, type UsageLog, type UsageService } from '../usage/index.js';
 
+const OK = 200;
 /** What is reserved if the length is not known. */
 export const STEP_BYTES = 16 * 1024 * 1024;
 
@@ -29,6 +31,8 @@ export interface TransferOf {
   route: string;
   /** Of the request, by the clock's monotonic time. */
   startedAt: number;
+  /** In the usage log. */
+  requestId: string;
 }
 
 /** One answer to a media link. */
@@ -55,14 +59,18 @@ export class MediaTransfer {
   async *counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     this.#isRead = true;
     let bytes = 0;
+    let code = 'client_disconnected';
     try {
       for await (const chunk of chunks) {
         if (bytes + chunk.byteLength > this.#reserved) await this.reserve(STEP_BYTES);
         bytes += chunk.byteLength;
         yield chunk;
       }
+    } catch (error) {
+      code = toGatewayError(error).code;
+      throw error;
     } finally {
-      this.#end(bytes);
+      this.#end(bytes, code);
     }
   }
 
@@ -71,9 +79,11 @@ export class MediaTransfer {
     if (!this.#isRead) this.#settle(0);
   }
 
-  #end(bytes: number): void {
+  /** @param code Why nothing was sent, if so. */
+  #end(bytes: number, code: string): void {
     const { usageLog, prices, clock } = this.#services;
-    const { key, route, platform, startedAt } = this.#of;
+    const { key, route, platform, startedAt, requestId } = this.#of;
+    const end = bytes > 0 ? { status: OK, errorCode: null } : { status: statusOfCode(code), errorCode: code };
     const cost = prices?.byteCostOf(bytes) ?? null;
     this.#settle(cost ?? 0);
     usageLog.count({
@@ -88,6 +98,7 @@ export class MediaTransfer {
       cost: cost ?? 0,
       latencyMs: Math.max(0, clock.monotonic() - startedAt),
       at: clock.now(),
+      listed: [{ requestId, ...end, cost }],
     });
   }
 

@@ -30,6 +30,7 @@ import {
   sendGrowing,
 } from '../http/index.js';
 import { type ApiKeyRecord, followKey, isKeyEnd, type KeyTable, keyOf } from '../keys/index.js';
+import { usageLogIdOf } from '../usage/index.js';
 import type { MediaProxy } from './link-usage.js';
 import { MediaTransfer, STEP_BYTES, type TransferServices } from './media-transfer.js';
 
@@ -176,7 +177,8 @@ export async function openLink(
   const key = await issuerOf(keys, issuer);
   const { ended, leave } = followKey(keys, key.id);
   const signal = AbortSignal.any([clientSignal(response), ended]);
-  const transfer = new MediaTransfer(services, { key, platform, route, startedAt: state.startedAt });
+  const requestId = `${usageLogIdOf(context)}/bytes`;
+  const transfer = new MediaTransfer(services, { key, platform, route, startedAt: state.startedAt, requestId });
   response.once('close', () => {
     leave();
     transfer.release();

@@ -279,7 +279,8 @@ export async function sendAdmitted(
   { prepared, release, work }: Admitted,
 ): Promise<{ exchange: TextExchange; reply: TextAnswer }> {
   const exchange = prepared.send(work.reserved);
-  work.uses(exchange.ended, exchange.background, () => exchange.isBroken === true);
+  const brokenBy = () => (exchange.isBroken ? (exchange.failure?.code ?? 'upstream_error') : undefined);
+  work.uses(exchange.ended, exchange.background, brokenBy);
   endWithCaller(context, keys, exchange);
   const reply = await exchange.answer;
   // The upstream has the body; its answer may take long.

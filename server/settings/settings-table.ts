@@ -345,6 +345,19 @@ export const SETTINGS = [
       'What a model request costs that ends early: `used`, its input and the output so far; `reserved`, all that was reserved, for vendors that bill on after a hang-up.',
     read: (text) => ({ abortCharge: oneOf(text, ['used', 'reserved'] as const) }),
   },
+  {
+    name: 'REQUEST_LOG_DAYS',
+    default: '30',
+    description:
+      'Days for which single requests are kept: time, route, model, status, duration, tokens, cost and request id. The daily totals stay.',
+    read: (text) => ({ requestLogDays: wholeNumber(text, 1, 366) }),
+  },
+  {
+    name: 'REQUEST_LOG_ROWS',
+    default: '100000',
+    description: 'Single requests that are kept of each key. The oldest beyond are deleted every 10 minutes.',
+    read: (text) => ({ requestLogRows: wholeNumber(text, 1_000, 10_000_000) }),
+  },
   ...PLAN_SETTINGS,
   {
     name: 'MAX_CONNECTIONS',

@@ -54,7 +54,7 @@ import {
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
 import { costOfUsage, createUsageTable, type Settlement, tokensOf } from './usage-log.js';
-import { UsageSweeper } from './usage-sweep.js';
+import { type LogRetention, UsageSweeper } from './usage-sweep.js';
 
 /** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links or bytes. */
 export interface AdmissionRequest {
@@ -104,6 +104,8 @@ export interface AdmissionsOptions {
   chargesReserved?: boolean;
   /** Default: no alerts of budgets are written. */
   alertTable?: AlertTable;
+  /** What is kept of the usage log. Default: 30 days, and 100,000 rows of each key. */
+  logRetention?: LogRetention | undefined;
   logger: Logger;
 }
 
@@ -163,7 +165,7 @@ export class Admissions {
     });
     this.#releaseOfDead();
     const report = createThrottledWarning(logger, 'reservations and old usage wait for the database');
-    const sweeper = new UsageSweeper(database, new DatabaseClock(clock));
+    const sweeper = new UsageSweeper(database, new DatabaseClock(clock), options.logRetention);
     const work = async () => {
       await this.#doubts.settle();
       await sweeper.sweep();

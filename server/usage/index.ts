@@ -6,15 +6,27 @@ export { Admissions } from './admissions.js';
 export { costOfImage, JobAdmission, jobBudgetsOf, toJobTerms } from './job-admission.js';
 export { type CostedJob, createJobCosts, type JobCharge, type JobCosts } from './job-costs.js';
 export { type ChargedLink, LinkCharges } from './link-charges.js';
+export { statusOfCode, wordsOfCode } from './log-codes.js';
 export { usagePersonalRecords } from './personal-records.js';
-export { RequestCounts } from './request-counts.js';
+export { type ListedRequest, RequestCounts } from './request-counts.js';
+export {
+  outcomeOf,
+  REQUEST_OUTCOMES,
+  RequestLog,
+  type RequestOutcome,
+  type RequestPlace,
+  type RequestQuery,
+  shownRequestId,
+} from './request-log.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
   type AdmittedWork,
   checkModel,
   isModelAllowed,
+  logRefusal,
   type SettleLinks,
   UsageService,
+  usageLogIdOf,
 } from './usage.js';
 export { type Settlement, UsageLog } from './usage-log.js';
 export {
@@ -35,4 +47,4 @@ export {
   type UsageCounts,
   usageRoutes,
 } from './usage-report.js';
-export { ENTRIES_RETENTION_MS } from './usage-sweep.js';
+export { type LogRetention, retentionMs } from './usage-sweep.js';

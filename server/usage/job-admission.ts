@@ -62,15 +62,15 @@ import {
   readUsed,
 } from '../limits/index.js';
 import type { HighestUse, Prices } from '../prices/index.js';
-import type { JobChargesTable } from './tables.js';
+import { statusOfCode } from './log-codes.js';
+import type { JobChargesTable, UsageEntriesTable } from './tables.js';
 import {
-  costCounts,
   costOfUsage,
   countsOf,
   createUsageTable,
-  knownCounts,
   pricedPartsOf,
   Totals,
+  toEntryRow,
   type UsageTable,
 } from './usage-log.js';
 
@@ -157,6 +157,7 @@ const ROUTES: Readonly<Record<JobKind, string>> = {
   image: '/v1/images/jobs',
 };
 const NO_TERMS: JobTerms = {};
+const OK = 200;
 
 /** The admission hooks of one kind of jobs. */
 export class JobAdmission implements AdmissionHooks {
@@ -201,13 +202,14 @@ export class JobAdmission implements AdmissionHooks {
     const { queries, prices } = this.#options;
     const charged = jobs.filter(({ charge }) => charge !== undefined);
     const costs = new Map(charged.map((job) => [job, costOfCharge(prices, job.charge)]));
-    if (charged.length > 0) {
-      yield* this.#insertCharges(charged.map((job) => ({ ...toUsageLogRow(job), cost: costs.get(job) ?? null })));
-      // The table has one row per job, so totals count each once as well.
-      const totals = new Totals();
-      for (const job of charged) totals.addTotal({ ...toTotalsRow(job), ...costCounts(costs.get(job)) });
-      yield* this.#usageTable.addTotals(totals);
-    }
+    yield* this.#insertCharges(charged.map((job) => ({ ...toChargeRow(job), cost: costs.get(job) ?? null })));
+    // A job ends once, so it is counted once. The links of extractions and batches are counted by themselves.
+    const counted = jobs.filter(({ kind, charge, outcome }) => charge || (kind === 'image' && outcome === 'failed'));
+    const entries = counted.map((job) => toEntry(job, costs.get(job) ?? null));
+    const totals = new Totals();
+    for (const entry of entries) totals.addEntry(entry);
+    yield* this.#usageTable.insertEntries(entries);
+    yield* this.#usageTable.addTotals(totals);
     yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
     yield* settleHeld(
       this.#budgetTable,
@@ -393,7 +395,7 @@ export function costOfImage(
   return prices.costOf({ model, ...countsOf(usage), ...pricedPartsOf(usage), image });
 }
 
-function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {
+function toChargeRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob): Omit<JobChargesTable, 'cost'> {
   const { model = '', units = 0, usage } = charge ?? {};
   return {
     jobId: id,
@@ -407,20 +409,17 @@ function toUsageLogRow({ id, kind, owner, keyId, finishedAt, charge }: EndedJob)
   };
 }
 
-function toTotalsRow({ kind, keyId, owner, createdAt, finishedAt, charge }: EndedJob) {
+/** Its row in the usage log, by the name of the job. */
+function toEntry(job: EndedJob, cost: number | null): UsageEntriesTable {
+  const { id, kind, keyId, owner, createdAt, finishedAt, charge, outcome, errorCode } = job;
   const { model = '', units = 0, usage } = charge ?? {};
-  return {
-    keyId,
-    day: dayOf(finishedAt),
-    accountId: owner,
-    route: ROUTES[kind],
-    model,
-    requests: 1,
-    failed: 0,
-    estimated: usage?.estimated ? 1 : 0,
-    ...knownCounts(usage),
-    images: kind === 'image' ? units : 0,
-    bytes: 0,
-    latencyMsSum: Math.max(0, finishedAt - createdAt),
-  };
+  const code = outcome === 'completed' ? undefined : (errorCode ?? outcome);
+  const entry = toEntryRow({
+    ...{ requestId: id, keyId, accountId: owner, route: ROUTES[kind], model, cost, at: finishedAt },
+    status: code === undefined ? OK : statusOfCode(code),
+    ...(code !== undefined && { errorCode: code }),
+    ...(usage && { usage }),
+    latencyMs: Math.max(0, finishedAt - createdAt),
+  });
+  return { ...entry, images: kind === 'image' ? units : 0 };
 }

@@ -9,15 +9,17 @@ import type { Engine, Kysely, Script, Tables } from '../../core/database/index.j
 import { toJson } from '../../core/jobs/index.js';
 import { type GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { type AlertTable, BudgetTable } from '../budgets/index.js';
-import { dayOf } from '../format/index.js';
 import { type ApiKeyRecord, rateLimitOf } from '../keys/index.js';
 import { openWindows, type RateLimitTable } from '../limits/index.js';
 import type { Prices } from '../prices/index.js';
 import { costGranted, type Held, jobBudgetsOf, moneyBudgets, settleHeld } from './job-admission.js';
-import { costCounts, createUsageTable, knownCounts, Totals, type UsageTable } from './usage-log.js';
+import { statusOfCode } from './log-codes.js';
+import type { UsageEntriesTable } from './tables.js';
+import { createUsageTable, Totals, toEntryRow, type UsageTable } from './usage-log.js';
 
 const FAMILY = 'link_data';
 const ROUTE = '/v1/extract/batches';
+const OK = 200;
 
 interface LinkChargesOptions {
   engine: Engine;
@@ -46,8 +48,12 @@ export interface ChargedLink {
   keyId: string;
   accountId: string;
   platform: string;
+  /** Its row in the usage log: the batch, and its position there. */
+  requestId: string;
   /** How it was extracted. Default: it failed. */
   method?: string;
+  /** Why it failed. */
+  errorCode?: string;
   held: string | null;
   startedAt: number;
   endedAt: number;
@@ -100,27 +106,19 @@ export class LinkCharges {
     if (links.length === 0) return;
     const { prices } = this.#options;
     const totals = new Totals();
+    const entries: UsageEntriesTable[] = [];
     const ends: Parameters<typeof settleHeld>[1][number][] = [];
-    for (const { keyId, accountId, platform, method, held, startedAt, endedAt } of links) {
+    for (const link of links) {
+      const { platform, method, held } = link;
       const cost = prices?.linkCostOf(platform, method) ?? null;
-      totals.addTotal({
-        keyId,
-        accountId,
-        route: ROUTE,
-        model: platform,
-        day: dayOf(endedAt),
-        requests: 1,
-        estimated: 0,
-        bytes: 0,
-        ...knownCounts(undefined),
-        ...costCounts(cost),
-        failed: method === undefined ? 1 : 0,
-        latencyMsSum: Math.max(0, endedAt - startedAt),
-      });
+      const entry = toEntry(link, cost);
+      entries.push(entry);
+      totals.addEntry(entry);
       const reserved = parseHeld(held);
       // Without a known price it costs what was held.
       if (reserved) ends.push({ held: reserved, costUsed: method === undefined ? 0 : (cost ?? reserved.cost) });
     }
+    yield* this.#usageTable.insertEntries(entries);
     yield* this.#usageTable.addTotals(totals);
     yield* settleHeld(this.#budgetTable, ends);
   }
@@ -130,6 +128,17 @@ export class LinkCharges {
     const ends = held.flatMap((text) => parseHeld(text) ?? []).map((each) => ({ held: each, costUsed: 0 }));
     yield* settleHeld(this.#budgetTable, ends);
   }
+}
+
+function toEntry(link: ChargedLink, cost: number | null): UsageEntriesTable {
+  const { keyId, accountId, requestId, platform, method, errorCode, startedAt, endedAt } = link;
+  const code = method === undefined ? (errorCode ?? 'internal_error') : undefined;
+  return toEntryRow({
+    ...{ keyId, accountId, requestId, route: ROUTE, model: platform, cost, at: endedAt },
+    status: code === undefined ? OK : statusOfCode(code),
+    ...(code !== undefined && { errorCode: code }),
+    latencyMs: Math.max(0, endedAt - startedAt),
+  });
 }
 
 function parseHeld(held: string | null): Held | undefined {

@@ -1,6 +1,7 @@
 /*
- * Exports the usage of a person. An erasure keeps it: entries, totals and charges are bookkeeping under the random ids
- * of account and keys, reservations end with their requests, and background responses with their settlement.
+ * Exports the usage of a person. An erasure deletes the single requests. It keeps the rest: totals and charges are
+ * bookkeeping under the random ids of account and keys, reservations end with their requests, and background responses
+ * with their settlement.
  */
 
 import { type Database, sql } from '../../core/database/index.js';
@@ -13,10 +14,12 @@ export const usagePersonalRecords: PersonalRecords = {
   tables: {
     job_charges: 'retained',
     reservations: 'retained',
-    usage_entries: 'retained',
+    usage_entries: 'deleted',
     usage_totals: 'retained',
     background_responses: 'retained',
   },
+
+  eraseWork: (database, accountId, { signal }) => eraseEntries(database, accountId, signal),
 
   exported: (database, { accountId }) => ({
     usageTotals: () => readTotals(database, accountId),
@@ -24,6 +27,21 @@ export const usagePersonalRecords: PersonalRecords = {
     jobCharges: () => readCharges(database, accountId),
   }),
 };
+
+/** Those of requests that still run are written later: an erasure is repeated. */
+async function eraseEntries(database: Database, accountId: string, signal?: AbortSignal): Promise<void> {
+  for (const { id: keyId } of await database.run((queries) => keysOf(queries, accountId))) {
+    for (let full = true; full; ) {
+      signal?.throwIfAborted();
+      const { numAffectedRows } = await database.run((queries) =>
+        sql`delete from usage_entries where "keyId" = ${keyId} and (at, "requestId") in (
+          select at, "requestId" from usage_entries
+          where "keyId" = ${keyId} and "accountId" = ${accountId} limit ${ROWS})`.execute(queries),
+      );
+      full = Number(numAffectedRows) === ROWS;
+    }
+  }
+}
 
 /** The index of the entries begins with the key. */
 async function* readEntries(database: Database, accountId: string) {

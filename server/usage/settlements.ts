@@ -82,7 +82,7 @@ export function countOldestTogether(waiting: readonly Settled[], max: number): S
   let left = max;
   for (const settlement of settlements) {
     if (left > 0 && settlement.reservation === undefined) {
-      together.totals.addEntry(toEntryRow(settlement), settlement.isBroken);
+      together.totals.addEntry(toEntryRow(settlement));
       left -= 1;
     } else rest.push(settlement);
   }
@@ -120,12 +120,10 @@ export function* writeSettlements(
   }
   const entries: UsageEntriesTable[] = [];
   const inBackground = new Map<UsageEntriesTable, Settlement>();
-  const broken = new Set<UsageEntriesTable>();
   const add = (item: Settlement) => {
     const entry = toEntryRow(item);
     entries.push(entry);
     if (item.background) inBackground.set(entry, item);
-    if (item.isBroken) broken.add(entry);
   };
   for (const item of settlements) {
     if (item.reservation === undefined) add(item);
@@ -143,7 +141,7 @@ export function* writeSettlements(
   const totals = new Totals();
   const opened: Settlement[] = [];
   for (const entry of yield* usageTable.insertEntries(entries)) {
-    totals.addEntry(entry, broken.has(entry));
+    totals.addEntry(entry);
     const item = inBackground.get(entry);
     if (item) opened.push(item);
   }
@@ -269,6 +267,7 @@ function toCutOffRow(
     route: reserved.route,
     model: reserved.model,
     status: CUT_OFF,
+    errorCode: 'process_ended',
     latencyMs: 0,
     usage,
     at: reserved.at,

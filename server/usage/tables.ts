@@ -1,8 +1,9 @@
 /*
- * The tables of usage. The usage log has one row for each request of a model route; totals have one row for each key,
- * day, account, route and model; job charges have one row for each job and remain after it. Reservations and background
- * responses are open work: the transaction that finishes one deletes its row, so it happens once. Costs are whole
- * millionths of one currency, which is stored in a table of its own.
+ * The tables of usage. The usage log has one row for each request of a key, refused ones included; totals have one row
+ * for each key, day, account, route and model; job charges have one row for each job and remain after it. Reservations
+ * and background responses are open work: the transaction that finishes one deletes its row, so it happens once. Costs
+ * are whole millionths of one currency, which is stored in a table of its own. The index of failures is partial: a
+ * request that succeeds costs nothing there.
  */
 
 import { type Migrations, sqlMigration } from '../../core/database/index.js';
@@ -72,7 +73,7 @@ export const COUNTS = [
 /** What requests used. With null: what is not known or does not apply. */
 export type Counts<Unknown = never> = Record<(typeof COUNTS)[number], number | Unknown>;
 
-/** One row per request of a model route. */
+/** One row per request; a batch has one for each of its links. */
 export interface UsageEntriesTable extends Counts<null> {
   keyId: string;
   at: number;
@@ -86,6 +87,10 @@ export interface UsageEntriesTable extends Counts<null> {
   estimated: number;
   /** Millionths of the currency, by the price at its end; null without a known price. */
   cost: number | null;
+  /** Why it failed, or its stream broke off; null if it succeeded. */
+  errorCode: string | null;
+  /** 1 if it was refused before any work, 0 otherwise. */
+  refused: number;
 }
 
 /** Usage of one key, route, model and UTC day. */
@@ -108,6 +113,8 @@ export interface UsageTotal extends Counts {
   latencyMsSum: number;
   /** That media links sent. */
   bytes: number;
+  /** Requests that were refused before any work: not among `requests`. */
+  refused: number;
 }
 
 /** The currency of all costs: at most one row. */
@@ -174,4 +181,13 @@ export const usageMigrations: Migrations = {
     `create index background_responses_due_at on background_responses ("dueAt")`,
     `create table usage_currency (id integer primary key, currency text not null)`,
   ),
+  '0002-request-log': {
+    ...sqlMigration(
+      'alter table usage_entries add column "errorCode" text',
+      'alter table usage_entries add column refused integer not null default 0',
+      'alter table usage_totals add column refused bigint not null default 0',
+      `create index usage_entries_failed on usage_entries ("keyId", at, "requestId") where status >= 400 or "errorCode" is not null`,
+    ),
+    changes: ['usage_entries', 'usage_totals'],
+  },
 };

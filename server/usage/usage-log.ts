@@ -18,7 +18,7 @@ import {
 } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
-import type { RequestCounts } from './request-counts.js';
+import type { CountedRequests, RefusedRequest, RequestCounts } from './request-counts.js';
 import { COUNTS, type Counts, type ReservationsTable, type UsageEntriesTable, type UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
@@ -35,11 +35,13 @@ export function toEntryRow(settlement: Settlement): UsageEntriesTable {
     ...countsOf(usage),
     estimated: usage?.estimated ? 1 : 0,
     cost: settlement.cost ?? null,
+    errorCode: settlement.errorCode ?? null,
+    refused: 0,
   };
 }
 
-function toUsageEntry(row: UsageEntriesTable): UsageEntry {
-  return { ...row, estimated: row.estimated === 1 };
+export function toUsageEntry(row: UsageEntriesTable): UsageEntry {
+  return { ...row, estimated: row.estimated === 1, refused: row.refused === 1 };
 }
 
 /** Maximum plausible value from an upstream; sums stay far below 2^53. */
@@ -84,12 +86,6 @@ export function pricedPartsOf(usage: Usage = {}) {
   return { cacheWriteLongTokens, inputImageTokens, inputAudioTokens, ...output, webSearches, serviceTier };
 }
 
-/** For totals, where unknown adds nothing. */
-export function knownCounts(usage: Usage | undefined): Counts {
-  const counts = countsOf(usage);
-  return Object.fromEntries(COUNTS.map((count) => [count, counts[count] ?? 0])) as Counts;
-}
-
 /** Null if it is no plausible number. */
 function positive(value: number | undefined): number | null {
   return value !== undefined && value >= 0 ? Math.min(value, MAX_COUNT) : null;
@@ -111,6 +107,7 @@ export const TOTAL_COUNTS = [
   'cost',
   'latencyMsSum',
   'bytes',
+  'refused',
 ] as const;
 
 const NO_COST = { priced: 0, cost: 0 };
@@ -122,10 +119,11 @@ export const NO_TOTAL_COUNTS = {
   ...NO_COST,
   latencyMsSum: 0,
   bytes: 0,
+  refused: 0,
 };
 
 /** Of one cost, for totals. */
-export function costCounts(cost: number | null | undefined): { priced: number; cost: number } {
+function costCounts(cost: number | null | undefined): { priced: number; cost: number } {
   return cost === null || cost === undefined ? NO_COST : { priced: 1, cost };
 }
 
@@ -135,11 +133,10 @@ type TotalName = Pick<UsageTotal, 'keyId' | 'day' | 'accountId' | 'route' | 'mod
 export class Totals {
   readonly #totals = new Map<string, UsageTotal>();
 
-  /** @param isBroken Whether its stream broke off. */
-  addEntry(entry: UsageEntriesTable, isBroken = false): void {
+  addEntry(entry: UsageEntriesTable): void {
     const total = this.#open({ ...entry, day: dayOf(entry.at) });
     total.requests += 1;
-    total.failed += isBroken || entry.status >= 400 ? 1 : 0;
+    total.failed += entry.status >= 400 || entry.errorCode !== null ? 1 : 0;
     total.estimated += entry.estimated;
     for (const count of COUNTS) total[count] += entry[count] ?? 0;
     if (entry.cost !== null) {
@@ -185,6 +182,8 @@ export interface CountedTogether {
   /** When the first of them ended, in milliseconds since 1970. */
   at: number;
   totals: Totals;
+  /** Their rows; not all of them if they are many. Default: none. */
+  entries?: readonly UsageEntriesTable[];
 }
 
 export interface UsageQuery {
@@ -195,21 +194,10 @@ export interface UsageQuery {
   to: string;
 }
 
-/** One request in the usage log, kept for 90 days. */
-export interface UsageEntry extends Omit<UsageEntriesTable, 'estimated'> {
+/** One request in the usage log. */
+export interface UsageEntry extends Omit<UsageEntriesTable, 'estimated' | 'refused'> {
   estimated: boolean;
-}
-
-/** Requests of one key, route and platform that are only added to the totals. */
-export interface CountedRequests
-  extends Pick<UsageTotal, 'keyId' | 'accountId' | 'route' | 'requests' | 'failed'>,
-    Partial<Pick<UsageTotal, 'priced' | 'cost' | 'bytes'>> {
-  /** Platform of the link. */
-  model: string;
-  /** Milliseconds of all of them together. */
-  latencyMs: number;
-  /** Milliseconds since 1970. */
-  at: number;
+  refused: boolean;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -230,6 +218,11 @@ export class UsageLog {
   /** In memory; written within 2 s, and again if the database did not answer. */
   count(requests: CountedRequests): void {
     this.#counts.count(requests);
+  }
+
+  /** Likewise, of a request that was refused before any work. */
+  refuse(request: RefusedRequest): void {
+    this.#counts.refuse(request);
   }
 
   /** Resolves when everything is written, or the database has been unavailable for 2.4 s. */
@@ -340,13 +333,16 @@ export function createUsageTable(queries: Kysely<Tables>) {
       yield* addTotals(totals.rows());
     },
 
-    /** Adds the new ones to the totals. */
+    /** Adds the new ones to the totals, and writes their rows. */
     *insertSums(sums: readonly CountedTogether[], totals: Totals): Script<void> {
       const inserted = yield* insertSums(sums.map(({ id, at }) => ({ id, at })));
+      const entries: UsageEntriesTable[] = [];
       for (const sum of sums) {
         if (!inserted.some(({ id }) => id === sum.id)) continue;
         for (const row of sum.totals.rows()) totals.addTotal(row);
+        if (sum.entries) entries.push(...sum.entries);
       }
+      yield* insertEntries(entries);
     },
 
     *insertReservations(rows: readonly ReservationsTable[]): Script<void> {
@@ -388,8 +384,8 @@ export interface Settlement {
    * the budget, unless it is 499.
    */
   status: number;
-  /** Whether its stream broke off after the status was sent: it counts as failed. Default false. */
-  isBroken?: boolean;
+  /** Why it failed, or its stream broke off after the status was sent. Default: it did not. */
+  errorCode?: string;
   /** Milliseconds from the request to the end of its answer. */
   latencyMs: number;
   /** Absent if nothing was used, e.g. if the upstream refused. Includes `estimated`. */

@@ -167,6 +167,7 @@ export function encodeCounts(counts: UsageCounts, withCosts = false) {
     seconds: counts.seconds,
     images: counts.images,
     bytes: counts.bytes,
+    refused: counts.refused,
     latency_ms_mean: requests === 0 ? 0 : Math.round(latencyMsSum / requests),
     ...(withCosts && encodeCost(counts)),
   };
@@ -233,6 +234,7 @@ export const USAGE_COUNTS = {
   seconds: field(Type.Number(), 'Seconds of audio.'),
   images: field(Count, 'Images.'),
   bytes: field(Count, 'Bytes that media links sent.'),
+  refused: field(Count, 'Requests that were refused before any work, such as by a rate limit; not among `requests`.'),
   latency_ms_mean: field(Count, 'Mean duration of a request in milliseconds.'),
   cost: optional(
     Nullable(Type.Number()),

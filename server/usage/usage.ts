@@ -22,7 +22,7 @@ import { type ApiKeyRecord, keyOf, rateLimitOf } from '../keys/index.js';
 import { type ConsumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { Admission, Admissions } from './admissions.js';
-import { costOfUsage, type Settlement } from './usage-log.js';
+import { costOfUsage, type Settlement, type UsageLog } from './usage-log.js';
 
 /** Status of a request if its client disconnected before the answer. */
 const HUNG_UP = 499;
@@ -53,9 +53,9 @@ export interface AdmittedWork {
   /**
    * Registers a promise of the usage; call it once and before throwing. The promise must not reject. Without a call,
    * nothing is used.
-   * @param isBroken Whether its stream broke off, once the usage is known. Default: it did not.
+   * @param brokenBy Code of what broke its stream off, once the usage is known. Default: nothing did.
    */
-  uses(outcome: Promise<Used>, background?: TextExchange['background'], isBroken?: () => boolean): void;
+  uses(outcome: Promise<Used>, background?: TextExchange['background'], brokenBy?: () => string | undefined): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
   /**
@@ -134,7 +134,8 @@ export class UsageService {
     } finally {
       const status = statusOf(context, thrown, request.outlivesClient ?? false);
       if (status < 300) noteAnswered?.(admitted.model);
-      this.#settleAtEnd(admitted, status, clock.monotonic() - context.state.startedAt);
+      const latencyMs = clock.monotonic() - context.state.startedAt;
+      this.#settleAtEnd(admitted, { status, latencyMs, ...(status >= 400 && { errorCode: codeOf(status, thrown) }) });
     }
   }
 
@@ -151,6 +152,7 @@ export class UsageService {
     const reserve = hasBudget ? { ...budgets, tokens, demand, uses, fallbacks } : undefined;
     const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
     if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
+    context.state.isCounted = true;
     return { context, request, keyId, accountId, model, budgets, admission, answeredBy: model };
   }
 
@@ -161,7 +163,7 @@ export class UsageService {
       reserved: admission.reserved,
       uses: (promised, background, check) => {
         admitted.outcome = promised;
-        admitted.isBroken = check;
+        admitted.brokenBy = check;
         admitted.started = background?.then((start) => this.#settleStart(admitted, start));
       },
       async settled() {
@@ -185,10 +187,10 @@ export class UsageService {
     return start;
   }
 
-  #settleAtEnd(admitted: AdmittedRequest, status: number, latencyMs: number): void {
+  #settleAtEnd(admitted: AdmittedRequest, end: Pick<Settlement, 'status' | 'latencyMs' | 'errorCode'>): void {
     const { outcome, started, accountId, model } = admitted;
     if (!outcome) {
-      this.#settle(admitted, { status, latencyMs });
+      this.#settle(admitted, end);
       return;
     }
     this.#unsettled += 1;
@@ -197,7 +199,7 @@ export class UsageService {
       if (start) {
         const { responseId, upstream } = start;
         this.#options.admissions.correct(correctionOf({ responseId, owner: accountId, upstream }, used));
-      } else this.#settle(admitted, { status, latencyMs, usage: used.usage });
+      } else this.#settle(admitted, { ...end, usage: used.usage });
       this.#unsettled -= 1;
       if (this.#unsettled === 0) this.#allSettled?.resolve();
     };
@@ -206,11 +208,12 @@ export class UsageService {
   }
 
   #settle(
-    { context, request, keyId, accountId, admission, answeredBy, isBroken }: AdmittedRequest,
-    end: Pick<Settlement, 'status' | 'latencyMs' | 'usage' | 'background'>,
+    { context, request, keyId, accountId, admission, answeredBy, brokenBy }: AdmittedRequest,
+    end: Pick<Settlement, 'status' | 'latencyMs' | 'errorCode' | 'usage' | 'background'>,
   ): void {
     const { admissions, clock, noteSettled } = this.#options;
     const { spendsTokens } = request;
+    const broken = brokenBy?.();
     const settlement = {
       requestId: usageLogIdOf(context),
       keyId,
@@ -219,7 +222,7 @@ export class UsageService {
       route: request.route,
       model: answeredBy,
       ...end,
-      ...(isBroken?.() && { isBroken: true }),
+      ...(broken !== undefined && { errorCode: broken }),
       ...(spendsTokens !== undefined && { spendsTokens }),
       at: clock.now(),
     };
@@ -291,7 +294,7 @@ interface AdmittedRequest {
   /** The model that the usage is counted for. */
   answeredBy: string;
   outcome?: Promise<Used> | undefined;
-  isBroken?: (() => boolean) | undefined;
+  brokenBy?: (() => string | undefined) | undefined;
   /** Resolves with background work, once it is counted by an estimate. */
   started?: Promise<BackgroundStart | undefined> | undefined;
 }
@@ -327,7 +330,27 @@ function statusOf(context: RequestContext, thrown: unknown, outlivesClient: bool
   return errorClassFor(toGatewayError(thrown), context.state).status;
 }
 
+/** Lists a request of a key that failed before it was counted. */
+export function logRefusal(
+  usageLog: Pick<UsageLog, 'refuse'>,
+  context: RequestContext,
+  { route, latencyMs, at }: { route: string; latencyMs: number; at: number },
+): void {
+  const { key, errorCode, isCounted, imageJob } = context.state;
+  // An image that failed is counted as a job.
+  if (!key || errorCode === undefined || isCounted || imageJob) return;
+  const { id: keyId, accountId } = key;
+  const requestId = usageLogIdOf(context);
+  usageLog.refuse({ keyId, accountId, route, requestId, errorCode, status: context.res.statusCode, latencyMs, at });
+}
+
+/** For the log. The client's own end of a request is no error of the table. */
+function codeOf(status: number, thrown: unknown): string {
+  if (status === HUNG_UP) return 'client_disconnected';
+  return thrown === undefined ? `http_${status}` : toGatewayError(thrown).code;
+}
+
 /** A request id chosen by the client may repeat, and each request must be counted. */
-function usageLogIdOf({ req: request, state: { requestId } }: RequestContext): string {
+export function usageLogIdOf({ req: request, state: { requestId } }: RequestContext): string {
   return request.headers['x-request-id'] === requestId ? `${requestId}/${newRequestId()}` : requestId;
 }

@@ -105,7 +105,11 @@ for (const engine of engines) {
       await jobs.ended(kept);
       expect(await jobs.ledger()).to.have.length(1);
       const totals = await jobs.state.usage.totals({ from: TODAY, to: '2026-06-16' });
-      expect(totals.map(({ requests, images }) => ({ requests, images }))).to.deep.equal([{ requests: 1, images: 1 }]);
+      const counts = totals.map(({ model, requests, failed, images }) => [model, requests, failed, images]);
+      expect(
+        counts.filter(([model]) => model === '').reduce((sum, [, requests]) => sum + Number(requests), 0),
+      ).to.equal(4);
+      expect(counts.filter(([model]) => model !== '').map(([, ...rest]) => rest)).to.deep.equal([[1, 0, 1]]);
       expect(await jobs.used(TODAY)).to.equal(1);
       expect(await jobs.used('2026-06-16')).to.equal(0);
     });

@@ -39,7 +39,7 @@ describeOnStacks('requests of link data in the usage', (stack) => {
     expect(await send('/v1/extract', { url: GONE })).to.be.above(399);
     expect(await send('/v1/extract', { url: productLink(1), async_mode: true })).to.be.below(300);
     expect(await send('/v1/extract/batch', { urls: [LINK, GONE, 'not a link', productLink(2)] })).to.equal(200);
-    // Neither a request that the rate limit refuses nor a link of no platform is admitted.
+    // Neither a request that the rate limit refuses nor a link of no platform is admitted: they are counted apart.
     expect(await send('/v1/extract/batch', { urls: [LINK, LINK, LINK] })).to.equal(429);
     expect(await send('/v1/extract', { url: 'https://nobody.example/' })).to.equal(400);
     await app.state.usage.flushCounts();
@@ -50,13 +50,14 @@ describeOnStacks('requests of link data in the usage', (stack) => {
       models.map(({ route, model, requests, failed }) => [route, model, requests, failed]),
     );
     expect(counts).to.have.deep.members([
+      ['/v1/extract', '', 0, 0],
       ['/v1/extract', 'invented', 3, 1],
       ['/v1/extract', 'bazaar', 1, 0],
       ['/v1/extract/batch', '', 1, 1],
       ['/v1/extract/batch', 'invented', 2, 1],
       ['/v1/extract/batch', 'bazaar', 1, 0],
     ]);
-    expect(json.total).to.include({ requests: 8, failed: 3, input_tokens: 0 });
+    expect(json.total).to.include({ requests: 8, failed: 3, refused: 2, input_tokens: 0 });
   });
 
   it('are written without a request', async () => {

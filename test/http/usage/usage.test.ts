@@ -108,6 +108,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
       seconds: 0,
       images: 0,
       bytes: 0,
+      refused: 0,
       latency_ms_mean: 83,
     });
     expect(models.map(({ model, route, requests }: Record<string, unknown>) => [model, route, requests])).to.deep.equal(

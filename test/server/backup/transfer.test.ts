@@ -180,7 +180,11 @@ describe('transfer of a state from SQLite to PostgreSQL', () => {
   it('accepts a single file, and an older schema, which stays unchanged', async () => {
     const sqlite = openSource();
     sqlite.exec(`insert into accounts (id, "createdAt") values ('acct_1', 5)`);
-    sqlite.exec(`drop table webhook_secrets; delete from kysely_migration where name = '0001-webhooks'`);
+    sqlite.exec(`drop index usage_entries_failed; delete from kysely_migration where name = '0002-request-log'`);
+    for (const column of ['usage_entries."errorCode"', 'usage_entries.refused', 'usage_totals.refused']) {
+      const [table, name] = column.split('.');
+      sqlite.exec(`alter table ${table} drop column ${name}`);
+    }
     sqlite.close();
     const before = await readFile(path.join(folder, 'state.sqlite'));
     const { tables, files } = await bring({ from: path.join(folder, 'state.sqlite') });

@@ -7,7 +7,7 @@ import { systemClock } from '../../../core/runtime/time.js';
 import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-log.js';
-import { ENTRIES_RETENTION_MS, UsageSweeper } from '../../../server/usage/usage-sweep.js';
+import { retentionMs, UsageSweeper } from '../../../server/usage/usage-sweep.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 
 /** More than a page of keys. */
@@ -63,7 +63,7 @@ for (const engine of engines) {
       await insertKeys(SWEPT);
       const now = Date.now();
       const entries = Array.from({ length: SWEPT }, (_, index) => [
-        entryRow(index, now - ENTRIES_RETENTION_MS - 60_000),
+        entryRow(index, now - retentionMs() - 60_000),
         entryRow(index, now),
       ]).flat();
       await inPieces(entries, (piece) =>
@@ -144,5 +144,7 @@ function entryRow(index: number, at: number): UsageEntriesTable {
     ...NO_COUNTS,
     estimated: 0,
     cost: null,
+    errorCode: null,
+    refused: 0,
   };
 }

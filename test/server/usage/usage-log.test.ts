@@ -61,6 +61,8 @@ for (const engine of engines) {
         images: null,
         estimated: false,
         cost: null,
+        errorCode: null,
+        refused: false,
       };
       const { totalTokens, ...known } = usage;
       expect(await state.usage.entries(ALL, 10)).to.deep.equal([
@@ -180,15 +182,15 @@ for (const engine of engines) {
       );
     });
 
-    it('deletes entries after 90 days and stored responses after 30, never totals', async () => {
+    it('deletes entries after 30 days and stored responses after 30, never totals', async () => {
       const record = { name: 'a', hash: '', pepperVersion: 1, grants: [], rpm: null, planId: null, budgetId: null };
       const times = { createdAt: 1, expiresAt: null, revokedAt: null, suspendedAt: null, lastUsedAt: null };
       const none = { models: null, imageDailyLimit: null, replacedBy: null };
       await state.keys.insert({ ...record, ...times, ...none, id: 'a', accountId: 'local' });
       const now = clock.now();
       await settle(
-        settlement({ keyId: 'a', at: now - 91 * DAY_MS }),
-        settlement({ keyId: 'a', at: now - 89 * DAY_MS, requestId: 'kept' }),
+        settlement({ keyId: 'a', at: now - 31 * DAY_MS }),
+        settlement({ keyId: 'a', at: now - 29 * DAY_MS, requestId: 'kept' }),
       );
       const response = { owner: 'local', model: 'm-5.5', upstream: 'one' };
       state.storedResponses.remember({ ...response, id: 'old', createdAt: now - 31 * DAY_MS });

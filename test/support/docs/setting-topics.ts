@@ -112,6 +112,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'ACCOUNT_QUEUE_PERCENT',
     ],
   },
+  { title: 'Usage', names: ['REQUEST_LOG_DAYS', 'REQUEST_LOG_ROWS'] },
   {
     title: 'Site and sign-in',
     names: ['SITE', 'SITE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],

@@ -1,0 +1,171 @@
+/*
+ * Reads and deletes single requests of the usage log: those of some API keys in a span of time, newest first, in pages,
+ * with filters. Each key is read by the index of its rows and the results are merged, so a page costs the same for a
+ * log of any length; failures have an index of their own. A cursor is a place in that order and names no key, so it
+ * shows no requests of other accounts. What a failure means in words is in log-codes.ts.
+ */
+
+import { type Database, type Kysely, type RawBuilder, sql, type Tables } from '../../core/database/index.js';
+import type { UsageEntriesTable } from './tables.js';
+import { toUsageEntry, type UsageEntry } from './usage-log.js';
+
+/** How a request ended: `failed` was counted and gave no whole answer, `refused` got no work at all. */
+export const REQUEST_OUTCOMES = ['succeeded', 'failed', 'refused'] as const;
+export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
+
+export interface RequestQuery {
+  /** Keys whose requests are read. */
+  keyIds: readonly string[];
+  /** Those of this account alone: an id of a key is given once, but an account may be erased. */
+  accountId: string;
+  /** Milliseconds since 1970; the end is not included. */
+  from: number;
+  to: number;
+  outcome?: RequestOutcome | undefined;
+  /** Template of a route. */
+  route?: string | undefined;
+  /** Id of a model, or key of a platform. */
+  model?: string | undefined;
+  errorCode?: string | undefined;
+  /** The id that the client got. */
+  requestId?: string | undefined;
+}
+
+/** A place in the order of the requests: the last one of a page. */
+export interface RequestPlace {
+  at: number;
+  requestId: string;
+}
+
+/** How a request ended. */
+export function outcomeOf({
+  status,
+  errorCode,
+  refused,
+}: Pick<UsageEntry, 'status' | 'errorCode' | 'refused'>): RequestOutcome {
+  if (refused) return 'refused';
+  return status >= 400 || errorCode !== null ? 'failed' : 'succeeded';
+}
+
+/** The id that the client got: what follows distinguishes the rows of one request. */
+export function shownRequestId({ requestId }: Pick<UsageEntry, 'requestId'>): string {
+  const [shown = ''] = requestId.split('/');
+  return shown;
+}
+
+/** Keys of one statement. */
+const KEYS = 100;
+/** Rows of one statement that deletes. */
+const ROWS = 1_000;
+/** A request that has just ended may be written again, if the answer to its commit was lost. */
+const SETTLED_MS = 60_000;
+
+/** Throws GatewayError `upstream_unavailable` if the database does not answer. */
+export class RequestLog {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Newest first, after a place. */
+  async list(query: RequestQuery, limit: number, after?: RequestPlace): Promise<readonly UsageEntry[]> {
+    const { keyIds } = query;
+    const found: UsageEntriesTable[] = [];
+    for (let begun = 0; begun < keyIds.length; begun += KEYS) {
+      const piece = { ...query, keyIds: keyIds.slice(begun, begun + KEYS) };
+      found.push(...(await this.#database.run((queries) => selectOfKeys(queries, piece, { limit, after }))));
+    }
+    return found.sort(newestFirst).slice(0, limit).map(toUsageEntry);
+  }
+
+  /** All of them, newest first, read in pages. */
+  async *all(query: RequestQuery): AsyncGenerator<UsageEntry> {
+    for (let after: RequestPlace | undefined, isFull = true; isFull; ) {
+      const page = await this.list(query, ROWS, after);
+      yield* page;
+      after = page.at(-1);
+      isFull = page.length === ROWS;
+    }
+  }
+
+  /**
+   * Deletes rows of keys of an account that ended at least a minute before; the totals stay. An estimate of background
+   * work stays until it is corrected.
+   * @param now Milliseconds since 1970.
+   * @returns The number of deleted rows.
+   */
+  async delete({ keyIds, accountId }: Pick<RequestQuery, 'keyIds' | 'accountId'>, now: number): Promise<number> {
+    const before = now - SETTLED_MS;
+    let deleted = 0;
+    for (const keyId of keyIds) {
+      for (let isFull = true; isFull; ) {
+        const rows = await this.#database.run((queries) => deleteSome(queries, { keyId, accountId, before }));
+        deleted += rows;
+        isFull = rows === ROWS;
+      }
+    }
+    return deleted;
+  }
+}
+
+function newestFirst(left: RequestPlace, right: RequestPlace): number {
+  if (left.at !== right.at) return right.at - left.at;
+  if (left.requestId === right.requestId) return 0;
+  return left.requestId < right.requestId ? 1 : -1;
+}
+
+/** The condition of the partial index, word by word. */
+const HAS_FAILED = sql.raw<boolean>(`(status >= 400 or "errorCode" is not null)`);
+
+const OUTCOMES: Readonly<Record<RequestOutcome, RawBuilder<boolean>>> = {
+  succeeded: sql.raw(`status < 400 and "errorCode" is null`),
+  failed: sql`${HAS_FAILED} and refused = 0`,
+  refused: sql`${HAS_FAILED} and refused = 1`,
+};
+
+async function selectOfKeys(
+  queries: Kysely<Tables>,
+  query: RequestQuery,
+  { limit, after }: { limit: number; after: RequestPlace | undefined },
+): Promise<readonly UsageEntriesTable[]> {
+  const { keyIds, accountId, from, to, outcome, route, model, errorCode, requestId } = query;
+  const ofAll = [
+    sql`"accountId" = ${accountId}`,
+    sql`at >= ${Math.floor(from)} and at < ${Math.ceil(to)}`,
+    ...(after ? [sql`(at, "requestId") < (${after.at}, ${after.requestId})`] : []),
+    ...(outcome === undefined ? [] : [OUTCOMES[outcome]]),
+    ...(route === undefined ? [] : [sql`route = ${route}`]),
+    ...(model === undefined ? [] : [sql`model = ${model}`]),
+    ...(errorCode === undefined ? [] : [sql`${HAS_FAILED} and "errorCode" = ${errorCode}`]),
+    ...(requestId === undefined
+      ? []
+      : [sql`("requestId" = ${requestId} or "requestId" like ${`${escapeLike(requestId)}/%`} escape '!')`]),
+  ];
+  const order = sql`order by at desc, "requestId" desc limit ${limit}`;
+  const ofEach = keyIds.map(
+    (keyId) =>
+      sql`select * from (select * from usage_entries where "keyId" = ${keyId} and ${sql.join(ofAll, sql` and `)} ${order}) as rows_of_key`,
+  );
+  const union = sql.join(ofEach, sql` union all `);
+  const { rows } = await sql<UsageEntriesTable>`${union} ${order}`.execute(queries);
+  return rows;
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[!%_]/g, '!$&');
+}
+
+async function deleteSome(
+  queries: Kysely<Tables>,
+  { keyId, accountId, before }: { keyId: string; accountId: string; before: number },
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    delete from usage_entries where "keyId" = ${keyId} and (at, "requestId") in (
+      select at, "requestId" from usage_entries as old
+      where "keyId" = ${keyId} and "accountId" = ${accountId} and at < ${Math.floor(before)} and not exists (
+        select 1 from background_responses as open
+        where open."keyId" = old."keyId" and open.at = old.at and open."requestId" = old."requestId")
+      order by at limit ${ROWS})`.execute(queries);
+  return Number(numAffectedRows);
+}
