@@ -27,6 +27,17 @@ export const serve = defineCommand({
   },
 });
 
+export const init = defineCommand({
+  name: 'init',
+  summary: 'ask for the usual settings, and write them to mediagate.env',
+  options: { '--yes': 'ask nothing: write what the environment sets' },
+  shape: 'WrittenSettings',
+  help: `It asks for text models, an image model, the public address, sign-in and payments. The file is in the data folder, or where
+mediagate.env is already.`,
+  examples: ['init --yes'],
+  run: async (...call): Promise<Outcome<'WrittenSettings'>> => (await import('./init.js')).initCommand(...call),
+});
+
 export const testModel = defineCommand({
   name: 'models test',
   summary: 'ask the upstreams of a model, and send it one short request',

@@ -394,6 +394,11 @@ export const Plugins = Type.Array(
     upstreams: field(Type.Array(Upstream), 'Its upstreams, if it reports them.'),
   }),
 );
+export const WrittenSettings = Type.Object({
+  file: field(Text, 'The settings file.'),
+  settings: field(Texts, 'Names of the settings that were written or removed.'),
+});
+
 export const Findings = Type.Array(
   Type.Object({
     name: field(Text, 'What was checked.'),

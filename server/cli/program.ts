@@ -10,11 +10,17 @@ import type { Settings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { ACCESS_COMMANDS } from './access-commands.js';
 import { type CommandDeclaration, type OptionDeclaration, optionOf, PRINT_JSON } from './define-command.js';
-import { GATEWAY_COMMANDS, MODEL_COMMANDS, serve } from './gateway-commands.js';
+import { GATEWAY_COMMANDS, init, MODEL_COMMANDS, serve } from './gateway-commands.js';
 import { printOutcome } from './output.js';
 
 /** All commands in the order of the help. */
-export const COMMANDS = [serve, ...MODEL_COMMANDS, ...ACCESS_COMMANDS, ...GATEWAY_COMMANDS] as CommandDeclaration[];
+export const COMMANDS = [
+  init,
+  serve,
+  ...MODEL_COMMANDS,
+  ...ACCESS_COMMANDS,
+  ...GATEWAY_COMMANDS,
+] as CommandDeclaration[];
 
 /** The words that several commands begin with. */
 const NOUNS: Readonly<Record<string, string>> = {
@@ -30,6 +36,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 
 const START_HELP = `
 To begin:
+  mediagate init                 answer five questions, which makes the settings file
   mediagate serve --first-run    start, create a key, and print a request to try
   mediagate doctor               check what this machine has and what is missing
   mediagate serve --help         list the settings (environment variables)`;

@@ -18,12 +18,20 @@ export {
 } from './secrets.js';
 export { PLUGIN_SETTING_DESCRIPTIONS } from './setting-values.js';
 export {
+  checkSetting,
   readSettings,
   SETTING_DESCRIPTIONS,
   type Settings,
   SettingsError,
 } from './settings.js';
-export { findUnreadFiles, loadSettingsFile, usedSettingsFile, withoutSettingsFile } from './settings-file.js';
+export {
+  findUnreadFiles,
+  loadSettingsFile,
+  SETTINGS_FILE,
+  setInText,
+  usedSettingsFile,
+  withoutSettingsFile,
+} from './settings-file.js';
 export {
   DOT_ENV_ADVICE,
   findMisspelt,

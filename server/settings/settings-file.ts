@@ -11,7 +11,7 @@ import { parseEnv } from 'node:util';
 import { SettingsError } from './settings.js';
 import { DOT_ENV_ADVICE, hasDotEnv } from './settings-help.js';
 
-const SETTINGS_FILE = 'mediagate.env';
+export const SETTINGS_FILE = 'mediagate.env';
 
 /** Bytes of the file at most; all settings together take some thousands. */
 const MAX_BYTES = 65_536;
@@ -49,6 +49,31 @@ export function loadSettingsFile(environment: NodeJS.ProcessEnv): void {
   const names = Object.keys(values).filter((name) => !environment[name]?.trim());
   for (const name of names) environment[name] = values[name];
   used = { path: file, names, ...(unread !== undefined && { unread }) };
+}
+
+/**
+ * The text of a settings file with one setting changed in its line, or added at the end; an empty value removes it.
+ * Comments and other lines stay.
+ * @throws SettingsError if no quotes can hold the value.
+ */
+export function setInText(text: string, name: string, value: string): string {
+  const lines = text.split('\n');
+  const isOfName = (line: string) => new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=`).test(line);
+  const at = lines.findIndex(isOfName);
+  const others = lines.filter((line, index) => index === at || !isOfName(line));
+  if (value === '') return others.filter((line) => !isOfName(line)).join('\n');
+  const line = `${name}=${quoted(name, value)}`;
+  if (at >= 0) others[others.findIndex(isOfName)] = line;
+  else others.splice(others.at(-1) === '' ? -1 : others.length, 0, line);
+  return at >= 0 || text.endsWith('\n') ? others.join('\n') : `${others.join('\n')}\n`;
+}
+
+function quoted(name: string, value: string): string {
+  if (/^[\w.,:/@%+-]+$/.test(value)) return value;
+  const quotes = ["'", '"', '`'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes('\\')));
+  if (quotes === undefined || /[\r\n]/.test(value))
+    throw new SettingsError(`${name} must be one line with at most two kinds of quotes.`);
+  return quotes + value + quotes;
 }
 
 /** Files that look like those of this program's settings, but are not read. */

@@ -7,7 +7,13 @@
  */
 
 import { type PaymentReceiver, readReceiver } from '../payments/index.js';
-import type { GivenSettings, PresetSettings, Setting, SettingDescription } from './setting-values.js';
+import {
+  type GivenSettings,
+  type PresetSettings,
+  type Setting,
+  type SettingDescription,
+  webAddress,
+} from './setting-values.js';
 import { SETTINGS } from './settings-table.js';
 
 type Row = (typeof SETTINGS)[number];
@@ -28,6 +34,21 @@ export const SETTING_DESCRIPTIONS: readonly SettingDescription[] = ROWS.map(
 /** Invalid settings; the message has one line for each. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
+}
+
+/**
+ * Checks the value of one setting of the gateway, or of the packaged plugins file: of the latter, addresses alone.
+ * @returns The problem in a sentence, without the value; undefined if there is none.
+ */
+export function checkSetting(name: string, text: string): string | undefined {
+  const row = ROWS.find((one) => one.name === name);
+  try {
+    if (row) row.read(text);
+    else if (name.endsWith('_URL')) webAddress(text);
+  } catch (error) {
+    return `${name} must be ${error instanceof Error ? error.message : String(error)}.`;
+  }
+  return undefined;
 }
 
 /**

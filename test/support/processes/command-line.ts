@@ -43,15 +43,16 @@ export function startLauncher(environment: Environment): ChildProcess {
   return start([LAUNCHER, 'start'], environment);
 }
 
-function start(args: readonly string[], environment: Environment, folder = packageRoot): ChildProcess {
+function start(args: readonly string[], environment: Environment, folder = packageRoot, input?: string): ChildProcess {
   const child = spawn(process.execPath, [...FLAGS, ...args], {
     cwd: folder,
     // A group of its own: Ctrl-C reaches whoever started it, who then ends it once and in order.
     detached: true,
     // One process, unless a test is about several: each takes a second of CPU to start.
     env: { WORKERS: '1', ...withPrograms(environment) },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
+  child.stdin?.end(input);
   return endWithTests(child);
 }
 
@@ -66,13 +67,17 @@ function endWithTests(child: ChildProcess): ChildProcess {
   return child;
 }
 
-/** Runs `mediagate` to its end in a process of its own, as {@link startCommand} starts it. */
+/**
+ * Runs `mediagate` to its end in a process of its own, as {@link startCommand} starts it.
+ * @param input What it reads from standard input. Default: nothing.
+ */
 export async function runAlone(
   args: readonly string[],
   environment: Environment,
   folder?: string,
+  input?: string,
 ): Promise<CommandResult> {
-  const child = startCommand(args, environment, folder);
+  const child = start([COMMAND_LINE, ...args], environment, folder, input);
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
