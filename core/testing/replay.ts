@@ -107,7 +107,7 @@ export interface Replay extends HttpClient {
  */
 export function createReplay(
   exchanges: readonly Exchange[],
-  otherwise: (request: SentRequest) => FakeReply | undefined = () => undefined,
+  otherwise: (request: SentRequest) => FakeReply | undefined | Promise<FakeReply | undefined> = () => undefined,
 ): Replay {
   const used = new Set<Exchange>();
   const unmatched: string[] = [];
@@ -116,7 +116,7 @@ export function createReplay(
     const fitting = exchanges.filter((exchange) => answers(exchange, request));
     const exchange = fitting.find((one) => !used.has(one)) ?? fitting.at(-1);
     if (!exchange) {
-      const other = otherwise(request);
+      const other = await otherwise(request);
       if (other) return other;
       unmatched.push(`${request.method ?? 'GET'} ${request.url}`);
       return { fail: 'connection' };

@@ -1,7 +1,7 @@
 /*
  * Serves the gateway's real routes to tests of plugins: the requests of the plugins get recorded replies in place of a
  * network. The server listens on a free port of 127.0.0.1; its state is in a temporary folder that closing deletes, and
- * no setting of the environment applies. Replies are used in order, the last one repeatedly; a request that no reply
+ * no setting of the environment applies. A sign-in with the development identity provider works. Replies are used in order, the last one repeatedly; a request that no reply
  * fits fails like a broken connection and is listed. Errors in fixtures are thrown at the opening and say which file is
  * wrong. A plugin that ignores its signal cannot keep the test runner open.
  */
@@ -24,6 +24,7 @@ import {
   type FixtureExchange,
   type LogLine,
   readFixture,
+  type SentRequest,
 } from '../../core/testing/index.js';
 import { type CloseList, openOrClose } from '../close-list.js';
 import { createHttpServer } from '../http/index.js';
@@ -113,7 +114,9 @@ async function open(
   { plugin, fixtures, options = {}, plugins = [], media = [], settings: wanted = {} }: ReplayServerOptions,
   opened: CloseList,
 ): Promise<ReplayServer> {
-  const replay = createReplay(readExchanges(fixtures), mediaHost(media));
+  const answerMedia = mediaHost(media);
+  const answerIdentity = identityProvider();
+  const replay = createReplay(readExchanges(fixtures), (request) => answerMedia(request) ?? answerIdentity(request));
   const logger = createRecordingLogger();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-replay-'));
   opened.add(() => rm(dataDir, { recursive: true, force: true }));
@@ -196,6 +199,27 @@ function mediaReply(content: Buffer, range = ''): FakeReply {
     'content-range': `bytes ${start}-${end - 1}/${content.length}`,
   };
   return { status: 206, headers, body: content.subarray(start, end), pieceLength: MEDIA_CHUNK };
+}
+
+const DISCOVERY = '/.well-known/openid-configuration';
+
+/**
+ * A sign-in is real: the development identity provider of this process is asked on loopback. Its origin is the one whose
+ * discovery is asked for.
+ */
+function identityProvider(): (request: SentRequest) => Promise<FakeReply | undefined> {
+  const origins = new Set<string>();
+  return async ({ url, method = 'GET', headers = {}, body, signal }) => {
+    const { hostname, origin, pathname } = new URL(url);
+    if (hostname === '127.0.0.1' && pathname === DISCOVERY) origins.add(origin);
+    if (!origins.has(origin)) return undefined;
+    const answer = await fetch(url, { method, headers, body: body as BodyInit, signal, redirect: 'manual' });
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      body: Buffer.from(await answer.arrayBuffer()),
+    };
+  };
 }
 
 function pathOf(place: string | URL): string {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { definePlugin, type Extractor, GatewayError, type Plugin, type PluginContext } from 'mediagate';
 import template from 'mediagate/plugins/_template';
+import devIdentity from 'mediagate/plugins/dev_identity';
 import echo from 'mediagate/plugins/echo_text';
 import openaiImage from 'mediagate/plugins/openai_image';
 import openaiText from 'mediagate/plugins/openai_text';
@@ -167,6 +168,14 @@ describe('openReplayServer', () => {
       'two',
     ]);
     expect(server.requests.length).to.equal(5);
+    expect(server.unmatched).to.deep.equal([]);
+  });
+
+  it('lets people sign in with the development identity provider', async () => {
+    const server = await serve({ plugins: [{ use: devIdentity }], fixtures: [] });
+    const { status, headers } = await fetch(`${server.url}/signin`, { redirect: 'manual' });
+    expect(status).to.be.within(302, 303);
+    expect(headers.get('location')).to.match(/^http:\/\/127\.0\.0\.1:\d+\/auth\?.*client_id=mediagate/);
     expect(server.unmatched).to.deep.equal([]);
   });
 
