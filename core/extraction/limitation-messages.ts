@@ -38,11 +38,11 @@ export const LIMITATIONS: Readonly<Record<string, Limitation>> = {
     example: 'stale_cache: 5400 seconds old',
   },
   stats_rounded: {
-    message: (counters) => `The platform shows only a short form of these counters: ${counters}.`,
+    message: (counters) => `The platform shows only a short form of these counters: ${countersOf(counters)}.`,
     example: 'stats_rounded: comments',
   },
   stats_hidden: {
-    message: (counters) => `The owner hides these counters: ${counters}.`,
+    message: (counters) => `The owner hides these counters: ${countersOf(counters)}.`,
     example: 'stats_hidden: likes',
   },
   stats_not_shown: { message: 'The page of the item shows no counters.' },
@@ -106,6 +106,11 @@ export const LIMITATIONS: Readonly<Record<string, Limitation>> = {
   },
   reviews_from_page: { message: 'The reviews are those that the page of the product shows, not the latest ones.' },
 };
+
+/** Fields of `metrics` as words: `comments, subscriber_count` → `comments, subscribers`. */
+function countersOf(fields: string): string {
+  return fields.replaceAll('sold_count', 'sold').replaceAll('_count', 's').replaceAll('_', ' ');
+}
 
 /** The ending of notes about fields of a request that have no effect. */
 const IGNORED = '_ignored';

@@ -279,7 +279,7 @@ export interface PlaygroundView {
   key: { id: string; name: string } | undefined;
   /** Route groups that the key does not allow: why, and which plan does. */
   withheld: Readonly<Partial<Record<Grant, string>>>;
-  platforms: readonly { name: string; linkForms: readonly string[] }[];
+  platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
   /** Ids of models, in the order of the list of models. */
   models: Readonly<Record<'image' | 'text' | 'speak' | 'transcribe', readonly string[]>>;
 }

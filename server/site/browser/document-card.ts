@@ -6,14 +6,24 @@
  * such.
  */
 
-import { amount, bytes, clock, element, price, webLink, whole } from './elements.js';
+import { amount, clock, element, price, webLink, whole } from './elements.js';
+import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
-import { videoPlayer } from './video-player.js';
+import { transcriptSection } from './transcript.js';
+import { chapterList, type Player, postPlayer } from './video-player.js';
+
+/** Whose document it is. */
+interface CardOptions {
+  /** The request, which is sent again for a transcript. */
+  body: Readonly<Record<string, unknown>>;
+  /** Name of the platform. */
+  platform: string;
+}
 
 /** An answer of the extraction route, for people. */
-export function documentCard(answer: unknown): HTMLElement {
+export function documentCard(answer: unknown, options: CardOptions): HTMLElement {
   const data = fieldAt(answer, 'data');
-  const parts = fieldAt(data, 'product') ? productParts(data) : postParts(data);
+  const parts = fieldAt(data, 'product') ? productParts(data) : postParts(data, options);
   return element('article', { class: 'card document' }, ...parts);
 }
 
@@ -39,18 +49,38 @@ const METRICS = [
   ['subscriber_count', 'Subscribers'],
 ] as const;
 
-function postParts(data: unknown): (HTMLElement | false)[] {
+function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement | false)[] {
   const thumbnail = textAt(data, 'common.thumbnail') ?? textsAt(data, 'media.image_urls')[0];
   const links = mediaLinksOf(listAt(data, 'media.entries'));
+  const poster = thumbnail?.startsWith('https:') ? (links.get(thumbnail) ?? thumbnail) : undefined;
+  const shown = postPlayer(data, { links, poster, platform });
+  const player = shown && 'playFrom' in shown ? shown : undefined;
+  const isSeen = shown?.element.querySelector('video') != null;
+  const spoken = spokenParts(data, body, player);
+  const watched = element(
+    'div',
+    { class: spoken.length > 0 ? 'document-watch document-watch-spoken' : 'document-watch' },
+    element('div', { class: 'stack' }, shown?.element, downloadButtons(data), player !== undefined && cutForm(data)),
+    spoken.length > 0 && element('div', { class: 'stack' }, ...spoken),
+  );
   return [
-    documentHead(thumbnail, postWords(data), links),
+    documentHead(isSeen ? undefined : thumbnail, postWords(data), links),
+    watched,
     postMetrics(data),
-    videoPlayer(data, links),
-    mp3Player(data),
     gallery(textsAt(data, 'media.image_urls'), links),
-    archiveLink(data),
-    downloads(data),
+    fileList(data),
   ];
+}
+
+/** What is said and where, of an item with sound. */
+function spokenParts(
+  data: unknown,
+  body: Readonly<Record<string, unknown>>,
+  player: Player | undefined,
+): (HTMLElement | false)[] {
+  const hasSubtitles = listAt(data, 'media.entries').some((entry) => textAt(entry, 'kind') === 'subtitle');
+  if (!player && !hasSubtitles) return [];
+  return [player !== undefined && chapterList(data, player), transcriptSection(data, body, player)];
 }
 
 function postWords(data: unknown): HTMLElement[] {
@@ -78,75 +108,6 @@ function postMetrics(data: unknown): HTMLElement | false {
       : [element('div', {}, element('dt', {}, label), element('dd', {}, `${rounded ? 'about ' : ''}${whole(value)}`))];
   });
   return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': 'Numbers' }, ...visible);
-}
-
-function mp3Player(data: unknown): HTMLElement | false {
-  const url = textAt(data, 'media.audio_download_links.mp3');
-  if (url === undefined) return false;
-  const own = ownAddress(url);
-  return element(
-    'div',
-    { class: 'stack-small' },
-    element('audio', { src: own, controls: true, preload: 'none', 'aria-label': 'MP3 of the video' }),
-    element('a', { href: own, download: true, class: 'small' }, 'Download the MP3'),
-  );
-}
-
-/** All files of a carousel. */
-function archiveLink(data: unknown): HTMLElement | false {
-  const url = textAt(data, 'media.download_links.archive');
-  if (url === undefined) return false;
-  return element(
-    'p',
-    {},
-    element('a', { href: ownAddress(url), download: true, class: 'small' }, 'Download all as a ZIP'),
-  );
-}
-
-function downloads(data: unknown): HTMLElement | false {
-  const entries = listAt(data, 'media.entries');
-  if (entries.length === 0) return false;
-  return element(
-    'details',
-    {},
-    element('summary', {}, `Media files (${entries.length})`),
-    element('ul', { class: 'downloads' }, ...entries.map(download)),
-  );
-}
-
-function download(entry: unknown): HTMLElement {
-  const [width, height, size] = ['width', 'height', 'size'].map((name) => numberAt(entry, name));
-  const facts = [
-    textAt(entry, 'mime'),
-    width !== undefined && height !== undefined && `${width} × ${height}`,
-    size !== undefined && bytes(size),
-    numberAt(entry, 'bitrate') !== undefined && `${amount((numberAt(entry, 'bitrate') ?? 0) / 1_000)} kbit/s`,
-    textAt(entry, 'language'),
-  ].filter((fact) => !!fact);
-  const name = textAt(entry, 'quality') ?? textAt(entry, 'label');
-  const kind = textAt(entry, 'kind') ?? 'file';
-  const words = [kind, name].filter((part) => part !== undefined).join(', ');
-  const own = textAt(entry, 'proxy_url');
-  return element(
-    'li',
-    {},
-    own === undefined
-      ? webLink(textAt(entry, 'url'), words)
-      : element('a', { href: `${ownAddress(own)}?download=1`, download: true }, words),
-    element('span', { class: 'small muted figures' }, facts.join(' · ')),
-    ...subtitleLinks(entry),
-  );
-}
-
-/** A subtitle track in the formats of the gateway. */
-function subtitleLinks(entry: unknown): (HTMLElement | string)[] {
-  return ['vtt', 'srt', 'txt'].flatMap((format) => {
-    const url = textAt(entry, `subtitle_urls.${format}`);
-    const name = format.toUpperCase();
-    return url === undefined
-      ? []
-      : [' ', element('a', { href: ownAddress(url), download: true, class: 'small' }, name)];
-  });
 }
 
 /** Long ones scroll within themselves, also by keyboard. */

@@ -54,17 +54,17 @@ export function codeFigure(id: string, title: string, text: string): HTMLElement
   );
 }
 
-/** Displays an error, with the gateway's message and code; removes it without one. */
+/** Displays an error in the gateway's sentence; removes it without one. */
 export function showProblem(target: Element | null, error?: unknown): void {
   target?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
 }
 
+/** The message, the platform's own reason, and what can be done. The code is for programs, and stays in an attribute. */
 export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
-  const { code, status } = error;
-  const line = element('span', { class: 'mono' }, status === 0 ? code : `${code} (${status})`);
-  const parts: (Node | string)[] = [`${message} `, line];
+  const parts: (Node | string)[] = [element('span', { 'data-code': error.code }, message)];
+  if (error.reason !== undefined) parts.push(` The platform says: “${error.reason}”`);
   const way = wayOut(error);
   return way ? [...parts, ' ', way] : parts;
 }
@@ -74,6 +74,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   request_too_large: 'Choose a smaller file.',
   upstream_error: 'Try again in a moment.',
   upstream_timeout: 'Try again in a moment.',
+  private: 'Only public items can be read.',
+  login_required: 'Only items that anybody can see without an account can be read.',
+  removed: 'Check the link, or try another one.',
+  rate_limited: 'Try again in some minutes.',
+  source_timeout: 'Try again in a moment.',
+  source_failed: 'Try again in a moment.',
 };
 
 function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {

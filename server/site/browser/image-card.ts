@@ -63,7 +63,7 @@ class ImageCard {
       this.#show();
       if (textAt(job, 'status') === 'completed') this.#showPicture(job);
       else if (textAt(job, 'status') === 'cancelled') this.#end(`${name} was cancelled.`, ['Cancelled.']);
-      else this.#end(`${name} failed.`, [textAt(job, 'error.message') ?? 'It failed.', ' ', codeOf(job)]);
+      else this.#end(`${name} failed.`, [textAt(job, 'error.message') ?? 'It failed.']);
     } catch (error) {
       this.#show();
       this.#end(`${name} failed.`, problemParts(error));
@@ -144,8 +144,4 @@ class ImageCard {
 function positionOf(job: unknown): string {
   const position = numberAt(job, 'queue_position');
   return position === undefined ? '' : `, ${position} in the queue`;
-}
-
-function codeOf(job: unknown): HTMLElement {
-  return element('span', { class: 'mono' }, textAt(job, 'error.code') ?? 'unknown');
 }

@@ -63,18 +63,27 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
   }
 }
 
+/** Notes about addresses of the platform: a page with media links of the gateway does not use these. */
+const ABOUT_ADDRESSES = new Set(['media_separate_tracks', 'media_ip_bound', 'media_cookie_bound']);
+
+function notesOf(answer: unknown): string[] {
+  const hasLinks = listAt(answer, 'data.media.entries').some((entry) => textAt(entry, 'proxy_url') !== undefined);
+  return listAt(answer, 'limitation_messages').flatMap((note) =>
+    hasLinks && ABOUT_ADDRESSES.has(textAt(note, 'code') ?? '') ? [] : (textAt(note, 'message') ?? []),
+  );
+}
+
+/** The name that people know it by. */
+function platformName(key: string): string {
+  const names: unknown = JSON.parse(document.querySelector<HTMLElement>('[data-platforms]')?.dataset.platforms ?? '{}');
+  return textAt(names, key) ?? 'the platform';
+}
+
 function showDocument(body: Record<string, unknown>, answer: unknown): void {
-  const notes = listAt(answer, 'limitation_messages').map((note) => textAt(note, 'message') ?? '');
-  const platform = textAt(answer, 'platform') ?? '';
-  const method = textAt(answer, 'extraction_method') ?? '';
+  const platform = platformName(textAt(answer, 'platform') ?? '');
   result.replaceChildren(
-    documentCard(answer),
-    element(
-      'p',
-      { class: 'small muted' },
-      `Read from ${platform} by ${method}.`,
-      notes.length > 0 && ` ${notes.join(' ')}`,
-    ),
+    documentCard(answer, { body, platform }),
+    element('p', { class: 'small muted' }, [`Read from ${platform}.`, ...notesOf(answer)].join(' ')),
     element(
       'details',
       {},

@@ -7,12 +7,17 @@
 
 /** An error of the gateway, with its message and code. */
 export class RequestProblem extends Error {
-  /** @param status 0 if there was no complete answer. @param param The field of the request that the error is about. */
+  /**
+   * @param status 0 if there was no complete answer.
+   * @param param The field of the request that the error is about.
+   * @param reason What the platform of a link says itself.
+   */
   constructor(
     message: string,
     readonly code: string,
     readonly status: number,
     readonly param?: string,
+    readonly reason?: string,
   ) {
     super(message);
   }
@@ -78,6 +83,7 @@ async function problemOf(response: Response): Promise<RequestProblem> {
     fieldOf(json, 'error.code') ?? 'unknown',
     response.status,
     fieldOf(json, 'error.param'),
+    fieldOf(json, 'error.reason'),
   );
 }
 

@@ -1,53 +1,181 @@
 /*
- * Plays the video of a document. A file plays from the media link of the gateway, else from the platform. A video that
- * the gateway merges has no length and no ranges while it is sent, so a slider begins it anew at another time. A video
- * that cannot be played becomes a sentence, and one of the gateway can be saved.
+ * Plays the video of a document, or its MP3 if no file of the video can be played. A file plays from the media link of
+ * the gateway, else from the platform. A video that the gateway merges has no length and no ranges while it is sent, so
+ * a jump beyond what has arrived begins it anew, and `X-Cut-Start` says where it then begins. What cannot be played here
+ * becomes a link to the platform.
  */
 
-import { clock, element } from './elements.js';
-import { numberAt, ownAddress, textAt, textsAt } from './requests.js';
+import { clock, element, webLink } from './elements.js';
+import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
 
-/** @param links Address of a file of the document → its media link, on this origin. */
-export function videoPlayer(data: unknown, links: ReadonlyMap<string, string>): HTMLElement | false {
+/** What is played, by the seconds of the item. */
+export interface Player {
+  readonly element: HTMLElement;
+  playFrom(seconds: number): void;
+  onTime(listener: (seconds: number) => void): void;
+}
+
+export interface PlayerOptions {
+  /** Address of a file of the document → its media link, on this origin. */
+  links: ReadonlyMap<string, string>;
+  /** Address of a picture for the time before. */
+  poster: string | undefined;
+  /** Name of the platform. */
+  platform: string;
+}
+
+/** The player of a post; undefined if it has nothing to play and is no video. */
+export function postPlayer(data: unknown, options: PlayerOptions): Player | { element: HTMLElement } | undefined {
   const offered = textAt(data, 'media.download_links.video');
   const merged = ['mp4', 'webm']
     .map((container) => textAt(data, `media.video_download_links.${container}`))
     .find((address) => address !== undefined && address === offered);
-  const src = merged === undefined ? fileOf(data, links) : ownAddress(merged);
-  if (src === undefined) return false;
-  const player = element('video', { src, controls: true, preload: 'none', 'aria-label': 'Video', playsinline: true });
-  const parts = element('div', { class: 'stack-small' }, player);
-  player.addEventListener('error', () => {
-    parts.replaceWith(element('p', { class: 'small muted' }, 'The platform plays this video on its own pages only.'));
-  });
-  const seconds = numberAt(data, 'common.duration_seconds');
-  if (merged !== undefined && seconds !== undefined && seconds >= 2) parts.append(jumps(player, src, seconds));
-  const saved = offered === undefined ? undefined : ownAddress(offered);
-  if (saved?.startsWith('/v1/')) {
-    const href = `${saved}?download=1`;
-    parts.append(element('a', { href, download: true, class: 'small' }, 'Download the video'));
-  }
-  return parts;
+  const src = merged === undefined ? fileOf(data, options.links) : ownAddress(merged);
+  const elsewhere = () => openOn(data, options.platform);
+  if (src !== undefined) return videoPlayer(data, { src, isMerged: merged !== undefined, elsewhere, ...options });
+  const mp3 = textAt(data, 'media.audio_download_links.mp3');
+  if (mp3 !== undefined) return audioPlayer(ownAddress(mp3), isVideo(data) ? elsewhere() : undefined);
+  return isVideo(data) ? { element: elsewhere() } : undefined;
 }
 
+/** A file that a browser of a stranger can load: by a media link, or one that is bound to nothing. */
 function fileOf(data: unknown, links: ReadonlyMap<string, string>): string | undefined {
+  const bound = new Set(
+    listAt(data, 'media.entries').flatMap((entry) =>
+      listAt(entry, 'bound_to').length > 0 || textAt(entry, 'kind') === 'manifest' ? (textAt(entry, 'url') ?? []) : [],
+    ),
+  );
   const videos = textsAt(data, 'media.video_urls').filter((url) => url.startsWith('https:'));
-  const chosen = videos.find((url) => links.has(url)) ?? videos[0];
+  const chosen = videos.find((url) => links.has(url)) ?? videos.find((url) => !bound.has(url));
   return chosen === undefined ? undefined : (links.get(chosen) ?? chosen);
 }
 
+function isVideo(data: unknown): boolean {
+  return (
+    numberAt(data, 'common.duration_seconds') !== undefined ||
+    fieldAt(data, 'common.is_live') === true ||
+    textsAt(data, 'media.video_urls').length > 0
+  );
+}
+
+/** Where it can be played. */
+function openOn(data: unknown, platform: string): HTMLElement {
+  const link = webLink(textAt(data, 'ids.canonical_url'), `Open on ${platform}`, { class: 'button button-quiet' });
+  return element(
+    'div',
+    { class: 'row open-on' },
+    element('span', { class: 'muted' }, `This plays only on ${platform}.`),
+    link,
+  );
+}
+
+interface Source extends PlayerOptions {
+  src: string;
+  isMerged: boolean;
+  elsewhere(): HTMLElement;
+}
+
+function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source): Player {
+  const video = element('video', {
+    ...{ src, poster, controls: true, playsinline: true, preload: 'none', 'aria-label': 'Video' },
+  });
+  const parts = element('div', { class: 'stack-small' }, video);
+  video.addEventListener('error', () => parts.replaceWith(elsewhere()));
+  /** Second of the item at which the file that is loaded begins. */
+  let offset = 0;
+
+  async function beginAt(seconds: number): Promise<void> {
+    const from = `${src}?start=${Math.floor(seconds)}`;
+    video.src = from;
+    offset = Math.floor(seconds);
+    play(video);
+    const answer = await fetch(from, { method: 'HEAD' }).catch(() => undefined);
+    const begins = answer?.headers.get('x-cut-start');
+    if (video.getAttribute('src') === from && begins) offset = Number(begins);
+  }
+
+  const playFrom = (seconds: number) => {
+    if (isMerged && !hasArrived(video, seconds - offset)) return void beginAt(seconds);
+    video.currentTime = Math.max(0, seconds - offset);
+    play(video);
+  };
+  const length = numberAt(data, 'common.duration_seconds');
+  if (isMerged && length !== undefined && length >= 2) parts.append(jumps(playFrom, length));
+  return {
+    element: parts,
+    playFrom,
+    onTime: (listener) => video.addEventListener('timeupdate', () => listener(video.currentTime + offset)),
+  };
+}
+
+function audioPlayer(src: string, note: HTMLElement | undefined): Player {
+  const audio = element('audio', { src, controls: true, preload: 'none', 'aria-label': 'Sound' });
+  return {
+    element: element('div', { class: 'stack-small' }, audio, note),
+    playFrom(seconds) {
+      audio.currentTime = seconds;
+      play(audio);
+    },
+    onTime: (listener) => audio.addEventListener('timeupdate', () => listener(audio.currentTime)),
+  };
+}
+
+function hasArrived(media: HTMLMediaElement, seconds: number): boolean {
+  const { buffered } = media;
+  for (let index = 0; index < buffered.length; index += 1) {
+    if (buffered.start(index) <= seconds && seconds < buffered.end(index)) return true;
+  }
+  return false;
+}
+
+/** A browser may refuse to play before the page was used. */
+function play(media: HTMLMediaElement): void {
+  media.play().catch(() => undefined);
+}
+
 /** A slider that plays from another time. */
-function jumps(player: HTMLVideoElement, src: string, seconds: number): HTMLElement {
+function jumps(playFrom: (seconds: number) => void, seconds: number): HTMLElement {
   const last = Math.floor(seconds - 1);
   const slider = element('input', { type: 'range', min: '0', max: String(last), value: '0', step: '1' });
   const shown = element('output', { class: 'figures' }, clock(0));
   slider.addEventListener('input', () => {
     shown.textContent = clock(slider.valueAsNumber);
+    slider.setAttribute('aria-valuetext', clock(slider.valueAsNumber));
   });
-  slider.addEventListener('change', () => {
-    player.src = `${src}?start=${slider.valueAsNumber}`;
-    // A browser may refuse to play before the page was used.
-    player.play().catch(() => undefined);
+  slider.addEventListener('change', () => playFrom(slider.valueAsNumber));
+  return element('label', { class: 'small player-jump' }, 'Start at ', slider, ' ', shown);
+}
+
+/** Chapters that play from their beginning. */
+export function chapterList(data: unknown, player: Player): HTMLElement | false {
+  const chapters = listAt(data, 'common.chapters').flatMap((chapter) => {
+    const [title, start] = [textAt(chapter, 'title'), numberAt(chapter, 'start_seconds')];
+    return title === undefined || start === undefined ? [] : [{ title, start }];
   });
-  return element('label', { class: 'small' }, 'Start at ', slider, ' ', shown);
+  if (chapters.length === 0) return false;
+  const entries = chapters.map(({ title, start }) =>
+    element(
+      'li',
+      {},
+      timedButton(start, title, () => player.playFrom(start)),
+    ),
+  );
+  return element(
+    'details',
+    { open: true },
+    element('summary', {}, 'Chapters'),
+    element('ol', { class: 'timed' }, ...entries),
+  );
+}
+
+/** A button with a time and what is there. */
+export function timedButton(seconds: number, words: string | Node, press: () => void): HTMLElement {
+  const button = element(
+    'button',
+    { type: 'button', class: 'timed-button' },
+    element('span', { class: 'figures muted' }, clock(seconds)),
+    element('span', {}, words),
+  );
+  button.addEventListener('click', press);
+  return button;
 }

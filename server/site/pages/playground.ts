@@ -21,7 +21,7 @@ export function playgroundPage(view: PlaygroundView): Omit<Page, 'viewer'> {
     title: 'Playground',
     current: '/playground',
     scripts: ['tabs.js', 'playground-links.js', 'playground-images.js', 'playground-chat.js', 'playground-audio.js'],
-    content: html`<div class="frame playground" data-base-url="${view.baseUrl}">
+    content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${JSON.stringify(Object.fromEntries(view.platforms.map(({ key, name }) => [key, name])))}">
 <div class="page-head"><h1>Playground</h1><p>Requests from this page count like any others. ${whoAsks(view)}</p></div>
 ${view.key === undefined && html`<div class="notice notice-warn row row-apart playground-notice"><span>This account has no valid API key, and requests from here need one.</span><a class="button button-small" href="/dashboard">Create a key</a></div>`}
 <p class="needs-no-script notice">The playground needs scripts. <a href="/setup">The setup page</a> shows the same requests with curl.</p>

@@ -12,9 +12,9 @@ import { startMediaOrigin } from '../../http/links/media-origin.js';
 import { useAccount } from '../../support/accounts/used-account.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
-import { launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
 import { sampleImage } from '../../support/images/sample-images.js';
-import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
+import { invented } from '../../support/links/invented-plugin.js';
 
 const SECONDS = 20;
 const CODECS = [
@@ -31,7 +31,8 @@ const CODECS = [
   '-c:a',
   'libopus',
 ];
-const SUBTITLES = 'WEBVTT\n\n00:00:01.000 --> 00:00:03.000\nTwo tugs leave the quay.\n';
+const SUBTITLES =
+  'WEBVTT\n\n00:00:01.000 --> 00:00:03.000\nTwo tugs leave the quay.\n\n00:00:14.000 --> 00:00:17.000\nThe lock is narrow.\n';
 const TITLE = `Tugs ${'🚢'.repeat(3)} of Ostend`;
 
 describe('media links in a real browser', function () {
@@ -148,7 +149,7 @@ describe('media links in a real browser', function () {
     expect((await save('TXT')).toString()).to.contain('Two tugs leave the quay.');
     expect((await save('SRT')).toString()).to.contain('00:00:01,000 --> 00:00:03,000');
     expect((await save('VTT')).toString()).to.contain('00:00:01.000 --> 00:00:03.000');
-    const zip = await save('Download all as a ZIP');
+    const zip = await save('Download all');
     expect(zip.subarray(0, 4).toString('latin1')).to.equal('PK\x03\x04');
     expect(zip.byteLength).to.be.above((await readFile(path.join(folder, 'tugs.webm'))).byteLength);
   });
@@ -157,16 +158,22 @@ describe('media links in a real browser', function () {
     const [picture, sound] = await Promise.all(
       ['picture.webm', 'sound.webm'].map((name) => readFile(path.join(folder, name))),
     );
-    const plain = inventedExtraction('1').data;
-    if (!picture || !sound || 'product' in plain) throw new Error('there are no tracks');
+    if (!picture || !sound) throw new Error('there are no tracks');
     const id = origin.put({
       title: TITLE,
       entries: [
         { kind: 'video', mime: 'video/webm', has_audio: false },
         { kind: 'audio', mime: 'audio/webm' },
+        { kind: 'subtitle', mime: 'text/vtt', language: 'en' },
       ],
-      content: [picture, sound],
-      extraction: { data: { ...plain, common: { duration_seconds: SECONDS } } },
+      content: [picture, sound, Buffer.from(SUBTITLES)],
+      common: {
+        duration_seconds: SECONDS,
+        chapters: [
+          { title: 'The quay', start_seconds: 0 },
+          { title: 'The lock', start_seconds: 12 },
+        ],
+      },
     });
     await page.getByLabel('Public link').fill(`https://invented.example/item/${id}`);
     await page.keyboard.press('Enter');
@@ -187,9 +194,67 @@ describe('media links in a real browser', function () {
     expect(time).to.be.within(1.5, 3.5);
     expect(width).to.equal(320);
     const saving = page.waitForEvent('download');
-    await page.getByText('Download the video').click();
+    await page.getByText('Download video').click();
     const download = await saving;
     expect(download.suggestedFilename()).to.equal(`${TITLE}.webm`);
     expect((await readFile((await download.path()) ?? '')).length).to.be.greaterThan(picture.length);
+  });
+
+  /** Second of the item that is played, once it has begun there. */
+  const playedAt = (second: number) =>
+    page.waitForFunction(
+      (wanted) => {
+        const video = document.querySelector<HTMLVideoElement>('.document video');
+        return video?.src.endsWith(`start=${wanted}`) && video.currentTime > 0 && !video.paused;
+      },
+      second,
+      { timeout: 30_000 },
+    );
+
+  it('play from a chapter, and from a line of the transcript that is searched for by keyboard', async () => {
+    await page.locator('.document video').evaluate((element) => {
+      (element as HTMLVideoElement).muted = true;
+    });
+    await page.getByRole('button', { name: '0:12 The lock' }).press('Enter');
+    await playedAt(12);
+    await page.getByRole('button', { name: 'Show transcript' }).press('Enter');
+    await page.getByText('From the subtitles of the platform, English.').waitFor();
+    const lines = page.locator('.timed-tall li');
+    expect(await lines.allTextContents()).to.deep.equal(['0:01Two tugs leave the quay.', '0:14The lock is narrow.']);
+    await page.getByLabel(/^Search in the transcript/).fill('LOCK');
+    await page.getByText('1 line', { exact: true }).waitFor();
+    expect(await page.locator('.timed-tall mark').allTextContents()).to.deep.equal(['lock']);
+    await page.getByLabel(/^Search in the transcript/).press('Enter');
+    await page.locator('.timed-tall li[aria-current]', { hasText: 'The lock is narrow.' }).waitFor();
+    expect(await findings(page)).to.deep.equal([]);
+  });
+
+  it('save a cut, and explain times that are none', async () => {
+    await page.locator('.document summary', { hasText: 'Cut' }).press('Enter');
+    await page.getByRole('textbox', { name: 'From' }).fill('0:09');
+    await page.getByRole('textbox', { name: 'To' }).fill('9');
+    await page.getByRole('textbox', { name: 'To' }).press('Enter');
+    await page.getByText('Give two times such as 1:35').waitFor();
+    await page.getByRole('textbox', { name: 'To' }).fill('0:11');
+    const saving = page.waitForEvent('download');
+    await page.getByRole('textbox', { name: 'To' }).press('Enter');
+    const cut = await readFile((await (await saving).path()) ?? '');
+    expect(cut.byteLength).to.be.within(1_000, 500_000);
+    await page.getByText(/^Cut from 0:0[89] to 0:1[12]\.$/).waitFor();
+  });
+
+  it('lead to the platform where nothing can be played', async () => {
+    const id = origin.put({
+      title: TITLE,
+      entries: [{ kind: 'image' }],
+      content: [],
+      common: { duration_seconds: 60 },
+    });
+    await page.getByLabel('Public link').fill(`https://invented.example/item/${id}`);
+    await page.keyboard.press('Enter');
+    const link = page.getByRole('link', { name: /^Open on / });
+    expect(await link.getAttribute('href')).to.match(/^https:\/\/invented\.example\//);
+    expect(await page.locator('.document video').count()).to.equal(0);
+    expect(await page.locator('#link-result').textContent()).not.to.match(/invented_|Read from invented/);
   });
 });

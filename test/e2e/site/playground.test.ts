@@ -118,7 +118,7 @@ describe('the playground in a real browser', () => {
   it('leads a visitor without a key to one, and explains missing grants of the plan', async () => {
     await open('links');
     await read(LINK);
-    await alert('link-form').getByText('no_active_key (409)').waitFor();
+    await alert('link-form').locator('[data-code="no_active_key"]').waitFor();
     await expectGood('no-key');
     await alert('link-form').getByRole('link', { name: 'Create a key' }).click();
     await page.getByLabel('Name of the new key').fill('laptop');
@@ -192,10 +192,10 @@ describe('the playground in a real browser', () => {
   it("shows the gateway's message for an unavailable link", async () => {
     await open('links');
     await read(GONE);
-    await alert('link-form').getByText('removed (422)').waitFor();
+    await alert('link-form').locator('[data-code="removed"]').waitFor();
     expect(await page.locator('.document').count()).to.equal(0);
     await read('https://example.com/');
-    await alert('link-form').getByText('unsupported_platform (400)').waitFor();
+    await alert('link-form').locator('[data-code="unsupported_platform"]').waitFor();
   });
 
   it('makes several images at once, each with a job of its own, from texts and images', async () => {
@@ -230,7 +230,7 @@ describe('the playground in a real browser', () => {
       await page.getByRole('button', { name: 'Create images' }).click();
     }
     const cards = page.locator('#image-cards').getByRole('listitem');
-    await cards.getByText('moderation_blocked').waitFor();
+    await cards.getByText('The words were not to its liking.').waitFor();
     await cards.getByText('Generating').waitFor();
     await page.getByRole('button', { name: 'Cancel Image 1' }).click();
     await cards.getByText('Cancelled.').waitFor();
