@@ -36,6 +36,8 @@ export class LinkLimits {
   readonly #options: LinkLimitOptions;
   /** Name of a link → bytes sent for it. */
   readonly #sent = boundedTable<number>(100_000);
+  /** Name of a link → bytes of the greatest file that it has given: a video in another form, or a part of it, is smaller. */
+  readonly #sizes = boundedTable<number>(100_000);
   /** Name of a link → open connections. */
   readonly #connections = new Map<string, number>();
   /** When the next bytes are due: of all, and of each key. */
@@ -64,7 +66,7 @@ export class LinkLimits {
 
   /** @throws GatewayError `rate_limit_exceeded` if the link has given all bytes that it may. */
   check(name: string, size: number, expiresAt: number): void {
-    if ((this.#sent.get(name) ?? 0) < mostBytes(size)) return;
+    if ((this.#sent.get(name) ?? 0) < this.#mostBytes(name, size)) return;
     const seconds = Math.max(1, Math.ceil((expiresAt - this.#options.clock.now()) / 1000));
     throw tooMuch(`A media link gives at most ${MAX_TIMES} times its file; extract the link again.`, seconds);
   }
@@ -77,12 +79,18 @@ export class LinkLimits {
   async pass({ name, size, issuer, signal }: LimitedTransfer, bytes: number): Promise<void> {
     const total = (this.#sent.get(name) ?? 0) + bytes;
     this.#sent.set(name, total);
-    if (total > mostBytes(size)) throw tooMuch('The link has given all bytes that it may.', BUSY_SECONDS);
+    if (total > this.#mostBytes(name, size)) throw tooMuch('The link has given all bytes that it may.', BUSY_SECONDS);
     const { clock, bytesPerSecond, keyBytesPerSecond } = this.#options;
     const now = clock.monotonic();
     const waits = [this.#book('', bytesPerSecond, bytes, now), this.#book(`${issuer} `, keyBytesPerSecond, bytes, now)];
     const ms = Math.max(...waits);
     if (ms >= MIN_WAIT_MS) await clock.sleep(ms, signal);
+  }
+
+  #mostBytes(name: string, size: number): number {
+    const known = this.#sizes.get(name) ?? 0;
+    if (size > known) this.#sizes.set(name, size);
+    return MAX_TIMES * Math.max(size, known, FREE_BYTES);
   }
 
   /** Milliseconds until they are due. */
@@ -92,10 +100,6 @@ export class LinkLimits {
     this.#due.set(name, due + (bytes * 1000) / rate);
     return due - now;
   }
-}
-
-function mostBytes(size: number): number {
-  return MAX_TIMES * Math.max(size, FREE_BYTES);
 }
 
 function tooMuch(message: string, retryAfterSeconds: number): GatewayError {

@@ -142,10 +142,11 @@ export class VideoFiles {
       const body = make === 'following' ? spool.follow() : undefined;
       if (body) return { ...described, kind: 'growing', body: passed(body, spool.reserved) };
       const file = await unlessAborted(signal, spool.whole);
-      this.#options.limits.check(name, file.size, expiresAt);
+      const size = Math.max(file.size, spool.videoBytes);
+      this.#options.limits.check(name, size, expiresAt);
       const read = async (range?: ByteRange) => {
         const stored = spool.read(file, range);
-        return { ...stored, body: passed(stored.body, file.size) };
+        return { ...stored, body: passed(stored.body, size) };
       };
       return { ...described, kind: 'stored', file, read };
     } catch (error) {

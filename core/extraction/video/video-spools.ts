@@ -124,7 +124,7 @@ function once(run: () => Promise<void>): () => Promise<void> {
   };
 }
 
-interface SpoolOptions extends Omit<SpoolRequest, 'bytes'> {
+interface SpoolOptions extends SpoolRequest {
   reserved: number;
   clock: Clock;
   closing: AbortSignal;
@@ -167,6 +167,11 @@ export class Spool {
   /** Bytes that it may take, or takes. */
   get reserved(): number {
     return this.#reserved;
+  }
+
+  /** Bytes of the whole video, roughly: of a cut, more than its own. 0 if nothing states them. */
+  get videoBytes(): number {
+    return this.#options.bytes ?? 0;
   }
 
   /** Whether it can be deleted without a loss to a viewer. */

@@ -117,6 +117,17 @@ describe('spools of videos', function () {
     expect((await spooled()).length).to.equal(2);
   });
 
+  it('give a cut after the video was watched, since the limit of a link is that of its whole video', async () => {
+    const { link } = await linkOf(tracks({ size: 2_500_000 }));
+    const cut = `${link}?start=2&end=4`;
+    const { length } = (await load(cut)).body;
+    let sent = 0;
+    // More than three times what a small file may give.
+    while (sent <= 3.2 * 1024 * 1024) sent += (await load(link)).body.length;
+    const again = await load(cut);
+    expect([again.status, again.body.length]).to.deep.equal([200, length]);
+  });
+
   it('are waited for by requests of a range', async () => {
     const { link } = await linkOf(tracks());
     const { status, headers, body } = await load(link, { range: 'bytes=5-14' });
