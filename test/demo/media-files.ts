@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { ReplayMedia } from 'mediagate/testing/server';
 import { ffmpegPath, runFfmpeg } from '../support/audio/ffmpeg.js';
 import { inventSound } from './invented-sound.js';
-import { SUBTITLES } from './subtitles.js';
+import { CLIP_SUBTITLES, SUBTITLES } from './subtitles.js';
 
 /** Length of the video in separate tracks. */
 export const VIDEO_SECONDS = 601;
@@ -48,6 +48,7 @@ export async function makeMediaFiles(folder: string): Promise<ReplayMedia[]> {
   const at = (name: string) => path.join(folder, name);
   await writeFile(at('sound.wav'), inventSound(VIDEO_SECONDS));
   for (const [language, text] of Object.entries(SUBTITLES)) await writeFile(at(`${language}.vtt`), text);
+  for (const [language, text] of Object.entries(CLIP_SUBTITLES)) await writeFile(at(`clip-${language}.vtt`), text);
   await Promise.all([makeVideo(at), makeClips(at), makePictures(at)]);
   const of = (host: string, files: Readonly<Record<string, string>>): ReplayMedia[] =>
     Object.entries(files).map(([includes, name]) => ({ host, includes, file: at(name) }));
@@ -62,7 +63,7 @@ export async function makeMediaFiles(folder: string): Promise<ReplayMedia[]> {
     }),
     ...of('www.youtube.com', { 'lang=en&fmt=vtt': 'en.vtt', 'lang=nl&fmt=vtt': 'nl.vtt' }),
     ...of('.ytimg.com', { Tugs0fOst3n: 'picture1.jpg', '': 'picture2.jpg' }),
-    ...of('.tiktok.com', { 'sub-en': 'en.vtt', 'sub-nl': 'nl.vtt', '/video/tos/': 'clip.mp4' }),
+    ...of('.tiktok.com', { 'sub-en': 'clip-en.vtt', 'sub-nl': 'clip-nl.vtt', '/video/tos/': 'clip.mp4' }),
     ...of('.tiktokcdn.com', { photomode: 'picture3.jpg', '/sound/': 'clip-sound.mp4', '/video/tos/': 'clip.mp4' }),
     ...of('.cdninstagram.com', {
       '.jpg': 'picture4.jpg',

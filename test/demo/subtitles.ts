@@ -47,9 +47,12 @@ const CUES: readonly (readonly [start: number, end: number, en: string, nl: stri
 /** WebVTT by language. */
 export const SUBTITLES = { en: vttOf(2), nl: vttOf(3) } as const;
 
-function vttOf(column: 2 | 3): string {
-  const cues = CUES.map((cue) => `${timeOf(cue[0])} --> ${timeOf(cue[1])}\n${cue[column]}\n`);
-  return ['WEBVTT\n', ...cues].join('\n');
+/** Those of a clip, by language: what is said in its first seconds. */
+export const CLIP_SUBTITLES = { en: vttOf(2, 34), nl: vttOf(3, 34) } as const;
+
+function vttOf(column: 2 | 3, lastSecond = Number.POSITIVE_INFINITY): string {
+  const cues = CUES.filter(([, end]) => end <= lastSecond);
+  return ['WEBVTT\n', ...cues.map((cue) => `${timeOf(cue[0])} --> ${timeOf(cue[1])}\n${cue[column]}\n`)].join('\n');
 }
 
 function timeOf(seconds: number): string {

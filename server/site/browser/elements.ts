@@ -64,7 +64,7 @@ export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
   const parts: (Node | string)[] = [element('span', { 'data-code': error.code }, message)];
-  if (error.reason !== undefined) parts.push(` The platform says: “${error.reason}”`);
+  if (error.reason !== undefined) parts.push(` The platform says: “${error.reason.replace(/\.$/, '')}”.`);
   const way = wayOut(error);
   return way ? [...parts, ' ', way] : parts;
 }

@@ -63,13 +63,16 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
   }
 }
 
-/** Notes about addresses of the platform: a page with media links of the gateway does not use these. */
-const ABOUT_ADDRESSES = new Set(['media_separate_tracks', 'media_ip_bound', 'media_cookie_bound']);
-
+/** Without what the media links of the gateway make good: files that are bound, and separate tracks. */
 function notesOf(answer: unknown): string[] {
   const hasLinks = listAt(answer, 'data.media.entries').some((entry) => textAt(entry, 'proxy_url') !== undefined);
+  const hasVideo = textAt(answer, 'data.media.download_links.video') !== undefined;
+  const solved = [
+    ...(hasLinks ? ['media_ip_bound', 'media_cookie_bound'] : []),
+    ...(hasLinks && hasVideo ? ['media_separate_tracks'] : []),
+  ];
   return listAt(answer, 'limitation_messages').flatMap((note) =>
-    hasLinks && ABOUT_ADDRESSES.has(textAt(note, 'code') ?? '') ? [] : (textAt(note, 'message') ?? []),
+    solved.includes(textAt(note, 'code') ?? '') ? [] : (textAt(note, 'message') ?? []),
   );
 }
 

@@ -64,7 +64,7 @@ function openOn(data: unknown, platform: string): HTMLElement {
   return element(
     'div',
     { class: 'row open-on' },
-    element('span', { class: 'muted' }, `This plays only on ${platform}.`),
+    element('span', { class: 'muted' }, `The video plays only on ${platform}.`),
     link,
   );
 }
@@ -99,13 +99,14 @@ function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source
     video.currentTime = Math.max(0, seconds - offset);
     play(video);
   };
-  const length = numberAt(data, 'common.duration_seconds');
-  if (isMerged && length !== undefined && length >= 2) parts.append(jumps(playFrom, length));
-  return {
+  const player: Player = {
     element: parts,
     playFrom,
     onTime: (listener) => video.addEventListener('timeupdate', () => listener(video.currentTime + offset)),
   };
+  const length = numberAt(data, 'common.duration_seconds');
+  if (isMerged && length !== undefined && length >= 2) parts.append(jumps(player, length));
+  return player;
 }
 
 function audioPlayer(src: string, note: HTMLElement | undefined): Player {
@@ -133,17 +134,32 @@ function play(media: HTMLMediaElement): void {
   media.play().catch(() => undefined);
 }
 
-/** A slider that plays from another time. */
-function jumps(playFrom: (seconds: number) => void, seconds: number): HTMLElement {
+/** A slider that shows what is played, and plays from another time. */
+function jumps(player: Player, seconds: number): HTMLElement {
   const last = Math.floor(seconds - 1);
   const slider = element('input', { type: 'range', min: '0', max: String(last), value: '0', step: '1' });
-  const shown = element('output', { class: 'figures' }, clock(0));
-  slider.addEventListener('input', () => {
+  const shown = element('output', { class: 'figures' });
+  const show = () => {
     shown.textContent = clock(slider.valueAsNumber);
     slider.setAttribute('aria-valuetext', clock(slider.valueAsNumber));
+  };
+  show();
+  // While it is moved, it shows where it is moved to.
+  let isMoved = false;
+  slider.addEventListener('input', () => {
+    isMoved = true;
+    show();
   });
-  slider.addEventListener('change', () => playFrom(slider.valueAsNumber));
-  return element('label', { class: 'small player-jump' }, 'Start at ', slider, ' ', shown);
+  slider.addEventListener('change', () => {
+    isMoved = false;
+    player.playFrom(slider.valueAsNumber);
+  });
+  player.onTime((played) => {
+    if (isMoved) return;
+    slider.valueAsNumber = Math.floor(played);
+    show();
+  });
+  return element('label', { class: 'small player-jump' }, 'Play from ', slider, ' ', shown);
 }
 
 /** Chapters that play from their beginning. */
