@@ -173,7 +173,8 @@ const RESULTS: RouteDeclaration = {
     },
     include_media_links: {
       schema: OneOf('true', 'false'),
-      description: 'As the field of `POST /v1/extract`. Default false; true on the site.',
+      description:
+        'As the field of `POST /v1/extract`. Default false; true on the site, and for the other formats if the operator allows media links to all.',
     },
   },
   answers: {
@@ -267,7 +268,8 @@ async function sendResults(
 ): Promise<void> {
   const { accountId } = pollingKeyOf(context, polls);
   const { name, from, limit } = readPage(context);
-  const mediaLinksFor = mediaIssuer(context, mediaProxy, readFlag(context, 'include_media_links'));
+  const isLinked = readFlag(context, 'include_media_links');
+  const mediaLinksFor = mediaIssuer(context, mediaProxy, isLinked, name !== 'ndjson');
   const batch = await batches.find(paramOf(context, 'id'), accountId);
   const ended = await batches.ended(batch);
   const to = Math.min(from + limit, ended);

@@ -112,7 +112,7 @@ export function extractJobRoutes(services: LinkServices): Route[] {
     const isAudioWanted = readFlag(context, 'include_audio_mp3');
     const wantsWords = readFlag(context, 'include_transcript');
     const job = await gateway.extractionJob(paramOf(context, 'id'), accountId, (fields: JobAnswerFields) => ({
-      mediaLinksFor: mediaIssuer(context, mediaProxy, isLinked ?? fields.include_media_links),
+      mediaLinksFor: mediaIssuer(context, mediaProxy, isLinked ?? fields.include_media_links, isInfo),
       includeAudioMp3: isAudioWanted ?? fields.include_audio_mp3,
     }));
     const { include_transcript: isAsked = false, transcript_languages: languages }: JobAnswerFields = job.fields ?? {};

@@ -115,7 +115,7 @@ class Links {
     if (typeof sent.url === 'string' && sent.url.length <= MAX_URL_LENGTH) state.link = { inputUrl: sent.url };
     const body = this.#requests.checkExtract(sent);
     const isInfo = context.querystring !== '' && wantsInfoDict(context.query, body);
-    const mediaLinksFor = mediaIssuer(context, this.#services.mediaProxy, body.include_media_links);
+    const mediaLinksFor = mediaIssuer(context, this.#services.mediaProxy, body.include_media_links, isInfo);
     const wanted = { ...this.#requests.decode(body, clientSignal(response)), mediaLinksFor };
     if (body.async_mode || body.force_async || isDeferred(body)) return this.#submit(context, body, wanted, isInfo);
     const { platform } = matchLink(context, gateway, body.url);

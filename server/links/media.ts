@@ -38,17 +38,19 @@ const ANY_TYPE = 'application/octet-stream';
 const ZIP_TYPE = 'application/zip';
 
 /**
- * Id of the key to make media links for: undefined if none are made. The site has them unless they are refused, others
- * only on request.
+ * Id of the key to make media links for: undefined if none are made. The site has them unless they are refused, and so
+ * have formats for players where the operator allows the links to all; others have them only on request.
+ * @param isForPlayers Whether the answer is a format of other programs, which play or download what it names.
  * @throws GatewayError `unsupported_value` if the operator makes none for this key.
  */
 export function mediaIssuer(
   context: RequestContext,
   proxy: MediaProxy,
   wanted: boolean | undefined,
+  isForPlayers = false,
 ): string | undefined {
   const isSite = context.state.playedKey !== undefined;
-  if (!(wanted ?? (isSite && proxy !== 'off'))) return undefined;
+  if (!(wanted ?? ((isSite && proxy !== 'off') || (isForPlayers && proxy === 'on')))) return undefined;
   if (proxy === 'on' || (proxy === 'site' && isSite)) return keyOf(context).id;
   throw new GatewayError(
     'unsupported_value',

@@ -3,7 +3,9 @@
  * that any browser can play, is of the type `video`; a picture of known size is a `photo`; everything else is a `link`,
  * because oEmbed requires the sizes of videos, photos and thumbnails. Links are extracted, cached and counted as by
  * `POST /v1/extract`. Sizes are reduced to the limits of the request in the same proportion. An answer may be cached
- * for a day, or until the first of its files expires.
+ * for a day, or until the first of its files expires. Where the operator allows media links to all, files have links of
+ * the gateway, so those that are bound, or that browsers refuse on other pages, can be shown as well; a video of separate
+ * tracks or parts is the merged one.
  */
 
 import type { Gateway } from 'mediagate';
@@ -14,6 +16,7 @@ import {
   optional,
   type PostData,
   Type,
+  type VideoLink,
 } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import {
@@ -26,11 +29,12 @@ import {
   type Route,
   Text,
 } from '../http/index.js';
-import { setCacheHeaders } from './answers.js';
+import { setCacheHeaders, withMediaLinks } from './answers.js';
 import { matchLink } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
 import { LINK_ROUTE, REFUSALS } from './link-route.js';
 import { type LinkServices, LinkUsage } from './link-usage.js';
+import { mediaIssuer } from './media.js';
 
 const ROUTE = '/v1/oembed';
 /** Most seconds that a consumer should keep an answer. */
@@ -60,7 +64,7 @@ const Oembed = Type.Object(
 const Size = Type.Integer({ minimum: 1 });
 
 export function oembedRoutes(server: LinkServices): Route[] {
-  const { gateway, clock } = server;
+  const { gateway, clock, mediaProxy } = server;
   const usage = new LinkUsage(server, ROUTE);
   const names = new Map(gateway.platforms().map(({ key, name }) => [key, name]));
 
@@ -70,7 +74,8 @@ export function oembedRoutes(server: LinkServices): Route[] {
     state.link = { inputUrl: url };
     const { platform } = matchLink(context, gateway, url);
     const settle = await usage.admit(context, { platforms: () => [platform] });
-    const work = gateway.extract({ url, includeAudioMp3: false, signal: clientSignal(response) });
+    const mediaLinksFor = mediaIssuer(context, mediaProxy, undefined, true);
+    const work = gateway.extract({ url, includeAudioMp3: false, mediaLinksFor, signal: clientSignal(response) });
     const result = await usage.counted(context, platform, work, settle);
     const provider = names.get(result.platform) ?? result.platform;
     response.setHeader('Content-Type', JSON_TYPE);
@@ -139,7 +144,9 @@ interface OembedOptions extends Limits {
   now: number;
 }
 
-function encodeOembed({ data, link, limitations }: ExtractResult, { provider, player, now, ...limits }: OembedOptions) {
+function encodeOembed(result: ExtractResult, { provider, player, now, ...limits }: OembedOptions) {
+  const { link, limitations, mediaLinks, videoLink } = result;
+  const data = mediaLinks ? withMediaLinks(result.data, mediaLinks) : result.data;
   const frame = { version: '1.0', provider_name: provider, provider_url: `${new URL(link.url).origin}/` };
   if (!('common' in data)) {
     const { name, shop = {} } = data.product;
@@ -149,7 +156,7 @@ function encodeOembed({ data, link, limitations }: ExtractResult, { provider, pl
   const about = { title: title ?? caption, author_name: author?.name ?? author?.username, author_url: author?.url };
   const thumbnail = bestPicture(data, limits);
   const isVideo = !isPicture(data) || limitations.some((note) => note.startsWith('metadata_only'));
-  const video = data.media.entries?.find(isPlayable);
+  const video = (videoLink?.isMerged ? mergedVideo(data, videoLink) : undefined) ?? playableVideo(data);
   const pictures = thumbnail && {
     thumbnail_url: thumbnail.url,
     thumbnail_width: thumbnail.width,
@@ -169,7 +176,7 @@ function encodeOembed({ data, link, limitations }: ExtractResult, { provider, pl
   }
   if (video) {
     const size = fit(video, limits);
-    const html = videoHtml(video.url, size, data.common.thumbnail);
+    const html = videoHtml(video.url, size, posterOf(data));
     return { ...frame, type: 'video', ...about, ...pictures, html, ...size, ...cacheAge([video, thumbnail], now) };
   }
   if (thumbnail && !isVideo) {
@@ -190,13 +197,41 @@ function hasSize(entry: MediaEntry): entry is SizedEntry {
   return Boolean(entry.width && entry.height);
 }
 
-/** Any browser plays it, from any address. */
-function isPlayable(entry: MediaEntry): entry is SizedEntry {
-  const { kind, url, mime = 'video/mp4', has_audio: hasAudio, bound_to: bound = [] } = entry;
-  const isKnown = mime === 'video/mp4' || mime === 'video/webm';
-  return (
-    kind === 'video' && isKnown && hasAudio !== false && bound.length === 0 && /^https?:/.test(url) && hasSize(entry)
-  );
+/** A file as it is shown: at its media link, if it has one. */
+interface ShownFile extends Size {
+  url: string;
+  expires_at?: string | undefined;
+}
+
+function shownFile({ url, width, height, expires_at, proxy_url, proxy_expires_at }: SizedEntry): ShownFile {
+  const place = proxy_url === undefined ? { url, expires_at } : { url: proxy_url, expires_at: proxy_expires_at };
+  return { ...place, width, height };
+}
+
+/** Any browser loads it, from any address. */
+function isForAll({ url, bound_to: bound = [], proxy_url: link }: MediaEntry): boolean {
+  return link !== undefined || (bound.length === 0 && /^https?:/.test(url));
+}
+
+/** A file that any browser plays. */
+function playableVideo({ media }: PostData): ShownFile | undefined {
+  const found = (media.entries ?? []).filter(hasSize).find((entry) => {
+    const { kind, mime = 'video/mp4', has_audio: hasAudio } = entry;
+    const isKnown = mime === 'video/mp4' || mime === 'video/webm';
+    return kind === 'video' && isKnown && hasAudio !== false && isForAll(entry);
+  });
+  return found && shownFile(found);
+}
+
+/** The video that the gateway merges, in the size of its highest picture. */
+function mergedVideo({ media }: PostData, { url, expiresAt }: VideoLink): ShownFile | undefined {
+  const pictures = (media.entries ?? []).filter(hasSize).filter(({ kind }) => kind === 'video');
+  const [best] = pictures.toSorted((one, other) => other.height - one.height);
+  return best && { url, width: best.width, height: best.height, expires_at: expiresAt };
+}
+
+function posterOf({ common, media }: PostData): string | undefined {
+  return media.entries?.find(({ url }) => url === common.thumbnail)?.proxy_url ?? common.thumbnail;
 }
 
 function isPicture({ common, media }: PostData): boolean {
@@ -204,12 +239,12 @@ function isPicture({ common, media }: PostData): boolean {
 }
 
 /** The largest picture within the limits; otherwise the smallest one, with the size to show it at. */
-function bestPicture({ media }: PostData, limits: Limits): SizedEntry | undefined {
-  const sized = (media.entries ?? []).filter((one) => one.kind === 'image' && !one.bound_to).filter(hasSize);
+function bestPicture({ media }: PostData, limits: Limits): ShownFile | undefined {
+  const sized = (media.entries ?? []).filter((one) => one.kind === 'image' && isForAll(one)).filter(hasSize);
   const byWidth = sized.toSorted((a, b) => b.width - a.width);
   const found = byWidth.find(({ width, height }) => width <= limits.maxWidth && height <= limits.maxHeight);
   const best = found ?? byWidth.at(-1);
-  return best && { ...best, ...fit(best, limits) };
+  return best && { ...shownFile(best), ...fit(best, limits) };
 }
 
 /** The size within the limits, in the same proportion. */
@@ -238,7 +273,7 @@ function escapeHtml(text: string): string {
 }
 
 /** At most until the first of the files expires. */
-function cacheAge(files: readonly (MediaEntry | undefined)[], now: number): { cache_age: number } {
+function cacheAge(files: readonly (ShownFile | undefined)[], now: number): { cache_age: number } {
   const ends = files.flatMap((file) => (file?.expires_at ? [Date.parse(file.expires_at)] : []));
   const seconds = ends.map((end) => Math.max(0, Math.floor((end - now) / 1000)));
   return { cache_age: Math.min(MAX_CACHE_SECONDS, ...seconds) };

@@ -3,7 +3,8 @@
  * platform again. Fields that are not known are absent, as yt-dlp expects it; formats are sorted from the worst to the
  * best. The extractor has the platform's key, since the names of yt-dlp's own extractors would make it look for their
  * code. The addresses of files expire, and some work only from the gateway's own address: see `expires_at` and
- * `bound_to` in the document; media links of the gateway, if there are any, take their place. An item without video and audio is refused.
+ * `bound_to` in the document. Media links of the gateway, if there are any, take their place, and the merged video takes
+ * that of manifests, as the best format. An item without video and audio is refused.
  */
 
 import {
@@ -13,6 +14,7 @@ import {
   optional,
   type PostData,
   Type,
+  type VideoLink,
 } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { Count, Text } from '../http/index.js';
@@ -81,9 +83,16 @@ export function wantsInfoDict(
 /**
  * @throws GatewayError `unsupported_value` with `param` if the item has no video and no audio.
  */
-export function encodeInfoDict({ data: found, mediaLinks, platform, inputUrl, link }: ExtractResult): Buffer {
+export function encodeInfoDict({
+  data: found,
+  mediaLinks,
+  videoLink,
+  platform,
+  inputUrl,
+  link,
+}: ExtractResult): Buffer {
   const data = mediaLinks ? withMediaLinks(found, mediaLinks) : found;
-  const formats = 'common' in data ? formatsOf(data) : [];
+  const formats = 'common' in data ? [...formatsOf(data, videoLink), ...mergedFormats(data, videoLink)] : [];
   if (!('common' in data) || formats.length === 0) {
     throw new GatewayError(
       'unsupported_value',
@@ -186,35 +195,59 @@ function subtitlesOf(entries: readonly MediaEntry[] = [], automatic: boolean) {
   );
 }
 
+/** The video with picture and sound that the gateway makes of separate tracks or of a stream of parts. */
+function mergedFormats({ media }: PostData, link: VideoLink | undefined) {
+  if (!link?.isMerged) return [];
+  const ext = link.urls.webm === link.url ? 'webm' : 'mp4';
+  const pictures = (media.entries ?? []).filter(({ kind, height }) => kind === 'video' && height !== undefined);
+  const best = pictures.toSorted((one, other) => (other.height ?? 0) - (one.height ?? 0))[0];
+  return [
+    {
+      format_id: `merged-${ext}`,
+      format_note: 'picture and sound, merged by the gateway',
+      url: link.url,
+      ext,
+      protocol: new URL(link.url).protocol.slice(0, -1),
+      width: best?.width,
+      height: best?.height,
+      fps: best?.fps,
+    },
+  ];
+}
+
 /** Worst first, as yt-dlp has them; those that it can download. */
-function formatsOf({ ids, media, common }: PostData) {
+function formatsOf({ ids, media, common }: PostData, merged: VideoLink | undefined) {
   const entries = media.entries ?? media.video_urls.map((url): MediaEntry => ({ url, kind: 'video' }));
-  return entries
-    .filter(isDownloadable)
-    .toReversed()
-    .map((entry, index) => {
-      const { quality, label, bound_to: bound = [] } = entry;
-      const page = ids.canonical_url ?? common.author?.url;
-      return {
-        format_id: `${quality ?? label ?? entry.kind}-${index}`.replace(/[^\w.-]+/g, '_'),
-        format_note: [quality, label].filter((note) => note !== undefined).join(', ') || undefined,
-        url: addressOf(entry),
-        ext: entry.kind === 'manifest' ? 'mp4' : extensionOf(entry, entry.kind === 'audio' ? 'm4a' : 'mp4'),
-        protocol: entry.kind === 'manifest' ? 'm3u8_native' : new URL(addressOf(entry)).protocol.slice(0, -1),
-        width: entry.width,
-        height: entry.height,
-        fps: entry.fps,
-        tbr: entry.bitrate === undefined ? undefined : entry.bitrate / 1000,
-        filesize: entry.size,
-        language: entry.language,
-        ...codecsOf(entry),
-        http_headers:
-          bound.includes('referer') && page !== undefined && entry.proxy_url === undefined
-            ? { Referer: page }
-            : undefined,
-        preference: label?.includes('watermark') ? -2 : undefined,
-      };
-    });
+  return (
+    entries
+      .filter(isDownloadable)
+      // The addresses in a manifest are the platform's; the gateway reads it itself.
+      .filter(({ proxy_url: link }) => merged === undefined || link !== undefined)
+      .toReversed()
+      .map((entry, index) => {
+        const { quality, label, bound_to: bound = [] } = entry;
+        const page = ids.canonical_url ?? common.author?.url;
+        return {
+          format_id: `${quality ?? label ?? entry.kind}-${index}`.replace(/[^\w.-]+/g, '_'),
+          format_note: [quality, label].filter((note) => note !== undefined).join(', ') || undefined,
+          url: addressOf(entry),
+          ext: entry.kind === 'manifest' ? 'mp4' : extensionOf(entry, entry.kind === 'audio' ? 'm4a' : 'mp4'),
+          protocol: entry.kind === 'manifest' ? 'm3u8_native' : new URL(addressOf(entry)).protocol.slice(0, -1),
+          width: entry.width,
+          height: entry.height,
+          fps: entry.fps,
+          tbr: entry.bitrate === undefined ? undefined : entry.bitrate / 1000,
+          filesize: entry.size,
+          language: entry.language,
+          ...codecsOf(entry),
+          http_headers:
+            bound.includes('referer') && page !== undefined && entry.proxy_url === undefined
+              ? { Referer: page }
+              : undefined,
+          preference: label?.includes('watermark') ? -2 : undefined,
+        };
+      })
+  );
 }
 
 /** Where yt-dlp fetches it: at the gateway, if it has a media link. */
