@@ -16,6 +16,7 @@ import {
 } from '../http/index.js';
 import { type ApiKeyRecord, keyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimitResult, sendRateLimit } from '../limits/index.js';
+import { addCost } from '../prices/index.js';
 import { LinkTranscripts } from '../transcripts/index.js';
 import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
@@ -182,6 +183,8 @@ class Links {
             waits: !isDeferred(body),
           })
         : undefined;
+    const { prices } = this.#services;
+    if (prices && words?.cost !== undefined) addCost(context.res, prices, words.cost);
     context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : JSON_TYPE);
     setCacheHeaders(context.res, result);
     context.body = isInfo

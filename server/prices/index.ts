@@ -4,6 +4,7 @@
 
 export { dearestOf } from './dearest.js';
 export {
+  addCost,
   createPrices,
   decimalOf,
   type HighestUse,

@@ -361,6 +361,12 @@ export function sendCost(response: ServerResponse, { currency }: Pick<Prices, 'c
   if (cost !== null) response.setHeader('X-Mediagate-Cost', `${decimalOf(cost)} ${currency}`);
 }
 
+/** Adds the cost of a part to the header: a link and its speech recognition, for example. */
+export function addCost(response: ServerResponse, prices: Pick<Prices, 'currency'>, cost: number): void {
+  const [before = ''] = String(response.getHeader('X-Mediagate-Cost') ?? '').split(' ');
+  sendCost(response, prices, Math.round(Number(before) * 1_000_000) + cost);
+}
+
 /** Millionths of a currency as a decimal: `0.001234`, always with six digits. */
 export function decimalOf(cost: number): string {
   const digits = String(Math.abs(Math.round(cost))).padStart(7, '0');

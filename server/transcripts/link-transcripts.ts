@@ -48,6 +48,8 @@ export interface TranscriptAnswer {
   transcript: LinkTranscript | null;
   /** For `limitations`. */
   notes: readonly string[];
+  /** Of the speech recognition that this request began, in millionths of the currency. Default: there was none. */
+  cost?: number;
 }
 
 /** Tracks that are tried before the speech. */
@@ -65,11 +67,17 @@ const ASK_AGAIN_SECONDS = 15;
 type Ended = { state: 'done'; transcript: LinkTranscript } | { state: 'failed'; note: string };
 type Known = Ended | { state: 'running' };
 
+/** Work that has ended, and what it cost, if that is known. */
+interface Work {
+  ended: Ended;
+  cost: number | null;
+}
+
 /** Finds the words of extracted items. */
 export class LinkTranscripts {
   readonly #services: TranscriptServices;
   /** Work of this process that has not ended, by the name of its recording. It never rejects. */
-  readonly #running = new Map<string, Promise<Ended>>();
+  readonly #running = new Map<string, Promise<Work>>();
 
   constructor(services: TranscriptServices) {
     this.#services = services;
@@ -153,35 +161,42 @@ export class LinkTranscripts {
     const { url, access = '' } = result.link;
     const name = `transcript:${keyOf(context).accountId}:${terms.model}:${url} ${access}`;
     let running = this.#running.get(name);
+    let isOwn = false;
     if (!running) {
       const known = await cache.get<Known>(name);
       // Another process of this gateway works on it.
       if (known?.state === 'running') return pending();
       if (known) return answerOf(known);
-      running = this.#running.get(name) ?? this.#start(name, context, result, terms);
+      running = this.#running.get(name);
+      isOwn = running === undefined;
+      running ??= this.#start(name, context, result, terms);
     }
     const ended = new AbortController();
     const waitMs = terms.waits ? transcripts.waitSeconds * 1000 : 0;
     const late = clock.sleep(waitMs, ended.signal).catch(() => undefined);
-    const known = await Promise.race([running, late]);
+    const work = await Promise.race([running, late]);
     ended.abort();
-    return known ? answerOf(known) : pending();
+    if (!work) return pending();
+    return { ...answerOf(work.ended), ...(isOwn && work.cost !== null && { cost: work.cost }) };
   }
 
-  #start(name: string, context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<Ended> {
+  #start(name: string, context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<Work> {
     const { cache, logger } = this.#services;
     const { platform } = result;
-    const work = async (): Promise<Ended> => {
+    const work = async (): Promise<Work> => {
       await cache.set<Known>(name, { state: 'running' }, WORK_MS);
       let known: Ended;
+      let cost: number | null = null;
       try {
-        known = { state: 'done', transcript: await this.#recognize(context, result, terms) };
+        const recognized = await this.#recognize(context, result, terms);
+        known = { state: 'done', transcript: recognized.transcript };
+        cost = recognized.cost;
       } catch (error) {
         logger.warn('the speech of a link could not be recognised', { platform, id: result.link.id, error });
         known = { state: 'failed', note: `speech recognition failed: ${codeOf(error)}` };
       }
       await cache.set<Known>(name, known, known.state === 'done' ? CACHED_MS : FAILED_MS);
-      return known;
+      return { ended: known, cost };
     };
     const running = work().finally(() => this.#running.delete(name));
     this.#running.set(name, running);
@@ -189,7 +204,7 @@ export class LinkTranscripts {
   }
 
   /** One request of the model, with a response of its own: that of the client has the headers of the link. */
-  async #recognize(context: RequestContext, { link }: ExtractResult, terms: SpeechTerms): Promise<LinkTranscript> {
+  async #recognize(context: RequestContext, { link }: ExtractResult, terms: SpeechTerms): Promise<Recognized> {
     const { gateway, usage, keys, audioMaxBytes: maxBytes } = this.#services;
     const { model, reserved } = terms;
     const { ended, leave } = followKey(keys, keyOf(context).id);
@@ -208,7 +223,8 @@ export class LinkTranscripts {
           work.uses(exchange.ended);
           const { text, language, segments } = await exchange.answer;
           const { segments: timed } = wordsOf(segments);
-          return { source: 'speech', language: language ?? null, model, text: text.trim(), segments: timed };
+          const spoken = { language: language ?? null, model, text: text.trim(), segments: timed };
+          return { transcript: { source: 'speech', ...spoken }, cost: (await work.cost?.()) ?? null };
         } finally {
           await audio.remove();
         }
@@ -217,6 +233,10 @@ export class LinkTranscripts {
       leave();
     }
   }
+}
+
+interface Recognized extends Pick<Work, 'cost'> {
+  transcript: LinkTranscript;
 }
 
 interface SpeechTerms {

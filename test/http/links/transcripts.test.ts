@@ -20,6 +20,7 @@ import { type MediaItem, startMediaOrigin } from './media-origin.js';
 const SECONDS = 8;
 /** Of a second. */
 const PRICE = 0.01;
+const LINK_PRICE = 0.0005;
 const OPTIONS = { model: HEARING, maxMinutes: 1, waitSeconds: 30 };
 
 describe('transcripts of links', function () {
@@ -42,7 +43,11 @@ describe('transcripts of links', function () {
     const { plugin, audio: heard } = inventedAudio();
     audio = heard;
     app = await startApp({
-      prices: createPrices({ currency: 'USD', models: { [HEARING]: { second: PRICE } } }),
+      prices: createPrices({
+        currency: 'USD',
+        models: { [HEARING]: { second: PRICE } },
+        links: [{ platform: 'invented', price: LINK_PRICE }],
+      }),
       transcripts: options,
       gateway: {
         plugins: [{ use: invented(origin.extractor) }, { use: plugin, timeoutMs: 60_000 }],
@@ -185,7 +190,7 @@ describe('transcripts of links', function () {
       expect([...both, await transcriptOf(url, {}, spending)]).to.deep.equal([expected, expected, expected]);
       expect(audio.calls).to.have.length(1);
       const { used, reserved, models } = await usageOf(spending);
-      expect(used).to.be.closeTo(SECONDS * PRICE, 0.002);
+      expect(used).to.be.closeTo(SECONDS * PRICE + 3 * LINK_PRICE, 0.002);
       expect([reserved, models]).to.deep.equal([
         0,
         [
@@ -193,6 +198,20 @@ describe('transcripts of links', function () {
           [HEARING, 1],
         ],
       ]);
+    });
+
+    it('add their cost to that of the link, once', async () => {
+      const url = urlOf(spoken());
+      const costOf = async (body: object) =>
+        Number.parseFloat((await app.extract(key, { url, ...body })).headers.get('x-mediagate-cost') ?? '');
+      const costs = [
+        await costOf({}),
+        await costOf({ include_transcript: true }),
+        await costOf({ include_transcript: true }),
+      ];
+      expect(costs[0]).to.equal(LINK_PRICE);
+      expect(costs[1]).to.be.closeTo(LINK_PRICE + SECONDS * PRICE, 0.002);
+      expect(costs[2]).to.equal(LINK_PRICE);
     });
 
     it('arrive later if an answer would wait too long', async () => {
@@ -258,7 +277,7 @@ describe('transcripts of links', function () {
         });
       }
       const { used, reserved } = await usageOf(spending);
-      expect([used, reserved]).to.deep.equal([0, 0]);
+      expect([used, reserved]).to.deep.equal([2 * LINK_PRICE, 0]);
     });
   });
 
@@ -275,7 +294,7 @@ describe('transcripts of links', function () {
       const { status, json } = await send({ url: urlOf(spoken()) }, spending);
       expect([status, json.text]).to.deep.equal([200, ' Slow water. ']);
       const { used, reserved, models } = await usageOf(spending);
-      expect(used).to.be.closeTo(SECONDS * PRICE, 0.002);
+      expect(used).to.be.closeTo(SECONDS * PRICE + 3 * LINK_PRICE, 0.002);
       expect([reserved, models]).to.deep.equal([
         0,
         [
