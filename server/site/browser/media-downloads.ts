@@ -40,8 +40,8 @@ export function cutForm(data: unknown): HTMLElement | false {
   const length = numberAt(data, 'common.duration_seconds');
   if (url === undefined || length === undefined || length < 4) return false;
   const end = clock(Math.min(length, 30));
-  const from = timeField('cut-from', 'From', '0:00');
-  const to = timeField('cut-to', 'To', end);
+  const from = timeField('cut-start', 'From', '0:00');
+  const to = timeField('cut-end', 'To', end);
   const news = element(
     'p',
     { class: 'small muted', role: 'status' },

@@ -159,7 +159,7 @@ function jumps(player: Player, seconds: number): HTMLElement {
     slider.valueAsNumber = Math.floor(played);
     show();
   });
-  return element('label', { class: 'small player-jump' }, 'Play from ', slider, ' ', shown);
+  return element('label', { class: 'small player-jump' }, 'Start at ', slider, ' ', shown);
 }
 
 /** Chapters that play from their beginning. */
