@@ -97,7 +97,7 @@ import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
-import { logRefusal, type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
+import { logRefusal, type RequestLog, type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
 import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/index.js';
 
 /** The dependencies of an app. */
@@ -112,6 +112,9 @@ export interface AppDependencies {
   answers: IdempotencyService;
   budgets: Budgets;
   usageLog: UsageLog;
+  requestLog: RequestLog;
+  /** Days for which requests are kept. Default 30. */
+  requestLogDays?: number;
   responses: Pick<ClosableStoredResponses, 'unknownItems'>;
   health: Health;
   /** Default: none. */

@@ -282,7 +282,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const newKey = firstRun ? await makeFirstKey(state, peppers[0]) : undefined;
   const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger, siblings });
   opened.add(() => keys.close());
-  const { rateLimits, budgets, admissions, usage: usageLog, idempotentResponses, files } = state;
+  const { rateLimits, budgets, admissions, usage: usageLog, requestLog, idempotentResponses, files } = state;
   const usage = new UsageService({
     resolveModel: gateway.resolveModel,
     noteAnswered: gateway.noteAnswered,
@@ -314,6 +314,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     answers,
     budgets,
     usageLog,
+    requestLog,
     prices,
     responses: state.storedResponses,
     cache: state.cache,
@@ -378,6 +379,7 @@ function limitsOf(settings: Settings) {
     accountImageDailyLimit: settings.accountImageDailyLimit ?? settings.imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT,
     accountQueueShare: settings.accountQueuePercent / 100,
     mediaProxy: settings.mediaProxy,
+    requestLogDays: settings.requestLogDays,
     audioMaxBytes: settings.audioMaxBytes,
     transcripts: {
       model: settings.transcriptModel,

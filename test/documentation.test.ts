@@ -126,7 +126,7 @@ describe('the tables of the pages equal the code', () => {
   async function declaredRoutes(): Promise<Route[]> {
     const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
     const logger = createLogger({ level: 'silent' });
-    const { rateLimits, budgets, admissions, usage: usageLog } = state;
+    const { rateLimits, budgets, admissions, usage: usageLog, requestLog } = state;
     const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
     const clock = systemClock;
     const usage = new UsageService({ admissions, clock });
@@ -145,7 +145,7 @@ describe('the tables of the pages equal the code', () => {
       logger,
       drain: health.drain,
     });
-    const counting = { rateLimits, usage, answers, budgets, usageLog, responses: state.storedResponses };
+    const counting = { rateLimits, usage, answers, budgets, usageLog, requestLog, responses: state.storedResponses };
     const batches = new Batches({ jobs: state.jobs, links: state.batchLinks, gateway, maxActive: 1 });
     const server = createServerContext({ gateway, batches, ...counting, keys, health, logger, clock, ...all });
     const routes = createRoutes(server, createAccountContext(server));

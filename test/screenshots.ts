@@ -55,10 +55,18 @@ async function takeScreenshots(folder: string): Promise<void> {
     const context = await browser.newContext();
     const page = await context.newPage();
     await signInAs(page, gateway.url, { email: EMAIL, name: 'Rosalind Okafor' });
-    await take(page, gateway, folder, [{ name: 'dashboard-empty', path: '/dashboard' }]);
+    await take(page, gateway, folder, [
+      { name: 'dashboard-empty', path: '/dashboard' },
+      { name: 'usage-empty', path: '/usage' },
+    ]);
     const orders = await fill(state, gateway);
     await take(page, gateway, folder, [
       { name: 'dashboard', path: '/dashboard' },
+      { name: 'usage', path: '/usage' },
+      { name: 'usage-models', path: '/usage?by=model' },
+      { name: 'requests', path: '/requests' },
+      { name: 'requests-failed', path: '/requests?outcome=failed' },
+      { name: 'requests-none', path: '/requests?code=invalid_json' },
       { name: 'plans-signed-in', path: '/plans' },
       ...orders,
       { name: 'playground-links', path: '/playground' },

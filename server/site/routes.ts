@@ -33,10 +33,13 @@ import {
   readReturnPath,
   seeOther,
 } from '../http/index.js';
+import type { ApiKeys } from '../keys/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
+import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
 import { assetRoutes, FILE_ROUTE, ViewerFiles } from './assets.js';
 import { type Page, sendPage } from './page.js';
+import { OWN_PAGE_ROUTE, PAGE_ROUTE } from './page-routes.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import { paymentPage, plansPage } from './pages/plans.js';
@@ -49,24 +52,12 @@ import {
   labelOf,
   loadDashboard,
   loadPlayground,
-  type PlaygroundSources,
   planName,
   planViews,
 } from './views.js';
 
-const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
-
-/** Declarations that all pages share. */
-const PAGE_ROUTE = { method: 'GET', grant: 'none', format: 'page', tag: 'Pages', answers: PAGE } as const;
-
-/** Declarations that pages of the signed-in user share. */
-const OWN_PAGE_ROUTE = {
-  ...PAGE_ROUTE,
-  grant: 'session',
-  answers: { ...PAGE, 303: { description: 'To the sign-in page, where nobody is signed in.' } },
-} as const;
-
-interface SiteServices extends AccountServices, Pick<PlaygroundSources, 'accountKeys'> {
+interface SiteServices extends Omit<AccountPageServices, 'accountKeys'> {
+  accountKeys: Pick<ApiKeys, 'listOf' | 'newestOf'>;
   users: Pick<Users, 'list'>;
   accounts: Pick<Accounts, 'preview'>;
   jobs: DashboardSources['jobs'];
@@ -83,6 +74,7 @@ export function siteRoutes(services: SiteServices): Route[] {
   const pages = new SitePages(services);
   return [
     ...assetRoutes(),
+    ...accountPageRoutes(services),
     ...referenceRoutes(pages),
     {
       ...PAGE_ROUTE,
@@ -189,7 +181,7 @@ class SitePages {
   }
 
   async sendDashboard(context: RequestContext): Promise<void> {
-    const signedIn = await this.#findOrSignIn(context);
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
     const { view, jobs, orders, catalogue, clock } = this.#services;
     const { revoked } = context.query;
@@ -199,13 +191,13 @@ class SitePages {
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {
-    const signedIn = await this.#findOrSignIn(context);
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
     this.#send(context, playgroundPage(await loadPlayground(this.#services, signedIn.user)), signedIn);
   }
 
   async sendPayment(context: ParamsContext): Promise<void> {
-    const signedIn = await this.#findOrSignIn(context);
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
     const { payments, catalogue, clock } = this.#services;
     const order = await payments.find(signedIn.user, paramOf(context, 'code'));
@@ -227,13 +219,6 @@ class SitePages {
 
   #send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
-  }
-
-  /** Sends visitors who are not signed in to the sign-in page and back; undefined then. */
-  async #findOrSignIn(context: RequestContext): Promise<SignedIn | undefined> {
-    const signedIn = await this.#services.sessions.find(context);
-    if (!signedIn) seeOther(context, `/login?return_to=${encodeURIComponent(context.path)}`);
-    return signedIn;
   }
 }
 

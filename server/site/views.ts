@@ -374,6 +374,13 @@ function createFormats() {
     short: new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }),
     day: new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' }),
     minute: new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...time, timeZone: 'UTC' }),
+    second: new Intl.DateTimeFormat('en-GB', {
+      day: 'numeric',
+      month: 'short',
+      ...time,
+      second: '2-digit',
+      timeZone: 'UTC',
+    }),
   };
 }
 
@@ -400,6 +407,11 @@ export function day(at: number): Html {
 /** `21 Nov, 20:26 UTC`. @param at Milliseconds since 1970. */
 export function minute(at: number): Html {
   return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().minute.format(at)} UTC</time>`;
+}
+
+/** `21 Nov, 20:26:07`, by UTC. @param at Milliseconds since 1970. */
+export function second(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().second.format(at)}</time>`;
 }
 
 /** `€12.34`, `₫299,000`. @param amount Minor units of the currency. @param currency ISO 4217. */

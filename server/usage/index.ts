@@ -18,6 +18,14 @@ export {
   type RequestQuery,
   shownRequestId,
 } from './request-log.js';
+export {
+  encodeCursor,
+  type RequestFilter,
+  readCursor,
+  readDimension,
+  readRequestFilter,
+  readUsageQuery,
+} from './request-queries.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
   type AdmittedWork,
@@ -28,7 +36,17 @@ export {
   UsageService,
   usageLogIdOf,
 } from './usage.js';
-export { type Settlement, UsageLog } from './usage-log.js';
+export {
+  eachDayOf,
+  filterTotals,
+  groupUsage,
+  renderUsageCsv,
+  USAGE_DIMENSIONS,
+  type UsageDimension,
+  type UsageFilter,
+  type UsageGroup,
+} from './usage-groups.js';
+export { type Settlement, type UsageEntry, UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,
@@ -45,6 +63,6 @@ export {
   renderLeft,
   USAGE_COUNTS,
   type UsageCounts,
-  usageRoutes,
 } from './usage-report.js';
-export { type LogRetention, retentionMs } from './usage-sweep.js';
+export { platformsOf, sendCsv, sendRequestsCsv, usageRoutes } from './usage-routes.js';
+export { LOG_DAYS, type LogRetention, retentionMs } from './usage-sweep.js';

@@ -322,7 +322,7 @@ const Usage = Type.Object(
   { description: 'What an API key used, and what it has left.' },
 );
 
-interface UsageRouteServices extends Pick<ServerContext, 'polls' | 'clock'> {
+export interface UsageRouteServices extends Pick<ServerContext, 'polls' | 'clock'> {
   rateLimits: RateLimits;
   budgets: Pick<Budgets, 'find' | 'ofKey'>;
   usageLog: UsageLog;
@@ -331,7 +331,7 @@ interface UsageRouteServices extends Pick<ServerContext, 'polls' | 'clock'> {
 }
 
 /** Usage and remaining budget of the key itself. Not rate limited. */
-export function usageRoutes({ rateLimits, budgets, usageLog, polls, clock, prices }: UsageRouteServices): Route[] {
+export function keyUsageRoutes({ rateLimits, budgets, usageLog, polls, clock, prices }: UsageRouteServices): Route[] {
   const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$' });
   return [
     defineRoute({

@@ -32,7 +32,8 @@ export interface LogRetention {
   rowsPerKey?: number | undefined;
 }
 
-const LOG_DAYS = 30;
+/** Days for which entries are kept by default. */
+export const LOG_DAYS = 30;
 const ROWS_PER_KEY = 100_000;
 
 /** Milliseconds for which entries of the usage log are kept. */

@@ -67,7 +67,7 @@ const gateway = await createGateway({
 });
 const health = new Health({ gateway, wants: [], clock: systemClock, checks: {} });
 const links = { baseUrl: () => 'http://127.0.0.1:8787', anyImageSize: true };
-const { rateLimits, budgets, admissions, usage: usageLog } = state;
+const { rateLimits, budgets, admissions, usage: usageLog, requestLog } = state;
 const usage = new UsageService({ admissions, clock: systemClock });
 const answers = new IdempotencyService({
   answers: state.idempotentResponses,
@@ -77,7 +77,7 @@ const answers = new IdempotencyService({
   drain: health.drain,
 });
 const responses = state.storedResponses;
-const counting = { rateLimits, budgets, usage, answers, usageLog, responses };
+const counting = { rateLimits, budgets, usage, answers, usageLog, requestLog, responses };
 const batches = new Batches({ jobs: state.jobs, links: state.batchLinks, gateway, maxActive: 1 });
 const services = { gateway, batches, ...counting, keys, health, logger, clock: systemClock };
 const app = createApp({ ...services, ...links });

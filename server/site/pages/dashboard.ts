@@ -8,6 +8,8 @@
 import type { JobKind, JobRecord } from '../../../core/jobs/index.js';
 import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
+import { barChart } from '../components/chart.js';
+import { accountPages, linkTo } from '../components/filters.js';
 import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { count, counted, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
 
@@ -67,7 +69,7 @@ export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
     current: '/dashboard',
     scripts: ['api-forms.js'],
     content: html`<div class="frame">
-<div class="page-head"><h1>Dashboard</h1><p>Signed in as <bdi>${view.label}</bdi></p></div>
+<div class="page-head"><h1>Dashboard</h1><p>Signed in as <bdi>${view.label}</bdi></p>${accountPages('/dashboard')}</div>
 <div class="columns">
 <div class="stack">
 ${renderKeys(view.keys, view.revoked)}
@@ -170,7 +172,7 @@ const PERSONAL_DATA = html`<section class="card stack" aria-labelledby="data"><h
 <p class="small muted">Everything stored about your account, as one JSON file.</p>
 <a class="button button-quiet" href="/api/user/export" download>Export your data</a>
 <details><summary>Delete my account</summary><div class="stack">
-<p class="small"><strong>Deleted for good:</strong> your email, name and identity, sessions, names of keys, jobs with their prompts, images and results, stored answers and responses, and your webhook secret. Every key stops working, and jobs that wait or run are cancelled.</p>
+<p class="small"><strong>Deleted for good:</strong> your email, name and identity, sessions, names of keys, jobs with their prompts, images and results, stored answers and responses, single requests, and your webhook secret. Every key stops working, and jobs that wait or run are cancelled.</p>
 <p class="small"><strong>Kept without your name, as bookkeeping:</strong> orders, transfers without their text, plans and counts of usage, under a random id. The rest of a plan is lost. Backups of the operator keep older copies until they are deleted.</p>
 <form class="needs-script" data-api="DELETE /api/user" data-then="/"
 data-confirm="Your account is deleted with everything personal, and every key stops working. Orders and counts of usage stay without your name. This cannot be undone." data-confirm-label="Delete my account" data-confirm-bad data-problem="problem-erase">
@@ -282,20 +284,13 @@ export interface CostsView {
   days: ReadonlyMap<string, string>;
 }
 
-/** Width of a day in the drawing, of which the bar takes most. */
-const STEP = 10;
-const BAR = 7;
-const HEIGHT = 100;
-/** Minimum height of a bar, so that few requests beside many are visible. */
-const MIN_BAR = 2;
-
 /** Made at the first page, since it takes long. */
 let dayFormat: Intl.DateTimeFormat | undefined;
 
 export function renderUsage(days: readonly UsageDay[], costs?: CostsView): Html {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   return html`<section class="card stack" aria-labelledby="usage">
-<div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Requests, ${days.length} days</span></div>
+<div class="row row-apart"><h2 id="usage">Usage</h2><span class="small muted">Requests, ${days.length} days. <a href="/usage">All usage</a></span></div>
 ${
   total === 0
     ? emptyState('No usage yet', 'Requests appear here a few seconds after they are answered.')
@@ -311,30 +306,24 @@ function renderChart(days: readonly UsageDay[], costs: CostsView | undefined): H
   const words = `${counted(total, 'request')} in ${days.length} days, at most ${count(max)} on one day.`;
   return html`<dl class="totals">
 <div><dt>Requests</dt><dd>${count(total)}</dd></div>
-<div><dt>Failed</dt><dd>${count(failed)}</dd></div>
+<div><dt>Failed</dt><dd>${failed === 0 ? count(failed) : html`<a href="${failedOf(days)}">${count(failed)}<span class="visually-hidden"> failed: show the requests</span></a>`}</dd></div>
 <div><dt>Tokens</dt><dd>${shortCount(tokens)}</dd></div>
 ${
   costs &&
   html`<div><dt>Cost (${costs.currency})</dt><dd>${costs.total}</dd></div>
 `
 }</dl>
-<figure class="chart">
-<span class="chart-most small muted figures" aria-hidden="true">${shortCount(max)}</span>
-<svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
-${days.map((one, index) => renderBar(one, index, max))}
-</svg>
-<figcaption class="row row-apart small muted" aria-hidden="true"><span>${shortDay(days.at(0))}</span><span>${shortDay(days.at(-1))}</span></figcaption>
-</figure>`;
+${barChart({
+  bars: days.map((one) => ({ label: shortDay(one), value: one.requests, bad: one.failed })),
+  words,
+  describe: ({ value, bad = 0 }) => `${counted(value, 'request')}${bad > 0 ? `, ${count(bad)} failed` : ''}`,
+  short: shortCount,
+})}`;
 }
 
-function renderBar({ day, requests, failed }: UsageDay, index: number, max: number): Html {
-  const x = index * STEP + (STEP - BAR) / 2;
-  const scaled = (value: number) => (value === 0 ? 0 : Math.max(MIN_BAR, (value / max) * HEIGHT));
-  const [whole, bad] = [scaled(requests), scaled(failed)];
-  return html`<g><title>${shortDay({ day })}: ${counted(requests, 'request')}${failed > 0 && `, ${failed} failed`}</title>
-<rect class="chart-day" x="${index * STEP}" width="${STEP}" height="${HEIGHT}"/>
-${requests > 0 && html`<rect class="chart-all" x="${x}" y="${rounded(HEIGHT - whole)}" width="${BAR}" height="${rounded(whole)}"/>`}
-${failed > 0 && html`<rect class="chart-failed" x="${x}" y="${rounded(HEIGHT - bad)}" width="${BAR}" height="${rounded(bad)}"/>`}</g>`;
+/** Address of the requests that failed in these days. */
+function failedOf(days: readonly UsageDay[]): string {
+  return linkTo('/requests', { from: days.at(0)?.day, to: days.at(-1)?.day, outcome: 'failed' });
 }
 
 function renderTable(days: readonly UsageDay[], costs: CostsView | undefined): Html {
@@ -357,8 +346,4 @@ function renderTable(days: readonly UsageDay[], costs: CostsView | undefined): H
 function shortDay(one: Pick<UsageDay, 'day'> | undefined): string {
   dayFormat ??= new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
   return one ? dayFormat.format(Date.parse(one.day)) : '';
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 10) / 10;
 }

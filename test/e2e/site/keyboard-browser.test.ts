@@ -197,7 +197,17 @@ describe('pages of the site by keyboard alone', () => {
   });
 
   it('show the focus at every stop of every page, and trap it nowhere', async () => {
-    for (const path of ['/', '/plans', '/setup', '/dashboard', '/playground', '/playground#models', '/device']) {
+    for (const path of [
+      '/',
+      '/plans',
+      '/setup',
+      '/dashboard',
+      '/usage',
+      '/requests',
+      '/playground',
+      '/playground#models',
+      '/device',
+    ]) {
       await open(path);
       const seen = new Set<string>();
       for (let stops = 0; stops < MOST_STOPS; stops += 1) {

@@ -36,7 +36,7 @@ describe('pages of the site in a real browser', () => {
   });
 
   it('are small, load nothing foreign, break no policy, and do not shift while they load', async () => {
-    for (const path of [...PUBLIC, '/dashboard', `/pay/${orders[2]}`]) {
+    for (const path of [...PUBLIC, '/dashboard', '/usage', '/requests', `/pay/${orders[2]}`]) {
       const visit = await (await browser.newContext({ storageState: await context.storageState() })).newPage();
       const complaints: string[] = [];
       const hosts = new Set<string>();

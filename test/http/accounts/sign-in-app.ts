@@ -8,6 +8,7 @@ import { createSiteAddress } from '../../../server/http/index.js';
 import type { MediaProxy } from '../../../server/links/index.js';
 import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
+import type { Prices } from '../../../server/prices/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
 import type { ScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
 import type { Stack } from '../../support/databases/stacks.js';
@@ -41,6 +42,8 @@ export interface SignInAppOptions {
   gateway?: Partial<Omit<GatewayOptions, 'plugins'>>;
   /** Which requests get media links. Default `off`. */
   mediaProxy?: MediaProxy;
+  /** Default: none. */
+  prices?: Prices;
 }
 
 /** The real app with accounts, and a real identity provider beside it. */
@@ -80,6 +83,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       ...options.gateway,
     },
     mediaProxy: options.mediaProxy,
+    prices: options.prices,
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = new Identity({ gateway, settings, site });

@@ -214,7 +214,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
-  const { rateLimits, budgets, admissions, usage: usageLog } = state;
+  const { rateLimits, budgets, admissions, usage: usageLog, requestLog } = state;
   const usage = new UsageService({
     admissions,
     noteSettled: metrics && ((one) => metrics.requests.settled(one)),
@@ -233,7 +233,18 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   });
   const webhooks = options.webhooks && (await openWebhooks(options.webhooks));
   const responses = state.storedResponses;
-  const counting = { rateLimits, usage, answers, budgets, usageLog, responses, metrics, publicMetrics, webhooks };
+  const counting = {
+    rateLimits,
+    usage,
+    answers,
+    budgets,
+    usageLog,
+    requestLog,
+    responses,
+    metrics,
+    publicMetrics,
+    webhooks,
+  };
   const dependencies = {
     gateway,
     batches,

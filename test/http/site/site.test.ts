@@ -59,7 +59,17 @@ describe('pages of the site', () => {
   const visit = (browser: BrowserSession, path: string) => browser.send(app.url + path, { headers: PAGE });
 
   it('are uncached HTML that embeds nothing foreign, and send the referrer to the site alone', async () => {
-    for (const path of ['/', '/login', '/plans', '/setup', '/dashboard', '/device', '/nowhere']) {
+    for (const path of [
+      '/',
+      '/login',
+      '/plans',
+      '/setup',
+      '/dashboard',
+      '/usage',
+      '/requests',
+      '/device',
+      '/nowhere',
+    ]) {
       const { headers, text } = await visit(path === '/login' ? createBrowserSession() : ann, path);
       const policy = headers.get('content-security-policy');
       expect(headers.get('content-type'), path).to.equal('text/html; charset=utf-8');

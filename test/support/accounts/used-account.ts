@@ -84,6 +84,7 @@ async function spend({ admissions, accounts }: State, accountId: string, keyId: 
         model: 'm-5.5',
         status: isFailed ? 502 : 200,
         latencyMs: 900,
+        ...(isFailed && { errorCode: 'upstream_error' }),
         ...(!isFailed && { usage: { inputTokens: 12_400, outputTokens: 3_100, totalTokens: 15_500 } }),
         at,
       });

@@ -1,0 +1,232 @@
+/*
+ * The pages of usage and of single requests, their CSV files, and the deletion of requests, for the signed-in user. All
+ * of them work without scripts. Files are limited by user, since one may read a million rows. Names of keys are those of
+ * the account; a key that was deleted has its id alone.
+ */
+
+import { Type } from '../../core/contracts/index.js';
+import type { AccountServices, SessionService, SignedIn } from '../accounts/index.js';
+import { dayOf } from '../format/index.js';
+import { AddressLimit, defineRoute, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
+import type { ApiKeys } from '../keys/index.js';
+import type { Prices } from '../prices/index.js';
+import {
+  addUp,
+  eachDayOf,
+  encodeCursor,
+  filterTotals,
+  groupUsage,
+  LOG_DAYS,
+  platformsOf,
+  type RequestLog,
+  readCursor,
+  readDimension,
+  readRequestFilter,
+  readUsageQuery,
+  renderUsageCsv,
+  sendCsv,
+  sendRequestsCsv,
+  type UsageLog,
+} from '../usage/index.js';
+import { type Page, sendPage } from './page.js';
+import { OWN_PAGE_ROUTE } from './page-routes.js';
+import { requestsPage } from './pages/requests.js';
+import { usagePage } from './pages/usage.js';
+import { labelOf } from './views.js';
+
+const ROWS = 50;
+const FILES_PER_MINUTE = 10;
+const MAX_FORM_BYTES = 1_024;
+
+export interface AccountPageServices extends AccountServices {
+  accountKeys: Pick<ApiKeys, 'listOf'>;
+  usageLog: Pick<UsageLog, 'totals'>;
+  requestLog: RequestLog;
+  /** Days for which requests are kept. Default 30. */
+  requestLogDays?: number;
+  /** Default: none. */
+  prices?: Prices;
+}
+
+const CSV_FILE = { 200: { description: 'The file.', type: 'text/csv' }, 303: OWN_PAGE_ROUTE.answers[303] };
+
+export function accountPageRoutes(services: AccountPageServices): Route[] {
+  const pages = new AccountPages(services);
+  return [
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/usage',
+      summary: 'Usage page',
+      description: 'Page of the usage of the account: charts, and sums by key, model, platform, route and day.',
+      errors: ['invalid_value'],
+      handler: (context) => pages.sendUsage(context),
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/usage.csv',
+      summary: 'Usage as CSV',
+      description: 'The table of the usage page for spreadsheets.',
+      answers: CSV_FILE,
+      errors: ['invalid_value', 'rate_limit_exceeded'],
+      handler: (context) => pages.sendUsageFile(context),
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/requests',
+      summary: 'Requests page',
+      description: 'Page of the single requests of the account, with filters.',
+      errors: ['invalid_value'],
+      handler: (context) => pages.sendRequests(context),
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/requests.csv',
+      summary: 'Requests as CSV',
+      description: 'The requests of the page, all of them, for spreadsheets.',
+      answers: CSV_FILE,
+      errors: ['invalid_value', 'rate_limit_exceeded'],
+      handler: (context) => pages.sendRequestsFile(context),
+    }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      method: 'POST',
+      path: '/requests/delete',
+      summary: 'Delete requests',
+      description: 'Deletes the single requests of a key or of all keys. The sums of usage stay.',
+      body: {
+        type: 'application/x-www-form-urlencoded',
+        schema: Type.Object({ key: Type.Optional(Type.String({ description: 'Id of a key. Default: all keys.' })) }),
+      },
+      answers: { 303: { description: 'To the requests page.' } },
+      handler: (context) => pages.deleteRequests(context),
+    }),
+  ];
+}
+
+/** Sends visitors who are not signed in to the sign-in page and back; undefined then. */
+export async function findOrSignIn(context: RequestContext, sessions: SessionService): Promise<SignedIn | undefined> {
+  const signedIn = await sessions.find(context);
+  if (!signedIn) seeOther(context, `/login?return_to=${encodeURIComponent(context.url)}`);
+  return signedIn;
+}
+
+class AccountPages {
+  readonly #services: AccountPageServices;
+  readonly #files: AddressLimit;
+
+  constructor(services: AccountPageServices) {
+    this.#services = services;
+    const { clock, siblings } = services;
+    const name = 'files of usage';
+    this.#files = new AddressLimit({ clock, siblings, name, perMinute: FILES_PER_MINUTE, what: 'Too many files' });
+  }
+
+  async sendUsage(context: RequestContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    const { clock, prices } = this.#services;
+    const { range, filter, totals, keys, groups, by } = await this.#readUsage(context, signedIn);
+    const chosen = filterTotals(totals, filter);
+    const page = usagePage({
+      ...{ range, filter, by, groups },
+      today: dayOf(clock.now()),
+      keys: keys.map(({ id, name }) => ({ value: id, label: name })),
+      models: namesOf(totals, 'model'),
+      routes: namesOf(totals, 'route'),
+      currency: prices?.currency,
+      total: addUp(chosen),
+      days: eachDayOf(range, chosen),
+    });
+    send(context, page, signedIn);
+  }
+
+  async sendUsageFile(context: RequestContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    this.#files.admit(signedIn.user.id);
+    const { prices } = this.#services;
+    const { range, by, groups, keys } = await this.#readUsage(context, signedIn);
+    const names = by === 'key' ? new Map(keys.map(({ id, name }) => [id, name])) : undefined;
+    const body = renderUsageCsv(groups, by, { currency: prices?.currency, names });
+    sendCsv(context, `usage-${range.from}-${range.to}`, body);
+  }
+
+  async #readUsage({ query }: RequestContext, { user: { accountId } }: SignedIn) {
+    const { clock, usageLog, accountKeys, gateway } = this.#services;
+    const { range, filter } = readUsageQuery(query, clock.now());
+    const by = readDimension(query, 'key');
+    const [totals, keys] = await Promise.all([usageLog.totals({ accountId, ...range }), accountKeys.listOf(accountId)]);
+    const groups = groupUsage(filterTotals(totals, filter), by, platformsOf(gateway));
+    return { range, filter, by, totals, keys, groups };
+  }
+
+  async sendRequests(context: RequestContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    const { clock, usageLog, requestLog, prices, requestLogDays: retentionDays = LOG_DAYS } = this.#services;
+    const { accountId } = signedIn.user;
+    const { query } = context;
+    const { filter, keys, wanted } = await this.#readRequests(context, signedIn);
+    const after = readCursor(query);
+    const [found, totals] = await Promise.all([
+      requestLog.list(wanted, ROWS + 1, after),
+      usageLog.totals({ accountId, ...filter.range }),
+    ]);
+    const rows = found.slice(0, ROWS);
+    const last = found.length > ROWS ? rows.at(-1) : undefined;
+    const { deleted } = query;
+    const page = requestsPage({
+      ...{ filter, rows, retentionDays },
+      today: dayOf(clock.now()),
+      keys: keys.map(({ id, name }) => ({ value: id, label: name })),
+      models: namesOf(totals, 'model'),
+      routes: namesOf(totals, 'route'),
+      currency: prices?.currency,
+      next: last && encodeCursor(last),
+      isFirst: after === undefined,
+      deleted: typeof deleted === 'string' && /^\d{1,9}$/.test(deleted) ? Number(deleted) : undefined,
+    });
+    send(context, page, signedIn);
+  }
+
+  async sendRequestsFile(context: RequestContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    this.#files.admit(signedIn.user.id);
+    const { requestLog, prices } = this.#services;
+    const { filter, keys, wanted } = await this.#readRequests(context, signedIn);
+    const names = new Map(keys.map(({ id, name }) => [id, name]));
+    const { from, to } = filter.range;
+    sendRequestsCsv(context, `requests-${from}-${to}`, requestLog.all(wanted), prices?.currency, names);
+  }
+
+  async #readRequests({ query }: RequestContext, { user: { accountId } }: SignedIn) {
+    const { clock, accountKeys } = this.#services;
+    const filter = readRequestFilter(query, clock.now());
+    const keys = await accountKeys.listOf(accountId);
+    const keyIds = keys.map(({ id }) => id).filter((id) => filter.key === undefined || id === filter.key);
+    const { range, key, ...rest } = filter;
+    return { filter, keys, wanted: { ...rest, keyIds, accountId } };
+  }
+
+  async deleteRequests(context: RequestContext): Promise<void> {
+    const { sessions, bodies, accountKeys, requestLog, clock, site } = this.#services;
+    const { accountId } = (await sessions.require(context)).user;
+    const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: accountId };
+    const { key = '' } = await readForm(context.req, context.res, limits);
+    const keys = await accountKeys.listOf(accountId);
+    const keyIds = keys.map(({ id }) => id).filter((id) => key === '' || id === key);
+    const deleted = await requestLog.delete({ keyIds, accountId }, clock.now());
+    // A redirect, so that a reload does not submit the form again.
+    seeOther(context, `${site().url}/requests?deleted=${deleted}`);
+  }
+}
+
+function send(context: RequestContext, page: Omit<Page, 'viewer'>, { user }: SignedIn): void {
+  sendPage(context, { ...page, viewer: { label: labelOf(user) } });
+}
+
+/** Values of a column, in alphabetical order. */
+function namesOf(totals: readonly { model: string; route: string }[], column: 'model' | 'route'): string[] {
+  return [...new Set(totals.map((total) => total[column]))].filter((name) => name !== '').sort();
+}

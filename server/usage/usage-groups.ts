@@ -1,0 +1,112 @@
+/*
+ * Sums of the totals by one dimension: day, key, model, platform or route. A platform stands in the column of the
+ * model, so the platforms of the gateway say which of the two a row is about. The same sums serve the routes, the CSV
+ * files and the pages.
+ */
+
+import { csvCell, dayOf } from '../format/index.js';
+import type { UsageTotal } from './tables.js';
+import { addUp, type DayRange, encodeCounts, type UsageCounts } from './usage-report.js';
+
+export const USAGE_DIMENSIONS = ['day', 'key', 'model', 'platform', 'route'] as const;
+export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
+
+/** What of the usage is read; everything that is absent is not limited. */
+export interface UsageFilter {
+  key?: string | undefined;
+  model?: string | undefined;
+  platform?: string | undefined;
+  route?: string | undefined;
+}
+
+export interface UsageGroup {
+  /** A day, the id of a key or model, the key of a platform, or a route; empty for requests without one. */
+  name: string;
+  counts: UsageCounts;
+}
+
+/** Keys of the platforms that the gateway knows. */
+export type Platforms = ReadonlySet<string>;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export function filterTotals(totals: readonly UsageTotal[], filter: UsageFilter): UsageTotal[] {
+  const { key, model, platform, route } = filter;
+  return totals.filter(
+    (total) =>
+      (key === undefined || total.keyId === key) &&
+      (model === undefined || total.model === model) &&
+      (platform === undefined || total.model === platform) &&
+      (route === undefined || total.route === route),
+  );
+}
+
+/** Days newest first; everything else by the number of requests. Rows that are not about the dimension are left out. */
+export function groupUsage(
+  totals: readonly UsageTotal[],
+  dimension: UsageDimension,
+  platforms: Platforms,
+): readonly UsageGroup[] {
+  const named = totals.flatMap((total) => {
+    const name = nameIn(total, dimension, platforms);
+    return name === undefined ? [] : [{ name, total }];
+  });
+  const groups = Array.from(
+    Map.groupBy(named, ({ name }) => name),
+    ([name, rows]) => ({ name, counts: addUp(rows.map(({ total }) => total)) }),
+  );
+  if (dimension === 'day') return groups.sort((left, right) => (left.name < right.name ? 1 : -1));
+  return groups.sort((left, right) => weightOf(right) - weightOf(left) || (left.name < right.name ? -1 : 1));
+}
+
+function weightOf({ counts: { requests, refused } }: UsageGroup): number {
+  // Requests come first; groups of refused ones alone follow, with the most of them first.
+  return requests * 1e6 + refused;
+}
+
+function nameIn(total: UsageTotal, dimension: UsageDimension, platforms: Platforms): string | undefined {
+  if (dimension === 'day') return total.day;
+  if (dimension === 'key') return total.keyId;
+  if (dimension === 'route') return total.route;
+  const isPlatform = platforms.has(total.model);
+  return isPlatform === (dimension === 'platform') && total.model !== '' ? total.model : undefined;
+}
+
+/** Each day of a range, oldest first, also those without a request. */
+export function eachDayOf({ from, to }: DayRange, totals: readonly UsageTotal[]): readonly UsageGroup[] {
+  const ofDay = Map.groupBy(totals, ({ day }) => day);
+  const days: UsageGroup[] = [];
+  for (let at = Date.parse(from); at <= Date.parse(to); at += DAY_MS) {
+    const name = dayOf(at);
+    days.push({ name, counts: addUp(ofDay.get(name) ?? []) });
+  }
+  return days;
+}
+
+/** As CSV: the first line has the names of the fields, which are those of the JSON. @param names Names of keys by id. */
+export function renderUsageCsv(
+  groups: readonly UsageGroup[],
+  dimension: UsageDimension,
+  { currency, names }: { currency?: string | undefined; names?: ReadonlyMap<string, string> | undefined },
+): string {
+  const head = [dimension, ...(names ? ['name'] : []), ...Object.keys(encodeCounts(addUp([]), currency !== undefined))];
+  const columns = currency === undefined ? head : [...head, 'currency'];
+  const lines = groups.map(({ name, counts }) => {
+    const cells = {
+      [dimension]: name,
+      name: names?.get(name) ?? '',
+      currency,
+      ...encodeCounts(counts, currency !== undefined),
+    };
+    return csvLine(columns, cells);
+  });
+  return [csvLine(columns), ...lines].join('');
+}
+
+type Cells = Readonly<Record<string, string | number | null | undefined>>;
+
+/** A line of cells that no spreadsheet takes for a formula. @param cells By column. Default: the names of the columns. */
+export function csvLine(columns: readonly string[], cells?: Cells): string {
+  const texts = columns.map((column) => csvCell(cells ? (cells[column] ?? null) : column));
+  return `${texts.join(',')}\r\n`;
+}

@@ -1,0 +1,177 @@
+/** The pages of usage and of single requests, without scripts. */
+
+import { expect } from 'chai';
+import { createPepper } from '../../../server/keys/index.js';
+import { createPrices } from '../../../server/prices/index.js';
+import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
+import { PRICED_PLANS } from '../../support/accounts/priced-plans.js';
+import { useAccount } from '../../support/accounts/used-account.js';
+import { settlement } from '../../support/models/model-requests.js';
+import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
+
+const DAY_MS = 86_400_000;
+const HOSTILE = `"><script>alert(1)</script>`;
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+
+describe('pages of usage', () => {
+  let app: SignInApp;
+  let ann: BrowserSession;
+  let bob: BrowserSession;
+  let accountId: string;
+  let keyId: string;
+
+  before(async () => {
+    app = await startSignInApp({
+      catalogue: PRICED_PLANS,
+      prices: createPrices({ currency: 'USD', models: { 'm-5.5': { input: 1, output: 10 } } }),
+    });
+    ann = await app.signedIn('ann@example.com');
+    const [user] = await app.state.users.list({ limit: 1 });
+    accountId = user!.accountId;
+    await useAccount(app.state, user!, createPepper(Buffer.alloc(32, 'usage')));
+    const keys = await app.state.keys.listOf(accountId);
+    keyId = keys.find(({ name }) => name === 'laptop')!.id;
+    bob = await app.signedIn('bob@example.com');
+    const at = Date.now() - 120_000;
+    app.state.admissions.settle(
+      settlement({
+        keyId,
+        accountId,
+        at,
+        model: HOSTILE,
+        requestId: 'req_hostile',
+        errorCode: 'upstream_timeout',
+        cost: 1_234,
+      }),
+    );
+    await app.state.admissions.flush();
+    const refused = { keyId, accountId, route: '/v1/extract', status: 429, errorCode: 'rate_limit_exceeded' };
+    app.state.usage.refuse({ ...refused, requestId: 'req_refused', latencyMs: 3, at });
+    await app.state.usage.flushCounts();
+  });
+  after(() => app?.close());
+
+  const read = async (browser: BrowserSession, path: string) => (await browser.send(app.url + path)).text;
+  const rowsOf = (text: string) => text.split('<tbody')[1]?.match(/<tr /g)?.length ?? 0;
+  /** The link behind a number of the totals. */
+  const linkOf = (text: string, name: string) =>
+    new RegExp(`<dt>${name}</dt><dd><a href="([^"]+)">(\\d+)<`)
+      .exec(text)
+      ?.slice(1)
+      .map((part) => part.replaceAll('&amp;', '&')) ?? [];
+
+  it('have sums, a chart for each measure, and numbers that lead to their requests', async () => {
+    const text = await read(ann, '/usage');
+    for (const title of ['Requests', 'Failed and refused', 'Tokens', 'Cost (USD)'])
+      expect(text).to.contain(`<h2>${title}</h2>`);
+    expect(text.match(/role="img" aria-label="[^"]{10,}"/g)).to.have.length(4);
+    const [failed = '', count] = linkOf(text, 'Failed');
+    expect(Number(count)).to.be.above(5);
+    expect(rowsOf(await read(ann, failed))).to.equal(Number(count));
+    const [refused = '', one] = linkOf(text, 'Refused');
+    expect([one, rowsOf(await read(ann, refused))]).to.deep.equal(['1', 1]);
+    expect(Buffer.byteLength(text)).to.be.below(60_000);
+  });
+
+  it('add up by key, model, platform, route and day, and limit by each of them', async () => {
+    const sums = async (query: string) => (await read(ann, `/usage?${query}`)).split('<tbody')[1] ?? '';
+    expect(await sums('by=key'))
+      .to.contain('laptop')
+      .and.contain(`key=${keyId}`);
+    expect(await sums('by=model'))
+      .to.contain('m-5.5')
+      .and.not.contain('/v1/responses</code>');
+    expect(await sums('by=route'))
+      .to.contain('<code>/v1/responses</code>')
+      .and.contain('<code>/v1/extract</code>');
+    expect(await sums('by=day')).to.contain(dayOf(Date.now()));
+    expect(await sums('by=route&route=/v1/extract')).not.to.contain('/v1/responses');
+    expect(await read(ann, '/usage?by=platform')).to.contain('No usage by platform');
+    const year = await read(ann, `/usage?from=${dayOf(Date.now() - 364 * DAY_MS)}&to=${dayOf(Date.now())}`);
+    expect(Buffer.byteLength(year)).to.be.below(60_000);
+    for (const wrong of ['by=hour', 'from=2026-02-30', 'from=2026-06-02&to=2026-06-01']) {
+      expect((await ann.send(`${app.url}/usage?${wrong}`)).status, wrong).to.equal(400);
+    }
+  });
+
+  it('list requests in pages that miss none, with failures in words', async () => {
+    const ids = new Set<string>();
+    let pages = 0;
+    for (let path: string | undefined = '/requests'; path !== undefined; pages += 1) {
+      const text = await read(ann, path);
+      expect(Buffer.byteLength(text)).to.be.below(80_000);
+      for (const [, id = ''] of text.matchAll(/<code class="small muted">([^<]+)<\/code>/g)) ids.add(id);
+      path = /<a [^>]*href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect(pages).to.be.above(4);
+    const all = await app.state.requestLog.list({ keyIds: [keyId], accountId, from: 0, to: Date.now() + 1 }, 1_000);
+    expect(ids.size).to.equal(all.length);
+    const failed = await read(ann, '/requests?code=rate_limit_exceeded');
+    expect(failed)
+      .to.match(/Refused<\/span> 429/)
+      .and.contain('rate_limit_exceeded</code></a>');
+    expect(rowsOf(failed)).to.equal(1);
+    expect(rowsOf(await read(ann, '/requests?request_id=req_refused'))).to.equal(1);
+    expect(await read(ann, '/requests?request_id=none')).to.contain('No such requests');
+    expect((await ann.send(`${app.url}/requests?after=nonsense`)).status).to.equal(400);
+  });
+
+  it('show names of strangers as text', async () => {
+    for (const path of ['/requests', '/usage?by=model', `/requests?model=${encodeURIComponent(HOSTILE)}`]) {
+      const text = await read(ann, path);
+      expect(text, path).to.contain('&lt;script&gt;alert(1)').and.not.to.contain('<script>alert');
+    }
+  });
+
+  it('show no requests of other accounts, also by their keys and cursors', async () => {
+    const next = /href="([^"]+)" rel="next"/.exec(await read(ann, '/requests'))?.[1]?.replaceAll('&amp;', '&') ?? '';
+    for (const path of ['/requests', `/requests?key=${keyId}`, next, '/requests?request_id=req_refused']) {
+      expect(rowsOf(await read(bob, path)), path).to.equal(0);
+    }
+    expect(await read(bob, `/usage?key=${keyId}`)).to.contain('No usage in these days');
+    expect((await read(bob, '/requests.csv')).trim().split('\r\n')).to.have.length(1);
+    const { status, location } = await createBrowserSession().send(`${app.url}/requests?outcome=failed`);
+    expect(status).to.equal(303);
+    expect(location).to.contain(`return_to=${encodeURIComponent('/requests?outcome=failed')}`);
+  });
+
+  it('are CSV files, in which no name is a formula', async () => {
+    const usage = await ann.send(`${app.url}/usage.csv?by=key`);
+    expect(usage.headers.get('content-type')).to.contain('text/csv');
+    expect(usage.headers.get('content-disposition')).to.match(/filename="mediagate-usage-[\d-]+\.csv"/);
+    const [head = '', ...lines] = usage.text.trim().split('\r\n');
+    expect(head).to.match(/^key,name,requests,failed,/);
+    expect(lines.some((line) => line.startsWith(`${keyId},laptop,`))).to.equal(true);
+    const requests = (await read(ann, '/requests.csv?outcome=refused')).trim().split('\r\n');
+    expect(requests).to.have.length(2);
+    expect(requests[0]).to.contain('request_id,at,key,key_name,').and.contain(',cost');
+    expect(requests[1]).to.contain(`req_refused,`).and.contain(`,${keyId},laptop,/v1/extract,`);
+  });
+
+  it('delete the requests of the account by a form, and keep the sums', async () => {
+    const origin = { origin: app.url };
+    const before = linkOf(await read(ann, '/usage'), 'Requests')[1];
+    const foreign = await bob.send(`${app.url}/requests/delete`, {
+      method: 'POST',
+      form: { key: keyId },
+      headers: origin,
+    });
+    expect(foreign.location).to.contain('deleted=0');
+    const forged = await ann.send(`${app.url}/requests/delete`, {
+      method: 'POST',
+      form: { key: '' },
+      headers: { origin: 'https://evil.example' },
+    });
+    expect(forged.status).to.equal(403);
+    const { status, location = '' } = await ann.send(`${app.url}/requests/delete`, {
+      method: 'POST',
+      form: { key: keyId },
+      headers: origin,
+    });
+    expect(status).to.equal(303);
+    expect(await read(ann, new URL(location).pathname + new URL(location).search)).to.match(/requests are deleted/);
+    const left = await app.state.requestLog.list({ keyIds: [keyId], accountId, from: 0, to: Date.now() - 60_000 }, 10);
+    expect(left).to.deep.equal([]);
+    expect(linkOf(await read(ann, '/usage'), 'Requests')[1]).to.equal(before);
+  });
+});
