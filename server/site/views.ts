@@ -150,7 +150,7 @@ function describeCosts(totals: readonly UsageTotal[], currency: string): CostsVi
 function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDay[] {
   const days = new Map<string, UsageDay>();
   for (let at = Date.parse(from); at <= Date.parse(to); at += DAY_MS) {
-    days.set(dayOf(at), { day: dayOf(at), requests: 0, failed: 0, tokens: 0, images: 0 });
+    days.set(dayOf(at), { day: dayOf(at), requests: 0, failed: 0, tokens: 0, images: 0, bytes: 0 });
   }
   for (const total of totals) {
     const day = days.get(total.day);
@@ -159,6 +159,7 @@ function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDa
     day.failed += total.failed;
     day.tokens += total.inputTokens + total.outputTokens;
     day.images += total.images;
+    day.bytes += total.bytes;
   }
   return [...days.values()];
 }
@@ -392,6 +393,11 @@ export function count(value: number): string {
 /** `1.3M` */
 export function shortCount(value: number): string {
   return formatsOf().short.format(value);
+}
+
+/** `12.3 MB`, `1.5 GB`, in powers of ten as prices are. */
+export function dataSize(bytes: number): string {
+  return bytes < 1e9 ? `${count(bytes / 1e6)} MB` : `${count(bytes / 1e9)} GB`;
 }
 
 /** `1 job`, `2 jobs`. */

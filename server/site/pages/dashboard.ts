@@ -11,7 +11,7 @@ import type { OrderRecord } from '../../payments/index.js';
 import { barChart } from '../components/chart.js';
 import { accountPages, linkTo } from '../components/filters.js';
 import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
-import { count, counted, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
+import { count, counted, dataSize, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
 
 /** The remaining amount of one limit of a plan. */
 export interface AllowanceView {
@@ -273,6 +273,8 @@ export interface UsageDay {
   /** Input and output. */
   tokens: number;
   images: number;
+  /** That media links sent. */
+  bytes: number;
 }
 
 /** Costs as text. */
@@ -303,12 +305,17 @@ function renderChart(days: readonly UsageDay[], costs: CostsView | undefined): H
   const tokens = days.reduce((sum, one) => sum + one.tokens, 0);
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   const failed = days.reduce((sum, one) => sum + one.failed, 0);
+  const bytes = days.reduce((sum, one) => sum + one.bytes, 0);
   const words = `${counted(total, 'request')} in ${days.length} days, at most ${count(max)} on one day.`;
   return html`<dl class="totals">
 <div><dt>Requests</dt><dd>${count(total)}</dd></div>
 <div><dt>Failed</dt><dd>${failed === 0 ? count(failed) : html`<a href="${failedOf(days)}">${count(failed)}<span class="visually-hidden"> failed: show the requests</span></a>`}</dd></div>
 <div><dt>Tokens</dt><dd>${shortCount(tokens)}</dd></div>
 ${
+  bytes > 0 &&
+  html`<div><dt>Downloaded through the gateway</dt><dd>${dataSize(bytes)}</dd></div>
+`
+}${
   costs &&
   html`<div><dt>Cost (${costs.currency})</dt><dd>${costs.total}</dd></div>
 `

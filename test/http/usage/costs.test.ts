@@ -418,7 +418,7 @@ for (const engine of engines) {
 }
 
 describe('costs on the dashboard', () => {
-  const days = [{ day: '2026-06-15', requests: 3, failed: 0, tokens: 30, images: 0 }];
+  const days = [{ day: '2026-06-15', requests: 3, failed: 0, tokens: 30, images: 0, bytes: 0 }];
 
   it('are in the sum and in the table', () => {
     const costs = { currency: 'USD', total: '12.34', days: new Map([['2026-06-15', '0.001234']]) };
@@ -427,5 +427,15 @@ describe('costs on the dashboard', () => {
     expect(page).to.contain('<th scope="col" class="number">Cost (USD)</th></tr></thead>');
     expect(page).to.contain('<td class="number">0.001234</td></tr>');
     expect(renderUsage(days).markup).not.to.contain('Cost');
+  });
+  it('are beside what media links sent, if they sent anything', () => {
+    expect(renderUsage(days).markup).not.to.contain('Downloaded');
+    for (const [bytes, shown] of [
+      [24_300_000, '24.3 MB'],
+      [1_520_000_000, '1.5 GB'],
+    ] as const) {
+      const page = renderUsage(days.map((day) => ({ ...day, bytes }))).markup;
+      expect(page).to.contain(`<div><dt>Downloaded through the gateway</dt><dd>${shown}</dd></div>`);
+    }
   });
 });
