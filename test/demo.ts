@@ -106,8 +106,9 @@ function showSite(): void {
 
 function curlFor(url: string): string {
   return [
-    `curl -s ${gateway.url}/v1/extract \\`,
-    `  -H 'Authorization: Bearer ${key}' \\`,
+    `BASE=${gateway.url} KEY=${key}`,
+    `curl -s $BASE/v1/extract \\`,
+    `  -H "Authorization: Bearer $KEY" \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify({ url, include_media_links: true, include_transcript: true })}'`,
   ].join('\n');
