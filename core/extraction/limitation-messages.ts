@@ -5,6 +5,8 @@
  * shown with spaces for its underscores.
  */
 
+import { ERRORS, type ErrorCode } from '../runtime/index.js';
+
 /** One note in the words of the API and in those of a person. */
 export interface LimitationMessage {
   /** The stable word, without details. */
@@ -79,7 +81,7 @@ export const LIMITATIONS: Readonly<Record<string, Limitation>> = {
   drm: { message: 'The files are copy-protected and can be played only on the platform.' },
   subtitles_withheld: { message: 'The platform gives the subtitles only to its own player.' },
   transcript_unavailable: {
-    message: (reason) => `There is no transcript: ${reason}.`,
+    message: (reason) => `There is no transcript: ${explained(reason)}.`,
     example: 'transcript_unavailable: there are no captions',
   },
   transcript_pending: {
@@ -110,6 +112,13 @@ export const LIMITATIONS: Readonly<Record<string, Limitation>> = {
 /** Fields of `metrics` as words: `comments, subscriber_count` → `comments, subscribers`. */
 function countersOf(fields: string): string {
   return fields.replaceAll('sold_count', 'sold').replaceAll('_count', 's').replaceAll('_', ' ');
+}
+
+/** A reason that ends with the code of an error, with the meaning of the error in its place. */
+function explained(reason: string): string {
+  const [, words, code = ''] = /^(.*): ([a-z_]+)$/.exec(reason) ?? [];
+  if (words === undefined || !Object.hasOwn(ERRORS, code)) return reason;
+  return `${words}. ${ERRORS[code as ErrorCode].meaning.replace(/\.$/, '')}`;
 }
 
 /** The ending of notes about fields of a request that have no effect. */

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { describeLimitation, LIMITATIONS } from '../../../core/extraction/limitation-messages.js';
-import { ERROR_CODES, isDefinitiveCode } from '../../../core/runtime/index.js';
+import { ERROR_CODES, ERRORS, isDefinitiveCode } from '../../../core/runtime/index.js';
 import { limitationFor } from '../../../plugins/vidsite/read/outcomes.js';
 
 describe('messages of limitations', () => {
@@ -22,6 +22,20 @@ describe('messages of limitations', () => {
       {
         code: 'max_comments_ignored',
         message: 'The option max_comments was ignored: the platform has no such option.',
+      },
+    ],
+    [
+      'stats_rounded: comments, subscriber_count',
+      {
+        code: 'stats_rounded',
+        message: 'The platform shows only a short form of these counters: comments, subscribers.',
+      },
+    ],
+    [
+      'transcript_unavailable: no subtitles, and speech recognition failed: audio_unavailable',
+      {
+        code: 'transcript_unavailable',
+        message: `There is no transcript: no subtitles, and speech recognition failed. ${ERRORS.audio_unavailable.meaning}`,
       },
     ],
     ['of_another_plugin', { code: 'of_another_plugin', message: 'Of another plugin.' }],
