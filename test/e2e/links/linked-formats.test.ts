@@ -12,6 +12,7 @@ import { type ListeningApp, startApp } from '../../http/http/listening-app.js';
 import { JPEG, type MediaItem, startMediaOrigin } from '../../http/links/media-origin.js';
 import { ffmpegPath } from '../../support/audio/ffmpeg.js';
 import { type Clips, inspect, makeClips, SECONDS } from '../../support/links/video-clips.js';
+import { until } from '../../support/until.js';
 
 const GATEWAY = 'http://gateway.example';
 /** Of the clips: a tenth of a second each. */
@@ -77,12 +78,13 @@ describe('a link in the formats of other programs, with media links', function (
     return { status, text: text.replaceAll(GATEWAY, app.url) };
   }
 
+  const runYtDlp = (parameters: readonly string[]) =>
+    promisify(execFile)(ytDlpPath ?? 'yt-dlp', ['--ignore-config', '--no-cache-dir', ...parameters], { cwd: folder });
+
   async function download(text: string, format: string): Promise<Buffer> {
     await writeFile(path.join(folder, 'info.json'), text);
     const parameters = ['--load-info-json', 'info.json', '--no-simulate', '--fixup', 'never', '--force-overwrites'];
-    await promisify(execFile)(ytDlpPath ?? 'yt-dlp', [...parameters, '-f', format, '-o', 'video.%(ext)s'], {
-      cwd: folder,
-    });
+    await runYtDlp([...parameters, '-f', format, '-o', 'video.%(ext)s']);
     return readFile(path.join(folder, 'video.mp4'));
   }
 
@@ -105,6 +107,22 @@ describe('a link in the formats of other programs, with media links', function (
     expect(text).not.to.contain('media.invented.example');
     expect(JSON.parse(text).formats).to.have.length(1);
     expect((await countOf(await download(text, 'b'))).map(([type]) => type)).to.deep.equal(['video', 'audio']);
+  });
+
+  itDownloads('downloads the results of a batch as a playlist', async () => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ urls: [urlOf(tracks()), urlOf(streamed())] });
+    const { json } = await app.request('/v1/extract/batches', { method: 'POST', headers, body });
+    await until(async () => (await app.request(json.status_url, { headers })).json.status === 'completed', 100);
+    const { text } = await app.request(`${json.results_url}?format=yt-dlp`, { headers });
+    expect(text).not.to.contain('media.invented.example');
+    await writeFile(path.join(folder, 'batch.json'), text.replaceAll(GATEWAY, app.url));
+    const parameters = ['--no-clean-infojson', '--load-info-json', 'batch.json', '--no-simulate', '--fixup', 'never'];
+    await runYtDlp([...parameters, '-f', 'b', '-o', '%(playlist_index)s.%(ext)s']);
+    for (const name of ['1.mp4', '2.mp4']) {
+      const tracksOf = await countOf(await readFile(path.join(folder, name)));
+      expect(tracksOf.map(([type]) => type)).to.deep.equal(['video', 'audio']);
+    }
   });
 
   it('has addresses of the platform if no links are wanted', async () => {
