@@ -32,13 +32,16 @@ export function dataTable<Row>({ label, columns, rows, isStacked = false, empty 
 <thead role="rowgroup"><tr role="row">${columns.map(
     ({ head, isNumber }) => html`<th scope="col" role="columnheader"${isNumber && html` class="number"`}>${head}</th>`,
   )}</tr></thead>
-<tbody role="rowgroup">${rows.map((row) => renderRow(row, columns))}</tbody></table></div>`;
+<tbody role="rowgroup">${rows.map((row) => renderRow(row, columns, isStacked))}</tbody></table></div>`;
 }
 
-function renderRow<Row>(row: Row, [first, ...others]: readonly Column<Row>[]): Html {
+/** In a list the content of a cell is one part beside its name. */
+function renderRow<Row>(row: Row, [first, ...others]: readonly Column<Row>[], isStacked: boolean): Html {
   return html`<tr role="row">${first && html`<th scope="row" role="rowheader">${first.cell(row)}</th>`}${others.map(
     ({ head, isNumber, cell }) =>
-      html`<td role="cell" data-head="${head}"${isNumber && html` class="number"`}>${cell(row)}</td>`,
+      html`<td role="cell"${isStacked && html` data-head="${head}"`}${isNumber && html` class="number"`}>${
+        isStacked ? html`<div>${cell(row)}</div>` : cell(row)
+      }</td>`,
   )}</tr>
 `;
 }
