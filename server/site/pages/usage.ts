@@ -17,7 +17,7 @@ import { barChart, type ChartBar } from '../components/chart.js';
 import { accountPages, type Choice, filterForm, linkRow, linkTo } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
 import { emptyState, type Html, html, type Page } from '../page.js';
-import { count, counted, shortCount } from '../views.js';
+import { count, counted, dataSize, shortCount } from '../views.js';
 
 export interface UsageView {
   range: DayRange;
@@ -132,7 +132,7 @@ function leading(value: number, href: string, what: string): Html | string {
 
 function renderTotals(view: UsageView): Html {
   const { total, currency } = view;
-  const { requests, failed, refused, inputTokens, outputTokens, images } = total;
+  const { requests, failed, refused, inputTokens, outputTokens, images, bytes } = total;
   return html`<dl class="totals">
 <div><dt>Requests</dt><dd>${leading(requests, requestsOf(view, undefined), 'requests')}</dd></div>
 <div><dt>Failed</dt><dd>${leading(failed, requestsOf(view, 'failed'), 'failed')}</dd></div>
@@ -140,6 +140,7 @@ function renderTotals(view: UsageView): Html {
 <div><dt>Tokens in</dt><dd>${shortCount(inputTokens)}</dd></div>
 <div><dt>Tokens out</dt><dd>${shortCount(outputTokens)}</dd></div>
 ${images > 0 && html`<div><dt>Images</dt><dd>${count(images)}</dd></div>`}
+${bytes > 0 && html`<div><dt>Downloaded through the gateway</dt><dd>${dataSize(bytes)}</dd></div>`}
 ${currency !== undefined && html`<div><dt>Cost (${currency})</dt><dd>${renderCost(total)}</dd></div>`}
 </dl>`;
 }
@@ -202,7 +203,15 @@ const MEASURES: readonly Measure[] = [
   },
 ];
 
-function renderCharts({ days, currency }: UsageView): Html {
+/** Of media links. */
+const DOWNLOADS: Measure = {
+  title: 'Downloaded through the gateway',
+  amountOf: ({ bytes }) => bytes,
+  describe: ({ value }) => dataSize(value),
+  short: dataSize,
+};
+
+function renderCharts({ days, currency, total }: UsageView): Html {
   const spans = spansOf(days);
   const money = (value: number) => `${moneyOf(value)} ${currency}`;
   const cost: Measure = {
@@ -211,7 +220,7 @@ function renderCharts({ days, currency }: UsageView): Html {
     describe: ({ value }) => money(value),
     short: moneyOf,
   };
-  const measures = currency === undefined ? MEASURES : [...MEASURES, cost];
+  const measures = [...MEASURES, ...(total.bytes > 0 ? [DOWNLOADS] : []), ...(currency === undefined ? [] : [cost])];
   return html`<div class="charts">${measures.map((measure) => renderMeasure(measure, spans))}</div>`;
 }
 
@@ -246,7 +255,7 @@ const BY: Readonly<Record<UsageDimension, string>> = {
 };
 
 function renderGroups(view: UsageView): Html {
-  const { groups, by, currency } = view;
+  const { groups, by, currency, total } = view;
   const csv = linkTo('/usage.csv', queryOf(view));
   return html`<section class="card stack" aria-labelledby="by">
 <div class="row row-apart"><h2 id="by">By ${BY[by].toLowerCase()}</h2><a class="button button-quiet button-small" href="${csv}" download>Download CSV</a></div>
@@ -270,6 +279,9 @@ ${dataTable({
     { head: 'Refused', isNumber: true, cell: (group) => leadingOf(view, group, 'refused') },
     { head: 'Tokens in', isNumber: true, cell: ({ counts }) => count(counts.inputTokens) },
     { head: 'Tokens out', isNumber: true, cell: ({ counts }) => count(counts.outputTokens) },
+    ...(total.bytes > 0
+      ? [{ head: 'Downloaded', isNumber: true, cell: ({ counts }: UsageGroup) => dataSize(counts.bytes) }]
+      : []),
     ...(currency === undefined
       ? []
       : [{ head: `Cost (${currency})`, isNumber: true, cell: ({ counts }: UsageGroup) => renderCost(counts) }]),

@@ -174,4 +174,14 @@ describe('pages of usage', () => {
     expect(left).to.deep.equal([]);
     expect(linkOf(await read(ann, '/usage'), 'Requests')[1]).to.equal(before);
   });
+  it('show what media links sent, only if they sent anything', async () => {
+    expect(await read(ann, '/usage')).not.to.contain('Downloaded');
+    const row = { keyId, accountId, route: '/v1/media/:name', model: 'vidsite', requests: 1, failed: 0, latencyMs: 9 };
+    app.state.usage.count({ ...row, bytes: 1_520_000_000, at: Date.now() });
+    await app.state.usage.flushCounts();
+    const text = await read(ann, '/usage?by=route');
+    expect(text).to.contain('<dt>Downloaded through the gateway</dt><dd>1.5 GB</dd>');
+    expect(text).to.contain('<h2>Downloaded through the gateway</h2>');
+    expect(text.split('<tbody')[1]).to.contain('1.5 GB');
+  });
 });
