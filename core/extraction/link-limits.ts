@@ -80,9 +80,23 @@ export class LinkLimits {
     const total = (this.#sent.get(name) ?? 0) + bytes;
     this.#sent.set(name, total);
     if (total > this.#mostBytes(name, size)) throw tooMuch('The link has given all bytes that it may.', BUSY_SECONDS);
+    await this.#pace(['', issuer], bytes, signal);
+  }
+
+  /**
+   * Waits until bytes may be fetched that are stored before they are sent: at the same rates, but apart from what is
+   * sent, since a viewer who follows is sent the same bytes.
+   * @throws The signal's reason.
+   */
+  async fetch(issuer: string, bytes: number, signal: AbortSignal): Promise<void> {
+    await this.#pace(['fetched', `${issuer} fetched`], bytes, signal);
+  }
+
+  /** @param names Of what all keys share, and of the key. */
+  async #pace([all, key]: readonly [string, string], bytes: number, signal: AbortSignal): Promise<void> {
     const { clock, bytesPerSecond, keyBytesPerSecond } = this.#options;
     const now = clock.monotonic();
-    const waits = [this.#book('', bytesPerSecond, bytes, now), this.#book(`${issuer} `, keyBytesPerSecond, bytes, now)];
+    const waits = [this.#book(all, bytesPerSecond, bytes, now), this.#book(key, keyBytesPerSecond, bytes, now)];
     const ms = Math.max(...waits);
     if (ms >= MIN_WAIT_MS) await clock.sleep(ms, signal);
   }

@@ -38,6 +38,8 @@ import type { MediaReader } from './media-reader.js';
 import { type MediaSources, type SourceFile, TRANSFER_MS } from './media-sources.js';
 
 const MAX_NAME_LENGTH = 120;
+/** UTF-8. File systems take 255 bytes; wget escapes letters before it cuts a name, and would cut its ending off. */
+const MAX_NAME_BYTES = 140;
 /** Several times what a carousel has. */
 const MAX_FILES = 200;
 
@@ -302,5 +304,7 @@ function readableName(title: string): string {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}"*/:<>?\\|]+/gu, ' ')
     .replace(/\s+/g, ' ')
     .replace(/^[\s.]+|[\s.]+$/g, '');
-  return [...plain].slice(0, MAX_NAME_LENGTH).join('').trim();
+  const letters = [...plain].slice(0, MAX_NAME_LENGTH);
+  while (Buffer.byteLength(letters.join('')) > MAX_NAME_BYTES) letters.pop();
+  return letters.join('').trim();
 }

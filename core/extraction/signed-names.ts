@@ -2,8 +2,9 @@
  * Names in public addresses that cannot be guessed or altered. A name contains its expiry, a MAC over everything, and a
  * text, all in base64url, so it needs no table and is valid on every node that has the secret. Older secrets stay valid
  * for existing names. Names made for one text within the same ten minutes are equal, so that a cached answer can be
- * sent unchanged; such a name is remembered, since a MAC is a twentieth of the cost of a cached answer. Each purpose has
- * names of its own: the name of an MP3 is not one of a media file.
+ * sent unchanged; such a name is remembered, since a MAC is a twentieth of the cost of a cached answer. So is a name that
+ * was opened: each request reads it twice, and a player makes many. Each purpose has names of its own: the name of an MP3
+ * is not one of a media file.
  */
 
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
@@ -33,6 +34,13 @@ export interface SignedName {
   expiresAt: number;
 }
 
+/** What a name was signed for. */
+interface OpenedName {
+  text: string;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+}
+
 /** Signs texts as names, and reads them back. */
 export class SignedNames {
   /** Maximum milliseconds that a name made now stays valid. */
@@ -42,6 +50,8 @@ export class SignedNames {
   readonly #newest: KeyObject;
   readonly #secrets: readonly KeyObject[];
   readonly #signed = boundedTable<SignedName>(2_000);
+  /** What genuine names say. */
+  readonly #opened = boundedTable<OpenedName>(1_000);
 
   constructor({ secrets, purpose, ttlMs }: SignedNamesOptions) {
     // Raw bytes would be converted to a key object for every name, which costs six times as much as the hash.
@@ -71,7 +81,13 @@ export class SignedNames {
    * What a name was signed for.
    * @throws GatewayError `file_not_found` if it was not signed here, `link_expired` if it has expired.
    */
-  open(name: string, now: number): { text: string; expiresAt: number } {
+  open(name: string, now: number): OpenedName {
+    const opened = this.#opened.get(name) ?? this.#read(name);
+    if (opened.expiresAt > now) return opened;
+    throw new GatewayError('link_expired', `This ${this.#purpose} link has expired; extract the link again.`);
+  }
+
+  #read(name: string): OpenedName {
     const unknown = () => new GatewayError('file_not_found', `There is no such ${this.#purpose} link.`);
     if (!NAME.test(name)) throw unknown();
     const bytes = Buffer.from(name, 'base64url');
@@ -84,11 +100,9 @@ export class SignedNames {
       (secret) => given.length === MAC_BYTES && timingSafeEqual(given, this.#macOf(secret, expiry, content)),
     );
     if (!genuine) throw unknown();
-    const expiresAt = expiry.readUInt32BE() * 1000;
-    if (expiresAt <= now) {
-      throw new GatewayError('link_expired', `This ${this.#purpose} link has expired; extract the link again.`);
-    }
-    return { text: content.toString(), expiresAt };
+    const opened = { text: content.toString(), expiresAt: expiry.readUInt32BE() * 1000 };
+    this.#opened.set(name, opened);
+    return opened;
   }
 
   /** A name for a storage, as hard to guess as the links to it, and the same for all of them. */

@@ -46,13 +46,15 @@ export const LINK_SETTINGS = [
   {
     name: 'MEDIA_KEY_MBITS',
     default: '200',
-    description: 'Maximum megabits a second of media files to all clients of one key, per process. `0`: no limit.',
+    description:
+      'Maximum megabits a second of media files to all clients of one key, and of what is fetched for its merged videos, per process. `0`: no limit.',
     read: (text) => ({ mediaKeyMbits: wholeNumber(text, 0, 100_000) }),
   },
   {
     name: 'MEDIA_MBITS',
     default: '0',
-    description: 'Maximum megabits a second of media files to all clients, per process. `0`: no limit.',
+    description:
+      'Maximum megabits a second of media files to all clients, and of what is fetched for merged videos, per process. `0`: no limit.',
     read: (text) => ({ mediaMbits: wholeNumber(text, 0, 1_000_000) }),
   },
   {

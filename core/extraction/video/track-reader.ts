@@ -33,6 +33,8 @@ export interface TrackReaderOptions extends Omit<MediaHosts, 'unavailable'> {
   /** Resolves the item again. */
   reload(signal: AbortSignal): Promise<LoadedTracks>;
   clock: Clock;
+  /** Waits until so many bytes may be fetched. */
+  pace(bytes: number): Promise<void>;
   signal: AbortSignal;
 }
 
@@ -75,6 +77,7 @@ export class TrackReader {
       for await (const chunk of this.#readPart(() => partAt(position), isFile)) {
         bytes += chunk.byteLength;
         if (bytes > MAX_TRACK_BYTES) throw unplayable('The video is too large.');
+        await this.#options.pace(chunk.byteLength);
         yield chunk;
       }
     }

@@ -53,6 +53,11 @@ interface Viewer {
   release(): void;
 }
 
+/** What is merged, and for which key. */
+interface Wanted extends Pick<Viewer, 'request' | 'issuer'> {
+  item: Item;
+}
+
 /** Merged videos, by their links. */
 export class VideoFiles {
   readonly #options: VideoFilesOptions;
@@ -75,7 +80,7 @@ export class VideoFiles {
    *   the item; the signal's reason.
    */
   async open(request: VideoFileRequest): Promise<VideoFile> {
-    const { name, signal } = request;
+    const { name } = request;
     const { target, expiresAt } = this.#opened(name);
     const { limits, sources, spools } = this.#options;
     const item = sources.itemOf(target);
@@ -85,7 +90,7 @@ export class VideoFiles {
       const known = spools.join(key, expiresAt);
       if (known) return await this.#share(known, viewer);
       const life = new AbortController();
-      const merged = await this.#begin(item, request, life, signal);
+      const merged = await this.#begin(item, viewer, life);
       limits.check(name, merged.size, expiresAt);
       if (request.make === 'never') {
         life.abort(GONE);
@@ -110,10 +115,13 @@ export class VideoFiles {
   }
 
   /** Finds what is merged, and in which form. Nothing is merged yet. */
-  async #begin(item: Item, request: VideoFileRequest, life: AbortController, left: AbortSignal): Promise<MergedVideo> {
+  async #begin(item: Item, { request, issuer }: Viewer, life: AbortController): Promise<MergedVideo> {
     const signal = AbortSignal.any([life.signal, AbortSignal.timeout(TRANSFER_MS)]);
     try {
-      const { extraction, video } = await unlessAborted(left, this.#prepare(item, request, signal));
+      const { extraction, video } = await unlessAborted(
+        request.signal,
+        this.#prepare({ item, request, issuer }, signal),
+      );
       const { container } = request;
       const names = namesOf(item, extraction, `.${container}`);
       const facts = { ...names, contentType: `video/${container}`, cut: video.cut };
@@ -179,32 +187,33 @@ export class VideoFiles {
   }
 
   /** With a cached document, if its addresses work. */
-  async #prepare(item: Item, wanted: VideoFileRequest, signal: AbortSignal) {
+  async #prepare(wanted: Wanted, signal: AbortSignal) {
     const { sources } = this.#options;
-    const cached = await sources.cached(item);
+    const cached = await sources.cached(wanted.item);
     if (cached) {
       try {
-        return await this.#prepareOf(item, cached, wanted, signal);
+        return await this.#prepareOf(cached, wanted, signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!isGatewayError(error) || error.code !== 'media_unavailable' || !error.retryable) throw error;
       }
     }
-    return this.#prepareOf(item, await sources.refresh(item, signal), wanted, signal);
+    return this.#prepareOf(await sources.refresh(wanted.item, signal), wanted, signal);
   }
 
-  async #prepareOf(item: Item, extraction: Extraction, wanted: VideoFileRequest, signal: AbortSignal) {
-    const { sources, clock, ffmpeg, spools } = this.#options;
+  async #prepareOf(extraction: Extraction, { item, request, issuer }: Wanted, signal: AbortSignal) {
+    const { sources, clock, ffmpeg, spools, limits } = this.#options;
     const hosts = sources.hostsOf(item, signal);
     const load = (from: Extraction): Promise<FoundTracks> => {
-      const { container, maxHeight } = wanted;
+      const { container, maxHeight } = request;
       const headers = headersOf(item, from);
       return loadTracks({ extraction: from, container, maxHeight, headers, fetch: { ...hosts, signal } });
     };
     const loaded = await load(extraction);
     const reload = async (reloading: AbortSignal) => load(await sources.refresh(item, reloading));
-    const reader = new TrackReader({ ...hosts, loaded, reload, clock, signal });
-    return { extraction, video: await prepareVideo(reader, loaded, wanted, { ffmpeg, spools, signal }) };
+    const pace = (bytes: number) => limits.fetch(issuer, bytes, signal);
+    const reader = new TrackReader({ ...hosts, loaded, reload, clock, pace, signal });
+    return { extraction, video: await prepareVideo(reader, loaded, request, { ffmpeg, spools, signal }) };
   }
 
   async *#passOn(chunks: AsyncIterable<Uint8Array>, transfer: LimitedTransfer, end: () => void) {

@@ -214,7 +214,7 @@ describe('media links', function () {
       const name = headers['content-disposition'] ?? '';
       expect(name).to.match(/^attachment; filename="invented-\d+\.mp4"; filename\*=UTF-8''%C3%96%20%F0%9F%98%80/);
       expect(name).to.include(`invented-${id}.mp4`);
-      expect(decodeURIComponent(name.split("''")[1] ?? '')).to.match(/^Ö 😀{118}\.mp4$/u);
+      expect(decodeURIComponent(name.split("''")[1] ?? '')).to.match(/^Ö 😀{34}\.mp4$/u);
       expect((await load(link)).headers['content-disposition']).to.match(/^inline; /);
     });
 

@@ -193,6 +193,46 @@ describe('spools of videos', function () {
     expect(small).to.equal('media_unavailable');
   });
 
+  it('fetch no faster than their key may', async () => {
+    const rate = 400_000;
+    const padding = 600_000;
+    const padded = (name: string) => Buffer.concat([clips.get(name), freeBox(padding)]);
+    const slow = await startApp({
+      extractor: origin.extractor,
+      mediaProxy: 'on',
+      gateway: {
+        mediaLinks: { baseUrl: app.url, secrets: [randomBytes(32)], spoolBytes: SPOOL_BYTES, keyBytesPerSecond: rate },
+        services: { http: origin.http },
+      },
+    });
+    try {
+      const whole = padded('whole.mp4');
+      const sized = { kind: 'video', mime: 'video/mp4', size: whole.length } as const;
+      const slowKey = await slow.makeKey();
+      const first = async (item: MediaItem, query: string) => {
+        const url = `https://invented.example/item/${origin.put(item)}`;
+        const { json } = await slow.extract(slowKey, { url, include_media_links: true });
+        const target = new URL(json.data.media.video_download_links.mp4).pathname + query;
+        const began = performance.now();
+        // A range waits until the video is whole, a cut of a file until that is here: neither is sent meanwhile.
+        const answer = await slow.request(target, { headers: { range: 'bytes=0-0' } });
+        return { status: answer.status, seconds: (performance.now() - began) / 1000 };
+      };
+      const apart = { ...tracks(), content: [padded('picture.mp4'), clips.get('sound.mp4')] };
+      // The last chunk of a track is not waited for.
+      const least = (padding - 2 * 65_536) / rate;
+      for (const [item, query] of [
+        [apart, ''],
+        [{ entries: [sized], content: [whole] }, '?start=4'],
+      ] as const) {
+        const { status, seconds } = await first(item, query);
+        expect([status, seconds >= least], `${query} ${seconds}`).to.deep.equal([206, true]);
+      }
+    } finally {
+      await slow.close();
+    }
+  });
+
   it('take files without an index, to cut them', async () => {
     const whole = clips.get('whole.mp4');
     const { link, id } = await linkOf({
@@ -229,6 +269,14 @@ describe('spools of videos', function () {
     expect(await spooled()).to.have.lengthOf(1);
   });
 });
+
+/** Bytes that players skip. */
+function freeBox(length: number): Buffer {
+  const box = Buffer.alloc(length);
+  box.writeUInt32BE(length);
+  box.write('free', 4, 'latin1');
+  return box;
+}
 
 /** The name of the index is another one. */
 function withoutIndex(file: Buffer): Buffer {
