@@ -9,7 +9,7 @@
 import type { Clock, HttpStream } from '../contracts/index.js';
 import { SNIFF_BYTES } from '../media/index.js';
 import { discard, type Hop } from '../net/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
+import { countShortLived, GatewayError, isGatewayError } from '../runtime/index.js';
 import { askRange, hopOf, type MediaHosts, readContentRange } from './media-hosts.js';
 
 const PIECE_BYTES = 10 * 1024 * 1024;
@@ -111,6 +111,7 @@ export class MediaReader {
         for await (const chunk of bytesOf(piece, Math.min(last, piece.last))) {
           at += chunk.byteLength;
           this.#failures = 0;
+          countShortLived(chunk.byteLength);
           yield chunk;
         }
         if (at <= Math.min(last, piece.last)) throw unavailable('The source ended early.');

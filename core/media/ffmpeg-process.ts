@@ -12,7 +12,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, mkdir, mkdtemp, open, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { GatewayError, isSystemError, unlessAborted } from '../runtime/index.js';
+import { countShortLived, GatewayError, isSystemError, unlessAborted } from '../runtime/index.js';
 
 /** Environment variables that a program needs to start. Others are not passed: some are secret. */
 const ENVIRONMENT = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot'];
@@ -95,7 +95,10 @@ function start(path: string, parameters: readonly string[], inputs: number): Chi
 }
 
 async function passOn(output: Readable, write: FfmpegRun['write']): Promise<void> {
-  for await (const chunk of output) await write(chunk);
+  for await (const chunk of output as AsyncIterable<Buffer>) {
+    countShortLived(chunk.byteLength);
+    await write(chunk);
+  }
 }
 
 /** Ends with the child, however long the next chunk takes: a child that is done, or failed, reads no more. */
@@ -359,6 +362,7 @@ export class GrowingFile {
     const end = newest && newest.start > position ? newest.start : this.#size;
     const length = Math.min(CHUNK_BYTES, end - position);
     const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(length), 0, length, position);
+    countShortLived(bytesRead);
     if (bytesRead === 0) throw new Error('a file being written became shorter');
     return buffer.subarray(0, bytesRead);
   }

@@ -79,6 +79,7 @@ export {
   KEEP_ALIVE_MS,
   withKeepAlive,
 } from './server-sent-events.js';
+export { countShortLived } from './short-lived-buffers.js';
 export { type Claim, type Hints, noSiblings, type SiblingAnswers, type Siblings } from './siblings.js';
 export {
   DEFINITIVE_CODES,

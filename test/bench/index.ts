@@ -14,6 +14,7 @@ import { measureImages } from './images.js';
 import { measureLargeAnswers } from './large-answers.js';
 import { measureLoad } from './load.js';
 import type { Figure } from './measure.js';
+import { measureMedia } from './media.js';
 import { measureMemory } from './memory.js';
 import { measureNodes } from './nodes.js';
 import { measureIdleNodes } from './nodes-idle.js';
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   memory: measureMemory,
   resident: measureResident,
   audio: measureAudio,
+  media: measureMedia,
   images: measureImages,
   speech: measureSpeech,
   text: measureText,

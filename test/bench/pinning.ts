@@ -23,3 +23,8 @@ function hasTaskset(): boolean {
 export function pin(pid: number, core: number): void {
   if (canPin) execFileSync('taskset', ['-a', '-p', '-c', String(core), String(pid)], { stdio: 'ignore' });
 }
+
+/** Lets a process run on all cores again. */
+export function unpin(pid: number): void {
+  if (canPin) execFileSync('taskset', ['-a', '-p', '-c', `0-${cpus().length - 1}`, String(pid)], { stdio: 'ignore' });
+}
