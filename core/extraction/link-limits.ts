@@ -1,6 +1,7 @@
 /*
  * Limits of media links: connections at a time, bytes of a link, and bytes a second of a key and of all keys. They are
- * those of this process.
+ * those of this process. A transfer above its rate waits and is never refused; a link that has given what it may is
+ * refused until it expires. What is fetched to be merged is paced at the same rates, with a budget of its own.
  */
 
 import type { Clock, MediaLinkOptions } from '../contracts/index.js';
