@@ -1,8 +1,8 @@
 /*
  * Reads and rewrites the `moov` box of MP4 files (ISO/IEC 14496-12), which describes all that follows. A file that has it
  * at its end cannot be read from a pipe: moved to the beginning, its offsets of media are other ones. A file in fragments,
- * as ffmpeg writes it while it does not know the end, gets the duration of the whole: in the movie header, which browsers
- * read, and in the box that the standard has for it. Lengths that lead outside of a buffer are a RangeError.
+ * as ffmpeg writes it while it does not know the end, gets the duration of the whole: in the headers of the movie and
+ * its tracks, which browsers read, and in the box that the standard has for it. Lengths that lead outside of a buffer are a RangeError.
  */
 
 /** A part of a file. */
@@ -109,21 +109,31 @@ function offsetsBox(bytes: Buffer, { type, body, end }: Mp4Box, { isWide, moved 
   return boxOf(wide ? 'co64' : 'stco', [table]);
 }
 
-const MOVIE_HEADER = { timescale: 12, duration: 16, longTimescale: 20, longDuration: 24 };
+/** Where fields of `mvhd` and `mdhd` are in their content. */
+const SHORT_FIELDS = { timescale: 12, duration: 16 };
+const LONG_FIELDS = { timescale: 20, duration: 24 };
 
-interface MovieHeader {
+interface TimeHeader {
   timescale: number;
   /** Where the duration is. */
   at: number;
   isLong: boolean;
 }
 
-function headerOf(bytes: Buffer, movie: Mp4Box): MovieHeader | undefined {
-  const box = childOf(bytes, movie, 'mvhd');
+function headerOf(bytes: Buffer, parent: Mp4Box, type: 'mvhd' | 'mdhd'): TimeHeader | undefined {
+  const box = childOf(bytes, parent, type);
   if (!box) return undefined;
   const isLong = bytes[box.body] === 1;
-  const timescale = bytes.readUInt32BE(box.body + (isLong ? MOVIE_HEADER.longTimescale : MOVIE_HEADER.timescale));
-  return { timescale, isLong, at: box.body + (isLong ? MOVIE_HEADER.longDuration : MOVIE_HEADER.duration) };
+  const fields = isLong ? LONG_FIELDS : SHORT_FIELDS;
+  return { timescale: bytes.readUInt32BE(box.body + fields.timescale), isLong, at: box.body + fields.duration };
+}
+
+/** @returns The duration in its units. */
+function setDuration(bytes: Buffer, { timescale, at, isLong }: TimeHeader, seconds: number): number {
+  const units = Math.min(Math.round(seconds * timescale), MAX_UINT32 - 1);
+  if (isLong) bytes.writeBigUInt64BE(BigInt(units), at);
+  else bytes.writeUInt32BE(units, at);
+  return units;
 }
 
 /** Seconds that the first bytes of a file state; undefined if they state none. */
@@ -133,7 +143,7 @@ export function statedSeconds(head: Buffer): number | undefined {
       if (box.type !== 'moov') continue;
       // Its header comes first; the rest of it may not be there yet.
       const first = boxAt(head, box.body);
-      const header = first && headerOf(head.subarray(0, first.end), { ...box, end: first.end });
+      const header = first && headerOf(head.subarray(0, first.end), { ...box, end: first.end }, 'mvhd');
       if (!header) return undefined;
       const units = header.isLong ? Number(head.readBigUInt64BE(header.at)) : head.readUInt32BE(header.at);
       const isUnknown = units === 0 || units >= MAX_UINT32;
@@ -145,7 +155,8 @@ export function statedSeconds(head: Buffer): number | undefined {
   return undefined;
 }
 
-const EXTENDS_BYTES = 20;
+/** Of a `mehd` box: header, version and flags, and the duration in the units of the movie. */
+const EXTENDS_BYTES = 16;
 
 /**
  * The beginning of a file in fragments with the duration of the whole. Its length stays: the duration takes room of the
@@ -153,18 +164,21 @@ const EXTENDS_BYTES = 20;
  * @param head From its first byte to the end of the `moov` box.
  */
 export function withSeconds(head: Buffer, seconds: number): Buffer {
-  const movie = [...boxesIn(head, 0, head.length)].find(({ type }) => type === 'moov');
-  const header = movie && headerOf(head, movie);
-  if (!header) return head;
-  const units = Math.min(Math.round(seconds * header.timescale), MAX_UINT32 - 1);
   const copy = Buffer.from(head);
-  if (header.isLong) copy.writeBigUInt64BE(BigInt(units), header.at);
-  else copy.writeUInt32BE(units, header.at);
+  const movie = [...boxesIn(copy, 0, copy.length)].find(({ type }) => type === 'moov');
+  const header = movie && headerOf(copy, movie, 'mvhd');
+  if (!header) return head;
+  const units = setDuration(copy, header, seconds);
+  for (const track of boxesIn(copy, movie.body, movie.end)) {
+    const media = track.type === 'trak' ? childOf(copy, track, 'mdia') : undefined;
+    const own = media && headerOf(copy, media, 'mdhd');
+    // Chromium reads the durations of tracks alone.
+    if (own) setDuration(copy, own, seconds);
+  }
   const extended = childOf(copy, movie, 'mvex');
   const named = childOf(copy, movie, 'udta');
   if (!extended || named?.at !== extended.end || named.end - named.at < EXTENDS_BYTES + HEADER_BYTES) return copy;
-  // Version and flags, then the duration in the units of the movie.
-  const stated = Buffer.alloc(EXTENDS_BYTES - HEADER_BYTES - 4);
+  const stated = Buffer.alloc(EXTENDS_BYTES - HEADER_BYTES);
   stated.writeUInt32BE(units, 4);
   const extension = boxOf('mvex', [boxOf('mehd', [stated]), copy.subarray(extended.body, extended.end)]);
   const free = named.end - extended.at - extension.length;

@@ -130,10 +130,12 @@ export async function statedDuration(content: Buffer): Promise<number | undefine
     const at = head.indexOf(Buffer.from('448988', 'hex'));
     return at < 0 ? undefined : head.readDoubleBE(at + 3) / 1000;
   }
-  const [movie, extends_] = [head.indexOf('mvhd'), head.indexOf('mehd')];
-  const scale = head.readUInt32BE(movie + 16);
-  const [seconds, extended] = [head.readUInt32BE(movie + 20), head.readUInt32BE(extends_ + 8)].map(
-    (one) => one / scale,
-  );
-  return seconds === extended ? seconds : undefined;
+  const secondsOf = (type: string) => {
+    return [...head.toString('latin1').matchAll(new RegExp(type, 'g'))].map(({ index }) => {
+      return head.readUInt32BE(index + 20) / head.readUInt32BE(index + 16);
+    });
+  };
+  const [seconds = 0] = secondsOf('mvhd');
+  const extended = head.readUInt32BE(head.indexOf('mehd') + 8) / head.readUInt32BE(head.indexOf('mvhd') + 16);
+  return [extended, ...secondsOf('mdhd')].every((one) => Math.abs(one - seconds) < 0.01) ? seconds : undefined;
 }
