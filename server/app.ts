@@ -82,7 +82,7 @@ import {
   type Metrics,
   metricsRoutes,
 } from './observability/index.js';
-import { openApiRoutes } from './openapi/index.js';
+import { createApiDocument, openApiRoutes } from './openapi/index.js';
 import {
   type PaymentSecrets,
   type PaymentService,
@@ -93,7 +93,7 @@ import {
 import { personalDataRoutes } from './personal-data/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
-import { devicePageRoutes, renderFailure, siteRoutes } from './site/index.js';
+import { devicePageRoutes, documentationRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
@@ -286,6 +286,7 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
 /** Every route, as it is declared. */
 export function createRoutes(server: AppServices, accounts: AppAccountServices | undefined): Route[] {
   const { health, metrics, publicMetrics = false, routes } = server;
+  const document = createApiDocument(server, SENT_WEBHOOKS);
   routes.push(
     ...healthRoutes(health),
     ...(metrics && publicMetrics ? metricsRoutes(metrics) : []),
@@ -309,7 +310,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...storedResponseRoutes(server),
     ...modelRoutes(server),
     ...messageRoutes(server),
-    ...openApiRoutes(server, SENT_WEBHOOKS),
+    ...openApiRoutes(document),
     ...usageRoutes(server),
   );
   if (accounts) {
@@ -325,6 +326,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
       ...siteRoutes(accounts),
+      ...documentationRoutes({ document }),
     );
   }
   return routes;

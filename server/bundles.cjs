@@ -30,10 +30,6 @@ const COPIED = {
     ['@moonshine-ai/moonshine-js/dist/model/tiny/quantized', ['encoder_model.onnx', 'decoder_model_merged.onnx']],
     ['onnxruntime-web/dist', ['ort-wasm-simd-threaded.wasm']],
   ],
-  'server/site/viewer': [
-    ['swagger-ui-dist', ['LICENSE', 'NOTICE', 'package.json', 'swagger-ui.css', 'swagger-ui-bundle.js']],
-    ['swagger-ui-dist', ['swagger-ui-bundle.js.LICENSE.txt']],
-  ],
 };
 
 /** Writes all of them into dist, over what the compiler made of the same modules. */

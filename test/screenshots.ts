@@ -81,7 +81,10 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'login', path: '/login' },
       { name: 'plans', path: '/plans' },
       { name: 'setup', path: '/setup' },
-      { name: 'reference', path: '/docs' },
+      { name: 'docs', path: '/docs' },
+      { name: 'docs-images', path: '/docs/api/images' },
+      { name: 'docs-errors', path: '/docs/api/errors' },
+      { name: 'docs-search', path: '/docs/search?q=image+job' },
       { name: 'not-found', path: '/nowhere' },
     ]);
   } finally {

@@ -104,6 +104,7 @@ const TOKEN: RouteDeclaration = {
       client_id: optional(Text, 'Name of the program. Not checked.'),
       device_code: field(Text, 'The secret code of the program.'),
     }),
+    example: { grant_type: DEVICE_GRANT_TYPE, device_code: 'DEVICE_CODE' },
   },
   answers: asItStands(
     Type.Object({

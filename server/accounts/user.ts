@@ -243,7 +243,7 @@ const ROTATE: RouteDeclaration = {
   endpoint: 'userKeyRotate',
   summary: 'Rotate an API key',
   description: 'Replaces an API key. The old one keeps working for `overlapHours` (24).',
-  body: { schema: RotationBodySchema, example: { overlapHours: 24 } },
+  body: { schema: RotationBodySchema, example: { keyId: 'AbCd1234', overlapHours: 24 } },
   errors: [...KEY_ERRORS, 'key_not_found', 'key_replaced'],
 };
 
@@ -253,7 +253,7 @@ const REVOKE: RouteDeclaration = {
   path: '/api/user/keys/:id/revoke',
   endpoint: 'userKeyRevoke',
   parameter: 'key_id',
-  params: { id: 'Id of the key: 8 characters.' },
+  params: { id: { description: 'Id of the key: 8 characters.', example: 'AbCd1234' } },
   summary: 'Revoke an API key',
   description: 'Revokes an API key and cancels its queued and running jobs; `jobs: "keep"` keeps them for the account.',
   body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },

@@ -76,7 +76,7 @@ export function audioFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway
       grant: 'none',
       format: 'link',
       endpoint: 'extractAudio',
-      params: { name: 'Name in the link, without `.mp3`.' },
+      params: { name: { description: 'Name in the link, without `.mp3`.', example: 'NAME' } },
       tag: 'Link data',
       summary: 'Download an MP3',
       description: 'The MP3 file behind a link of an extraction. It is made and streamed at the first request.',

@@ -135,6 +135,7 @@ const CHANGE_VOICE: RouteDeclaration = {
       voice: field(Name, 'Name or id of the new voice; the field may be called `voice_id`.'),
       response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
     }),
+    example: { audio: 'recording.mp3', model: 'tts_multilingual_sts_v2', voice: 'onyx' },
   },
   answers: AUDIO_ANSWERS,
 };

@@ -91,6 +91,7 @@ const BODY = {
     temperature: optional(Type.Number({ minimum: 0, maximum: 1 }), 'Temperature of the model, from 0 to 1.'),
     stream: optional(Type.Boolean(), 'Send the text as server-sent events. Default false.'),
   }),
+  example: { file: 'recording.mp3', model: 'stt-large-v3' },
 } as const;
 
 const ANSWERS = {

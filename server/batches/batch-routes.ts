@@ -129,7 +129,7 @@ const ONE_BATCH = {
   path: `${ROUTE}/:id`,
   endpoint: 'extractBatchJob',
   parameter: 'batch_id',
-  params: { id: 'Id of the batch.' },
+  params: { id: { description: 'Id of the batch.', example: 'exbatch_0123456789abcdef' } },
 } as const;
 
 const GET: RouteDeclaration = {

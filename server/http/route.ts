@@ -38,6 +38,12 @@ export interface RouteAnswer {
   also?: Readonly<Record<string, Pick<RouteAnswer, 'schema' | 'name'>>>;
 }
 
+export interface PathParameter {
+  description: string;
+  /** A value for examples. Default: there is none, and the API reference shows no example. */
+  example?: string;
+}
+
 type BodyType = 'application/json' | 'multipart/form-data' | 'application/x-www-form-urlencoded';
 
 export interface RouteBody {
@@ -47,6 +53,8 @@ export interface RouteBody {
   example?: unknown;
   /** Schema of the fields, if the route takes `multipart/form-data` as well. */
   form?: TSchema;
+  /** An example of these fields, where a file is given by its name. */
+  formExample?: unknown;
 }
 
 export interface Route {
@@ -60,6 +68,8 @@ export interface Route {
   apiKeyHeader?: boolean;
   /** Whether requests without a session are also accepted, with the grant `session`. Default: only on pages. */
   sessionOptional?: boolean;
+  /** Whether a session of the device flow is refused, with the grant `session`. Default false. */
+  browserOnly?: boolean;
   /** Default: the usual format. */
   format?: ErrorFormat | ((context: RequestContext) => ErrorFormat | undefined);
   /** Name in the service manifest; routes of one path share it. Default: the manifest does not list the route. */
@@ -72,8 +82,8 @@ export interface Route {
   summary: string;
   /** In the API reference and in the route tables of the documentation: what the route does. */
   description: string;
-  /** Parameters of the path: name → description. */
-  params?: Readonly<Record<string, string>>;
+  /** Parameters of the path. */
+  params?: Readonly<Record<string, PathParameter>>;
   query?: Readonly<Record<string, { schema: TSchema; description: string; required?: boolean }>>;
   /** Request headers besides the key: name → description. */
   headers?: Readonly<Record<string, string>>;

@@ -59,6 +59,8 @@ export const EDIT_EXAMPLE = {
   images: [{ image_url: 'https://files.example/tug.png' }],
 };
 
+export const EDIT_FORM_EXAMPLE = { model: 'gen-img-2', prompt: 'The same tug at night', image: 'tug.png' };
+
 /** Body as a form. */
 export const EditFormSchema = Type.Object({
   ...Shared,

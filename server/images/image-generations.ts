@@ -38,7 +38,7 @@ import {
   isOpen,
   SUBMITTED_ANSWER,
 } from './image-answers.js';
-import { EDIT_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
+import { EDIT_EXAMPLE, EDIT_FORM_EXAMPLE, EditBodySchema, EditFormSchema, useEditBody } from './image-edits.js';
 import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageBodySchema, SUBMISSION_ERRORS } from './image-request.js';
 import { sendImageStream } from './image-stream.js';
 import {
@@ -99,7 +99,7 @@ const EDIT: RouteDeclaration = {
   summary: 'Edit an image',
   description:
     'Creates one image from up to four input images, a form with files or JSON, and answers when it is ready. A `mask` limits the change to a part of the first one.',
-  body: { schema: EditBodySchema, form: EditFormSchema, example: EDIT_EXAMPLE },
+  body: { schema: EditBodySchema, form: EditFormSchema, example: EDIT_EXAMPLE, formExample: EDIT_FORM_EXAMPLE },
 };
 
 /** The synchronous routes: each submits a job and waits for it. */

@@ -72,7 +72,7 @@ const ONE_JOB = {
   path: `${ROUTE}/:id`,
   endpoint: 'imageJob',
   parameter: 'job_id',
-  params: { id: 'Id of the job.' },
+  params: { id: { description: 'Id of the job.', example: 'imgjob_0123456789abcdef' } },
 } as const;
 
 const GET: RouteDeclaration = {
@@ -329,7 +329,7 @@ export function imageFileRoutes({ gateway, clock }: Pick<ServerContext, 'gateway
       path: '/v1/images/files/:name',
       endpoint: 'imageFile',
       parameter: 'filename',
-      params: { name: 'Name of the file.' },
+      params: { name: { description: 'Name of the file.', example: 'img_0123456789abcdef.png' } },
       summary: 'Download an image',
       description: 'The file of a finished image. The link is public, and its name cannot be guessed.',
       headers: { Range: 'Bytes of it.' },

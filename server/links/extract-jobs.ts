@@ -57,7 +57,7 @@ const ONE_JOB = {
   path: `${ROUTE}/:id`,
   endpoint: 'extractJob',
   parameter: 'job_id',
-  params: { id: 'Id of the job.' },
+  params: { id: { description: 'Id of the job.', example: 'exjob_0123456789abcdef' } },
 } as const;
 
 const Flag = Type.Union([Type.Literal('true'), Type.Literal('false')]);

@@ -68,7 +68,7 @@ const LINK = {
   method: 'GET',
   grant: 'none',
   format: 'link',
-  params: { name: 'Name in the link.' },
+  params: { name: { description: 'Name in the link.', example: 'NAME' } },
   query: { download: { schema: Type.Literal('1'), description: 'Browsers save the file instead of showing it.' } },
   tag: 'Link data',
   errors: [

@@ -32,7 +32,7 @@ import {
 import { setCacheHeaders, withMediaLinks } from './answers.js';
 import { matchLink } from './extract.js';
 import { MAX_URL_LENGTH } from './extract-fields.js';
-import { LINK_ROUTE, REFUSALS } from './link-route.js';
+import { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from './link-route.js';
 import { type LinkServices, LinkUsage } from './link-usage.js';
 import { mediaIssuer } from './media.js';
 
@@ -93,7 +93,11 @@ export function oembedRoutes(server: LinkServices): Route[] {
       summary: 'Get oEmbed of a link',
       description: 'Returns what a page needs to show a public link, in the oEmbed format (JSON).',
       query: {
-        url: { schema: Text, description: 'The link, URL-encoded.', required: true },
+        url: {
+          schema: Type.String({ examples: [EXAMPLE_LINK] }),
+          description: 'The link, URL-encoded.',
+          required: true,
+        },
         maxwidth: { schema: Size, description: 'Greatest width in pixels. Default: no limit.' },
         maxheight: { schema: Size, description: 'Greatest height in pixels. Default: no limit.' },
         format: { schema: Type.Literal('json'), description: 'Only `json`; with `xml` the answer is 501.' },

@@ -35,7 +35,7 @@ function routeOf(services: MediaServices, container: Container): Route {
     grant: 'none',
     format: 'link',
     endpoint: container === 'mp4' ? 'extractVideo' : 'extractVideoWebm',
-    params: { name: `Name in the link, without \`.${container}\`.` },
+    params: { name: { description: `Name in the link, without \`.${container}\`.`, example: 'NAME' } },
     query: {
       max_height: query(
         Height,

@@ -144,7 +144,7 @@ export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ModelLis
       path: '/v1/models/:id',
       endpoint: 'model',
       parameter: 'model',
-      params: { id: 'Id of the model.' },
+      params: { id: { description: 'Id of the model.', example: 'm-5.5' } },
       summary: 'Get a model',
       description: 'Returns a model that is ready and that the plan of the API key allows.',
       answers: { 200: { description: 'The model.', name: 'Model', schema: AnyModel } },
@@ -200,7 +200,7 @@ export function storedResponseRoutes({ gateway, polls, keys }: TextServices): Ro
     ({
       ...TEXT_ROUTE,
       parameter: 'response_id',
-      params: { id: 'Id of the response.' },
+      params: { id: { description: 'Id of the response.', example: 'resp_0123456789abcdef' } },
       answers: { 200: { description: 'The answer of the upstream that stores it.', ...answer } },
       errors: ['response_not_found', 'rate_limit_exceeded'],
     }) as const;

@@ -227,7 +227,7 @@ export function textRoutes(server: TextServices): Route[] {
       endpoint: 'responsesCompact',
       summary: 'Compact a conversation',
       description: 'Shortens a long conversation, if the upstream of the model can do that.',
-      body: { schema: TaskBody },
+      body: { schema: TaskBody, example: INPUT_EXAMPLE },
       answers: { 200: { description: 'What the conversation goes on from.', schema: AnyObject } },
       errors: [...MODEL_ERRORS, 'previous_response_not_found', 'context_length_exceeded'],
       handler: handle('/v1/responses/compact', { route: 'responses', task: 'compact' }),

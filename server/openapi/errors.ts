@@ -10,8 +10,8 @@ import { field, optional, type TSchema, Type } from '../../core/contracts/index.
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../core/runtime/index.js';
 import { Attempts, Count, type ErrorFormat, errorClassOf, Nullable, OneOf, type Route, Text } from '../http/index.js';
 
-/** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`. */
-export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'signature';
+/** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`; `browser` takes no device token. */
+export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'browser' | 'signature';
 
 const KEY_ERRORS = [
   'missing_api_key',
@@ -21,11 +21,13 @@ const KEY_ERRORS = [
   'route_not_allowed',
   'account_suspended',
 ] as const;
+const SESSION_ERRORS = ['not_signed_in', 'cross_site_request', 'rate_limit_exceeded'] as const;
 const ACCESS_ERRORS: Readonly<Record<Access, readonly ErrorCode[]>> = {
   none: [],
   key: KEY_ERRORS,
   linkKey: KEY_ERRORS,
-  session: ['not_signed_in', 'cross_site_request', 'rate_limit_exceeded'],
+  session: SESSION_ERRORS,
+  browser: SESSION_ERRORS,
   signature: ['invalid_signature', 'route_not_found', 'rate_limit_exceeded'],
 };
 const BODY_ERRORS = [
@@ -169,9 +171,10 @@ const BODY_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ),
 };
 
-export function accessOf({ method, grant, apiKeyHeader, format }: Route): Access {
+export function accessOf({ method, grant, apiKeyHeader, browserOnly, format }: Route): Access {
   // A browser without a session is redirected to the sign-in.
   if (method === 'GET' && format === 'page') return 'none';
+  if (grant === 'session' && browserOnly) return 'browser';
   if (grant === 'none' || grant === 'session' || grant === 'signature') return grant;
   return apiKeyHeader ? 'linkKey' : 'key';
 }

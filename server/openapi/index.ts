@@ -1,5 +1,6 @@
 /*
- * The API reference for programs, as a route that serves the OpenAPI document.
+ * The API reference for programs: the OpenAPI document, and the route that serves it. The pages of the API reference
+ * are rendered from the same document.
  */
 
-export { openApiRoutes } from './openapi.js';
+export { type ApiDocument, createApiDocument, type OpenApiDocument, openApiRoutes } from './openapi.js';

@@ -24,10 +24,30 @@ interface OpenApiServices extends Pick<ServerContext, 'baseUrl'> {
   routes: readonly Route[];
 }
 
-/** The API reference for programs. */
-export function openApiRoutes({ routes, baseUrl }: OpenApiServices, webhooks: readonly SentWebhook[]): Route[] {
-  let known: { for: string; text: string } | undefined;
+/** The document as an object and as text, for the current address of the gateway. */
+export interface ApiDocument {
+  object(): OpenApiDocument;
+  text(): string;
+}
 
+/** The document, built at the first use, and again if the address of the gateway changes. */
+export function createApiDocument({ routes, baseUrl }: OpenApiServices, webhooks: readonly SentWebhook[]): ApiDocument {
+  let known: { for: string; object: OpenApiDocument; text: string } | undefined;
+
+  function build() {
+    const url = baseUrl();
+    if (known?.for !== url) {
+      const object = describeRoutes({ routes, webhooks, baseUrl: url });
+      known = { for: url, object, text: JSON.stringify(object) };
+    }
+    return known;
+  }
+
+  return { object: () => build().object, text: () => build().text };
+}
+
+/** The API reference for programs. */
+export function openApiRoutes(document: Pick<ApiDocument, 'text'>): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -43,13 +63,9 @@ export function openApiRoutes({ routes, baseUrl }: OpenApiServices, webhooks: re
         },
       },
       handler(context) {
-        const url = baseUrl();
-        if (known?.for !== url) {
-          known = { for: url, text: JSON.stringify(describeRoutes({ routes, webhooks, baseUrl: url })) };
-        }
         context.res.setHeader('Content-Type', JSON_TYPE);
         context.res.setHeader('Access-Control-Allow-Origin', '*');
-        context.body = known.text;
+        context.body = document.text();
       },
     }),
   ];
@@ -70,6 +86,7 @@ const SECURITY: Readonly<Record<Access, readonly Record<string, readonly []>[]>>
   key: [{ apiKey: [] }],
   linkKey: [{ apiKey: [] }, { apiKeyHeader: [] }],
   session: [{ session: [] }, { deviceToken: [] }],
+  browser: [{ session: [] }],
   signature: [{ webhookSignature: [] }],
 };
 
@@ -79,6 +96,8 @@ export interface DocumentOptions {
   /** Address of the gateway, without a trailing slash. */
   baseUrl: string;
 }
+
+export type OpenApiDocument = ReturnType<typeof describeRoutes>;
 
 /** Builds an OpenAPI 3.1 document of all routes, from the same schemas that validate requests. */
 export function describeRoutes({ routes, webhooks, baseUrl }: DocumentOptions) {
@@ -198,7 +217,7 @@ function describe(route: Route) {
         required: true,
         content: {
           ...Object.fromEntries(bodyTypesOf(body).map((type) => [type, describeBody(body)])),
-          ...(body.form && { 'multipart/form-data': describeBody({ schema: body.form }) }),
+          ...(body.form && { 'multipart/form-data': describeBody({ schema: body.form, example: body.formExample }) }),
         },
       },
     }),
@@ -220,8 +239,9 @@ function pathParameters({ path, params = {} }: Route) {
     name,
     in: 'path',
     required: true,
-    description: params[name],
+    description: params[name]?.description,
     schema: { type: 'string' },
+    ...(params[name]?.example !== undefined && { example: params[name].example }),
   }));
 }
 

@@ -105,7 +105,7 @@ export function paymentWebhookRoutes(services: BankWebhookServices): Route[] {
     defineRoute({
       method: 'POST',
       path: '/api/payment/webhook/:provider',
-      params: { provider: 'Format of the webhook: `generic`, `payos` or `sepay`.' },
+      params: { provider: { description: 'Format of the webhook: `generic`, `payos` or `sepay`.' } },
       grant: 'signature',
       tag: 'Payments',
       summary: 'Bank-transfer webhook',

@@ -97,7 +97,7 @@ const OwnPayment = Type.Object({
 });
 const OneOwn = Type.Object({ payment: field(OwnPayment, 'The order.') });
 
-const CODE = { code: 'Code of the order.' };
+const CODE = { code: { description: 'Code of the order.', example: 'MG7K3M9QXD' } };
 
 interface PaymentServices extends AccountServices {
   payments: PaymentService;
@@ -337,7 +337,11 @@ export function paymentStatusRoutes({ payments, clock, siblings, addressOf, drai
       summary: 'Get the status of an order',
       description: 'Returns the status of the order `?code=`. `?wait=` waits for a change. No session is needed.',
       query: {
-        code: { schema: Text, description: 'Code of the order.', required: true },
+        code: {
+          schema: Type.String({ examples: [CODE.code.example] }),
+          description: 'Code of the order.',
+          required: true,
+        },
         wait: {
           schema: Type.Integer({ minimum: 0, maximum: MAX_WAIT_SECONDS }),
           description: 'Seconds to wait for a change.',

@@ -61,6 +61,7 @@ const ERASE: RouteDeclaration = {
   method: 'DELETE',
   path: '/api/user',
   grant: 'session',
+  browserOnly: true,
   tag: 'Account',
   endpoint: 'user',
   summary: 'Delete the account',

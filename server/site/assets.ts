@@ -1,14 +1,12 @@
 /*
- * Files that the pages load: styles, scripts, fonts, pictures, and the viewer of the API reference. Their URLs contain
- * a hash of all files, or the version of the viewer's package, so that browsers may cache them for ever. During a
- * rolling update, a page of one node may request files of another; it gets that node's version, which is then not
- * cached. Files other than fonts are compressed at the first request. Everything but the viewer is loaded with this
- * module, synchronously, as `require` accepts no module with top-level await.
+ * Files that the pages load: styles, scripts, fonts and pictures. Their URLs contain a hash of all files, so that
+ * browsers may cache them for ever. During a rolling update, a page of one node may request files of another; it gets
+ * that node's version, which is then not cached. Files other than fonts are compressed at the first request. All are
+ * loaded with this module, synchronously, as `require` accepts no module with top-level await.
  */
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -37,7 +35,7 @@ export interface Assets {
 /** Files that are not compiled are beside the sources. */
 const SOURCES = new URL('../../../server/site/', import.meta.url);
 
-/** In order of precedence; together they are `site.css`. */
+/** In order of precedence; together they are `site.css`, which every page loads. */
 const STYLES = [
   'tokens',
   'base',
@@ -59,14 +57,18 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
+/** Style sheets of some pages alone. */
+const PAGE_STYLES = ['docs'];
+
 /** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();
 
 /** Synchronously: `require` accepts no module with top-level await, nor any that imports one. */
 function loadAssets(): Assets {
-  const styles = STYLES.map((name) => readFileSync(new URL(`styles/${name}.css`, SOURCES)));
+  const readStyles = (name: string) => readFileSync(new URL(`styles/${name}.css`, SOURCES));
   const files = new Map([
-    ['site.css', Buffer.concat(styles)],
+    ['site.css', Buffer.concat(STYLES.map(readStyles))],
+    ...PAGE_STYLES.map((name) => [`${name}.css`, readStyles(name)] as const),
     ...readFolder(new URL('browser/', import.meta.url), '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
     ...readFolder(new URL('pictures/', SOURCES), '.svg'),
@@ -124,24 +126,19 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 export function assetRoutes(): Route[] {
   return [
     defineRoute({
-      ...FILE_ROUTE,
+      method: 'GET',
+      grant: 'none',
+      tag: 'Pages',
       path: '/assets/:version/:name',
-      params: { version: 'Version of the file.', name: 'Name of the file.' },
+      params: { version: { description: 'Version of the file.' }, name: { description: 'Name of the file.' } },
       summary: 'File of the pages',
       description: 'Styles, scripts and fonts of the pages; browsers may cache them for ever.',
+      answers: { 200: { description: 'The file.', type: '*/*' } },
+      errors: ['file_not_found'],
       handler: sendAsset,
     }),
   ];
 }
-
-/** Declarations that all routes of site files share. */
-export const FILE_ROUTE = {
-  method: 'GET',
-  grant: 'none',
-  tag: 'Pages',
-  answers: { 200: { description: 'The file.', type: '*/*' } },
-  errors: ['file_not_found'],
-} as const;
 
 async function sendAsset(context: ParamsContext): Promise<void> {
   const { version, name = '' } = context.params;
@@ -163,50 +160,4 @@ function encodingFor(context: RequestContext, contentType: string): AssetEncodin
   if (contentType.startsWith('font/')) return 'identity';
   // Checked in our order: browsers list gzip first, without preferring it.
   return ASSET_ENCODINGS.find((encoding) => context.acceptsEncodings(encoding)) ?? 'identity';
-}
-
-/** Of the package swagger-ui-dist; the build puts there what is served. */
-const VIEWER = new URL('viewer/', import.meta.url);
-/** Half a second for 1.7 MB; the highest level would take three, for a tenth less. */
-const QUALITY = 6;
-
-const VIEWER_CONTENT_TYPES: Readonly<Record<string, string>> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-};
-
-export interface ViewerFile {
-  contentType: string;
-  bytes: Buffer;
-  /** The bytes, compressed by brotli. */
-  compressed: Buffer;
-}
-
-/** Files of the viewer of the API reference, read on first use. */
-export class ViewerFiles {
-  /** Version of the package. */
-  readonly version: string;
-  readonly #found = new Map<string, Promise<ViewerFile>>();
-
-  constructor() {
-    const { version } = JSON.parse(readFileSync(new URL('package.json', VIEWER), 'utf8')) as { version: string };
-    this.version = version;
-  }
-
-  /** Undefined if there is none with this name. */
-  find(name: string): Promise<ViewerFile> | undefined {
-    const contentType = Object.hasOwn(VIEWER_CONTENT_TYPES, name) ? VIEWER_CONTENT_TYPES[name] : undefined;
-    if (contentType === undefined) return undefined;
-    const file = this.#found.get(name) ?? this.#load(name, contentType);
-    this.#found.set(name, file);
-    return file;
-  }
-
-  async #load(name: string, contentType: string): Promise<ViewerFile> {
-    const bytes = await readFile(new URL(name, VIEWER));
-    const compressed = await promisify(brotliCompress)(bytes, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: QUALITY },
-    });
-    return { contentType, bytes, compressed };
-  }
 }

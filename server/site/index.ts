@@ -3,5 +3,6 @@
  * here.
  */
 
+export { documentationRoutes } from './docs/routes.js';
 export { renderFailure } from './page.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';

@@ -21,6 +21,8 @@ export interface Page {
   viewer?: Viewer | null;
   /** Names of script modules among the assets. Default: none. */
   scripts?: readonly string[];
+  /** Names of style sheets among the assets, besides that of every page. Default: none. */
+  styles?: readonly string[];
 }
 
 /** Pages are not compressed: they are small, and compression could leak private content by its size. */
@@ -29,7 +31,7 @@ export function sendPage(context: RequestContext, page: Page): void {
   context.body = renderPage(page);
 }
 
-export function renderPage({ title, content, description, current, viewer, scripts = [] }: Page): string {
+export function renderPage({ title, content, description, current, viewer, scripts = [], styles = [] }: Page): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +43,7 @@ export function renderPage({ title, content, description, current, viewer, scrip
 ${description === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${description}">`}
 <title>${title} · mediagate</title>
 <link rel="preload" href="${assets.url('geist-latin.woff2')}" as="font" type="font/woff2" crossorigin>
-<link rel="stylesheet" href="${assets.url('site.css')}">
+${['site.css', ...styles].map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
 <link rel="icon" href="${assets.url('icon.svg')}" type="image/svg+xml">
 ${[...new Set(['page.js', ...scripts])].map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
@@ -124,6 +126,7 @@ const NAVIGATION = [
   { path: '/plans', label: 'Plans' },
   { path: '/playground', label: 'Playground' },
   { path: '/setup', label: 'Setup' },
+  { path: '/docs', label: 'Docs' },
 ] as const;
 
 export function renderHeader({ current, viewer }: HeaderView): Html {
@@ -157,7 +160,7 @@ export function renderFooter(): Html {
 <div class="frame">
 <p>mediagate is a gateway that you host yourself. Keys stay on servers, never in pages or apps.</p>
 <ul>
-<li><a href="/docs">API reference</a></li>
+<li><a href="/docs">Documentation</a></li>
 <li><a href="/health">Health</a></li>
 </ul>
 </div>

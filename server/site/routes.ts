@@ -2,7 +2,7 @@
  * The routes of the pages. Pages of an account send visitors who are not signed in to the sign-in page and back. On the
  * device page, users see which program requests access to their account, and approve or deny it; attempts to enter a
  * code are limited by address and by user, so that codes cannot be guessed, and only a session of a browser may answer,
- * since an approved program must not approve others. The API reference is a page around a packaged viewer.
+ * since an approved program must not approve others.
  */
 
 import type { Gateway } from 'mediagate';
@@ -37,14 +37,14 @@ import type { ApiKeys } from '../keys/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
-import { assetRoutes, FILE_ROUTE, ViewerFiles } from './assets.js';
+import { assetRoutes } from './assets.js';
 import { type Page, sendPage } from './page.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE } from './page-routes.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
-import { referencePage, setupPage } from './pages/setup.js';
+import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
 import {
   type DashboardSources,
@@ -75,7 +75,6 @@ export function siteRoutes(services: SiteServices): Route[] {
   return [
     ...assetRoutes(),
     ...accountPageRoutes(services),
-    ...referenceRoutes(pages),
     {
       ...PAGE_ROUTE,
       path: '/',
@@ -121,7 +120,7 @@ export function siteRoutes(services: SiteServices): Route[] {
     {
       ...OWN_PAGE_ROUTE,
       path: '/pay/:code',
-      params: { code: 'Code of the order.' },
+      params: { code: { description: 'Code of the order.' } },
       summary: 'Payment page',
       description: 'Page of an order: QR code, bank account, status.',
       handler: (context) => pages.sendPayment(context),
@@ -213,10 +212,6 @@ class SitePages {
     this.#send(context, page, signedIn);
   }
 
-  async sendReference(context: RequestContext, version: string): Promise<void> {
-    this.#send(context, referencePage(`/docs/${version}`), await this.#services.sessions.find(context));
-  }
-
   #send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
     sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
   }
@@ -232,45 +227,6 @@ function countModels(gateway: Pick<Gateway, 'models'>) {
   const counts = { text: 0, audio: 0, image: 0 };
   for (const { kind, aliasOf } of gateway.models()) if (aliasOf === undefined) counts[kind] += 1;
   return counts;
-}
-
-const FOR_EVER = 'public, max-age=31536000, immutable';
-
-/** The API reference for people. */
-function referenceRoutes(pages: SitePages): Route[] {
-  const files = new ViewerFiles();
-
-  async function sendViewerFile(context: ParamsContext): Promise<void> {
-    const file = await files.find(paramOf(context, 'name'));
-    if (!file) throw new GatewayError('file_not_found', 'There is no such file.');
-    const { res: response } = context;
-    const isBrotli = context.acceptsEncodings('br') === 'br';
-    response.setHeader('Cache-Control', context.params.version === files.version ? FOR_EVER : 'no-cache');
-    response.setHeader('Vary', 'Accept-Encoding');
-    response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
-    if (isBrotli) response.setHeader('Content-Encoding', 'br');
-    response.setHeader('Content-Type', file.contentType);
-    context.body = isBrotli ? file.compressed : file.bytes;
-  }
-
-  return [
-    defineRoute({
-      ...PAGE_ROUTE,
-      path: '/docs',
-      summary: 'API reference',
-      description: 'The API reference for people.',
-      handler: (context) => pages.sendReference(context, files.version),
-    }),
-    defineRoute({
-      ...FILE_ROUTE,
-      format: 'page',
-      path: '/docs/:version/:name',
-      params: { version: 'Version of the file.', name: 'Name of the file.' },
-      summary: 'File of the API reference',
-      description: 'Files of the viewer of the API reference.',
-      handler: sendViewerFile,
-    }),
-  ];
 }
 
 const MAX_FORM_BYTES = 1_024;

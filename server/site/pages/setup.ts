@@ -1,5 +1,5 @@
 /*
- * The setup page, with commands to copy for each kind of client, and the page of the API reference.
+ * The setup page, with commands to copy for each kind of client.
  */
 
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
@@ -48,21 +48,4 @@ ${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) })}
 /** Long commands get a block of their own. */
 function shellOf(commands: SetupClient['commands']): string {
   return commands.join(commands.some((command) => command.includes('\n')) ? '\n\n' : '\n');
-}
-
-/** @param files Path of the viewer's files. */
-export function referencePage(files: string): Omit<Page, 'viewer'> {
-  return {
-    title: 'API reference',
-    description: 'Every route of the gateway, what it takes and what it answers.',
-    current: '/docs',
-    scripts: ['reference.js'],
-    content: html`<link rel="stylesheet" href="${files}/swagger-ui.css">
-<div class="frame">
-<div class="page-head"><h1>API reference</h1><p>Generated from the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div>
-<p class="needs-no-script notice">The viewer needs scripts; <a href="/openapi.json">openapi.json</a> says the same.</p>
-<div id="reference" class="reference"></div>
-</div>
-<script src="${files}/swagger-ui-bundle.js" defer></script>`,
-  };
 }

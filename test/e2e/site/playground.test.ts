@@ -272,22 +272,47 @@ describe('the playground in a real browser', () => {
     await expectGood('models');
   });
 
-  it('shows a reference with every group of routes, without other hosts', async () => {
+  it('sends requests from the API reference with the session, and shows them in one language', async () => {
     complaints.length = 0;
     const hosts = new Set<string>();
     page.on('request', (request) => hosts.add(new URL(request.url()).host));
-    await page.goto(`${app.url}/docs`);
-    await page.getByRole('heading', { name: /Link data/ }).waitFor();
-    const drawn = await page.locator('.opblock').count();
-    const { paths, webhooks } = (await app.request('/openapi.json')).json as Record<string, Record<string, object>>;
-    const described = Object.values({ ...paths, ...webhooks }).flatMap((methods) => Object.keys(methods));
-    expect(drawn).to.equal(described.length);
-    await page.locator('#operations-Images-postV1ImagesJobs .opblock-summary-control').click();
-    await page.getByText('A tug in the harbour at dawn').first().waitFor();
-    expect(await page.locator('.errors-wrapper').count()).to.equal(0);
+    await page.goto(`${app.url}/docs#/Images/postV1ImagesJobs`);
+    await page.waitForURL(`${app.url}/docs/api/images#postV1ImagesJobs`);
+    const operation = page.locator('#postV1ImagesJobs');
+    await operation.getByRole('radio', { name: 'Python' }).check();
+    await operation.getByText('requests.post(').waitFor();
+    expect(await page.getByText('await fetch(').first().isVisible()).to.equal(false);
+    await page.goto(`${app.url}/docs/api/links`);
+    // The language is remembered.
+    expect(await page.getByText('requests.get(').first().isVisible()).to.equal(true);
+    await page.goto(`${app.url}/docs/api/models#getV1Models`);
+    const models = page.locator('#getV1Models');
+    await models.getByText('Try it').click();
+    await models.getByText('newest key of your account').waitFor();
+    await models.getByRole('button', { name: 'Send' }).click();
+    await models.getByText('"object": "list"').waitFor();
+    const chat = page.locator('#postV1Embeddings');
+    await chat.getByText('Try it').click();
+    await chat.getByLabel('Body, as JSON').fill('{');
+    await chat.getByRole('button', { name: 'Send' }).click();
+    await chat.getByText('The body is not valid JSON').waitFor();
     expect([...hosts].filter((host) => host !== '' && host !== new URL(app.url).host)).to.deep.equal([]);
     expect(complaints).to.deep.equal([]);
     await expectFits('reference');
+  });
+
+  it('asks strangers for a key in the API reference, sends it to the API alone, and keeps it nowhere', async () => {
+    const stranger = await (await browser.newContext()).newPage();
+    await stranger.goto(`${app.url}/docs/api/models`);
+    const models = stranger.locator('#getV1Models');
+    await models.getByText('Try it').click();
+    await models.getByLabel('API key').fill('sk-mg-wrong');
+    await models.getByRole('button', { name: 'Send' }).click();
+    await models.getByText('"code": "invalid_api_key"').waitFor();
+    expect(
+      await stranger.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie])),
+    ).not.to.contain('sk-mg-wrong');
+    await stranger.context().close();
   });
 
   it('works by keyboard, is small, and breaks no policy', async () => {

@@ -155,12 +155,14 @@ describe('a client that is generated from the API reference', () => {
       'POST /v1/responses/input_tokens': 200,
     };
     expect(statuses).to.include({ ...model, 'POST /v1/images/generations': 200, 'POST /api/agent/device': 200 });
-    // Invented links and pictures, models that this gateway does not have, routes of a session.
+    // Invented links, pictures and device codes, models and tasks that this gateway does not have, routes of a session.
     const refusals = {
       'POST /v1/extract': [400],
       'POST /v1/images/edits': [400],
       'POST /v1/embeddings': [503],
       'POST /v1/moderations': [503],
+      'POST /v1/responses/compact': [400],
+      'POST /api/agent/device/token': [400],
     };
     for (const [route, status] of Object.entries(statuses ?? {})) {
       const expected = new Map(Object.entries(refusals)).get(route) ?? [200, 202, 401, 403, 404];

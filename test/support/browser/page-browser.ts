@@ -41,8 +41,6 @@ export interface Finding {
   id: string;
   impact: string;
   help: string;
-  /** Whether no rule of WCAG forbids it. */
-  isPractice: boolean;
   nodes: readonly string[];
 }
 
@@ -63,14 +61,12 @@ export async function findings(page: Page): Promise<readonly Finding[]> {
     id: string;
     impact: string;
     help: string;
-    tags: string[];
     nodes: { html: string }[];
   }[];
-  return violations.map(({ id, impact, help, tags, nodes }) => ({
+  return violations.map(({ id, impact, help, nodes }) => ({
     id,
     impact,
     help,
-    isPractice: tags.includes('best-practice'),
     nodes: nodes.map(({ html }) => html),
   }));
 }

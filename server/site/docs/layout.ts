@@ -1,0 +1,61 @@
+/*
+ * The frame of every page of the documentation: search and navigation at the left, content at the right. On a phone the
+ * navigation is a popover, which needs no script. The pages are the same for every visitor, so they show no account.
+ */
+
+import { type Html, html, type Page } from '../page.js';
+
+export interface NavigationPage {
+  url: string;
+  title: string;
+}
+
+/** Pages of one subject, under a heading. */
+export interface NavigationGroup {
+  title: string;
+  pages: readonly NavigationPage[];
+}
+
+export interface DocsPage {
+  title: string;
+  description: string;
+  /** Address of the page, for the navigation. */
+  url: string;
+  content: Html;
+  /** Anchors in the page, which the navigation lists below its entry. Default: none. */
+  sections?: readonly { id: string; title: string }[];
+  /** Query of the search field. Default: empty. */
+  query?: string;
+}
+
+export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[]): Page {
+  const { title, description, content, query = '' } = page;
+  return {
+    title,
+    description,
+    current: '/docs',
+    styles: ['docs.css'],
+    scripts: ['docs.js'],
+    content: html`<div class="frame docs">
+<div class="docs-side">
+<form class="docs-search" role="search" action="/docs/search" aria-label="Documentation"><label class="visually-hidden" for="docs-query">Search the documentation</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="Search" maxlength="100" required><button class="button button-quiet button-small">Search</button></form>
+<button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">Contents</button>
+<nav class="docs-navigation" id="docs-navigation" popover aria-label="Documentation">${navigation.map((group) => navigationGroup(group, page))}</nav>
+</div>
+<div class="docs-content">
+${content}
+</div>
+</div>`,
+  };
+}
+
+function navigationGroup({ title, pages }: NavigationGroup, { url, sections = [] }: DocsPage): Html {
+  return html`<p class="docs-navigation-title">${title}</p><ul>${pages.map((page) => {
+    const isHere = page.url === url;
+    return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}>${page.title}</a>${
+      isHere &&
+      sections.length > 0 &&
+      html`<ul class="docs-sections">${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul>`
+    }</li>`;
+  })}</ul>`;
+}

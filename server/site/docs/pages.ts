@@ -1,0 +1,141 @@
+/*
+ * The pages of the API reference: an overview, one page for each group of operations, one for the error codes, and the
+ * results of a search. A page of a group ends with the objects that its operations refer to, so that a reader needs no
+ * other page. Error codes are described on their own page alone, and operations link to them.
+ */
+
+import { badge, type Html, html } from '../page.js';
+import { fieldList, inline, typeOf } from './fields.js';
+import type { DocsPage, NavigationGroup } from './layout.js';
+import { operationSection } from './operation.js';
+import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
+import type { SearchEntry, SearchResult } from './search.js';
+
+export const groupUrl = (name: string) => `/docs/api/${name}`;
+const ERRORS_URL = groupUrl('errors');
+
+export function referenceNavigation({ groups }: Reference): NavigationGroup {
+  return {
+    title: 'API reference',
+    pages: [
+      { url: '/docs', title: 'Overview' },
+      ...groups.map(({ name, title }) => ({ url: groupUrl(name), title })),
+      { url: ERRORS_URL, title: 'Errors' },
+    ],
+  };
+}
+
+/** The first page: how to call the API, and all operations by group. */
+export function overviewPage(reference: Reference): DocsPage {
+  const { baseUrl, description, groups, version } = reference;
+  return {
+    title: 'API reference',
+    description: 'Every route of the gateway, what it takes and what it answers.',
+    url: '/docs',
+    content: html`<div class="page-head"><h1>API reference</h1><p>Every route of the gateway, from the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div>
+<dl class="facts docs-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $MEDIAGATE_API_KEY</code></dd></div><div><dt>Version</dt><dd><code>${version}</code></dd></div></dl>
+<p class="docs-words">${inline(description)} <a href="${ERRORS_URL}">All error codes</a>.</p>
+${groups.map(
+  ({ name, title, description: words, operations }) => html`<section class="docs-group" aria-labelledby="${name}-title">
+<h2 id="${name}-title"><a href="${groupUrl(name)}">${title}</a></h2>
+<p class="muted">${words}</p>
+<ul class="operations">${operations.map((operation) => html`<li><a href="${groupUrl(name)}#${operation.id}">${operation.summary}</a> ${endpointWords(operation)}</li>`)}</ul>
+</section>`,
+)}`,
+  };
+}
+
+function endpointWords({ method, path, isSent }: Operation): Html {
+  return html`<span class="endpoint"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${isSent ? 'your webhook_url' : path}</code></span>`;
+}
+
+export function groupPage({ name, title, description, operations, objects }: Group, reference: Reference): DocsPage {
+  return {
+    title: `${title}, API reference`,
+    description,
+    url: groupUrl(name),
+    sections: [
+      ...operations.map(({ id, summary }) => ({ id, title: summary })),
+      ...objects.map((object) => ({ id: object, title: object })),
+    ],
+    content: html`<div class="page-head"><h1>${title}</h1><p>${description}</p></div>
+${operations.map((operation) => operationSection(operation, reference.baseUrl))}
+${objects.map((object) => objectSection(object, reference))}`,
+  };
+}
+
+function objectSection(name: string, { objects }: Reference): Html {
+  const schema = objects[name] ?? {};
+  return html`<section class="object stack" id="${name}" aria-labelledby="${name}-title">
+<h2 id="${name}-title"><a href="#${name}">${name}</a> <span class="field-type">object</span></h2>
+${schema.description !== undefined && html`<p>${inline(schema.description)}</p>`}
+${fieldList(schema) ?? html`<p>${typeOf(schema)}</p>`}
+</section>`;
+}
+
+/** Each code once: the operations link to it. */
+export function errorsPage(reference: Reference): DocsPage {
+  const { errors, errorObjects } = reference;
+  return {
+    title: 'Errors, API reference',
+    description: 'Every error code of the gateway, and the form of errors.',
+    url: ERRORS_URL,
+    sections: [{ id: 'codes', title: 'Codes' }, ...errorObjects.map((name) => ({ id: name, title: name }))],
+    content: html`<div class="page-head"><h1>Errors</h1><p>Programs decide by <code>error.code</code>. The message is for people and may change. New codes may be added: treat an unknown code by its HTTP status.</p></div>
+<section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes</h2>
+<dl class="fields">${errors.map(errorRow)}</dl></section>
+${errorObjects.map((name) => objectSection(name, reference))}`,
+  };
+}
+
+function errorRow({ code, meaning, cause, action, statuses, isRetryable }: ErrorCodeView): Html {
+  return html`<div id="${code}"><dt><code>${code}</code> <span class="field-type">${statuses.join(' or ')}</span>${isRetryable && html` ${badge('retry later')}`}</dt><dd><p>${inline(meaning)}</p><p>${inline(cause)} <strong>${inline(action)}</strong></p></dd></div>`;
+}
+
+export function searchPage(query: string, results: readonly SearchResult[]): DocsPage {
+  const words = results.length === 0 ? 'Nothing was found. Try fewer or other words.' : `${results.length} results.`;
+  return {
+    title: query === '' ? 'Search' : `${query}, search`,
+    description: 'Search of the documentation.',
+    url: '/docs/search',
+    query,
+    content: html`<div class="page-head"><h1>Search</h1><p role="status">${query === '' ? 'Enter one or more words.' : words}</p></div>
+<ol class="results">${results.map(
+      ({ title, url, place, excerpt }) =>
+        html`<li><a href="${url}">${title}</a><span class="small muted">${place}</span><p class="small">${excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`))}</p></li>`,
+    )}</ol>`,
+  };
+}
+
+/** What of the API reference can be found. */
+export function referenceEntries({ groups, errors, objects }: Reference): SearchEntry[] {
+  return [
+    ...groups.flatMap((group) => group.operations.map((operation) => operationEntry(operation, group))),
+    ...groups.flatMap(({ name, title, objects: named }) =>
+      named.map((object) => ({
+        title: object,
+        url: `${groupUrl(name)}#${object}`,
+        place: `API reference, ${title}, object`,
+        text: [objects[object]?.description, ...Object.keys(objects[object]?.properties ?? {})].join(' '),
+      })),
+    ),
+    ...errors.map(({ code, meaning, cause, action }) => ({
+      title: code,
+      url: `${ERRORS_URL}#${code}`,
+      place: 'API reference, error code',
+      text: `${meaning} ${cause} ${action}`,
+    })),
+  ];
+}
+
+function operationEntry(operation: Operation, { name, title }: Group): SearchEntry {
+  const { id, summary, method, path, description, parameters, body } = operation;
+  const fields = Object.values(body).flatMap(({ schema }) => Object.keys(schema.properties ?? {}));
+  const names = [...parameters.map((one) => one.name), ...new Set(fields)];
+  return {
+    title: summary,
+    url: `${groupUrl(name)}#${id}`,
+    place: `API reference, ${title}`,
+    text: `${method} ${path} ${description} ${names.length > 0 ? `Fields: ${names.join(', ')}.` : ''}`,
+  };
+}

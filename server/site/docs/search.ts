@@ -1,0 +1,91 @@
+/*
+ * Searches the documentation: operations, error codes and sections of guides. The texts are in memory, since there are
+ * some hundreds. An entry is found if it has every word of the query; words in its title weigh more than those in its
+ * text.
+ */
+
+/** What can be found. */
+export interface SearchEntry {
+  title: string;
+  /** Where it leads: a path with an anchor. */
+  url: string;
+  /** What it is part of: `API reference, Images`. */
+  place: string;
+  text: string;
+}
+
+export interface SearchResult extends Omit<SearchEntry, 'text'> {
+  /** Text around the first word of the query, with each word of it marked. */
+  excerpt: readonly { text: string; isMarked: boolean }[];
+}
+
+export const MAX_QUERY_LENGTH = 100;
+const MAX_WORDS = 8;
+const MAX_RESULTS = 30;
+const EXCERPT_LENGTH = 180;
+const BEFORE = 50;
+
+interface IndexedEntry extends SearchEntry {
+  lowTitle: string;
+  lowText: string;
+}
+
+export class SearchIndex {
+  readonly #entries: readonly IndexedEntry[];
+
+  constructor(entries: readonly SearchEntry[]) {
+    this.#entries = entries.map((entry) => {
+      const text = entry.text.replaceAll('`', '');
+      const lowTitle = `${entry.title} ${entry.place}`.toLowerCase();
+      return { ...entry, text, lowTitle, lowText: text.toLowerCase() };
+    });
+  }
+
+  /** Best first, at most 30. Empty for a query without words. */
+  find(query: string): SearchResult[] {
+    const words = wordsOf(query);
+    if (words.length === 0) return [];
+    return this.#entries
+      .map((entry) => ({ entry, score: scoreOf(entry, words) }))
+      .filter(({ score }) => score > 0)
+      .sort((a, b) => b.score - a.score)
+      .slice(0, MAX_RESULTS)
+      .map(({ entry: { title, url, place, text } }) => ({ title, url, place, excerpt: excerptOf(text, words) }));
+  }
+}
+
+function wordsOf(query: string): string[] {
+  const words = query.slice(0, MAX_QUERY_LENGTH).toLowerCase().split(/\s+/);
+  return [...new Set(words.filter((word) => word !== ''))].slice(0, MAX_WORDS);
+}
+
+/** 0 if a word is missing. */
+function scoreOf({ title, lowTitle, lowText }: IndexedEntry, words: readonly string[]): number {
+  let score = 0;
+  for (const word of words) {
+    const inTitle = lowTitle.includes(word);
+    if (!inTitle && !lowText.includes(word)) return 0;
+    const startsWord = inTitle && new RegExp(`(^|[^a-z0-9])${escapePattern(word)}`).test(lowTitle);
+    score += (startsWord ? 12 : inTitle ? 6 : 0) + Math.min(3, lowText.split(word).length - 1);
+  }
+  return score + (title.toLowerCase() === words.join(' ') ? 30 : 0);
+}
+
+function excerptOf(text: string, words: readonly string[]): SearchResult['excerpt'] {
+  const low = text.toLowerCase();
+  const found = words.map((word) => low.indexOf(word)).filter((at) => at >= 0);
+  const first = found.length === 0 ? 0 : Math.min(...found);
+  const start = first <= BEFORE ? 0 : low.indexOf(' ', first - BEFORE) + 1;
+  const part = text.slice(start, start + EXCERPT_LENGTH);
+  const pattern = new RegExp(`(${words.map(escapePattern).join('|')})`, 'gi');
+  const pieces = part.split(pattern).map((piece, index) => ({ text: piece, isMarked: index % 2 === 1 }));
+  const end = start + EXCERPT_LENGTH < text.length ? '…' : '';
+  return [{ text: start > 0 ? '…' : '', isMarked: false }, ...pieces, { text: end, isMarked: false }].filter(
+    (piece) => piece.text !== '',
+  );
+}
+
+/** A word of people has no meaning as a pattern. */
+function escapePattern(word: string): string {
+  return word.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}

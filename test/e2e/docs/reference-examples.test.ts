@@ -1,0 +1,259 @@
+/** Every example of the API reference, taken from its pages and run against a gateway in all three languages. */
+
+import { execFile, spawnSync } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { load } from 'cheerio';
+import { LANGUAGES, type Language } from '../../../server/site/docs/examples.js';
+import { createBrowserSession } from '../../support/accounts/browser-session.js';
+import { startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';
+import { blackPng } from '../../support/images/images.js';
+import { answersFromFixtures } from '../../support/links/fixture-answers.js';
+import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
+import { startTextUpstream } from '../../support/models/text-upstream.js';
+import { packageRoot } from '../../support/package-root.js';
+import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../../support/processes/gateway-process.js';
+
+const run = promisify(execFile);
+
+const PROGRAMS: Readonly<Record<Language, { ending: string; command: readonly string[] }>> = {
+  curl: { ending: 'sh', command: ['bash', '-e', '-o', 'pipefail'] },
+  node: { ending: 'mjs', command: [process.execPath] },
+  python: { ending: 'py', command: ['python3'] },
+};
+
+/** Errors of examples that name what does not exist, or that has ended when a busy machine asks for it. */
+const REFUSED: Readonly<Record<string, string>> = {
+  postApiAgentDeviceToken: 'invalid_grant',
+  deleteV1ImagesJobsId: 'job_already_terminal',
+  postV1ImagesJobsIdCancel: 'job_already_terminal',
+};
+const ORDER = 'MG7K3M9QXD';
+
+interface Example {
+  page: string;
+  id: string;
+  language: Language;
+  code: string;
+}
+
+describe('examples of the API reference, as its pages have them', () => {
+  let folder: string;
+  let proxy: ReplayingProxy;
+  let texts: Awaited<ReturnType<typeof startTextUpstream>>;
+  let voices: Awaited<ReturnType<typeof startElevenlabsUpstream>>;
+  let gateway: GatewayProcess;
+  let key: string;
+  let examples: readonly Example[];
+  let links = 10;
+  let token: string;
+  let order: string | undefined;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reference-'));
+    const fixtures = ['innertube-2026'].map((name) => path.join(packageRoot, 'plugins/vidsite/fixtures', name));
+    // Other links are jobs that run for long.
+    proxy = await startReplayingProxy({ answer: answersFromFixtures(fixtures, () => ({ fault: 'hang' })) });
+    texts = await startTextUpstream();
+    voices = await startElevenlabsUpstream({ apiKey: 'el-key' });
+    gateway = await startGatewayProcess({ proxy, environment: await settings() });
+    ({ key } = await gateway.makeKey({ grants: ['extract', 'images', 'text', 'audio'] }));
+    await writeFile(path.join(folder, 'tug.png'), blackPng({ width: 64, height: 64 }));
+    const speech = await fetch(`${gateway.url}/v1/audio/speech`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'tts_v3', voice: 'alloy', input: 'Ahoy!' }),
+    });
+    expect(speech.status).to.equal(200);
+    await writeFile(path.join(folder, 'recording.mp3'), await speech.bytes());
+    examples = await readExamples();
+  });
+  after(async () => {
+    await gateway?.stop();
+    await Promise.all([proxy?.close(), texts?.close(), voices?.close()]);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function settings(): Promise<Record<string, string>> {
+    const plans = path.join(folder, 'plans.json');
+    await writeFile(plans, '{"plans":[{"id":"token_30m","price":{"amount":299000,"currency":"VND"}}]}');
+    return {
+      TEXT_UPSTREAM_URL: texts.baseUrl,
+      ELEVENLABS_URL: voices.baseUrl,
+      ELEVENLABS_API_KEY: 'el-key',
+      MESSAGES_ENABLED: 'true',
+      EMBEDDING_MODELS: 'text-embedding-3-small',
+      MODERATION_MODELS: 'omni-moderation-latest',
+      IMAGE_WEBHOOKS: 'on',
+      PLANS_FILE: plans,
+      PAYMENT_BANK_NAME: 'Vietcombank',
+      PAYMENT_BANK_BIN: '970436',
+      PAYMENT_ACCOUNT: '1234567890',
+      PAYMENT_ACCOUNT_NAME: 'CONG TY A',
+    };
+  }
+
+  function post(target: string, body: unknown, secret = key): Promise<HttpAnswer> {
+    return gateway.request(target, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  }
+
+  /** A session of the device flow, of a new customer. */
+  async function newToken(email: string): Promise<string> {
+    const { json: device } = await post('/api/agent/device', { client_id: 'Reference' });
+    const browser = createBrowserSession();
+    const page = await browser.open(`${gateway.url}/signin?return_to=/device`);
+    let answer = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
+    while (answer.location !== undefined) answer = await browser.send(answer.location);
+    await browser.send(device.verification_uri, { form: { user_code: device.user_code, answer: 'approve' } });
+    const { json } = await post('/api/agent/device/token', {
+      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+      device_code: device.device_code,
+    });
+    return json.access_token;
+  }
+
+  async function readExamples(): Promise<Example[]> {
+    const overview = load((await gateway.request('/docs')).text);
+    const pages = overview('nav a[href^="/docs/api/"]')
+      .map((_, link) => overview(link).attr('href'))
+      .get();
+    const found: Example[] = [];
+    for (const page of new Set(pages)) {
+      const $ = load((await gateway.request(page)).text);
+      for (const operation of $('section.operation').get()) {
+        const id = $(operation).attr('id') ?? '';
+        for (const { id: language } of LANGUAGES) {
+          const code = $(operation).find(`#${id}-${language}`).text();
+          if (code !== '') found.push({ page, id, language, code });
+        }
+      }
+    }
+    return found;
+  }
+
+  /** Values that an example names, by what creates them. Each example gets its own: some of them end it. */
+  const CREATED: readonly [named: string, create: (token: string) => Promise<string>][] = [
+    ['imgjob_0123456789abcdef', newImageJob],
+    ['img_0123456789abcdef.png', newImageFile],
+    [
+      'exjob_0123456789abcdef',
+      async () => (await post('/v1/extract', { url: newLink(), background: true })).json.data.job.job_id,
+    ],
+    ['exbatch_0123456789abcdef', async () => (await post('/v1/extract/batches', { urls: [newLink()] })).json.id],
+    ['resp_0123456789abcdef', newResponse],
+    ['AbCd1234', async (token) => (await post('/api/user/keys', { name: 'tram' }, token)).json.key.id],
+    [ORDER, async (token) => (await post('/api/agent/payment', { planId: 'token_30m' }, token)).json.payment.code],
+  ];
+
+  async function newImageJob(): Promise<string> {
+    return (await post('/v1/images/jobs', { model: 'gen-img-2', prompt: 'A tug', size: '1024x1024' })).json.id;
+  }
+
+  /** A link that is never answered. */
+  function newLink(): string {
+    links += 1;
+    return `https://youtu.be/Tugs0fOst${links}`;
+  }
+
+  async function newImageFile(): Promise<string> {
+    const { json } = await post('/v1/images/generations', { model: 'gen-img-2', prompt: 'A tug' });
+    return new URL(json.data[0].url).pathname.split('/').at(-1) ?? '';
+  }
+
+  async function newResponse(): Promise<string> {
+    return (await post('/v1/responses', { model: 'm-5.5', input: 'Ahoy!', store: true, background: true })).json.id;
+  }
+
+  async function createdValue(
+    named: string,
+    create: (token: string) => Promise<string>,
+    { id }: Example,
+  ): Promise<string> {
+    // An account may have few open orders, and only a cancellation needs one of its own.
+    if (named !== ORDER || id.endsWith('Cancel')) return create(token);
+    order ??= await create(token);
+    return order;
+  }
+
+  /** What the example prints, or has saved. */
+  async function outputOf(example: Example): Promise<string> {
+    const { id, language, code } = example;
+    const place = path.join(folder, `${id}-${language}`);
+    await mkdir(place);
+    for (const name of ['tug.png', 'recording.mp3']) await copyFile(path.join(folder, name), path.join(place, name));
+    await writeFile(path.join(place, '.curlrc'), 'silent\nshow-error\nfail-with-body\n');
+    const before = await readdir(place);
+    let text = code;
+    for (const [named, create] of CREATED) {
+      if (text.includes(named)) text = text.replaceAll(named, await createdValue(named, create, example));
+    }
+    const { ending, command } = PROGRAMS[language];
+    const [program = '', ...args] = command;
+    const file = path.join(place, `example.${ending}`);
+    await writeFile(file, text);
+    // One begins with a new account, the others end the session.
+    const isAlone = id === 'postApiUser' || (/Sessions?$/.test(id) && !id.startsWith('get'));
+    const env = {
+      ...process.env,
+      CURL_HOME: place,
+      MEDIAGATE_API_KEY: key,
+      MEDIAGATE_TOKEN: isAlone ? await newToken(`${id}.${language}@example.com`) : token,
+    };
+    const { stdout } = await run(program, [...args, file], { cwd: place, env, maxBuffer: 10_000_000 }).catch(
+      ({ stdout, stderr }) => ({ stdout: `failed ${stdout}${stderr}` }),
+    );
+    const saved = (await readdir(place)).find((name) => !before.includes(name) && !name.startsWith('example.'));
+    return saved === undefined ? stdout : await readFile(path.join(place, saved), 'latin1');
+  }
+
+  /** The code of the error that was answered; undefined for an answer that is none. A saved file has no status. */
+  function errorOf(printed: string, isSaved: boolean): string | undefined {
+    const isError = (isSaved ? /^\{"(ok":false|error")/ : /^(failed|[45]\d\d )/).test(printed);
+    return isError ? (/"(?:code|error)": ?"(\w+)"/.exec(printed)?.[1] ?? printed.slice(0, 300)) : undefined;
+  }
+
+  /** The examples that were not answered as they should be. */
+  async function runAll(language: Language): Promise<string[]> {
+    token = await newToken(`${language}@example.com`);
+    order = undefined;
+    expect((await post('/api/user', { name: 'laptop' }, token)).status).to.equal(201);
+    const wrong: string[] = [];
+    for (const example of examples.filter((one) => one.language === language)) {
+      const printed = await outputOf(example);
+      const isNowhere = example.code.includes('/NAME');
+      const code = errorOf(printed, / -o |writeFileSync\(|\.write\(/.test(example.code));
+      const isExpected =
+        code === undefined ? !isNowhere : code === (isNowhere ? 'file_not_found' : REFUSED[example.id]);
+      if (!isExpected) wrong.push(`${example.id}: ${code}`);
+    }
+    return wrong;
+  }
+
+  it('exist for every operation that a client with a key can call, in all languages', async () => {
+    const { paths } = (await gateway.request('/openapi.json')).json as {
+      paths: Record<string, Record<string, { operationId: string; tags: string[] }>>;
+    };
+    const called = Object.entries(paths)
+      .filter(([name]) => name.startsWith('/v1/'))
+      .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId));
+    for (const { id: language } of LANGUAGES) {
+      const shown = examples.filter((one) => one.language === language).map(({ id }) => id);
+      expect(shown).to.include.members(called);
+    }
+  });
+
+  for (const { id: language, title } of LANGUAGES) {
+    it(`are answered: ${title}`, async function () {
+      this.timeout(300_000);
+      if (language === 'python' && spawnSync('python3', ['-c', 'import requests']).status !== 0) this.skip();
+      expect(await runAll(language)).to.deep.equal([]);
+    });
+  }
+});

@@ -1,0 +1,196 @@
+/** The documentation of the site: that it is complete, light, and found by words. */
+
+import { expect } from 'chai';
+import { load } from 'cheerio';
+import { assets } from '../../../server/site/assets.js';
+import { codeOf, exampleOf } from '../../../server/site/docs/examples.js';
+import type { Operation } from '../../../server/site/docs/operations.js';
+import { SearchIndex } from '../../../server/site/docs/search.js';
+import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
+
+const MAX_BYTES = 60_000;
+const FONTS = ['geist-latin.woff2'];
+
+describe('pages of the documentation', () => {
+  let app: SignInApp;
+  let urls: string[];
+
+  before(async () => {
+    app = await startSignInApp();
+    const $ = load((await app.request('/docs')).text);
+    urls = [
+      ...new Set(
+        $('nav a[href^="/docs"]')
+          .map((_, link) => $(link).attr('href'))
+          .get(),
+      ),
+    ];
+  });
+  after(() => app?.close());
+
+  async function visit(path: string) {
+    return load((await app.request(path)).text);
+  }
+
+  it('have every operation of the document on one page, and none of those for browsers', async () => {
+    const { paths, webhooks } = (await app.request('/openapi.json')).json as Record<
+      string,
+      Record<string, Record<string, { operationId: string; tags?: string[] }>>
+    >;
+    const described = Object.values({ ...paths, ...webhooks })
+      .flatMap((methods) => Object.values(methods))
+      .filter(({ tags }) => !tags?.includes('Pages'));
+    const shown: string[] = [];
+    for (const url of urls) {
+      const $ = await visit(url);
+      shown.push(
+        ...$('section.operation')
+          .map((_, one) => $(one).attr('id') ?? '')
+          .get(),
+      );
+    }
+    expect(shown).to.have.members(described.map(({ operationId }) => operationId));
+  });
+
+  it('link to places that exist', async () => {
+    const ids = new Map<string, Set<string>>();
+    const links: string[] = [];
+    for (const url of urls) {
+      const $ = await visit(url);
+      const all = $('[id]')
+        .map((_, one) => $(one).attr('id') ?? '')
+        .get();
+      expect(new Set(all).size, `${url} has each id once`).to.equal(all.length);
+      ids.set(url, new Set(all));
+      links.push(
+        ...$('.docs a[href]')
+          .map((_, one) => new URL($(one).attr('href') ?? '', `http://docs${url}`).href)
+          .get(),
+      );
+    }
+    expect(links.length).to.be.greaterThan(500);
+    for (const link of new Set(links)) {
+      const { pathname, hash } = new URL(link);
+      if (!pathname.startsWith('/docs')) continue;
+      expect(ids.has(pathname), link).to.equal(true);
+      if (hash !== '') expect(ids.get(pathname)?.has(decodeURIComponent(hash.slice(1))), link).to.equal(true);
+    }
+  });
+
+  it('describe each error code once', async () => {
+    const $ = await visit('/docs/api/errors');
+    const { ErrorCode } = (await app.request('/openapi.json')).json.components.schemas;
+    const codes: string[] = ErrorCode.anyOf.map((one: { const: string }) => one.const);
+    expect(
+      $('#codes dt > code')
+        .map((_, one) => $(one).text())
+        .get(),
+    ).to.deep.equal(codes);
+  });
+
+  it('are at most 60 kB with everything they load, and say all without scripts', async () => {
+    for (const url of urls) {
+      const response = await fetch(app.url + url, { headers: { 'accept-encoding': 'br' } });
+      const text = await response.text();
+      expect(response.headers.get('content-encoding')).to.equal('br');
+      const named = [...text.matchAll(/(?:src|href)="\/assets\/[^/]+\/([^"]+)"/g)].map(([, name = '']) => name);
+      // What the scripts import.
+      const files = new Set([...named, ...FONTS, 'elements.js', 'requests.js']);
+      let bytes = Number(response.headers.get('content-length'));
+      expect(bytes, url).to.be.greaterThan(1_000);
+      for (const name of files) {
+        const asset = assets.find(name)!;
+        bytes += (await asset.bytes(name.endsWith('woff2') ? 'identity' : 'br')).length;
+      }
+      expect(bytes, url).to.be.below(MAX_BYTES);
+    }
+    const $ = await visit('/docs/api/images');
+    expect($('#postV1ImagesJobs').text()).to.contain('A tug in the harbour at dawn').and.to.contain('response_format');
+  });
+
+  it('are the same for everybody, and answer 304 to browsers that have them', async () => {
+    const ann = await app.signedIn('ann@example.com');
+    const { headers, text } = await ann.send(`${app.url}/docs/api/chat`);
+    expect(text).to.equal((await app.request('/docs/api/chat')).text);
+    expect(headers.get('cache-control')).to.equal('public, no-cache');
+    expect(headers.get('content-security-policy')).to.contain("script-src 'self'").and.not.to.contain('unsafe');
+    const etag = headers.get('etag') ?? '';
+    const again = await app.request('/docs/api/chat', { headers: { 'if-none-match': etag } });
+    expect([again.status, again.text]).to.deep.equal([304, '']);
+  });
+
+  it('find operations, error codes and objects by words, and show the words of the query as text', async () => {
+    const first = async (query: string) => {
+      const $ = await visit(`/docs/search?q=${encodeURIComponent(query)}`);
+      return $('.results a').first().attr('href');
+    };
+    expect(await first('submit image job')).to.equal('/docs/api/images#postV1ImagesJobs');
+    expect(await first('invalid_value')).to.equal('/docs/api/errors#invalid_value');
+    expect(await first('/v1/oembed')).to.equal('/docs/api/links#getV1Oembed');
+    expect(await first('zzzz')).to.equal(undefined);
+    const hostile = '"><script>alert(1)</script>';
+    const { text } = await app.request(`/docs/search?q=${encodeURIComponent(hostile)}`);
+    expect(text).not.to.contain('<script>alert');
+    expect(text).to.contain('&lt;script&gt;');
+    expect((await app.request('/docs/search')).text).to.contain('Enter one or more words');
+    expect((await app.request(`/docs/search?q=${'a%20'.repeat(500)}`)).status).to.equal(200);
+  });
+
+  it('do not exist for other names', async () => {
+    for (const path of ['/docs/api/none', '/docs/api/__proto__', '/docs/5.35.0/swagger-ui.css'])
+      expect((await app.request(path)).status, path).to.equal(404);
+  });
+});
+
+describe('search of the documentation', () => {
+  const index = new SearchIndex([
+    { title: 'Cancel a job', url: '/a', place: 'Images', text: 'Stops it. Nothing is charged (a.b).' },
+    { title: 'Prices', url: '/b', place: 'Operate', text: 'What a job and an image cost.' },
+  ]);
+
+  it('needs every word, prefers titles, and marks what was found', () => {
+    expect(index.find('job').map(({ url }) => url)).to.deep.equal(['/a', '/b']);
+    expect(index.find('JOB image cost').map(({ url }) => url)).to.deep.equal(['/b']);
+    const [found] = index.find('charged');
+    expect(found?.excerpt.filter(({ isMarked }) => isMarked)).to.deep.equal([{ text: 'charged', isMarked: true }]);
+    expect(found?.excerpt.map(({ text }) => text).join('')).to.equal('Stops it. Nothing is charged (a.b).');
+  });
+
+  it('reads no word as a pattern', () => {
+    expect(index.find('(a.b)').map(({ url }) => url)).to.deep.equal(['/a']);
+    for (const query of ['.*', '[', '\\', 'a|b', '   ']) expect(index.find(query), query).to.deep.equal([]);
+  });
+});
+
+describe('examples of the API reference', () => {
+  const operation: Operation = {
+    id: 'x',
+    method: 'POST',
+    path: '/v1/things/{id}',
+    isSent: false,
+    tag: 'Images',
+    summary: '',
+    description: '',
+    security: ['apiKey'],
+    parameters: [{ name: 'id', in: 'path', required: true, schema: {}, example: 'a' }],
+    body: { 'application/json': { schema: {}, example: { text: "it's", yes: true, none: null, words: 'true null' } } },
+    answers: [],
+    errors: [],
+  };
+
+  it('quote values for each language', () => {
+    const request = exampleOf(operation, 'http://gateway')!;
+    expect(codeOf(request, 'curl')).to.contain(`"it'\\''s"`).and.to.contain('curl http://gateway/v1/things/a');
+    expect(codeOf(request, 'node')).to.contain(`"it's"`).and.to.contain("method: 'POST'");
+    expect(codeOf(request, 'python'))
+      .to.contain('"yes": True')
+      .and.to.contain('"none": None')
+      .and.to.contain('"words": "true null"');
+  });
+
+  it('are left out where a value is missing, and for webhooks', () => {
+    const parameters = [{ name: 'id', in: 'path', required: true, schema: {} }] as const;
+    expect(exampleOf({ ...operation, parameters }, '')).to.equal(undefined);
+    expect(exampleOf({ ...operation, isSent: true }, '')).to.equal(undefined);
+  });
+});
