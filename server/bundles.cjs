@@ -21,6 +21,7 @@ const BUNDLED = [
   'core/text/counting/token-thread',
   'plugins/offline_speech/onnx',
   'server/observability/opentelemetry',
+  'server/site/docs/marked',
 ];
 
 /** Folders of dist with the files that are copied into them, each from a folder of a package. */

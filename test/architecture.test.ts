@@ -28,6 +28,7 @@ const SERVER_PACKAGES = [
   '@opentelemetry/otlp-transformer',
   '@opentelemetry/resources',
   '@opentelemetry/sdk-trace',
+  'marked',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -62,6 +63,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/otlp-transformer': 'server/observability/opentelemetry.ts',
   '@opentelemetry/resources': 'server/observability/opentelemetry.ts',
   '@opentelemetry/sdk-trace': 'server/observability/opentelemetry.ts',
+  marked: 'server/site/docs/marked.ts',
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
   tsyringe: 'core/plugins/tsyringe.ts',
@@ -98,6 +100,7 @@ const BUNDLED_PACKAGES = [
   'gpt-tokenizer',
   'onnxruntime-web',
   '@opentelemetry/api',
+  'marked',
 ];
 
 /** Not loaded by `import 'mediagate/server'`: most processes need none of them. */

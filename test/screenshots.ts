@@ -84,6 +84,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'docs', path: '/docs' },
       { name: 'docs-images', path: '/docs/api/images' },
       { name: 'docs-errors', path: '/docs/api/errors' },
+      { name: 'docs-guide', path: '/docs/guides/images' },
       { name: 'docs-search', path: '/docs/search?q=image+job' },
       { name: 'not-found', path: '/nowhere' },
     ]);

@@ -1,6 +1,6 @@
 /*
- * Behaviour of the documentation: one language for all examples, which is remembered; forms that send the request of an
- * operation; and addresses of the former viewer of the API reference. A signed-in person sends requests with the session
+ * Behaviour of the documentation: one language for all examples, which is remembered; the Markdown of a guide, to copy;
+ * forms that send the request of an operation; and addresses of the former viewer of the API reference. A signed-in person sends requests with the session
  * of the page, others with a key that they paste, which is never stored.
  */
 
@@ -49,6 +49,21 @@ navigation?.addEventListener('click', ({ target }) => {
   if (target instanceof HTMLAnchorElement && navigation.matches(':popover-open')) navigation.hidePopover();
 });
 
+/** Copies the Markdown of the page, which is a file of its own. */
+document.addEventListener('click', async ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLElement>('[data-markdown]') : null;
+  const label = button?.querySelector('span');
+  if (!button?.dataset.markdown || !label) return;
+  try {
+    const response = await fetch(button.dataset.markdown);
+    await navigator.clipboard.writeText(await response.text());
+    label.textContent = 'Copied';
+  } catch {
+    // Without TLS, or without permission, there is no clipboard.
+    location.assign(button.dataset.markdown);
+  }
+});
+
 type Access = 'key' | 'session' | 'none';
 
 /** Whether the visitor is signed in; asked once, when the first form is opened. */
@@ -62,6 +77,7 @@ async function loadSignedIn(): Promise<boolean> {
 for (const details of document.querySelectorAll<HTMLDetailsElement>('.try')) {
   const form = details.querySelector('form');
   if (!form) continue;
+  for (const button of form.querySelectorAll('button')) button.disabled = false;
   details.addEventListener('toggle', () => prepare(form), { once: true });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
@@ -73,7 +89,6 @@ async function prepare(form: HTMLFormElement): Promise<void> {
   signedIn ??= loadSignedIn().catch(() => false);
   const isSignedIn = await signedIn;
   form.querySelector('.try-access')?.replaceChildren(...accessParts(form, isSignedIn));
-  for (const button of form.querySelectorAll('button')) button.disabled = false;
 }
 
 function accessParts(form: HTMLFormElement, isSignedIn: boolean): Node[] {

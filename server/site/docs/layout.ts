@@ -49,13 +49,15 @@ ${content}
   };
 }
 
+/** Folded, unless the page is one of them. */
 function navigationGroup({ title, pages }: NavigationGroup, { url, sections = [] }: DocsPage): Html {
-  return html`<p class="docs-navigation-title">${title}</p><ul>${pages.map((page) => {
+  const isOpen = pages.some((page) => page.url === url);
+  return html`<details${isOpen && html` open`}><summary>${title}</summary><ul>${pages.map((page) => {
     const isHere = page.url === url;
     return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}>${page.title}</a>${
       isHere &&
       sections.length > 0 &&
       html`<ul class="docs-sections">${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul>`
     }</li>`;
-  })}</ul>`;
+  })}</ul></details>`;
 }

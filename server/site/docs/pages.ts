@@ -26,23 +26,33 @@ export function referenceNavigation({ groups }: Reference): NavigationGroup {
 }
 
 /** The first page: how to call the API, and all operations by group. */
-export function overviewPage(reference: Reference): DocsPage {
+export function overviewPage(reference: Reference, guides: readonly NavigationGroup[]): DocsPage {
   const { baseUrl, description, groups, version } = reference;
   return {
-    title: 'API reference',
-    description: 'Every route of the gateway, what it takes and what it answers.',
+    title: 'Documentation',
+    description: 'Guides, and every route of the gateway with what it takes and what it answers.',
     url: '/docs',
-    content: html`<div class="page-head"><h1>API reference</h1><p>Every route of the gateway, from the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div>
+    content: html`<div class="page-head"><h1>Documentation</h1><p>Guides for clients and operators, and the API reference with every route of the gateway.</p></div>
+${guides.length > 0 && guideList(guides)}
+<h2 class="docs-title" id="api">API reference</h2>
+<p class="docs-words">From the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p>
 <dl class="facts docs-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $MEDIAGATE_API_KEY</code></dd></div><div><dt>Version</dt><dd><code>${version}</code></dd></div></dl>
 <p class="docs-words">${inline(description)} <a href="${ERRORS_URL}">All error codes</a>.</p>
 ${groups.map(
   ({ name, title, description: words, operations }) => html`<section class="docs-group" aria-labelledby="${name}-title">
-<h2 id="${name}-title"><a href="${groupUrl(name)}">${title}</a></h2>
+<h3 id="${name}-title"><a href="${groupUrl(name)}">${title}</a></h3>
 <p class="muted">${words}</p>
 <ul class="operations">${operations.map((operation) => html`<li><a href="${groupUrl(name)}#${operation.id}">${operation.summary}</a> ${endpointWords(operation)}</li>`)}</ul>
 </section>`,
 )}`,
   };
+}
+
+function guideList(guides: readonly NavigationGroup[]): Html {
+  return html`<div class="guide-list">${guides.map(
+    ({ title, pages }) =>
+      html`<section aria-labelledby="guides-${title}"><h2 id="guides-${title}">${title}</h2><ul>${pages.map((page) => html`<li><a href="${page.url}">${page.title}</a></li>`)}</ul></section>`,
+  )}</div>`;
 }
 
 function endpointWords({ method, path, isSent }: Operation): Html {
@@ -136,6 +146,7 @@ function operationEntry(operation: Operation, { name, title }: Group): SearchEnt
     title: summary,
     url: `${groupUrl(name)}#${id}`,
     place: `API reference, ${title}`,
+    names: `${method} ${path}`,
     text: `${method} ${path} ${description} ${names.length > 0 ? `Fields: ${names.join(', ')}.` : ''}`,
   };
 }

@@ -1,5 +1,5 @@
 /*
- * The routes of the documentation. Its pages are the same for every visitor and contain nothing of an account, so they
+ * The routes of the documentation: the API reference, the guides, and the search of both. Its pages are the same for every visitor and contain nothing of an account, so they
  * are compressed, unlike other pages, and browsers may store them; they ask each time whether the page has changed. A
  * page is rendered at the first visit and again if the address of the gateway changes. A result of a search is rendered
  * for each visit.
@@ -12,7 +12,6 @@ import { GatewayError } from '../../../core/runtime/index.js';
 import {
   defineRoute,
   hasCurrentCopy,
-  type ParamsContext,
   paramOf,
   type RequestContext,
   type Route,
@@ -20,6 +19,9 @@ import {
 } from '../../http/index.js';
 import type { ApiDocument, OpenApiDocument } from '../../openapi/index.js';
 import { renderPage } from '../page.js';
+import { PAGE_ROUTE } from '../page-routes.js';
+import { guideEntries, guidePage, loadMarked } from './guide-content.js';
+import { type Guide, guideNavigation, loadGuides } from './guides.js';
 import { type DocsPage, docsPage, type NavigationGroup } from './layout.js';
 import { readReference } from './operations.js';
 import { errorsPage, groupPage, overviewPage, referenceEntries, referenceNavigation, searchPage } from './pages.js';
@@ -29,22 +31,15 @@ interface DocumentationServices {
   document: Pick<ApiDocument, 'object'>;
 }
 
-const PAGE_ROUTE = {
-  method: 'GET',
-  grant: 'none',
-  format: 'page',
-  tag: 'Pages',
-  answers: { 200: { description: 'The page.', type: 'text/html' } },
-} as const;
-
 export function documentationRoutes({ document }: DocumentationServices): Route[] {
-  let library: Library | undefined;
+  let library: { of: OpenApiDocument; pages: Promise<Library> } | undefined;
   // An object of its own for each address of the gateway.
-  const current = () => {
+  const current = (): Promise<Library> => {
     const object = document.object();
-    if (library?.of !== object) library = new Library(object);
-    return library;
+    if (library?.of !== object) library = { of: object, pages: Library.open(object) };
+    return library.pages;
   };
+  const sendPage = async (context: RequestContext, url: string) => (await current()).send(context, url);
 
   return [
     defineRoute({
@@ -52,7 +47,7 @@ export function documentationRoutes({ document }: DocumentationServices): Route[
       path: '/docs',
       summary: 'Documentation',
       description: 'The first page of the documentation, with all operations of the API.',
-      handler: (context) => current().send(context, '/docs'),
+      handler: (context) => sendPage(context, '/docs'),
     }),
     defineRoute({
       ...PAGE_ROUTE,
@@ -60,7 +55,7 @@ export function documentationRoutes({ document }: DocumentationServices): Route[
       summary: 'Search of the documentation',
       description: 'Page of what the documentation says about some words.',
       query: { q: { schema: { type: 'string', maxLength: MAX_QUERY_LENGTH }, description: 'The words.' } },
-      handler: (context) => current().sendResults(context),
+      handler: async (context) => (await current()).sendResults(context),
     }),
     defineRoute({
       ...PAGE_ROUTE,
@@ -69,14 +64,39 @@ export function documentationRoutes({ document }: DocumentationServices): Route[
       summary: 'API reference',
       description: 'Page of a group of operations of the API.',
       errors: ['route_not_found'],
-      handler: (context: ParamsContext) => current().send(context, `/docs/api/${paramOf(context, 'name')}`),
+      handler: (context) => sendPage(context, `/docs/api/${paramOf(context, 'name')}`),
+    }),
+    ...guideRoutes(sendPage),
+  ];
+}
+
+function guideRoutes(sendPage: (context: RequestContext, url: string) => Promise<void>): Route[] {
+  const name = { description: 'Name of the guide; with `.md` the Markdown itself.' };
+  return [
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/docs/:name',
+      params: { name },
+      summary: 'Guide',
+      description: 'Page of the documentation that is in no folder.',
+      errors: ['route_not_found'],
+      handler: (context) => sendPage(context, `/docs/${paramOf(context, 'name')}`),
+    }),
+    defineRoute({
+      ...PAGE_ROUTE,
+      path: '/docs/:folder/:name',
+      params: { folder: { description: 'Folder of the guide.' }, name },
+      summary: 'Guide of a folder',
+      description: 'Page of the documentation, or its Markdown.',
+      errors: ['route_not_found'],
+      handler: (context) => sendPage(context, `/docs/${paramOf(context, 'folder')}/${paramOf(context, 'name')}`),
     }),
   ];
 }
 
 const ENCODINGS = ['br', 'gzip'] as const;
-/** Some milliseconds for a page; the highest level would take ten times as long, for a twentieth less. */
-const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 8 } };
+/** A tenth of a second for the longest page, once; the highest level would take four times as long, for a fiftieth less. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } };
 
 interface RenderedPage {
   etag: string;
@@ -85,35 +105,43 @@ interface RenderedPage {
 
 /** All pages of the documentation, for one address of the gateway. */
 class Library {
-  /** The document that the pages are made of. */
-  readonly of: OpenApiDocument;
   readonly #navigation: readonly NavigationGroup[];
   /** By address: what renders the page. */
-  readonly #pages: ReadonlyMap<string, () => DocsPage>;
+  readonly #pages: ReadonlyMap<string, () => DocsPage | Promise<DocsPage>>;
+  /** By address with `.md`. */
+  readonly #markdown: ReadonlyMap<string, string>;
   readonly #rendered = new Map<string, Promise<RenderedPage>>();
   readonly #index: SearchIndex;
 
-  constructor(document: OpenApiDocument) {
+  private constructor(document: OpenApiDocument, guides: readonly Guide[]) {
     const reference = readReference(document);
-    this.of = document;
-    this.#navigation = [referenceNavigation(reference)];
-    this.#index = new SearchIndex(referenceEntries(reference));
-    this.#pages = new Map([
-      ['/docs', () => overviewPage(reference)],
+    const byFile = new Map(guides.map((guide) => [guide.file, guide]));
+    const [start, ...others] = guideNavigation(guides);
+    this.#navigation = [...(start ? [start] : []), referenceNavigation(reference), ...others];
+    this.#index = new SearchIndex([...referenceEntries(reference), ...guides.flatMap(guideEntries)]);
+    this.#markdown = new Map(guides.map(({ url, markdown }) => [`${url}.md`, markdown]));
+    this.#pages = new Map<string, () => DocsPage | Promise<DocsPage>>([
+      ['/docs', () => overviewPage(reference, guideNavigation(guides))],
       ['/docs/api/errors', () => errorsPage(reference)],
       ...reference.groups.map((group) => [`/docs/api/${group.name}`, () => groupPage(group, reference)] as const),
+      ...guides.map((guide) => [guide.url, async () => guidePage(guide, byFile, await loadMarked())] as const),
     ]);
+  }
+
+  static async open(document: OpenApiDocument): Promise<Library> {
+    return new Library(document, await loadGuides());
   }
 
   /** @throws GatewayError `route_not_found`. */
   async send(context: RequestContext, url: string): Promise<void> {
-    const page = this.#pages.get(url);
-    if (!page) throw new GatewayError('route_not_found', 'There is no such page.');
-    const rendered = this.#rendered.get(url) ?? compress(renderPage(docsPage(page(), this.#navigation)));
+    const isMarkdown = this.#markdown.has(url);
+    if (!isMarkdown && !this.#pages.has(url)) throw new GatewayError('route_not_found', 'There is no such page.');
+    const rendered = this.#rendered.get(url) ?? this.#render(url);
     this.#rendered.set(url, rendered);
     const { etag, bytes } = await rendered;
     setPageHeaders(context.res);
     context.set({ 'Cache-Control': 'public, no-cache', ETag: etag, Vary: 'Accept-Encoding' });
+    if (isMarkdown) context.set('Content-Type', 'text/markdown; charset=utf-8');
     if (hasCurrentCopy(context, etag)) {
       context.status = 304;
       return;
@@ -121,6 +149,11 @@ class Library {
     const encoding = ENCODINGS.find((one) => context.acceptsEncodings(one)) ?? 'identity';
     if (encoding !== 'identity') context.set('Content-Encoding', encoding);
     context.body = bytes[encoding];
+  }
+
+  async #render(url: string): Promise<RenderedPage> {
+    const page = await this.#pages.get(url)?.();
+    return compress(page ? renderPage(docsPage(page, this.#navigation)) : (this.#markdown.get(url) ?? ''));
   }
 
   sendResults(context: RequestContext): void {

@@ -12,9 +12,11 @@ export interface SearchEntry {
   /** What it is part of: `API reference, Images`. */
   place: string;
   text: string;
+  /** Further names, which count like the title. Default: none. */
+  names?: string;
 }
 
-export interface SearchResult extends Omit<SearchEntry, 'text'> {
+export interface SearchResult extends Omit<SearchEntry, 'text' | 'names'> {
   /** Text around the first word of the query, with each word of it marked. */
   excerpt: readonly { text: string; isMarked: boolean }[];
 }
@@ -36,7 +38,7 @@ export class SearchIndex {
   constructor(entries: readonly SearchEntry[]) {
     this.#entries = entries.map((entry) => {
       const text = entry.text.replaceAll('`', '');
-      const lowTitle = `${entry.title} ${entry.place}`.toLowerCase();
+      const lowTitle = `${entry.title} ${entry.place} ${entry.names ?? ''}`.toLowerCase();
       return { ...entry, text, lowTitle, lowText: text.toLowerCase() };
     });
   }

@@ -1,9 +1,10 @@
 /** Every example of the API reference, taken from its pages and run against a gateway in all three languages. */
 
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { load } from 'cheerio';
@@ -19,11 +20,7 @@ import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../..
 
 const run = promisify(execFile);
 
-const PROGRAMS: Readonly<Record<Language, { ending: string; command: readonly string[] }>> = {
-  curl: { ending: 'sh', command: ['bash', '-e', '-o', 'pipefail'] },
-  node: { ending: 'mjs', command: [process.execPath] },
-  python: { ending: 'py', command: ['python3'] },
-};
+const ENDINGS: Readonly<Record<Language, string>> = { curl: 'sh', node: 'mjs', python: 'py' };
 
 /** Errors of examples that name what does not exist, or that has ended when a busy machine asks for it. */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -33,11 +30,35 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 const ORDER = 'MG7K3M9QXD';
 
+/** Runs each program that it is told to, in its folder: an interpreter of its own for each would read the package each time. */
+const PYTHON_RUNNER = `
+import contextlib, io, json, os, runpy, sys, traceback
+for line in sys.stdin:
+    task = json.loads(line)
+    os.chdir(task["place"])
+    os.environ["MEDIAGATE_TOKEN"] = task["token"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            runpy.run_path(task["file"], run_name="__main__")
+        except Exception:
+            printed = io.StringIO("failed " + traceback.format_exc())
+    print(json.dumps(printed.getvalue()), flush=True)
+`;
+
 interface Example {
   page: string;
   id: string;
   language: Language;
   code: string;
+}
+
+function startPython(key: string) {
+  const child = spawn('python3', ['-c', PYTHON_RUNNER], {
+    env: { ...process.env, MEDIAGATE_API_KEY: key },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  return { process: child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
 }
 
 describe('examples of the API reference, as its pages have them', () => {
@@ -51,6 +72,7 @@ describe('examples of the API reference, as its pages have them', () => {
   let links = 10;
   let token: string;
   let order: string | undefined;
+  let interpreter: ReturnType<typeof startPython> | undefined;
 
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reference-'));
@@ -72,6 +94,7 @@ describe('examples of the API reference, as its pages have them', () => {
     examples = await readExamples();
   });
   after(async () => {
+    interpreter?.process.stdin.end();
     await gateway?.stop();
     await Promise.all([proxy?.close(), texts?.close(), voices?.close()]);
     await rm(folder, { recursive: true, force: true });
@@ -194,23 +217,30 @@ describe('examples of the API reference, as its pages have them', () => {
     for (const [named, create] of CREATED) {
       if (text.includes(named)) text = text.replaceAll(named, await createdValue(named, create, example));
     }
-    const { ending, command } = PROGRAMS[language];
-    const [program = '', ...args] = command;
-    const file = path.join(place, `example.${ending}`);
+    const file = path.join(place, `example.${ENDINGS[language]}`);
     await writeFile(file, text);
     // One begins with a new account, the others end the session.
     const isAlone = id === 'postApiUser' || (/Sessions?$/.test(id) && !id.startsWith('get'));
-    const env = {
-      ...process.env,
-      CURL_HOME: place,
-      MEDIAGATE_API_KEY: key,
-      MEDIAGATE_TOKEN: isAlone ? await newToken(`${id}.${language}@example.com`) : token,
-    };
-    const { stdout } = await run(program, [...args, file], { cwd: place, env, maxBuffer: 10_000_000 }).catch(
-      ({ stdout, stderr }) => ({ stdout: `failed ${stdout}${stderr}` }),
-    );
+    const secret = isAlone ? await newToken(`${id}.${language}@example.com`) : token;
+    const stdout =
+      language === 'python' ? await python(place, file, secret) : await inProcess(language, place, file, secret);
     const saved = (await readdir(place)).find((name) => !before.includes(name) && !name.startsWith('example.'));
     return saved === undefined ? stdout : await readFile(path.join(place, saved), 'latin1');
+  }
+
+  async function inProcess(language: 'curl' | 'node', place: string, file: string, secret: string): Promise<string> {
+    const env = { ...process.env, CURL_HOME: place, MEDIAGATE_API_KEY: key, MEDIAGATE_TOKEN: secret };
+    const [program, ...args] = language === 'curl' ? ['bash', '-e', file] : [process.execPath, file];
+    const ended = run(program ?? '', args, { cwd: place, env, maxBuffer: 10_000_000 });
+    const { stdout } = await ended.catch(({ stdout: text, stderr }) => ({ stdout: `failed ${text}${stderr}` }));
+    return stdout;
+  }
+
+  async function python(place: string, file: string, secret: string): Promise<string> {
+    interpreter ??= startPython(key);
+    interpreter.process.stdin.write(`${JSON.stringify({ place, file, token: secret })}\n`);
+    const { value = '""' } = await interpreter.lines.next();
+    return JSON.parse(value);
   }
 
   /** The code of the error that was answered; undefined for an answer that is none. A saved file has no status. */

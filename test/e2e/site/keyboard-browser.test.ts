@@ -220,7 +220,7 @@ describe('pages of the site by keyboard alone', () => {
         seen.add(stop.name);
       }
       expect((await focused()).tag, `${path} keeps the focus`).to.equal('body');
-      expect([...seen], path).to.include.members(['API reference', 'Health']);
+      expect([...seen], path).to.include.members(['Documentation', 'Health']);
     }
   });
 });

@@ -6,6 +6,7 @@ import { assets } from '../../../server/site/assets.js';
 import { codeOf, exampleOf } from '../../../server/site/docs/examples.js';
 import type { Operation } from '../../../server/site/docs/operations.js';
 import { SearchIndex } from '../../../server/site/docs/search.js';
+import { documentPages, readPage } from '../../support/docs/documents.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 const MAX_BYTES = 60_000;
@@ -63,7 +64,7 @@ describe('pages of the documentation', () => {
       expect(new Set(all).size, `${url} has each id once`).to.equal(all.length);
       ids.set(url, new Set(all));
       links.push(
-        ...$('.docs a[href]')
+        ...$('.docs a:not([href^="http"])')
           .map((_, one) => new URL($(one).attr('href') ?? '', `http://docs${url}`).href)
           .get(),
       );
@@ -72,7 +73,7 @@ describe('pages of the documentation', () => {
     for (const link of new Set(links)) {
       const { pathname, hash } = new URL(link);
       if (!pathname.startsWith('/docs')) continue;
-      expect(ids.has(pathname), link).to.equal(true);
+      expect(ids.has(pathname.replace(/\.md$/, '')), link).to.equal(true);
       if (hash !== '') expect(ids.get(pathname)?.has(decodeURIComponent(hash.slice(1))), link).to.equal(true);
     }
   });
@@ -136,8 +137,40 @@ describe('pages of the documentation', () => {
     expect((await app.request(`/docs/search?q=${'a%20'.repeat(500)}`)).status).to.equal(200);
   });
 
+  it('show every guide of the project with its links, and its Markdown as it is', async () => {
+    const files = documentPages().filter((page) => page.startsWith('docs/'));
+    const guides = urls.filter((url) => url !== '/docs' && !url.startsWith('/docs/api/'));
+    expect(guides).to.have.members(files.map((file) => `/${file.replace(/\.md$/, '')}`));
+    const $ = await visit('/docs/operate/deploy');
+    expect($('h1').text()).to.equal('Deploy');
+    expect($('.prose table th').length).to.be.greaterThan(0);
+    expect($('.prose a[href^="/docs/"]').length).to.be.greaterThan(3);
+    expect($('.prose a[href$=".md"], .prose a[href^=".."]').length).to.equal(0);
+    const { headers, text } = await app.request('/docs/operate/deploy.md');
+    expect(text).to.equal(readPage('docs/operate/deploy.md'));
+    expect(headers.get('content-type')).to.equal('text/markdown; charset=utf-8');
+  });
+
+  it('find sections of guides', async () => {
+    const $ = await visit('/docs/search?q=SIGHUP');
+    expect(
+      $('.results a')
+        .map((_, one) => $(one).attr('href'))
+        .get()
+        .join(' '),
+    ).to.contain('/docs/operate/workers');
+  });
+
   it('do not exist for other names', async () => {
-    for (const path of ['/docs/api/none', '/docs/api/__proto__', '/docs/5.35.0/swagger-ui.css'])
+    for (const path of [
+      '/docs/api/none',
+      '/docs/none',
+      '/docs/guides/none',
+      '/docs/..%2fpackage.json',
+      '/docs/guides/..%2f..%2fpackage.json',
+      '/docs/api/__proto__',
+      '/docs/5.35.0/swagger-ui.css',
+    ])
       expect((await app.request(path)).status, path).to.equal(404);
   });
 });

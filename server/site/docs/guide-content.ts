@@ -1,0 +1,161 @@
+/*
+ * Renders the Markdown of a guide as HTML, with the anchors that forges give to headings, code that can be copied, and
+ * tables that scroll within themselves. HTML in the Markdown is left out: the guides contain only comments, for tests.
+ * The same Markdown is cut into sections for the search.
+ */
+
+import { copyButton, Html, html } from '../page.js';
+import { type Guide, placeOf, resolveLink } from './guides.js';
+import type { DocsPage } from './layout.js';
+import type { Marked, Token, Tokens } from './marked.js';
+import type { SearchEntry } from './search.js';
+
+export interface GuideHeading {
+  id: string;
+  title: string;
+  depth: number;
+}
+
+/** Loads the parser, which most processes never need. */
+export async function loadMarked(): Promise<typeof Marked> {
+  return (await import('./marked.js')).Marked;
+}
+
+export function guidePage(guide: Guide, guides: ReadonlyMap<string, Guide>, Parser: typeof Marked): DocsPage {
+  const { title, url, markdown } = guide;
+  const rendering = new GuideRendering(guide, guides);
+  const parser = new Parser({ renderer: rendering.renderer() });
+  const body = new Html(parser.parse(markdown, { async: false }));
+  const [first, ...headings] = rendering.headings;
+  return {
+    title,
+    description: descriptionOf(markdown),
+    url,
+    sections: headings.filter(({ depth }) => depth === 2),
+    content: html`<article class="guide">
+<div class="page-head"><h1 id="${first?.id ?? 'title'}">${title}</h1>
+<div class="row"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md"><span aria-live="polite">Copy as Markdown</span></button><a class="small" href="${url}.md">View as Markdown</a></div></div>
+<div class="prose">${body}</div>
+</article>`,
+  };
+}
+
+/** The first paragraph, without marks. */
+function descriptionOf(markdown: string): string {
+  const paragraph = markdown.split(/\n\n+/).find((block) => /^[A-Za-z`[*]/.test(block)) ?? '';
+  return plainText(paragraph).slice(0, 200);
+}
+
+/** One page that is being rendered: it numbers code and tables, and collects headings. */
+class GuideRendering {
+  readonly headings: GuideHeading[] = [];
+  readonly #guide: Guide;
+  readonly #guides: ReadonlyMap<string, Guide>;
+  #blocks = 0;
+
+  constructor(guide: Guide, guides: ReadonlyMap<string, Guide>) {
+    this.#guide = guide;
+    this.#guides = guides;
+  }
+
+  renderer() {
+    const rendering = this;
+    return {
+      heading(this: Inline, { tokens, depth, text }: Tokens.Heading): string {
+        const id = rendering.#addHeading(text, depth);
+        // The title of the page is above its buttons.
+        if (depth === 1) return '';
+        const words = new Html(this.parser.parseInline(tokens));
+        const tag = new Html(`h${depth}`);
+        return html`<${tag} id="${id}">${words}</${tag}>\n`.markup;
+      },
+      code({ text, lang = '' }: Tokens.Code): string {
+        const title = LANGUAGE_NAMES[lang] ?? lang;
+        return rendering.#codeBlock(text, title === '' ? 'Text' : title).markup;
+      },
+      table(this: Inline, { header, rows }: Tokens.Table): string {
+        const cell = (tokens: Token[]) => new Html(this.parser.parseInline(tokens));
+        rendering.#blocks += 1;
+        const head = html`<tr>${header.map((one) => html`<th scope="col">${cell(one.tokens)}</th>`)}</tr>`;
+        const body = rows.map((row) => html`<tr>${row.map((one) => html`<td>${cell(one.tokens)}</td>`)}</tr>`);
+        return html`<div class="table" tabindex="0" role="region" aria-label="Table ${rendering.#blocks}"><table><thead>${head}</thead><tbody>${body}</tbody></table></div>\n`
+          .markup;
+      },
+      link(this: Inline, { href, tokens }: Tokens.Link): string {
+        const words = new Html(this.parser.parseInline(tokens));
+        const target = resolveLink(href, rendering.#guide, rendering.#guides);
+        return target === undefined ? words.markup : html`<a href="${target}">${words}</a>`.markup;
+      },
+      html(): string {
+        return '';
+      },
+    };
+  }
+
+  #addHeading(text: string, depth: number): string {
+    const anchor = anchorOf(text);
+    const same = this.headings.filter(({ id }) => id === anchor || id.startsWith(`${anchor}-`)).length;
+    const isTaken = this.headings.some(({ id }) => id === anchor);
+    const id = isTaken ? `${anchor}-${same}` : anchor;
+    this.headings.push({ id, title: plainText(text), depth });
+    return id;
+  }
+
+  #codeBlock(text: string, title: string): Html {
+    this.#blocks += 1;
+    const id = `code-${this.#blocks}`;
+    const label = `${title}, block ${this.#blocks}`;
+    return html`<figure class="code">
+<figcaption class="code-head"><span>${title}</span>${copyButton(id, label)}</figcaption>
+<pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre>
+</figure>
+`;
+  }
+}
+
+/** What the parser offers to its renderer. */
+interface Inline {
+  parser: { parseInline(tokens: Token[]): string };
+}
+
+const LANGUAGE_NAMES: Readonly<Record<string, string>> = {
+  sh: 'Shell',
+  js: 'JavaScript',
+  ts: 'TypeScript',
+  python: 'Python',
+  json: 'JSON',
+  toml: 'TOML',
+  yaml: 'YAML',
+  ini: 'INI',
+  sql: 'SQL',
+};
+
+/** As forges make it. */
+export function anchorOf(heading: string): string {
+  const plain = heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '');
+  return plain.replaceAll(' ', '-');
+}
+
+/** Each section of a guide, for the search. */
+export function guideEntries(guide: Guide): SearchEntry[] {
+  const place = `${placeOf(guide)}, ${guide.title}`;
+  const sections = guide.markdown.replace(/<!--[\s\S]*?-->/g, '').split(/^(?=#{1,3} )/m);
+  return sections.flatMap((section) => {
+    const [, marks = '', heading = ''] = /^(#{1,3}) (.+)$/m.exec(section) ?? [];
+    if (heading === '') return [];
+    const text = plainText(section.slice(section.indexOf('\n') + 1));
+    const url = marks.length === 1 ? guide.url : `${guide.url}#${anchorOf(heading)}`;
+    return [{ title: plainText(heading), url, place: marks.length === 1 ? placeOf(guide) : place, text }];
+  });
+}
+
+/** Markdown without its marks. */
+function plainText(markdown: string): string {
+  return markdown
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/^\|?(?:-+\|)+-*$/gm, '')
+    .replace(/^```\w*$/gm, '')
+    .replace(/[`*|]/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
