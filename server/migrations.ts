@@ -17,6 +17,7 @@ import { linkMigrations } from './links/blocked-links.js';
 import { responseMigrations } from './models/index.js';
 import { paymentMigrations } from './payments/index.js';
 import { erasureMigrations } from './personal-data/index.js';
+import { probeMigrations } from './probes/index.js';
 import { usageMigrations } from './usage/index.js';
 import { webhookMigrations } from './webhooks/index.js';
 
@@ -40,6 +41,7 @@ export const migrations: Migrations = {
   ...limitMigrations,
   ...linkMigrations,
   ...paymentMigrations,
+  ...probeMigrations,
   ...processMigrations,
   ...responseMigrations,
   ...usageMigrations,

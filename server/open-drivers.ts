@@ -36,6 +36,7 @@ import { createBackgroundResponses, createStoredResponses } from './models/index
 import { Orders } from './payments/index.js';
 import { Erasures, PersonalExport, personalRecords } from './personal-data/index.js';
 import type { Prices } from './prices/index.js';
+import { ProbeResults } from './probes/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
 import {
   Admissions,
@@ -183,6 +184,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       budgets: new Budgets(database, times),
       budgetAlerts: new BudgetAlerts(database, times),
       blockedLinks: new BlockedLinks(database),
+      probes: new ProbeResults(database),
       usage: new UsageLog(database, requestCounts),
       requestLog: new RequestLog(database),
       storedResponses,

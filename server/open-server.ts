@@ -109,7 +109,9 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const [{ createApp, createWorkerApp, createMetricsApp }, { Health }] = await modules;
   const signIn = identity && (() => identity.status());
   const wants: Need[] = settings.browser ? ['browser', 'ffmpeg'] : ['ffmpeg'];
-  const health = new Health({ gateway, wants, clock: systemClock, ...checksOf(parts, options.siblings), signIn });
+  const { probes } = state;
+  const reports = { ...checksOf(parts, options.siblings), signIn, probes: () => probes.latest() };
+  const health = new Health({ gateway, wants, clock: systemClock, ...reports });
   opened.add(() => health.close());
   const product = isWorker ? undefined : await openProduct(parts, health, firstRun);
   const metricsSources = { health, logger, clock: systemClock };
@@ -119,6 +121,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     gateway,
     dataDir,
     checks: () => health.checks(),
+    probes,
     ...(connections && { connections }),
     ...(product && { keysAgeMs: () => product.dependencies.keys.ageMs() }),
     filesAwaiting: () => state.filesAwaiting(),

@@ -38,7 +38,7 @@ export interface ExtractRequest {
  * Whether a media file could be fetched: when its first bytes and some past its first minute arrived (ISO 8601), or why
  * they did not.
  */
-export type MediaCheck = { verifiedAt: string } | { error: { code: ErrorCode; message: string } };
+export type MediaCheck = { ms: number } & ({ verifiedAt: string } | { error: { code: ErrorCode; message: string } });
 
 /** An item's document, and how it was extracted. */
 export interface ExtractResult {
@@ -66,6 +66,8 @@ export interface ExtractResult {
   archiveLink?: SignedLink;
   /** A link to the video with picture and sound. Set if media links were asked for and the item has a video. */
   videoLink?: VideoLink;
+  /** By entry of the document, as {@link StoredResult.checks}. The entries have the outcomes as well. */
+  checks?: readonly (MediaCheck | null)[];
   cache: CacheUse;
   /** Milliseconds since the data was fetched; 0 if it was fetched for this call. */
   ageMs: number;

@@ -392,6 +392,7 @@ export class ExtractionService {
       ...(links && { mediaLinks: links }),
       ...(videoLink && { videoLink }),
       ...(archiveLink && { archiveLink }),
+      ...(checks && { checks }),
       cache: use,
       ageMs,
       identity: checks ? data : extraction,

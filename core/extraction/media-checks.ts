@@ -77,17 +77,19 @@ export class MediaChecks {
   async #check(file: FileToCheck, left: AbortSignal | undefined): Promise<MediaCheck> {
     const { clock } = this.#options;
     left?.throwIfAborted();
+    const begun = clock.monotonic();
+    const ms = () => Math.round(clock.monotonic() - begun);
     const [late, ended] = [new AbortController(), new AbortController()];
     const endLate = () => late.abort(unavailable('The source did not send the file in time.'));
     clock.sleep(FILE_MS, ended.signal).then(endLate, () => undefined);
     const signal = left ? AbortSignal.any([left, late.signal]) : late.signal;
     try {
       await (file.entry.kind === 'manifest' ? this.#askManifest(file, signal) : this.#askFile(file, signal));
-      return { verifiedAt: new Date(clock.now()).toISOString() };
+      return { ms: ms(), verifiedAt: new Date(clock.now()).toISOString() };
     } catch (error) {
       left?.throwIfAborted();
       if (!isGatewayError(error)) throw error;
-      return { error: { code: error.code, message: error.message } };
+      return { ms: ms(), error: { code: error.code, message: error.message } };
     } finally {
       ended.abort();
     }

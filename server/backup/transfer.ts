@@ -370,6 +370,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   device_grants: true,
   audit_entries: true,
   blocked_links: true,
+  probe_results: true,
   api_keys: true,
   budgets: true,
   key_groups: true,

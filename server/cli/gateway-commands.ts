@@ -202,16 +202,17 @@ export const makeImage = defineCommand({
 
 export const probe = defineCommand({
   name: 'probe',
-  summary: 'try every method of every platform (needs the network)',
+  summary: 'try every method and media file of every platform (needs the network)',
   options: {
     '--platform <key>': 'only this platform, e.g. vidsite',
     '--links <file>': 'JSON file of links to try instead of those of the plugins',
   },
   help: `A file of links: [{"url": "https://…", "fills": {"watch_page": ["common.title", "metrics.views"]}}]
 "fills" says which members each method should give; without it a link is held to what its platform's own link fills.
-The exit code is 1 where a method that should answer does not, or gives less.`,
-  shape: 'Trials',
-  run: async (...call): Promise<Outcome<'Trials'>> => (await import('./probe.js')).probeCommand(...call),
+Then each link is read as a whole, and its media files are asked for. The exit code is 1 where a method that should
+answer does not, or gives less, or where a file is refused. The results are stored for /health and the metrics.`,
+  shape: 'Probe',
+  run: async (...call): Promise<Outcome<'Probe'>> => (await import('./probe.js')).probeCommand(...call),
 });
 
 const OFFLINE_COMMANDS = [

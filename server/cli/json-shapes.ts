@@ -410,7 +410,7 @@ export const Findings = Type.Array(
     ...advice,
   }),
 );
-export const Trials = Type.Array(
+const MethodTrials = Type.Array(
   Type.Object({
     platform: field(Text, 'Key of the platform.'),
     url: field(Text, 'The link.'),
@@ -426,3 +426,24 @@ export const Trials = Type.Array(
     reason: optional(Text, 'The message if it failed.'),
   }),
 );
+
+const MediaTrials = Type.Array(
+  Type.Object({
+    platform: field(Text, 'Key of the platform.'),
+    url: field(Text, 'The link.'),
+    document: field(Text, '`ok`, or the error code of a link that cannot be read.'),
+    method: field(MaybeText, '`extraction_method` of the document. Null without one.'),
+    file: field(MaybeText, 'What the file is. Null if there is none to ask for.', 'video 720p'),
+    level: field(OneOf('ok', 'fail', 'info'), '`info`: nothing is expected of the link.'),
+    status: field(Text, '`ok`, `no files`, or the error code.'),
+    ms: field(Count, 'Milliseconds: of the file, or without one of the document.'),
+    reason: optional(Text, 'The message if it failed.'),
+  }),
+);
+
+export const Probe = Type.Object({
+  at: field(Text, 'When it ended (RFC 3339).'),
+  stored: field(Flag, 'Whether the results are stored for `/health` and the metrics.'),
+  methods: field(MethodTrials, 'Each method of the platform of each link.'),
+  media: field(MediaTrials, 'Each media file of each link that a person would download.'),
+});

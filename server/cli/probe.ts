@@ -2,20 +2,23 @@
  * The live probe calls every method of every platform with a link, over the real network, and compares the results with
  * what each link is expected to give. Only a failure of a method that is expected to work sets exit code 1. Platforms
  * run at the same time, but the links and methods of one platform one after the other, with pauses, as platforms block
- * fast clients. Links come from the plugins or from a file.
+ * fast clients. Then it reads the document of each link and asks for its media files (`probe-media.ts`). Links come from
+ * the plugins or from a file. The results are stored for the health and the metrics of servers on the same state.
  */
 
 import { readFile } from 'node:fs/promises';
 import type { Gateway } from 'mediagate';
 import { type PlatformInfo, type ProbeLink, Type } from '../../core/contracts/index.js';
 import { createValidator, type GatewayError, isGatewayError, systemClock } from '../../core/runtime/index.js';
-import { renderTable } from '../format/index.js';
+import { isStateThere } from '../backup/index.js';
+import { isoTime, renderTable } from '../format/index.js';
 import type { Settings } from '../settings/index.js';
-import { startSpinner, withGateway } from './command.js';
+import { startSpinner, withGateway, withState } from './command.js';
 import type { OptionsOf } from './define-command.js';
 import type { probe } from './gateway-commands.js';
 import { CommandMistake } from './mistakes.js';
 import type { Outcome } from './output.js';
+import { type MediaTrial, renderMedia, tryMedia } from './probe-media.js';
 
 type ProbeOptions = OptionsOf<typeof probe>;
 
@@ -23,35 +26,74 @@ type ProbeOptions = OptionsOf<typeof probe>;
  * The live probe: calls every method of every platform with a link, over the real network. Exit code 1 if an expected
  * method fails.
  */
-export function probeCommand(settings: Settings, options: ProbeOptions): Promise<Outcome<'Trials'>> {
+export async function probeCommand(settings: Settings, options: ProbeOptions): Promise<Outcome<'Probe'>> {
   const work = async (gateway: Gateway) => {
     const targets = await chooseTargets(gateway, options);
-    const trials = await tryAll(gateway, targets);
-    const exitCode = trials.some(({ level }) => level === 'fail') ? 1 : 0;
-    return { json: trials, text: render(targets, trials), exitCode };
+    return { targets, ...(await tryAll(gateway, targets)) };
   };
-  return withGateway(settings, work, { quiet: true });
+  const { targets, methods, media } = await withGateway(settings, work, { quiet: true });
+  const at = systemClock.now();
+  const stored = await store(settings, at, [...methods, ...media]);
+  const exitCode = [...methods, ...media].some(({ level }) => level === 'fail') ? 1 : 0;
+  return {
+    json: { at: isoTime(at), stored: stored === undefined, methods, media },
+    text: `${render(targets, methods)}\n\n${renderMedia(media)}`,
+    remarks: [stored ?? 'The results are stored for /health and the metrics.'],
+    exitCode,
+  };
+}
+
+/** Stores the results for the servers on this state. @returns Why they are not stored. */
+async function store(
+  settings: Settings,
+  at: number,
+  trials: readonly Pick<MethodTrial, 'platform' | 'level'>[],
+): Promise<string | undefined> {
+  const results = Object.entries(Object.groupBy(trials, ({ platform }) => platform)).map(([platform, own = []]) => ({
+    platform,
+    at,
+    passed: own.filter(({ level }) => level === 'ok').length,
+    failed: own.filter(({ level }) => level === 'fail').length,
+  }));
+  try {
+    if (!(await isStateThere(settings))) return 'The results are not stored: there is no database yet.';
+    await withState(settings, ({ probes }) => probes.record(results));
+    return undefined;
+  } catch (error) {
+    if (!isGatewayError(error)) throw error;
+    return `The results are not stored: ${error.message}`;
+  }
+}
+
+interface Tried {
+  methods: readonly MethodTrial[];
+  media: readonly MediaTrial[];
 }
 
 /** Concurrent platforms; the links of one platform one after the other. */
-async function tryAll(gateway: Gateway, targets: readonly ProbeTarget[]): Promise<MethodTrial[]> {
+async function tryAll(gateway: Gateway, targets: readonly ProbeTarget[]): Promise<Tried> {
   const spinner = startSpinner('asking');
   const busy = new Map<string, string>();
   const ofPlatforms = Object.values(Object.groupBy(targets, ({ platform }) => platform.key)).map(async (list = []) => {
-    const trials: MethodTrial[] = [];
+    const tried = { methods: [] as MethodTrial[], media: [] as MediaTrial[] };
     for (const target of list) {
-      const { key } = target.platform;
+      const { platform, url, fills } = target;
+      const { key } = platform;
       const onMethod = (method: string) => {
         busy.set(key, `${key}: ${method}`);
         spinner?.update([...busy.values()].join('   '));
       };
-      trials.push(...(await tryMethods(gateway, target, onMethod)));
+      tried.methods.push(...(await tryMethods(gateway, target, onMethod)));
+      onMethod('media');
+      const isExpected = Object.keys(fills).length > 0;
+      tried.media.push(...(await tryMedia(gateway, { platform: key, url, isExpected })));
       busy.delete(key);
     }
-    return trials;
+    return tried;
   });
   try {
-    return (await Promise.all(ofPlatforms)).flat();
+    const all = await Promise.all(ofPlatforms);
+    return { methods: all.flatMap(({ methods }) => methods), media: all.flatMap(({ media }) => media) };
   } finally {
     spinner?.stop();
   }

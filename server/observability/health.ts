@@ -11,12 +11,17 @@ import type { Gateway } from 'mediagate';
 import { field, type Need, optional, type PlatformInfo, Type } from '../../core/contracts/index.js';
 import { type Clock, endsWithin, GatewayError, isGatewayError, type TransientCode } from '../../core/runtime/index.js';
 import type { SignInStatus } from '../accounts/index.js';
+import { isoTime } from '../format/index.js';
 import { defineRoute, type RequestContext, type Route, Text } from '../http/index.js';
 import { groupEntries } from '../plugin-groups.js';
+import type { ProbeResult } from '../probes/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 
 const FRESH_MS = 1_000;
 const TIMEOUT_MS = 2_000;
+const PROBE_FRESH_MS = 10_000;
+/** What an older probe found says nothing about now. */
+const PROBE_MS = 24 * 3_600_000;
 /** An event loop that was blocked this long has made callers wait; below it, it is ordinary work. */
 const STALL_MS = 1_000;
 
@@ -31,6 +36,8 @@ export interface HealthOptions {
   softChecks?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Status of the sign-in. Default: none. */
   signIn?(): SignInStatus;
+  /** The last live probe of each platform. Default: none. */
+  probes?(): Promise<readonly ProbeResult[]>;
 }
 
 export interface CheckResult {
@@ -53,6 +60,7 @@ export class Health {
   readonly #draining = new AbortController();
   #staysReady = false;
   #asked: { at: number; results: Promise<Record<string, CheckResult>> } | undefined;
+  #probed: { at: number; results: Promise<readonly ProbeResult[]> } | undefined;
 
   constructor(options: HealthOptions) {
     this.#options = options;
@@ -68,7 +76,7 @@ export class Health {
   /** Body of `/health`. */
   async report(): Promise<object> {
     const { gateway, clock, signIn } = this.#options;
-    const results = await this.checks();
+    const [results, probes] = await Promise.all([this.checks(), this.#probes()]);
     const stalledMs = Math.round(this.#loop.max / 1e6);
     this.#loop.reset();
     const all = {
@@ -77,6 +85,7 @@ export class Health {
       browser: this.#checkNeed('browser'),
       ffmpeg: this.#checkNeed('ffmpeg'),
       ...(signIn && { sign_in: describeSignIn(signIn()) }),
+      ...(probes.length > 0 && { live_probe: describeProbes(probes, clock.now()) }),
       ...results,
       event_loop: { ok: stalledMs < STALL_MS, ms: stalledMs },
     };
@@ -121,6 +130,23 @@ export class Health {
     this.#loop.disable();
   }
 
+  /** At most ten seconds old; none while the database is unavailable. */
+  #probes(): Promise<readonly ProbeResult[]> {
+    const { clock, probes } = this.#options;
+    if (!probes) return Promise.resolve([]);
+    if (this.#probed && clock.monotonic() - this.#probed.at < PROBE_FRESH_MS) return this.#probed.results;
+    const read = async () => {
+      let found: readonly ProbeResult[] = [];
+      const work = async () => {
+        found = await probes();
+      };
+      await endsWithin(TIMEOUT_MS, work, { clock }).catch(() => undefined);
+      return found;
+    };
+    this.#probed = { at: clock.monotonic(), results: read() };
+    return this.#probed.results;
+  }
+
   #checkNeed(need: Need): NeedCheck {
     const { gateway, wants } = this.#options;
     if (gateway.meets(need)) return { ok: true, state: 'ready' };
@@ -150,6 +176,18 @@ function checkPlugins(plugins: ReturnType<Gateway['plugins']>) {
   return { ok: entries.every(({ state }) => state === 'ready'), entries };
 }
 
+/** Failures of the last day count. */
+function describeProbes(probes: readonly ProbeResult[], now: number) {
+  const entries = probes.map(({ platform, at, passed, failed }) => ({
+    key: platform,
+    ok: failed === 0 || now - at > PROBE_MS,
+    at: isoTime(at),
+    passed,
+    failed,
+  }));
+  return { ok: entries.every(({ ok }) => ok), entries };
+}
+
 /** A gateway without sign-in is healthy if the operator wants that. */
 function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
   return {
@@ -176,7 +214,7 @@ const HealthSchema = Type.Object(
         Type.String(),
         Type.Object({ ok: field(Type.Boolean(), 'Whether the part works.') }, { additionalProperties: true }),
       ),
-      'The state of each part: plugins, platforms, browser, ffmpeg, database. Only in `/health`.',
+      'The state of each part: plugins, platforms, browser, ffmpeg, the last live probe, database. Only in `/health`.',
     ),
   },
   { description: 'Health of the process.' },

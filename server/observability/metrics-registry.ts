@@ -8,6 +8,7 @@ import type { Gateway } from 'mediagate';
 import type { Counter, Histogram, Registry } from 'prom-client';
 import type { Jobs } from '../../core/jobs/index.js';
 import type { BodyBudget } from '../http/index.js';
+import type { ProbeResults } from '../probes/index.js';
 import type { Webhooks } from '../webhooks/index.js';
 import type { CheckResult } from './health.js';
 
@@ -24,6 +25,8 @@ export interface MetricSources {
   /** Open client connections. */
   connections?(): Promise<number>;
   webhooks?: Pick<Webhooks, 'waiting'>;
+  /** The last live probe of each platform. */
+  probes?: Pick<ProbeResults, 'latest'>;
   /** Age of the keys in memory, in milliseconds. */
   keysAgeMs?(): number;
   /** Files that are not uploaded to the object store yet. */

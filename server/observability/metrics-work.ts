@@ -9,6 +9,7 @@ import type { Counter } from 'prom-client';
 import type { Meter, UpstreamState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
 import type { Clock } from '../../core/runtime/index.js';
+import type { ProbeResult } from '../probes/index.js';
 import type { WebhookOutcome } from '../webhooks/index.js';
 import type { MetricSources, MetricsRegistry, Sample } from './metrics-registry.js';
 
@@ -208,6 +209,28 @@ function countersOf(metrics: MetricsRegistry) {
       ['platform', 'cache'],
     ),
   };
+}
+
+/** Metrics of the last live probe of each platform, over all processes. */
+export function addProbeMetrics(metrics: MetricsRegistry, sources: MetricSources): void {
+  const samples = async (samplesOf: (result: ProbeResult) => Sample[]) =>
+    (await sources.probes?.latest())?.flatMap(samplesOf);
+  metrics.poll({
+    name: 'mediagate_probe_time_seconds',
+    help: 'When the last live probe of a platform ended, in seconds since 1970.',
+    labelNames: ['platform'],
+    read: () => samples(({ platform, at }) => [[{ platform }, at / 1000]]),
+  });
+  metrics.poll({
+    name: 'mediagate_probe_checks',
+    help: 'Checks of the last live probe of a platform, by outcome: passed, failed.',
+    labelNames: ['platform', 'outcome'],
+    read: () =>
+      samples(({ platform, passed, failed }) => [
+        [{ platform, outcome: 'passed' }, passed],
+        [{ platform, outcome: 'failed' }, failed],
+      ]),
+  });
 }
 
 /** Metrics of webhooks: the queue over all processes, and the attempts of this one. */

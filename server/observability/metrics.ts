@@ -12,7 +12,7 @@ import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { type MetricSources, MetricsRegistry, type Sample } from './metrics-registry.js';
 import { RequestMetrics } from './metrics-requests.js';
-import { WebhookMetrics, WorkMetrics } from './metrics-work.js';
+import { addProbeMetrics, WebhookMetrics, WorkMetrics } from './metrics-work.js';
 
 const LOOP_RESOLUTION_MS = 100;
 
@@ -46,6 +46,7 @@ export class Metrics {
     this.requests = new RequestMetrics(metrics, this.#sources);
     this.#work = new WorkMetrics(metrics, this.#sources, clock);
     this.webhooks = new WebhookMetrics(metrics, this.#sources);
+    addProbeMetrics(metrics, this.#sources);
     addNodeMetrics(metrics, this.#sources);
     siblings.answer(SAMPLES, () => this.#samples());
   }

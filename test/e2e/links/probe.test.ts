@@ -4,10 +4,37 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import { videoOf } from '../../http/links/media-origin.js';
 import { answersFromFixtures } from '../../support/links/fixture-answers.js';
-import { type AnswerRequest, type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
+import {
+  type AnswerRequest,
+  type ProxyAnswer,
+  type ProxyRequest,
+  type ReplayingProxy,
+  startReplayingProxy,
+} from '../../support/links/replaying-proxy.js';
 import { packageRoot } from '../../support/package-root.js';
 import { type CommandResult, runCommand } from '../../support/processes/command-line.js';
+import { startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { until } from '../../support/until.js';
+
+interface Printed {
+  at: string;
+  stored: boolean;
+  methods: Trial[];
+  media: MediaTrial[];
+}
+
+interface MediaTrial {
+  platform: string;
+  url: string;
+  document: string;
+  method: string | null;
+  file: string | null;
+  level: string;
+  status: string;
+  reason?: string;
+}
 
 interface Trial {
   platform: string;
@@ -86,7 +113,13 @@ describe('the probe', () => {
     );
     const { code, stdout, stderr } = await run('--links', file, '--json');
     expect(code, `where nothing answers, it says so: ${stderr}`).to.equal(1);
-    const trials: Trial[] = JSON.parse(stdout);
+    const { methods: trials, media }: Printed = JSON.parse(stdout);
+    for (const { platform, url, method, file, level, status } of media.filter(({ document }) => document === 'ok')) {
+      const outcome = file === null ? 'no files' : 'ok';
+      expect([method === null, level, status], `${platform} ${url} ${file}`).to.deep.equal([false, 'ok', outcome]);
+    }
+    const withFiles = media.flatMap(({ platform, file }) => (file === null ? [] : [platform]));
+    expect(new Set(withFiles)).to.deep.equal(new Set(['vidsite', 'clip_video', 'social', 'photo', 'clip_shop']));
     for (const [platform, , url, ...methods] of SAMPLES) {
       for (const method of methods) {
         const trial = trials.find((one) => one.url === url && one.method === method);
@@ -124,11 +157,49 @@ describe('the probe', () => {
 
   it("uses the plugins' own links by default", async () => {
     const { code, stdout } = await run('--platform', 'photo', '--json');
-    const trials: Trial[] = JSON.parse(stdout);
+    const { methods: trials, media }: Printed = JSON.parse(stdout);
+    expect(media[0]).to.include({ platform: 'photo', method: null, file: null, level: 'fail' });
     expect(code, 'no fixture has that post').to.equal(1);
     expect(new Set(trials.map(({ platform }) => platform))).to.deep.equal(new Set(['photo']));
     expect(trials.find(({ method }) => method === 'permalink')).to.include({ level: 'fail' });
     expect(trials.find(({ method }) => method === 'ruling')).to.include({ level: 'info' });
+  });
+
+  it('says of each file whether it can be fetched, and stores the results for health and metrics', async () => {
+    const gateway = await startGatewayProcess({ dataFolder: folder, environment: { METRICS_PUBLIC: 'on' } });
+    try {
+      const checks = async () => (await gateway.request('/health')).json.checks;
+      expect(await checks()).not.to.have.property('live_probe');
+      const url = 'https://youtu.be/Tugs0fOst3n';
+      const good = await linksFile('fills.json', [{ url, fills: { innertube_next: ['metrics.likes'] } }]);
+      const fine = await run('--links', good);
+      expect(fine.code, fine.stdout).to.equal(0);
+      expect(fine.stderr).to.contain('The results are stored for /health and the metrics.');
+      expect(fine.stdout)
+        .to.match(/\n +PLATFORM +LINK +DOCUMENT +METHOD +FILE +STATUS +MS\n/)
+        .and.to.match(/\nok +vidsite +youtu\.be\/Tugs0fOst3n +ok +innertube\S*… +video \d+p +ok +\d+\n/)
+        .and.to.match(/All \d+ files can be fetched\./);
+
+      proxy.setAnswer(answerFromSamples(() => ({ status: 403 })));
+      const refused = await run('--links', good);
+      expect(refused.code).to.equal(1);
+      expect(refused.stdout)
+        .to.match(
+          /\nfail +vidsite +\S+ +ok +innertube\S* +video \d+p +media_unavailable +\d+ +The source refused .* 403\.\n/,
+        )
+        .and.to.match(/(\d+) of \1 files cannot be fetched\./);
+      const [entry] = (await until(async () => (await checks()).live_probe)).entries;
+      expect(entry).to.include({ key: 'vidsite', ok: false, passed: 1 });
+      expect(Date.now() - Date.parse(entry.at)).to.be.within(0, 60_000);
+      const { text } = await gateway.request('/metrics');
+      expect(text)
+        .to.contain(`mediagate_probe_checks{platform="vidsite",outcome="failed"} ${entry.failed}`)
+        .and.to.contain('mediagate_probe_checks{platform="vidsite",outcome="passed"} 1')
+        .and.to.match(/mediagate_probe_time_seconds\{platform="vidsite"\} 1\.?\d+/);
+    } finally {
+      proxy.setAnswer(answerFromSamples());
+      await gateway.stop();
+    }
   });
 
   it('explains wrong options and exits with 2', async () => {
@@ -152,15 +223,35 @@ describe('the probe', () => {
   });
 });
 
+const MEDIA_HOST =
+  /(?:googlevideo|ytimg|tiktokcdn(?:-us)?|tiktokv|fbcdn|cdninstagram|ibyteimg|ttcdn-us)\.|-webapp-prime\./;
+const FILE = videoOf(200_000);
+
+/** The pages of the shop name invented hosts in place of its media hosts. */
+function withShopHosts({ body, ...answer }: ProxyAnswer): ProxyAnswer {
+  if (!(body instanceof Uint8Array) || !Buffer.from(body).includes('ttcdn.example')) return { ...answer, body };
+  return { ...answer, body: Buffer.from(body).toString().replaceAll('ttcdn.example', 'ttcdn-us.com') };
+}
+
+/** Everything that the documents name is a file; playlists are asked for without a range. */
+function sendFile({ headers }: ProxyRequest): ProxyAnswer {
+  if (!headers.range) return { body: '#EXTM3U\n' };
+  const [, first = '0', last = String(FILE.length - 1)] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? [];
+  const [start, end] = [Number(first), Math.min(Number(last), FILE.length - 1)];
+  const body = FILE.subarray(start, end + 1);
+  return { status: 206, headers: { 'content-range': `bytes ${start}-${end}/${FILE.length}` }, body };
+}
+
 /** The platforms' addresses are the same for every item, so a request that names one is answered from its sample. */
-function answerFromSamples(): AnswerRequest {
+function answerFromSamples(media: (request: ProxyRequest) => ProxyAnswer = sendFile): AnswerRequest {
   const samples = SAMPLES.map(([platform, fixture, url]) => {
     const folder = path.join(packageRoot, 'plugins', platform, 'fixtures', fixture);
     return { folder, id: url.match(/[\w-]{11,}/g)?.at(-1) ?? '', answer: answersFromFixtures([folder]) };
   });
   const anyOf = answersFromFixtures(samples.map(({ folder }) => folder));
   return (request) => {
+    if (MEDIA_HOST.test(request.url.hostname)) return media(request);
     const named = samples.find(({ id }) => request.url.href.includes(id) || request.body.includes(id));
-    return (named?.answer ?? anyOf)(request);
+    return withShopHosts((named?.answer ?? anyOf)(request) as ProxyAnswer);
   };
 }
