@@ -7,9 +7,9 @@
 
 import type Koa from 'koa';
 import type { Gateway } from 'mediagate';
-import type { Cache, Tracer } from '../core/contracts/index.js';
+import type { Tracer } from '../core/contracts/index.js';
+import type { Jobs } from '../core/jobs/index.js';
 import { type Clock, type Logger, noSiblings, type Siblings } from '../core/runtime/index.js';
-import { createMemoryCache } from '../core/storage/index.js';
 import {
   AccountView,
   agentRoutes,
@@ -143,8 +143,8 @@ export interface AppDependencies {
   audioMaxBytes?: number;
   /** Speech recognition of links. Default: as the settings. */
   transcripts?: TranscriptOptions;
-  /** What is kept between requests. Default: in memory. */
-  cache?: Cache;
+  /** Background jobs of links. */
+  jobs: Pick<Jobs, 'accept' | 'waitFor'>;
   /** Maximum bytes of a body on text routes. Default 33,554,432. */
   textMaxBytes?: number;
   /** Whether the routes of Anthropic's format are enabled. Default false. */
@@ -396,7 +396,6 @@ export function createServerContext(dependencies: AppDependencies) {
     ...dependencies,
     audioMaxBytes: dependencies.audioMaxBytes ?? AUDIO_MAX_BYTES,
     transcripts: dependencies.transcripts ?? TRANSCRIPTS,
-    cache: dependencies.cache ?? createMemoryCache(clock),
     textMaxBytes: dependencies.textMaxBytes ?? TEXT_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
     modelAliases: dependencies.modelAliases ?? true,

@@ -6,9 +6,10 @@
  * opened before is closed.
  */
 
-// Both declare their kinds of jobs, which this process reads and runs.
+// They declare their kinds of jobs, which this process reads and runs.
 import '../core/extraction/index.js';
 import '../core/images/index.js';
+import './transcripts/index.js';
 
 import type { Clock, Logger, Meter, Tracer } from '../core/contracts/index.js';
 import { DatabaseClock, Instances, openDatabase } from '../core/database/index.js';
@@ -145,6 +146,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       batch: createBatchAdmission(new JobAdmission({ ...tables, kind: 'batch' }), batchLinks),
       extraction: new JobAdmission({ ...tables, kind: 'extraction' }),
       image: new JobAdmission({ ...tables, kind: 'image' }),
+      transcript: new JobAdmission({ ...tables, kind: 'transcript' }),
     };
     const instances = new Instances({ database, times, leaseMs: settings.processLeaseMs, logger });
     const notified = { database, dispatcher, instances, pollMs, logger };

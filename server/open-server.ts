@@ -30,6 +30,7 @@ import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { openStateOf, type State } from './state.js';
+import { startTranscripts } from './transcripts/index.js';
 import { UsageService } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
@@ -139,7 +140,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     ...(product?.newKey !== undefined && { newKey: product.newKey }),
     ...(signIn && { signIn }),
     async stopJobs() {
-      await Promise.all([gateway.stopJobs(), parts.stopBatches()]);
+      await Promise.all([gateway.stopJobs(), parts.stopLinkJobs()]);
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -160,8 +161,8 @@ interface OpenParts extends FirstParts {
   state: State;
   gateway: Gateway;
   batches: Batches;
-  /** Queues running batches again. Idempotent. */
-  stopBatches(): Promise<void>;
+  /** Queues running batches and transcripts again. Idempotent. */
+  stopLinkJobs(): Promise<void>;
   catalogue: Catalogue;
   prices?: Prices;
   /** Undefined without accounts. */
@@ -203,9 +204,9 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const about = { settings, environment, logger, services, plugins };
   const gateway = await openGateway({ ...about, jobs, responses: state, baseUrl });
   opened.add(() => gateway.close());
-  const { batches, stopBatches } = openBatches({ settings, state, gateway, logger });
+  const { batches, stopLinkJobs } = openLinkJobs({ settings, state, gateway, logger });
   // Before the plugins, so that an interrupted link is no failure.
-  opened.add(stopBatches);
+  opened.add(stopLinkJobs);
   if (prices && !isWorker) for (const line of describeUnpriced(prices, gateway)) logger.warn(line);
   const site = createSiteAddress(() => settings.siteUrl ?? baseUrl());
   const identity = settings.site && !isWorker ? new Identity({ gateway, settings, site }) : undefined;
@@ -217,7 +218,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
     state,
     gateway,
     batches,
-    stopBatches,
+    stopLinkJobs,
     catalogue,
     prices,
     identity,
@@ -229,8 +230,8 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   };
 }
 
-/** Background batches of links, and their workers if this process runs jobs of links. */
-function openBatches({
+/** Background batches of links; the workers of batches and of transcripts, if this process runs jobs of links. */
+function openLinkJobs({
   settings,
   state,
   gateway,
@@ -238,10 +239,17 @@ function openBatches({
 }: Pick<OpenParts, 'settings' | 'state' | 'gateway' | 'logger'>) {
   const { jobs, keys, batchLinks: links } = state;
   const { extractWorkers, extractBatchLinks: linksAtOnce, extractMaxBatches: maxActive } = settings;
-  const workers = extractWorkers > 0 ? startBatches({ jobs, links, keys, gateway, linksAtOnce, logger }) : undefined;
+  const { audioMaxBytes } = settings;
+  const start = () => [
+    startBatches({ jobs, links, keys, gateway, linksAtOnce, logger }),
+    startTranscripts({ jobs, gateway, concurrency: extractWorkers, audioMaxBytes, logger }),
+  ];
+  const workers = extractWorkers > 0 ? start() : [];
   return {
     batches: new Batches({ jobs, links, gateway, maxActive }),
-    stopBatches: async () => workers?.stop(),
+    async stopLinkJobs() {
+      await Promise.all(workers.map((each) => each.stop()));
+    },
   };
 }
 
@@ -320,7 +328,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     requestLog,
     prices,
     responses: state.storedResponses,
-    cache: state.cache,
+    jobs: state.jobs,
     keys,
     health,
     logger,

@@ -147,7 +147,17 @@ describe('the tables of the pages equal the code', () => {
     });
     const counting = { rateLimits, usage, answers, budgets, usageLog, requestLog, responses: state.storedResponses };
     const batches = new Batches({ jobs: state.jobs, links: state.batchLinks, gateway, maxActive: 1 });
-    const server = createServerContext({ gateway, batches, ...counting, keys, health, logger, clock, ...all });
+    const server = createServerContext({
+      gateway,
+      batches,
+      jobs: state.jobs,
+      ...counting,
+      keys,
+      health,
+      logger,
+      clock,
+      ...all,
+    });
     const routes = createRoutes(server, createAccountContext(server));
     health.close();
     return routes;

@@ -257,18 +257,21 @@ export interface Span {
   end(end?: { failure?: string; endedAt?: number }): void;
 }
 
+/** The kinds of background jobs. */
+type MeteredJobKind = 'batch' | 'extraction' | 'image' | 'transcript';
+
 /** Receives events for metrics. Calls are synchronous: no method may wait or throw. Durations are in milliseconds. */
 export interface Meter {
   /** A group of jobs was accepted in one transaction. */
-  jobsAccepted(group: { kind: 'batch' | 'extraction' | 'image'; jobs: number; ms: number }): void;
+  jobsAccepted(group: { kind: MeteredJobKind; jobs: number; ms: number }): void;
   /** A run of a job begins. `waitedMs`: time in the queue before its first run. */
-  jobBegun(run: { kind: 'batch' | 'extraction' | 'image'; attempt: number; waitedMs?: number }): void;
+  jobBegun(run: { kind: MeteredJobKind; attempt: number; waitedMs?: number }): void;
   /** A run has ended, and `outcome` was written; see {@link JobRunOutcome}. `code`: of the failure. */
-  jobRunEnded(run: { kind: 'batch' | 'extraction' | 'image'; outcome: JobRunOutcome; ms: number; code?: string }): void;
+  jobRunEnded(run: { kind: MeteredJobKind; outcome: JobRunOutcome; ms: number; code?: string }): void;
   /** This process found that a run of its own may have been taken over. */
-  leaseLost(run: { kind: 'batch' | 'extraction' | 'image' }): void;
+  leaseLost(run: { kind: MeteredJobKind }): void;
   /** A run of a dead process was ended. */
-  jobCutOff(run: { kind: 'batch' | 'extraction' | 'image'; fails: boolean }): void;
+  jobCutOff(run: { kind: MeteredJobKind; fails: boolean }): void;
   /** A request of a plugin has ended. `outcome`: `2xx` to `5xx`, or an error code. */
   upstreamAnswered(request: { entry: string; outcome: string; ms: number }): void;
   /** An extraction was returned: fetched now, from the cache, or stale since the source is unavailable. */

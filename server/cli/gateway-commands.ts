@@ -86,7 +86,10 @@ export const listJobs = defineCommand({
   name: 'jobs list',
   summary: 'list jobs, and count them by state',
   options: {
-    '--kind <kind>': { text: 'image, extraction or batch (default: all)', values: ['image', 'extraction', 'batch'] },
+    '--kind <kind>': {
+      text: 'image, extraction, batch or transcript (default: all)',
+      values: ['image', 'extraction', 'batch', 'transcript'],
+    },
     '--state <state>': {
       text: 'queued, running, completed, failed or cancelled (default: queued and running)',
       values: ['queued', 'running', 'completed', 'failed', 'cancelled'],

@@ -19,6 +19,7 @@ import { isoTime, renderDuration, sanitizeForTerminal } from '../format/index.js
 import { decimalOf } from '../prices/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
+import type { TranscriptSummary } from '../transcripts/index.js';
 import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
 import type { NoteOptions } from './access-commands.js';
 import { byOperator, limitOf, using, withLogger, withState } from './command.js';
@@ -27,7 +28,7 @@ import type { listJobs } from './gateway-commands.js';
 import { CommandFailure } from './mistakes.js';
 import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
-const KINDS: readonly JobKind[] = ['image', 'extraction', 'batch'];
+const KINDS: readonly JobKind[] = ['image', 'extraction', 'batch', 'transcript'];
 
 const HEAD = ['ID', 'KIND', 'STATE', 'AGE', 'IN STATE', 'RUNS', 'ACCOUNT', 'KEY', 'WORKER', 'WHY'];
 
@@ -204,13 +205,17 @@ function workOf({ kind, summary }: CostedJob) {
     return { model, delivery };
   }
   if (kind === 'batch') return { links: (summary as BatchSummary).total };
+  if (kind === 'transcript') {
+    const { platform, item, model } = summary as TranscriptSummary;
+    return { platform, item, model };
+  }
   const { platform, link } = summary as ExtractionJobSummary;
   return { platform, item: link.id };
 }
 
 /** Without the message of a model's vendor, which may quote the prompt. A platform's message is about public data. */
 function failureOf({ kind, error }: CostedJob): JobFailure | null {
-  if (kind !== 'image' || error === null) return error;
+  if ((kind !== 'image' && kind !== 'transcript') || error === null) return error;
   const { reason: _words, ...failure } = error;
   return failure;
 }

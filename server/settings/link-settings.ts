@@ -14,7 +14,8 @@ export const LINK_SETTINGS = [
   {
     name: 'EXTRACT_WORKERS',
     default: '4',
-    description: 'Background extractions that run at the same time in this process. `0`: only other nodes run them.',
+    description:
+      'Background extractions, and as many transcripts of links, that run at the same time in this process. `0`: only other nodes run them.',
     read: (text) => ({ extractWorkers: wholeNumber(text, 0, 256) }),
   },
   {

@@ -4,3 +4,4 @@
 
 export { LinkTranscripts, type TranscriptOptions, type TranscriptServices } from './link-transcripts.js';
 export { TRANSCRIPT_FIELDS, TRANSCRIPT_LANGUAGES, TranscriptSchema } from './transcript-fields.js';
+export { startTranscripts, type TranscriptSummary } from './transcript-jobs.js';

@@ -1,19 +1,21 @@
 /*
  * The words that are spoken in an extracted item. Subtitles come first: those in a preferred language, and written ones
  * before automatic ones. Otherwise the configured model recognises the speech, if the key has the grant
- * `audio` and the price of the model is known. That is a request of the model like any other: it is reserved by the
- * duration that the platform states, before anything is fetched, and audio that is longer is refused. An answer waits
- * for it only so long; the work goes on, and its result is cached for the account for a day, so that the next request gets
- * it without another charge. A transcript that is missing is no failure of the request: the limitations say why.
+ * `audio` and the price of the model is known. That is a background job (`transcript-jobs.ts`), whose cost is held by the
+ * duration that the platform states, before anything is fetched; longer audio is refused. An answer waits
+ * for it only so long. All requests of an account for the words of an item find the same job for a day, so they are paid
+ * for once. A transcript that is missing is no failure of the request: the limitations say why.
  */
 
-import type { Cache, Clock, Cue, ExtractResult, MediaEntry } from '../../core/contracts/index.js';
-import { type ErrorCode, GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { partOf, type RequestContext, type ServerContext } from '../http/index.js';
-import { followKey, type KeyTable, keyOf } from '../keys/index.js';
-import { highestOfAudio, type Prices } from '../prices/index.js';
-import { checkModel, type UsageService } from '../usage/index.js';
-import type { LinkTranscript } from './transcript-fields.js';
+import type { Clock, ExtractResult, MediaEntry } from '../../core/contracts/index.js';
+import type { JobRecord, Jobs } from '../../core/jobs/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import type { RequestContext, ServerContext } from '../http/index.js';
+import { keyOf, queueShareOf, rateLimitOf } from '../keys/index.js';
+import { type HighestUse, highestOfAudio, type Prices } from '../prices/index.js';
+import { checkModel, costOfUsage, jobBudgetsOf, toJobTerms } from '../usage/index.js';
+import { type LinkTranscript, wordsOf } from './transcript-fields.js';
+import type { TranscriptInput, TranscriptResult, TranscriptSummary } from './transcript-jobs.js';
 
 export interface TranscriptOptions {
   /** Model that recognises speech. Default: the first one that is no mock. */
@@ -24,16 +26,14 @@ export interface TranscriptOptions {
   waitSeconds: number;
 }
 
-export interface TranscriptServices extends Pick<ServerContext, 'gateway' | 'logger'> {
+export interface TranscriptServices extends Pick<ServerContext, 'gateway'> {
   clock: Clock;
-  keys: KeyTable;
-  usage: UsageService;
-  cache: Cache;
+  jobs: Pick<Jobs, 'accept' | 'waitFor'>;
   /** Default: none. */
   prices?: Prices;
-  /** Maximum bytes of audio that a model gets. */
-  audioMaxBytes: number;
   transcripts: TranscriptOptions;
+  /** Share of a queue, above 0 to 1, that open jobs of a site account may take. */
+  accountQueueShare: number;
 }
 
 export interface TranscriptRequest {
@@ -56,28 +56,16 @@ export interface TranscriptAnswer {
 const MAX_TRACKS = 3;
 /** Audio may be this much longer than the platform says. */
 const MARGIN_SECONDS = 5;
-/** Deadline of the whole work on one recording. */
-const WORK_MS = 15 * 60_000;
-const CACHED_MS = 86_400_000;
-/** A failure is not tried again within this time. */
+/** A failure is not tried again within this time, and so often in a day. */
 const FAILED_MS = 60_000;
+const MAX_TRIES = 10;
+/** Queued and running jobs, over all processes. */
+const MAX_ACTIVE = 1_000;
 const ASK_AGAIN_SECONDS = 15;
-
-/** What the cache has of a recording. */
-type Ended = { state: 'done'; transcript: LinkTranscript } | { state: 'failed'; note: string };
-type Known = Ended | { state: 'running' };
-
-/** Work that has ended, and what it cost, if that is known. */
-interface Work {
-  ended: Ended;
-  cost: number | null;
-}
 
 /** Finds the words of extracted items. */
 export class LinkTranscripts {
   readonly #services: TranscriptServices;
-  /** Work of this process that has not ended, by the name of its recording. It never rejects. */
-  readonly #running = new Map<string, Promise<Work>>();
 
   constructor(services: TranscriptServices) {
     this.#services = services;
@@ -91,7 +79,7 @@ export class LinkTranscripts {
     const captions = await this.#captionsOf(result, languages, signal);
     if (captions) return captions;
     try {
-      return await this.#speechOf(context, result, waits);
+      return await this.#speechOf(context, result, { waits, signal });
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       return without(`no subtitles, and speech recognition is refused: ${error.code}`);
@@ -124,7 +112,11 @@ export class LinkTranscripts {
     return undefined;
   }
 
-  async #speechOf(context: RequestContext, result: ExtractResult, waits: boolean): Promise<TranscriptAnswer> {
+  async #speechOf(
+    context: RequestContext,
+    result: ExtractResult,
+    asking: Pick<SpeechTerms, 'waits' | 'signal'>,
+  ): Promise<TranscriptAnswer> {
     const { gateway, prices, transcripts } = this.#services;
     const { maxMinutes } = transcripts;
     const key = keyOf(context);
@@ -138,10 +130,11 @@ export class LinkTranscripts {
     if (seconds > maxMinutes * 60) return without(`no subtitles, and the audio is longer than ${maxMinutes} minutes`);
     const reserved = Math.ceil(seconds) + MARGIN_SECONDS;
     const id = gateway.resolveModel(model);
-    if (prices && prices.highestCostOf({ model: id, characters: 0, ...highestOfAudio(reserved) }) === null) {
+    const uses = { model: id, characters: 0, ...highestOfAudio(reserved) };
+    if (prices && prices.highestCostOf(uses) === null) {
       return without(`no subtitles, and no price of ${model} is known`);
     }
-    return this.#recognized(context, result, { model, reserved, waits });
+    return this.#recognized(context, result, { ...asking, model, id, reserved, uses });
   }
 
   #firstModel(): string | undefined {
@@ -155,101 +148,93 @@ export class LinkTranscripts {
       )?.id;
   }
 
-  /** What is known of the recording, or what the work on it gives in time. */
+  /** The job that recognises the speech, or did so in the last day: all requests of an account have the same. */
   async #recognized(context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<TranscriptAnswer> {
-    const { cache, clock, transcripts } = this.#services;
+    const { jobs, prices, transcripts } = this.#services;
+    const { job: submitted, isOwn } = await this.#submit(context, result, terms);
+    let job = submitted;
+    if (isOpen(job) && terms.waits) {
+      const wait = { timeoutMs: transcripts.waitSeconds * 1000, signal: terms.signal };
+      job = (await jobs.waitFor(job.id, keyOf(context).accountId, wait)) ?? job;
+    }
+    if (isOpen(job)) return pending();
+    if (job.state === 'completed') {
+      const { transcript, usage } = job.result as TranscriptResult;
+      const cost = prices && isOwn ? costOfUsage(prices, terms.id, usage) : null;
+      return { transcript, notes: [], ...(cost !== null && { cost }) };
+    }
+    return without(`no subtitles, and speech recognition failed: ${job.error?.code ?? 'cancelled'}`);
+  }
+
+  /**
+   * Submits the job, or finds it. One that failed is followed by another, which is that of all later requests: the name
+   * of the second has the id of the first.
+   */
+  async #submit(context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<Submitted> {
+    const { clock } = this.#services;
     const { url, access = '' } = result.link;
-    const name = `transcript:${keyOf(context).accountId}:${terms.model}:${url} ${access}`;
-    let running = this.#running.get(name);
-    let isOwn = false;
-    if (!running) {
-      const known = await cache.get<Known>(name);
-      // Another process of this gateway works on it.
-      if (known?.state === 'running') return pending();
-      if (known) return answerOf(known);
-      running = this.#running.get(name);
-      isOwn = running === undefined;
-      running ??= this.#start(name, context, result, terms);
+    const first = `${terms.id} ${url} ${access}`;
+    let found = await this.#accept(context, result, { ...terms, name: first });
+    for (let tries = 1; tries < MAX_TRIES && hasFailed(found.job, clock.now() - FAILED_MS); tries += 1) {
+      found = await this.#accept(context, result, { ...terms, name: `${first} after ${found.job.id}` });
     }
-    const ended = new AbortController();
-    const waitMs = terms.waits ? transcripts.waitSeconds * 1000 : 0;
-    const late = clock.sleep(waitMs, ended.signal).catch(() => undefined);
-    const work = await Promise.race([running, late]);
-    ended.abort();
-    if (!work) return pending();
-    return { ...answerOf(work.ended), ...(isOwn && work.cost !== null && { cost: work.cost }) };
+    return found;
   }
 
-  #start(name: string, context: RequestContext, result: ExtractResult, terms: SpeechTerms): Promise<Work> {
-    const { cache, logger } = this.#services;
-    const { platform } = result;
-    const work = async (): Promise<Work> => {
-      await cache.set<Known>(name, { state: 'running' }, WORK_MS);
-      let known: Ended;
-      let cost: number | null = null;
-      try {
-        const recognized = await this.#recognize(context, result, terms);
-        known = { state: 'done', transcript: recognized.transcript };
-        cost = recognized.cost;
-      } catch (error) {
-        logger.warn('the speech of a link could not be recognised', { platform, id: result.link.id, error });
-        known = { state: 'failed', note: `speech recognition failed: ${codeOf(error)}` };
-      }
-      await cache.set<Known>(name, known, known.state === 'done' ? CACHED_MS : FAILED_MS);
-      return { ended: known, cost };
-    };
-    const running = work().finally(() => this.#running.delete(name));
-    this.#running.set(name, running);
-    return running;
-  }
-
-  /** One request of the model, with a response of its own: that of the client has the headers of the link. */
-  async #recognize(context: RequestContext, { link }: ExtractResult, terms: SpeechTerms): Promise<Recognized> {
-    const { gateway, usage, keys, audioMaxBytes: maxBytes } = this.#services;
-    const { model, reserved } = terms;
-    const { ended, leave } = followKey(keys, keyOf(context).id);
-    const signal = AbortSignal.any([ended, AbortSignal.timeout(WORK_MS)]);
-    const request = { route: '/v1/extract', model, tokens: 1, spendsTokens: false, outlivesClient: true };
-    try {
-      return await usage.admitted(partOf(context), { ...request, uses: highestOfAudio(reserved) }, async (work) => {
-        const audio = await gateway.linkAudio({ link, maxBytes, signal });
-        try {
-          const seconds = (await audio.measure(signal)) ?? audio.seconds;
-          if (seconds === undefined || seconds > reserved) {
-            throw new GatewayError('audio_unavailable', 'The audio is longer than the platform says.');
-          }
-          const call = { model, granularity: 'segment', audio: { ...audio, seconds }, signal } as const;
-          const exchange = gateway.audio.transcribe(call);
-          work.uses(exchange.ended);
-          const { text, language, segments } = await exchange.answer;
-          const { segments: timed } = wordsOf(segments);
-          const spoken = { language: language ?? null, model, text: text.trim(), segments: timed };
-          return { transcript: { source: 'speech', ...spoken }, cost: (await work.cost?.()) ?? null };
-        } finally {
-          await audio.remove();
-        }
-      });
-    } finally {
-      leave();
-    }
+  async #accept(
+    context: RequestContext,
+    { platform, link }: ExtractResult,
+    { name, id, model, reserved, uses }: SpeechTerms & { name: string },
+  ): Promise<Submitted> {
+    const { jobs, accountQueueShare } = this.#services;
+    const key = keyOf(context);
+    const summary: TranscriptSummary = { platform, item: link.id, model: id };
+    const { url, access } = link;
+    const input: TranscriptInput = { link: { url, ...(access !== undefined && { access }) }, model, reserved };
+    const { job, replayed } = await jobs.accept({
+      terms: toJobTerms({
+        rateLimit: rateLimitOf(key, 'model'),
+        idempotency: { scope: `transcript ${key.accountId}`, key: name, fingerprint: '' },
+        budgets: jobBudgetsOf(key, uses),
+      }),
+      job: {
+        kind: 'transcript',
+        owner: key.accountId,
+        requestId: context.state.requestId,
+        summary,
+        input,
+        maxActive: MAX_ACTIVE,
+        ...queueShareOf(key, accountQueueShare),
+      },
+    });
+    if (job) return { job, isOwn: !replayed };
+    throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
   }
 }
 
-interface Recognized extends Pick<Work, 'cost'> {
-  transcript: LinkTranscript;
+interface Submitted {
+  job: JobRecord;
+  /** Whether this request created it. */
+  isOwn: boolean;
 }
 
-interface SpeechTerms {
+interface SpeechTerms extends Required<Pick<TranscriptRequest, 'waits' | 'signal'>> {
+  /** Name of the model, and its id. */
   model: string;
+  id: string;
   /** Seconds that are reserved. */
   reserved: number;
-  waits: boolean;
+  /** The most that it uses. */
+  uses: HighestUse;
 }
 
-function answerOf(known: Ended): TranscriptAnswer {
-  return known.state === 'done'
-    ? { transcript: known.transcript, notes: [] }
-    : without(`no subtitles, and ${known.note}`);
+function isOpen({ state }: JobRecord): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+/** Whether the job ended without words before that time. */
+function hasFailed({ state, finishedAt }: JobRecord, before: number): boolean {
+  return (state === 'failed' || state === 'cancelled') && finishedAt !== null && finishedAt <= before;
 }
 
 function without(why: string): TranscriptAnswer {
@@ -259,23 +244,6 @@ function without(why: string): TranscriptAnswer {
 function pending(): TranscriptAnswer {
   const notes = [`transcript_pending: speech recognition runs; send the request again in ${ASK_AGAIN_SECONDS} seconds`];
   return { transcript: null, notes };
-}
-
-function codeOf(error: unknown): ErrorCode {
-  return isGatewayError(error) ? error.code : 'internal_error';
-}
-
-function wordsOf(cues: readonly Cue[]): Pick<LinkTranscript, 'text' | 'segments'> {
-  const segments = cues.map(({ start, end, text }) => ({
-    start: milliseconds(start),
-    end: milliseconds(end),
-    text: text.replace(/\s+/g, ' ').trim(),
-  }));
-  return { text: segments.map(({ text }) => text).join(' '), segments };
-}
-
-function milliseconds(seconds: number): number {
-  return Math.round(seconds * 1000) / 1000;
 }
 
 /** Subtitles in the order in which they serve: by language, and written ones before automatic ones. */

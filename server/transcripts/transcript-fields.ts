@@ -2,7 +2,7 @@
  * Declares the fields that ask for a transcript, and the transcript in an answer.
  */
 
-import { field, optional, type Static, Type } from '../../core/contracts/index.js';
+import { type Cue, field, optional, type Static, Type } from '../../core/contracts/index.js';
 import { Nullable, OneOf, Text } from '../http/index.js';
 
 const MAX_LANGUAGES = 10;
@@ -43,3 +43,17 @@ export const TranscriptSchema = Type.Object({
   segments: field(Type.Array(Segment), 'The words with their times. Empty if the model gives no times.'),
 });
 export type LinkTranscript = Static<typeof TranscriptSchema>;
+
+/** The words of cues, as text and with their times. */
+export function wordsOf(cues: readonly Cue[]): Pick<LinkTranscript, 'text' | 'segments'> {
+  const segments = cues.map(({ start, end, text }) => ({
+    start: milliseconds(start),
+    end: milliseconds(end),
+    text: text.replace(/\s+/g, ' ').trim(),
+  }));
+  return { text: segments.map(({ text }) => text).join(' '), segments };
+}
+
+function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
+}

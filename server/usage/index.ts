@@ -46,7 +46,7 @@ export {
   type UsageFilter,
   type UsageGroup,
 } from './usage-groups.js';
-export { type Settlement, type UsageEntry, UsageLog } from './usage-log.js';
+export { costOfUsage, type Settlement, type UsageEntry, UsageLog } from './usage-log.js';
 export {
   addUp,
   type DayRange,

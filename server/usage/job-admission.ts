@@ -155,6 +155,7 @@ const ROUTES: Readonly<Record<JobKind, string>> = {
   batch: '/v1/extract/batches',
   extraction: '/v1/extract',
   image: '/v1/images/jobs',
+  transcript: '/v1/extract',
 };
 const NO_TERMS: JobTerms = {};
 const OK = 200;

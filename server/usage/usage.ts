@@ -63,8 +63,6 @@ export interface AdmittedWork {
    * none of the model, or if the work continues in the background. Undefined without prices, so that nothing waits.
    */
   readonly sendCost?: () => Promise<void>;
-  /** What `sendCost` sends, in millionths of the currency, for an answer that is a part of another. Null if it is not known. */
-  readonly cost?: () => Promise<number | null>;
 }
 
 type Used = Pick<TextOutcome, 'usage' | 'final' | 'model'>;
@@ -161,13 +159,6 @@ export class UsageService {
   #workOf(admitted: AdmittedRequest): AdmittedWork {
     const { admissions, prices } = this.#options;
     const { context, model, admission } = admitted;
-    const cost =
-      prices &&
-      (async () => {
-        if (!admitted.outcome || (await admitted.started)) return null;
-        const { usage, model: answering = model } = await admitted.outcome;
-        return costOfUsage(prices, answering, usage);
-      });
     return {
       reserved: admission.reserved,
       uses: (promised, background, check) => {
@@ -178,8 +169,13 @@ export class UsageService {
       async settled() {
         if (await admitted.started) await admissions.flushInTime();
       },
-      cost,
-      sendCost: cost && (async () => sendCost(context.res, prices, await cost())),
+      sendCost:
+        prices &&
+        (async () => {
+          if (!admitted.outcome || (await admitted.started)) return;
+          const { usage, model: answering = model } = await admitted.outcome;
+          sendCost(context.res, prices, costOfUsage(prices, answering, usage));
+        }),
     };
   }
 

@@ -79,7 +79,7 @@ const answers = new IdempotencyService({
 const responses = state.storedResponses;
 const counting = { rateLimits, budgets, usage, answers, usageLog, requestLog, responses };
 const batches = new Batches({ jobs: state.jobs, links: state.batchLinks, gateway, maxActive: 1 });
-const services = { gateway, batches, ...counting, keys, health, logger, clock: systemClock };
+const services = { gateway, batches, jobs: state.jobs, ...counting, keys, health, logger, clock: systemClock };
 const app = createApp({ ...services, ...links });
 
 const router = new Router();

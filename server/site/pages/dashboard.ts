@@ -128,7 +128,12 @@ ${resetMs > 0 && html`<span class="small muted">One more in ${counted(Math.ceil(
 <p class="small muted">Requests of the key “<bdi>${rateLimits.keyName}</bdi>”. Each counts for 60 seconds.</p></section>`;
 }
 
-const JOB_NAMES: Readonly<Record<JobKind, string>> = { batch: 'Batch of links', extraction: 'Link', image: 'Image' };
+const JOB_NAMES: Readonly<Record<JobKind, string>> = {
+  batch: 'Batch of links',
+  extraction: 'Link',
+  image: 'Image',
+  transcript: 'Transcript',
+};
 
 function renderJobs(jobs: readonly JobRecord[]): Html {
   return html`<section class="card stack" aria-labelledby="jobs"><h2 id="jobs">Latest jobs</h2>

@@ -71,6 +71,7 @@ for (const engine of engines) {
         batch: none,
         extraction: none,
         image: { ...none, queued: 15 },
+        transcript: none,
       });
       expect(await jobs.used('2026-06-15')).to.equal(15);
       for (const { job } of accepted) if (job) expect(await jobs.look(job)).to.deep.equal(job);

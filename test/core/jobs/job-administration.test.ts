@@ -92,6 +92,7 @@ for (const engine of engines) {
         batch: { completed: 0, failed: 0, cancelled: 0 },
         extraction: { completed: 0, failed: 0, cancelled: 1 },
         image: { completed: 1, failed: 1, cancelled: 1 },
+        transcript: { completed: 0, failed: 0, cancelled: 0 },
       });
       jobs.clock.advance(3_600_001);
       expect((await jobs.state.jobs.recentEnds()).image).to.deep.equal({ completed: 0, failed: 0, cancelled: 0 });

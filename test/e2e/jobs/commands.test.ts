@@ -107,6 +107,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
       'image: 1 queued, 1 running; ended in the last hour: 0 completed, 0 failed, 0 cancelled',
       'extraction: 0 queued, 0 running; ended in the last hour: 0 completed, 0 failed, 0 cancelled',
       'batch: 0 queued, 0 running; ended in the last hour: 0 completed, 0 failed, 0 cancelled',
+      'transcript: 0 queued, 0 running; ended in the last hour: 0 completed, 0 failed, 0 cancelled',
     ]);
     const [seen, ...others] = await json('list', '--state', 'running', '--kind', 'image', '--account', 'local');
     expect(others).to.deep.equal([]);

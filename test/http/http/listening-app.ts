@@ -31,7 +31,7 @@ import type { MediaProxy } from '../../../server/links/index.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import { openState, type State } from '../../../server/state.js';
-import type { TranscriptOptions } from '../../../server/transcripts/index.js';
+import { startTranscripts, type TranscriptOptions } from '../../../server/transcripts/index.js';
 import { UsageService } from '../../../server/usage/index.js';
 import {
   startWebhookDelivery,
@@ -194,7 +194,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const { maxBatches: maxActive = 100 } = options;
   const batches = new Batches({ jobs, links: batchLinks, gateway, maxActive });
   const batching = { jobs, links: batchLinks, keys: state.keys, gateway, linksAtOnce: 16, logger };
-  const batchWorkers = options.jobs?.workers === 0 ? undefined : startBatches(batching);
+  const { audioMaxBytes = 26_214_400 } = options;
+  const hearing = { jobs, gateway, concurrency: 4, audioMaxBytes, logger };
+  const linkWorkers = options.jobs?.workers === 0 ? [] : [startBatches(batching), startTranscripts(hearing)];
   const health = new Health({ gateway, wants: [], clock, checks: { database: () => state.ping() } });
   const { siteUrl } = options;
   let url = '';
@@ -208,7 +210,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     messagesEnabled: options.messages,
     mediaProxy: options.mediaProxy,
     transcripts: options.transcripts,
-    cache: state.cache,
+    jobs: state.jobs,
     ...(options.modelAliases !== undefined && { modelAliases: options.modelAliases }),
     textMaxBytes: options.textMaxBytes,
     ...(options.audioMaxBytes !== undefined && { audioMaxBytes: options.audioMaxBytes }),
@@ -346,7 +348,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       await usage.close();
       await keys.close();
       await webhooks?.close();
-      await batchWorkers?.stop();
+      await Promise.all(linkWorkers.map((workers) => workers.stop()));
       await gateway.close();
       await state.close();
       await place?.remove();

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import type { MediaEntry } from 'mediagate';
+import { type Clock, GatewayError, type MediaEntry, systemClock } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
 import type { NewKey } from '../../../server/keys/index.js';
 import { createPrices } from '../../../server/prices/index.js';
@@ -13,6 +13,7 @@ import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { HEARING, HEARING_FAST, type InventedAudio, inventedAudio } from '../../support/audio/invented-audio.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
 import { fileOf, toForm } from '../audio/client.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { type MediaItem, startMediaOrigin } from './media-origin.js';
@@ -32,6 +33,8 @@ describe('transcripts of links', function () {
   let key: string;
   let sound: Buffer;
   let count = 0;
+  let elapsed = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + elapsed };
 
   before(async function () {
     if (!ffmpegPath) this.skip();
@@ -43,6 +46,7 @@ describe('transcripts of links', function () {
     const { plugin, audio: heard } = inventedAudio();
     audio = heard;
     app = await startApp({
+      clock,
       prices: createPrices({
         currency: 'USD',
         models: { [HEARING]: { second: PRICE } },
@@ -65,6 +69,7 @@ describe('transcripts of links', function () {
 
   beforeEach(() => {
     Object.assign(options, OPTIONS);
+    elapsed = 0;
     audio.calls.splice(0);
     audio.transcribe = async () => ({
       text: ' Slow water. ',
@@ -278,6 +283,60 @@ describe('transcripts of links', function () {
       }
       const { used, reserved } = await usageOf(spending);
       expect([used, reserved]).to.deep.equal([2 * LINK_PRICE, 0]);
+    });
+  });
+
+  describe('from speech that fails', () => {
+    const failed = (code: string) => ({
+      transcript: null,
+      notes: [`transcript_unavailable: no subtitles, and speech recognition failed: ${code}`],
+    });
+    const broken = async () => {
+      throw new GatewayError('upstream_refused', 'The model is out.');
+    };
+
+    it('are tried again after a minute, and charged once', async () => {
+      const spending = await keyWith('100 USD/month');
+      const url = urlOf(spoken());
+      const { transcribe } = audio;
+      audio.transcribe = broken;
+      const ask = () => transcriptOf(url, {}, spending);
+      expect(await ask()).to.deep.equal(failed('upstream_refused'));
+      audio.transcribe = transcribe;
+      expect(await ask()).to.deep.equal(failed('upstream_refused'));
+      expect(audio.calls).to.have.length(1);
+      elapsed = 61_000;
+      const both = await Promise.all([ask(), ask()]);
+      expect(both.map(({ transcript }) => transcript?.text)).to.deep.equal(['Slow water.', 'Slow water.']);
+      expect(audio.calls).to.have.length(2);
+      const { used, reserved, models } = await usageOf(spending);
+      expect(used).to.be.closeTo(SECONDS * PRICE + 4 * LINK_PRICE, 0.002);
+      expect([reserved, models.find(([model]: string[]) => model === HEARING)]).to.deep.equal([0, [HEARING, 1]]);
+    });
+
+    it('are tried ten times in a day', async () => {
+      const url = urlOf(spoken());
+      audio.transcribe = broken;
+      for (let minute = 0; minute < 15; minute += 1) {
+        elapsed = minute * 61_000;
+        expect((await transcriptOf(url)).transcript).to.equal(null);
+      }
+      expect(audio.calls).to.have.length(10);
+    });
+
+    it('end with the key that asked for them', async () => {
+      const revoked = await keyWith('100 USD/month');
+      const aborted = new Promise<void>((resolve) => {
+        audio.transcribe = async ({ signal }) => {
+          signal.addEventListener('abort', () => resolve(), { once: true });
+          return untilAborted(signal);
+        };
+      });
+      options.waitSeconds = 0.01;
+      expect((await transcriptOf(urlOf(spoken()), {}, revoked)).notes[0]).to.match(/^transcript_pending: /);
+      await until(() => audio.calls.length === 1);
+      await app.state.keys.revoke((await app.keys.verify(revoked)).id, Date.now());
+      await aborted;
     });
   });
 
