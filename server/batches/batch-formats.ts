@@ -38,7 +38,11 @@ export const formatLines: ResultFormat = async function* (results, { notesFor })
       continue;
     }
     const head = JSON.stringify({ index, url, attempts, ok: true, status: 'completed' });
-    const document = encodeExtraction(outcome.result, { notes: notesFor(outcome.result.platform) });
+    const { result, words } = outcome;
+    const document = encodeExtraction(result, {
+      notes: [...notesFor(result.platform), ...(words?.notes ?? [])],
+      ...(words && { data: { transcript: words.transcript } }),
+    });
     yield Buffer.concat([Buffer.from(`${head.slice(0, -1)},"result":`), document, Buffer.from('}\n')]);
   }
 };

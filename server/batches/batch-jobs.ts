@@ -32,6 +32,8 @@ export interface BatchInput {
   options?: RequestOptions;
   /** Default false. */
   verifyMedia?: boolean;
+  /** Whether the words of subtitles are wanted, and the preferred languages. Default: they are not. */
+  captions?: { languages: readonly string[] };
   /** The key whose rate limit and budgets the links use. */
   keyId: string;
   accountId: string;

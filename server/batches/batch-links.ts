@@ -23,6 +23,7 @@ import {
 import { type EndedJob, type JobRun, toJson } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
+import type { TranscriptAnswer } from '../transcripts/index.js';
 import type { ChargedLink, LinkCharges } from '../usage/index.js';
 import type { BatchInput } from './batch-jobs.js';
 
@@ -57,16 +58,23 @@ export interface Begun {
   waitMs?: number;
 }
 
+/** What is stored of a link that was extracted. */
+export interface StoredLink {
+  result: StoredResult;
+  /** Its transcript, if the batch asks for them. */
+  words?: TranscriptAnswer;
+}
+
 export interface LinkEnd {
   link: BegunLink;
   /** Who pays. */
   input: Pick<BatchInput, 'keyId' | 'accountId'>;
-  outcome: { result: StoredResult; method: string } | { error: JobFailure };
+  outcome: (StoredLink & { method: string }) | { error: JobFailure };
 }
 
 /** A link that has ended. */
 export interface EndedLink extends Pick<BegunLink, 'position' | 'url' | 'platform' | 'attempts'> {
-  outcome: { result: StoredResult } | { error: JobFailure };
+  outcome: StoredLink | { error: JobFailure };
 }
 
 export interface BatchProgress {
@@ -143,7 +151,7 @@ export class BatchLinks {
     const { outcome } = end;
     const row =
       'result' in outcome
-        ? { state: 'completed' as const, result: encodeResult(outcome.result) }
+        ? { state: 'completed' as const, result: encodeResult(outcome) }
         : { state: 'failed' as const, error: toJson(outcome.error) };
     return this.#ends.submit({ end, row });
   }
@@ -219,7 +227,7 @@ export class BatchLinks {
     return rows.map(({ url, result, error, ...row }) => ({
       ...row,
       url: JSON.parse(url) as string,
-      outcome: result === null ? { error: JSON.parse(error ?? 'null') } : { result: decodeResult(result) },
+      outcome: result === null ? { error: JSON.parse(error ?? 'null') } : decodeResult(result),
     }));
   }
 
@@ -317,10 +325,10 @@ async function countStarted(queries: Kysely<Tables>, jobId: string): Promise<num
 
 const CANCELLED = toJson({ code: 'cancelled', message: 'The batch ended before this link.', retryable: true });
 
-function encodeResult(result: StoredResult): string {
-  return deflateRawSync(JSON.stringify(result)).toString('base64');
+function encodeResult({ result, words }: StoredLink): string {
+  return deflateRawSync(JSON.stringify({ result, words })).toString('base64');
 }
 
-export function decodeResult(text: string): StoredResult {
-  return JSON.parse(inflateRawSync(Buffer.from(text, 'base64')).toString()) as StoredResult;
+export function decodeResult(text: string): StoredLink {
+  return JSON.parse(inflateRawSync(Buffer.from(text, 'base64')).toString()) as StoredLink;
 }

@@ -244,6 +244,7 @@ async function submit(
     urls,
     options: decoded.options,
     verifyMedia: decoded.verifyMedia,
+    ...(fields.include_transcript && { captions: { languages: fields.transcript_languages ?? [] } }),
     fields,
     requestId: state.requestId,
     webhookUrl: target === undefined ? undefined : webhooks?.targets.check(target),

@@ -8,10 +8,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Gateway } from 'mediagate';
-import type { Logger } from '../../core/contracts/index.js';
+import type { Logger, StoredResult } from '../../core/contracts/index.js';
 import { type JobRun, type Jobs, type JobWorkers, toFailure } from '../../core/jobs/index.js';
 import { createThrottledWarning, GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { ApiKeyRecord, ApiKeys } from '../keys/index.js';
+import { findCaptions, type TranscriptAnswer, without } from '../transcripts/index.js';
 import type { BatchInput } from './batch-jobs.js';
 import type { BatchLinks, BegunLink, LinkEnd } from './batch-links.js';
 
@@ -30,7 +31,7 @@ export interface BatchRunnerOptions {
   jobs: Pick<Jobs, 'work'>;
   links: BatchLinks;
   keys: Pick<ApiKeys, 'find'>;
-  gateway: Pick<Gateway, 'extractToStore' | 'match'>;
+  gateway: Pick<Gateway, 'captions' | 'extractToStore' | 'match' | 'storedResult'>;
   /** Links of all batches that run at a time in this process. */
   linksAtOnce: number;
   logger: Logger;
@@ -168,12 +169,24 @@ class BatchRun {
         verifyMedia,
         signal,
       });
-      return { link, input: this.#input, outcome: { result, method: result.extraction.method } };
+      const words = await this.#wordsOf(result, link);
+      const stored = { result, ...(words && { words }), method: result.extraction.method };
+      return { link, input: this.#input, outcome: stored };
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!isGatewayError(error)) logger.error('a link of a batch failed unexpectedly', { jobId: link.jobId, error });
       return { link, input: this.#input, outcome: { error: toFailure(error) } };
     }
+  }
+
+  /** From subtitles alone: speech recognition is charged, and has a pace of its own. */
+  async #wordsOf(result: StoredResult, { url }: BegunLink): Promise<TranscriptAnswer | undefined> {
+    const { gateway } = this.#options;
+    const { captions } = this.#input;
+    if (!captions) return undefined;
+    const terms = { languages: captions.languages, signal: this.#run.signal };
+    const found = await findCaptions(gateway, gateway.storedResult(result, { url }), terms);
+    return found ?? without('no subtitles, and batches have no speech recognition');
   }
 
   /** Retries as long as the database is unavailable. */

@@ -5,9 +5,17 @@
  */
 
 import type { Gateway } from 'mediagate';
-import type { ExtractResult, JobFailure, JobState, QueueShare, RequestOptions } from '../../core/contracts/index.js';
+import type {
+  ExtractRequest,
+  ExtractResult,
+  JobFailure,
+  JobState,
+  QueueShare,
+  RequestOptions,
+} from '../../core/contracts/index.js';
 import { type Accepted, type JobFilter, type JobRecord, type Jobs, kindOfJob } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import type { TranscriptAnswer } from '../transcripts/index.js';
 import type { BatchInput, BatchSummary } from './batch-jobs.js';
 import type { BatchLinks, BatchProgress, EndedLink } from './batch-links.js';
 
@@ -28,6 +36,7 @@ export interface NewBatch extends QueueShare {
   urls: readonly string[];
   options?: RequestOptions | undefined;
   verifyMedia?: boolean | undefined;
+  captions?: BatchInput['captions'];
   fields: BatchSummary['fields'];
   requestId?: string;
   webhookUrl?: string | undefined;
@@ -36,7 +45,7 @@ export interface NewBatch extends QueueShare {
 }
 
 export interface BatchResult extends Pick<EndedLink, 'position' | 'url' | 'platform' | 'attempts'> {
-  outcome: { result: ExtractResult } | { error: JobFailure | GatewayError };
+  outcome: { result: ExtractResult; words?: TranscriptAnswer } | { error: JobFailure | GatewayError };
 }
 
 export interface BatchesOptions {
@@ -58,7 +67,11 @@ export class Batches {
   async submit(batch: NewBatch): Promise<{ batch: Batch; replayed: boolean }> {
     const { jobs, maxActive } = this.#options;
     const { owner, keyId, urls, options, fields, requestId, webhookUrl, terms, group, groupShare, priority } = batch;
-    const asked = { ...(options && { options }), ...(batch.verifyMedia && { verifyMedia: true }) };
+    const asked = {
+      ...(options && { options }),
+      ...(batch.verifyMedia && { verifyMedia: true }),
+      ...(batch.captions && { captions: batch.captions }),
+    };
     const summary: BatchSummary = { total: urls.length, fields };
     const input: BatchInput = { urls, ...asked, keyId, accountId: owner };
     const share = { keyId, group, groupShare, priority, maxActive };
@@ -99,14 +112,17 @@ export class Batches {
       const rows = await this.#options.links.results(id, next, Math.min(ROWS, to - next));
       for (const { outcome, ...link } of rows) {
         const request = { url: link.url, includeAudioMp3, mediaLinksFor };
-        yield { ...link, outcome: 'error' in outcome ? outcome : this.#answer(outcome.result, request) };
+        yield { ...link, outcome: 'error' in outcome ? outcome : this.#answer(outcome, request) };
       }
     }
   }
 
-  #answer(...parts: Parameters<Gateway['storedResult']>): BatchResult['outcome'] {
+  #answer(
+    { result, words }: Extract<EndedLink['outcome'], { result: unknown }>,
+    request: ExtractRequest,
+  ): BatchResult['outcome'] {
     try {
-      return { result: this.#options.gateway.storedResult(...parts) };
+      return { result: this.#options.gateway.storedResult(result, request), ...(words && { words }) };
     } catch (error) {
       // Such as an item that was taken down since.
       if (isGatewayError(error)) return { error };

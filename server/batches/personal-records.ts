@@ -33,7 +33,7 @@ export const batchPersonalRecords: PersonalRecords = {
           ...row,
           url: parseJson(url),
           held: parseJson(held),
-          result: result === null ? null : decodeResult(result),
+          ...(result === null ? { result: null } : decodeResult(result)),
           error: parseJson(error),
         });
       }

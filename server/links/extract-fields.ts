@@ -115,6 +115,8 @@ const jobBatchFields = {
   ),
   ...documentedOptions,
   include_audio_mp3: shared.include_audio_mp3,
+  ...TRANSCRIPT_FIELDS,
+  include_transcript: optional(Type.Boolean(), 'Add the words that are spoken, from subtitles alone. Default false.'),
   verify_media: verifyMedia,
   webhook_url: webhookUrlField,
 };

@@ -7,14 +7,14 @@
  * for once. A transcript that is missing is no failure of the request: the limitations say why.
  */
 
-import type { Clock, ExtractResult, MediaEntry } from '../../core/contracts/index.js';
+import type { Clock, ExtractResult } from '../../core/contracts/index.js';
 import type { JobRecord, Jobs } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { RequestContext, ServerContext } from '../http/index.js';
 import { keyOf, queueShareOf, rateLimitOf } from '../keys/index.js';
 import { type HighestUse, highestOfAudio, type Prices } from '../prices/index.js';
 import { checkModel, costOfUsage, jobBudgetsOf, toJobTerms } from '../usage/index.js';
-import { type LinkTranscript, wordsOf } from './transcript-fields.js';
+import { findCaptions, type TranscriptAnswer, without } from './captions.js';
 import type { TranscriptInput, TranscriptResult, TranscriptSummary } from './transcript-jobs.js';
 
 export interface TranscriptOptions {
@@ -44,16 +44,6 @@ export interface TranscriptRequest {
   signal: AbortSignal;
 }
 
-export interface TranscriptAnswer {
-  transcript: LinkTranscript | null;
-  /** For `limitations`. */
-  notes: readonly string[];
-  /** Of the speech recognition that this request began, in millionths of the currency. Default: there was none. */
-  cost?: number;
-}
-
-/** Tracks that are tried before the speech. */
-const MAX_TRACKS = 3;
 /** Audio may be this much longer than the platform says. */
 const MARGIN_SECONDS = 5;
 /** A failure is not tried again within this time, and so often in a day. */
@@ -76,7 +66,7 @@ export class LinkTranscripts {
     result: ExtractResult,
     { languages = [], signal, waits = true }: TranscriptRequest,
   ): Promise<TranscriptAnswer> {
-    const captions = await this.#captionsOf(result, languages, signal);
+    const captions = await findCaptions(this.#services.gateway, result, { languages, signal });
     if (captions) return captions;
     try {
       return await this.#speechOf(context, result, { waits, signal });
@@ -84,32 +74,6 @@ export class LinkTranscripts {
       if (!isGatewayError(error)) throw error;
       return without(`no subtitles, and speech recognition is refused: ${error.code}`);
     }
-  }
-
-  async #captionsOf(
-    result: ExtractResult,
-    languages: readonly string[],
-    signal: AbortSignal,
-  ): Promise<TranscriptAnswer | undefined> {
-    const { gateway } = this.#services;
-    for (const track of orderTracks(result, languages).slice(0, MAX_TRACKS)) {
-      try {
-        const cues = await gateway.captions(result, track, signal);
-        if (cues.length === 0) continue;
-        const language = track.language ?? null;
-        const isWanted = languages.length === 0 || languages.some((one) => isSameLanguage(one, track.language));
-        const transcript = {
-          source: track.auto_generated ? 'auto_captions' : 'captions',
-          language,
-          ...wordsOf(cues),
-        } as const;
-        return { transcript, notes: isWanted ? [] : [`transcript_language: ${language ?? 'unknown'}`] };
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!isGatewayError(error)) throw error;
-      }
-    }
-    return undefined;
   }
 
   async #speechOf(
@@ -237,30 +201,7 @@ function hasFailed({ state, finishedAt }: JobRecord, before: number): boolean {
   return (state === 'failed' || state === 'cancelled') && finishedAt !== null && finishedAt <= before;
 }
 
-function without(why: string): TranscriptAnswer {
-  return { transcript: null, notes: [`transcript_unavailable: ${why}`] };
-}
-
 function pending(): TranscriptAnswer {
   const notes = [`transcript_pending: speech recognition runs; send the request again in ${ASK_AGAIN_SECONDS} seconds`];
   return { transcript: null, notes };
-}
-
-/** Subtitles in the order in which they serve: by language, and written ones before automatic ones. */
-function orderTracks({ data }: ExtractResult, languages: readonly string[]): MediaEntry[] {
-  if ('product' in data) return [];
-  const { common, media } = data;
-  const wanted = common.language === undefined ? languages : [...languages, common.language];
-  const rank = ({ language, auto_generated: isAutomatic }: MediaEntry) => {
-    const at = wanted.findIndex((one) => isSameLanguage(one, language));
-    return (at < 0 ? wanted.length : at) * 2 + (isAutomatic ? 1 : 0);
-  };
-  const tracks = (media.entries ?? []).filter(({ kind }) => kind === 'subtitle');
-  return tracks.sort((one, other) => rank(one) - rank(other));
-}
-
-/** Whether they are the same language, in any region. */
-function isSameLanguage(one: string, other: string | undefined): boolean {
-  const plain = (tag: string) => tag.toLowerCase().split(/[-_]/)[0];
-  return other !== undefined && plain(one) === plain(other);
 }

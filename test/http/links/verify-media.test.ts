@@ -23,11 +23,15 @@ describe('verify_media', function () {
   let origin: Awaited<ReturnType<typeof startMediaOrigin>>;
   let app: ListeningApp;
   let key: string;
+  /** How much shorter the waits of the gateway are. */
+  let haste = 1;
 
   before(async () => {
     origin = await startMediaOrigin();
-    // Waits of the gateway are shorter, so that its deadlines pass in time.
-    const clock = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 20, signal) };
+    const clock = {
+      ...systemClock,
+      sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / haste, signal),
+    };
     app = await startApp({ extractor: origin.extractor, gateway: { services: { http: origin.http, clock } } });
     key = await app.makeKey();
   });
@@ -40,6 +44,7 @@ describe('verify_media', function () {
   beforeEach(() => {
     origin.requests.length = 0;
     origin.hosts.length = 0;
+    haste = 1;
   });
 
   const urlOf = (id: string) => `https://invented.example/item/${id}`;
@@ -111,7 +116,6 @@ describe('verify_media', function () {
       untilMinute,
       Buffer.from('<!doctype html><script>alert(1)</script>'),
       (_request, response) => response.writeHead(404).end(),
-      () => undefined,
       (_request, response) => response.writeHead(500).end(),
       whole,
     ];
@@ -121,11 +125,16 @@ describe('verify_media', function () {
       'The source refused the file with status 403.',
       'The source did not send a media file.',
       'The source refused the file with status 404.',
-      'The source did not send the file in time.',
       'The source refused the file with status 500.',
       'ok',
     ]);
     expect(shown[0]).to.deep.nested.include({ 'verification_error.code': 'media_unavailable' });
+  });
+
+  it('gives a file a time', async () => {
+    haste = 5;
+    const { outcomes } = await verified({ entries: [VIDEO], content: [() => undefined] });
+    expect(outcomes).to.deep.equal(['The source did not send the file in time.']);
   });
 
   it('reads the item again if the addresses of a cached document have expired', async () => {
@@ -255,8 +264,10 @@ describe('verify_media', function () {
       expect(verifiedOnes).to.deep.equal([false, true, false, false, true, false]);
     });
 
-    it('is done for each link of a batch', async () => {
-      const good = origin.put({ entries: [VIDEO], content: [videoOf(500)] });
+    it('is done for each link of a batch, beside the words of its subtitles', async () => {
+      const subtitles = { kind: 'subtitle', language: 'en' } as const;
+      const said = Buffer.from('WEBVTT\n\n00:01.000 --> 00:02.500\nSlow water\n');
+      const good = origin.put({ entries: [VIDEO, subtitles], content: [videoOf(500), said] });
       const bad = origin.put({ entries: [VIDEO], content: [(_request, response) => response.writeHead(404).end()] });
       const send = (method: string, target: string, body?: object) =>
         app.request(target, {
@@ -265,13 +276,26 @@ describe('verify_media', function () {
           ...(body && { body: JSON.stringify(body) }),
         });
       const urls = [urlOf(good), urlOf(bad)];
-      const { json } = await send('POST', '/v1/extract/batches', { urls, verify_media: true });
+      const { json } = await send('POST', '/v1/extract/batches', {
+        urls,
+        verify_media: true,
+        include_transcript: true,
+        transcript_languages: ['de'],
+      });
       await until(async () => (await send('GET', json.status_url)).json.status === 'completed', 100);
       const { text } = await send('GET', json.results_url);
       const lines = text.trim().split('\n');
       expect(lines.map((line) => outcomesOf(JSON.parse(line).result).outcomes[0])).to.deep.equal([
         'ok',
         'The source refused the file with status 404.',
+      ]);
+      const words = lines.map((line) => {
+        const { data, limitations } = JSON.parse(line).result;
+        return [data.transcript?.text, limitations.filter((note: string) => note.startsWith('transcript'))];
+      });
+      expect(words).to.deep.equal([
+        ['Slow water', ['transcript_language: en']],
+        [undefined, ['transcript_unavailable: no subtitles, and batches have no speech recognition']],
       ]);
     });
   });

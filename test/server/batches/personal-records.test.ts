@@ -42,6 +42,7 @@ for (const engine of engines) {
       const gateway = {
         extractToStore: async () => stored,
         storedResult: () => expect.fail('nothing is read'),
+        captions: () => expect.fail('no words are asked for'),
         match: () => ({ platform: 'invented', link: stored.link }),
       };
       const { jobs, keys, batchLinks: links } = state;
