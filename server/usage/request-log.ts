@@ -6,6 +6,7 @@
  */
 
 import { type Database, type Kysely, type RawBuilder, sql, type Tables } from '../../core/database/index.js';
+import { dayOf } from '../format/index.js';
 import type { UsageEntriesTable } from './tables.js';
 import { toUsageEntry, type UsageEntry } from './usage-log.js';
 
@@ -53,6 +54,8 @@ export function shownRequestId({ requestId }: Pick<UsageEntry, 'requestId'>): st
   return shown;
 }
 
+/** The last day of four digits, so that days are ordered as text. */
+const LAST_TIME = Date.UTC(9_999, 11, 31);
 /** Keys of one statement. */
 const KEYS = 100;
 /** Rows of one statement that deletes. */
@@ -70,13 +73,31 @@ export class RequestLog {
 
   /** Newest first, after a place. */
   async list(query: RequestQuery, limit: number, after?: RequestPlace): Promise<readonly UsageEntry[]> {
-    const { keyIds } = query;
+    const keyIds = await this.#keysWith(query);
     const found: UsageEntriesTable[] = [];
     for (let begun = 0; begun < keyIds.length; begun += KEYS) {
       const piece = { ...query, keyIds: keyIds.slice(begun, begun + KEYS) };
       found.push(...(await this.#database.run((queries) => selectOfKeys(queries, piece, { limit, after }))));
     }
     return found.sort(newestFirst).slice(0, limit).map(toUsageEntry);
+  }
+
+  /** The totals say which keys used a model or a route: the rows of others are not searched. */
+  async #keysWith({ keyIds, from, to, model, route }: RequestQuery): Promise<readonly string[]> {
+    if (keyIds.length === 0 || (model === undefined && route === undefined)) return keyIds;
+    const rows = await this.#database.run((queries) =>
+      queries
+        .selectFrom('usage_totals')
+        .select('keyId')
+        .distinct()
+        .where('keyId', 'in', keyIds)
+        .where('day', '>=', dayOf(Math.max(0, from)))
+        .where('day', '<=', dayOf(Math.min(to, LAST_TIME)))
+        .$if(model !== undefined, (query) => query.where('model', '=', model ?? ''))
+        .$if(route !== undefined, (query) => query.where('route', '=', route ?? ''))
+        .execute(),
+    );
+    return rows.map(({ keyId }) => keyId);
   }
 
   /** All of them, newest first, read in pages. */
