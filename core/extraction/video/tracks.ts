@@ -56,8 +56,11 @@ export interface VideoRequest {
   maxHeight?: number | undefined;
 }
 
-/** Codecs that MP4 does not take. */
-const WEBM_ONLY = /\b(?:vp8|vp08|theora|vorbis)\b/;
+/**
+ * Codecs that MP4 does not take. It takes VP9, but ffmpeg describes it there only with a decoder, which is not opened,
+ * and browsers refuse an empty description.
+ */
+const WEBM_ONLY = /\b(?:vp0?[89]|theora|vorbis)\b/;
 const SECOND_RATE = /\b(?:enlarged|watermarked)\b/i;
 const NOT_THE_SOUND = /\b(?:even loudness|dubbed|descriptive|music)\b/i;
 /** Containers that MP4 is merged from. */

@@ -105,6 +105,13 @@ describe('merged videos of whole files', function () {
     }
   });
 
+  it('have no VP9 in an MP4, which browsers could not open', async () => {
+    const vp9 = { ...PICTURE, codecs: 'vp09.00.10.08', height: 96 };
+    const content = [randomBytes(9_000), clips.get('picture.mp4'), clips.get('sound.mp4')];
+    const { body } = await load({ entries: [vp9, { ...PICTURE, codecs: 'avc1.42c00a', height: 48 }, SOUND], content });
+    await expectVideo(body, SECONDS);
+  });
+
   it('state how long they are', async () => {
     const tracks = (names: string[]): MediaItem => ({ entries: [PICTURE, SOUND], content: names.map(clips.get) });
     const webm = {
