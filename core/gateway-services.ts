@@ -244,7 +244,8 @@ function registerExtraction(root: RootScope, options: GatewayOptions): void {
       const { scratchFolder = tmpdir(), mediaLinks } = options;
       const folders = new ScratchFolders(scratchFolder, { prefix: 'mediagate-video-', abandonedMs: SPOOL_MS });
       const spools = new VideoSpools({ folders, maxBytes: mediaLinks?.spoolBytes ?? 0, clock: get(CLOCK) });
-      return links && ffmpeg && new VideoFiles({ links, ffmpeg, spools, ...services });
+      const exactSeconds = mediaLinks?.exactCutSeconds ?? 0;
+      return links && ffmpeg && new VideoFiles({ links, ffmpeg, spools, exactSeconds, ...services });
     },
     (files) => files?.close(),
   );

@@ -144,6 +144,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
         ...(settings.mediaKeyMbits > 0 && { keyBytesPerSecond: settings.mediaKeyMbits * BYTES_OF_MEGABIT }),
         ...(settings.mediaMbits > 0 && { bytesPerSecond: settings.mediaMbits * BYTES_OF_MEGABIT }),
         spoolBytes: settings.videoSpoolMb * 1024 * 1024,
+        exactCutSeconds: settings.exactCutSeconds,
       },
     }),
   });

@@ -308,6 +308,8 @@ export interface VideoFileRequest {
   start?: number | undefined;
   /** Seconds to which it is wanted. Default: its end. */
   end?: number | undefined;
+  /** Whether it begins and ends exactly there, encoded anew. Default: at key frames, unchanged. */
+  isExact?: boolean | undefined;
   /** As {@link AudioFileRequest.make}; without room for a whole file, `whole` is `following`. */
   make: AudioFileRequest['make'];
   /** Ends the wait, and what is read of the file. */
@@ -317,7 +319,7 @@ export interface VideoFileRequest {
 /** A video that is merged while it is sent. */
 export type VideoFile = Pick<MediaFile, 'fileName' | 'plainName' | 'expiresAt' | 'release'> & {
   contentType: string;
-  /** Seconds of the item at which a cut begins and ends: those of key frames. Undefined if it is not cut. */
+  /** Seconds of the item at which a cut begins and ends: those of key frames, unless it is exact. Undefined if it is not cut. */
   cut: { start: number; end: number } | undefined;
 } & (
     | { kind: 'stored'; file: FileStat; read(range?: ByteRange): Promise<StoredBody> }
@@ -333,4 +335,6 @@ export interface MediaLinkOptions extends Pick<AudioLinkOptions, 'baseUrl' | 'se
   bytesPerSecond?: number;
   /** Bytes on disk of merged videos that viewers share. Default 0: each viewer has its own merge. */
   spoolBytes?: number;
+  /** Longest exact cut of a video, in seconds, which is encoded anew. Default 0: there are none. */
+  exactCutSeconds?: number;
 }

@@ -1,5 +1,6 @@
 /*
- * The ffmpeg service: converts to MP3, probes, measures, converts speech while it streams, and makes samples. Each
+ * The ffmpeg service: converts to MP3, probes, measures, converts speech while it streams, makes samples, merges and cuts
+ * videos. Each
  * process reads one source as one detected container and can open nothing else: protocols, formats and decoders are on
  * allow-lists, and a path is always a file of ours. Two conversions of files, two measurements and sixteen streams run
  * at once; 16 of each wait, and further ones get `queue_full`. Measuring stops at the maximum, so a file of years
@@ -13,6 +14,7 @@ import { GatewayError, isGatewayError } from '../runtime/index.js';
 import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
 import { LengthCounter, lengthOptions } from './audio-length.js';
 import type { Container } from './containers.js';
+import { addExactCut, type ExactCutRequest } from './ffmpeg-cut.js';
 import {
   addFirstPacket,
   addMerge,
@@ -188,6 +190,14 @@ export class Ffmpeg {
   }
 
   /**
+   * Encodes a part of a merged video anew, in the line of the MP3 conversions.
+   * @throws GatewayError as {@link merge}; what the source throws.
+   */
+  cutExactly(request: ExactCutRequest): Promise<void> {
+    return this.#files(() => cutExactly(this.#path, request));
+  }
+
+  /**
    * When the picture of a source begins.
    * @throws GatewayError as {@link merge}.
    */
@@ -216,6 +226,20 @@ async function merge(path: string, request: MergeRequest): Promise<ConversionRep
     const report = await runFfmpeg({ path, parameters: command._getArguments(), feeds, write, signal });
     await timed?.flush();
     return report;
+  } catch (error) {
+    throw explainMerge(error);
+  }
+}
+
+async function cutExactly(path: string, request: ExactCutRequest): Promise<void> {
+  const { source, to, seconds, signal } = request;
+  const command = await createCommand();
+  addExactCut(command, request, QUIET, DECODERS);
+  const timed = to === 'mp4' ? new DurationWriter(seconds, request.write) : undefined;
+  const write = timed ? (chunk: Uint8Array) => timed.write(chunk) : request.write;
+  try {
+    await runFfmpeg({ path, parameters: command._getArguments(), feeds: [source], write, signal });
+    await timed?.flush();
   } catch (error) {
     throw explainMerge(error);
   }

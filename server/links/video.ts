@@ -1,7 +1,7 @@
 /*
  * Videos with picture and sound by signed links (`MEDIA_PROXY`), merged while they are sent. A link needs no key and
- * ends as media links do. Its query limits the height and cuts the video, at key frames: `X-Cut-Start` and `X-Cut-End`
- * say where it begins and ends. Its bytes are counted and charged as those of media links are.
+ * ends as media links do. Its query limits the height and cuts the video, at key frames or, encoded anew, exactly:
+ * `X-Cut-Start` and `X-Cut-End` say where it begins and ends. Its bytes are counted and charged as those of media links are.
  */
 
 import { type TSchema, Type, type VideoFileRequest } from '../../core/contracts/index.js';
@@ -46,11 +46,15 @@ function routeOf(services: MediaServices, container: Container): Route {
         'Seconds from which the video is wanted: it begins at the key frame before. Default: its beginning.',
       ),
       end: query(Seconds, 'Seconds to which the video is wanted: it ends at the key frame after. Default: its end.'),
+      exact: query(
+        Type.Literal('1'),
+        'The video begins and ends exactly at `start` and `end`: it is encoded anew, where the operator allows it (`EXACT_CUT_SECONDS`).',
+      ),
       download: query(Type.Literal('1'), 'Browsers save the file instead of showing it.'),
     },
     tag: 'Link data',
     summary: `Get a video as ${name}`,
-    description: `The video of an extracted item with picture and sound as ${name}, merged while it is sent and never converted: one of \`video_download_links\`. It needs no key until it expires.`,
+    description: `The video of an extracted item with picture and sound as ${name}, merged while it is sent, and unchanged unless \`exact\` is set: one of \`video_download_links\`. It needs no key until it expires.`,
     answers: {
       200: {
         description: 'The video. Of a cut, `X-Cut-Start` and `X-Cut-End` are the seconds at which it begins and ends.',
@@ -100,7 +104,7 @@ async function sendVideo(
 }
 
 /** @throws GatewayError `invalid_value` with `param`. */
-function readQuery(query: ParamsContext['query']): Pick<VideoFileRequest, 'maxHeight' | 'start' | 'end'> {
+function readQuery(query: ParamsContext['query']): Pick<VideoFileRequest, 'maxHeight' | 'start' | 'end' | 'isExact'> {
   const maxHeight = readNumber(
     query,
     'max_height',
@@ -114,7 +118,9 @@ function readQuery(query: ParamsContext['query']): Pick<VideoFileRequest, 'maxHe
       param: 'end',
     });
   }
-  return { maxHeight, start, end };
+  if (query.exact !== undefined && query.exact !== '1')
+    throw new GatewayError('invalid_value', 'exact must be 1, or left out.', { param: 'exact' });
+  return { maxHeight, start, end, ...(query.exact === '1' && { isExact: true }) };
 }
 
 function readNumber(query: ParamsContext['query'], param: string, form: RegExp, accepted: string): number | undefined {

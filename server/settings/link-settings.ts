@@ -66,6 +66,13 @@ export const LINK_SETTINGS = [
     read: (text) => ({ videoSpoolMb: wholeNumber(text, 0, 1_000_000) }),
   },
   {
+    name: 'EXACT_CUT_SECONDS',
+    default: '0',
+    description:
+      'Longest exact cut of a video in seconds. It is encoded anew, about a second of a core for each second of a large picture, two at a time. `0`: cuts are at key frames alone.',
+    read: (text) => ({ exactCutSeconds: wholeNumber(text, 0, 3_600) }),
+  },
+  {
     name: 'AUDIO_LINK_HOURS',
     default: '24',
     description: 'How long an MP3 link is valid.',

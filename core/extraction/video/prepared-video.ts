@@ -1,7 +1,10 @@
 /*
- * What is asked of a video, and what is merged of it: shared by videos that are read as they arrive, and by cuts of files.
+ * What is asked of a video, and what is merged of it: shared by videos that are read as they arrive, by cuts of files, and
+ * by exact cuts.
  */
 
+import { once } from 'node:events';
+import { PassThrough, type Readable } from 'node:stream';
 import type { VideoFileRequest } from '../../contracts/index.js';
 import type { Container, Ffmpeg } from '../../media/index.js';
 import type { TimeSpan, VideoContainer } from './tracks.js';
@@ -16,6 +19,8 @@ export interface WantedVideo {
   start?: number | undefined;
   /** Seconds. Default: its end. */
   end?: number | undefined;
+  /** Whether the cut is exact, and encoded anew. */
+  isExact?: boolean | undefined;
   /** With `never`, nothing is fetched only to be cut. */
   make: VideoFileRequest['make'];
 }
@@ -30,9 +35,30 @@ export interface PreparedVideo {
   run(write: (chunk: Uint8Array) => Promise<void>): Promise<void>;
 }
 
+/** A video as it is made. Destroy it to end its making, if it is not read to its end. */
+export function streamOf(run: PreparedVideo['run'], signal: AbortSignal): Readable {
+  const made = new PassThrough();
+  const gone = new AbortController();
+  made.once('close', () => gone.abort());
+  // Its reader may have left.
+  made.on('error', () => undefined);
+  const either = AbortSignal.any([signal, gone.signal]);
+  const write = async (chunk: Uint8Array) => {
+    either.throwIfAborted();
+    if (!made.write(chunk)) await once(made, 'drain', { signal: either });
+  };
+  run(write).then(
+    () => made.end(),
+    (error: unknown) => made.destroy(error instanceof Error ? error : new Error(String(error))),
+  );
+  return made;
+}
+
 export interface MergeTools {
   ffmpeg: Ffmpeg;
   spools: VideoSpools;
+  /** Longest exact cut, in seconds. */
+  exactSeconds: number;
   signal: AbortSignal;
 }
 

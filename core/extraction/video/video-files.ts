@@ -8,7 +8,6 @@
  */
 
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
 import type { ByteRange, Clock, Extraction, MediaLink, VideoFile, VideoFileRequest } from '../../contracts/index.js';
 import type { Ffmpeg } from '../../media/index.js';
 import { GatewayError, isGatewayError, unlessAborted } from '../../runtime/index.js';
@@ -16,8 +15,9 @@ import type { Item } from '../extraction.js';
 import type { LimitedTransfer, LinkLimits } from '../link-limits.js';
 import { namesOf } from '../media-files.js';
 import { headersOf, type MediaSources, TRANSFER_MS } from '../media-sources.js';
+import { checkExactCut } from './exact-cut.js';
 import { type FoundTracks, loadTracks } from './load-tracks.js';
-import type { PreparedVideo } from './prepared-video.js';
+import { type PreparedVideo, streamOf } from './prepared-video.js';
 import { TrackReader } from './track-reader.js';
 import type { VideoLinks, VideoTarget } from './video-links.js';
 import { prepareVideo } from './video-merge.js';
@@ -32,6 +32,8 @@ export interface VideoFilesOptions {
   limits: LinkLimits;
   ffmpeg: Ffmpeg;
   spools: VideoSpools;
+  /** Longest exact cut, in seconds. 0: there are none. */
+  exactSeconds: number;
   clock: Clock;
 }
 
@@ -76,13 +78,15 @@ export class VideoFiles {
   /**
    * The video behind a link. Read it or release it.
    * @throws GatewayError `file_not_found`, `link_expired`, `rate_limit_exceeded` above the limits of the link,
-   *   `invalid_value` for a cut outside of the video, `queue_full`, `media_unavailable`, what the platform answers about
+   *   `invalid_value` for a cut outside of the video or an exact one that is too long, `unsupported_value` where exact cuts
+   *   are off, `queue_full`, `media_unavailable`, what the platform answers about
    *   the item; the signal's reason.
    */
   async open(request: VideoFileRequest): Promise<VideoFile> {
     const { name } = request;
     const { target, expiresAt } = this.#opened(name);
-    const { limits, sources, spools } = this.#options;
+    const { limits, sources, spools, exactSeconds } = this.#options;
+    checkExactCut(request, exactSeconds);
     const item = sources.itemOf(target);
     const viewer = { request, expiresAt, issuer: target.issuer, release: limits.take(name) };
     try {
@@ -202,7 +206,7 @@ export class VideoFiles {
   }
 
   async #prepareOf(extraction: Extraction, { item, request, issuer }: Wanted, signal: AbortSignal) {
-    const { sources, clock, ffmpeg, spools, limits } = this.#options;
+    const { sources, clock, ffmpeg, spools, exactSeconds, limits } = this.#options;
     const hosts = sources.hostsOf(item, signal);
     const load = (from: Extraction): Promise<FoundTracks> => {
       const { container, maxHeight } = request;
@@ -213,7 +217,7 @@ export class VideoFiles {
     const reload = async (reloading: AbortSignal) => load(await sources.refresh(item, reloading));
     const pace = (bytes: number) => limits.fetch(issuer, bytes, signal);
     const reader = new TrackReader({ ...hosts, loaded, reload, clock, pace, signal });
-    return { extraction, video: await prepareVideo(reader, loaded, request, { ffmpeg, spools, signal }) };
+    return { extraction, video: await prepareVideo(reader, loaded, request, { ffmpeg, spools, exactSeconds, signal }) };
   }
 
   async *#passOn(chunks: AsyncIterable<Uint8Array>, transfer: LimitedTransfer, end: () => void) {
@@ -231,22 +235,13 @@ export class VideoFiles {
 }
 
 /** Equal for viewers of the same video in the same form. */
-function keyOf(item: Item, { container, maxHeight, start = 0, end }: VideoFileRequest): string {
-  return JSON.stringify([item.key, container, maxHeight, start, end]);
+function keyOf(item: Item, { container, maxHeight, start = 0, end, isExact }: VideoFileRequest): string {
+  return JSON.stringify([item.key, container, maxHeight, start, end, isExact]);
 }
 
 /** The merged file as it is made, once its first bytes are there. */
 async function begun(run: PreparedVideo['run'], signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-  const made = new PassThrough();
-  // Its reader may have left.
-  made.on('error', () => undefined);
-  const write = async (chunk: Uint8Array) => {
-    if (!made.write(chunk)) await once(made, 'drain', { signal });
-  };
-  run(write).then(
-    () => made.end(),
-    (error: unknown) => made.destroy(error instanceof Error ? error : new Error(String(error))),
-  );
+  const made = streamOf(run, signal);
   try {
     await once(made, 'readable', { signal });
   } catch (error) {

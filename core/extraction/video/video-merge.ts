@@ -5,6 +5,7 @@
  */
 
 import { type Container, SNIFF_BYTES, sniffContainer, statedSeconds } from '../../media/index.js';
+import { cutExactly } from './exact-cut.js';
 import { cutFiles } from './file-cuts.js';
 import type { FoundTracks } from './load-tracks.js';
 import { type MergeTools, PICTURES, type PreparedVideo, type WantedVideo } from './prepared-video.js';
@@ -20,6 +21,16 @@ const FRAMED_AAC: ReadonlySet<Container> = new Set(['mpegts', 'aac']);
  *   `media_unavailable`; the signal's reason.
  */
 export async function prepareVideo(
+  reader: TrackReader,
+  found: FoundTracks,
+  wanted: WantedVideo,
+  tools: MergeTools,
+): Promise<PreparedVideo> {
+  const video = await prepareMerge(reader, found, wanted, tools);
+  return wanted.isExact ? cutExactly(video, wanted, { ...tools, maxSeconds: tools.exactSeconds }) : video;
+}
+
+async function prepareMerge(
   reader: TrackReader,
   found: FoundTracks,
   wanted: WantedVideo,

@@ -74,6 +74,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
       'MEDIA_KEY_MBITS',
       'MEDIA_MBITS',
       'VIDEO_SPOOL_MB',
+      'EXACT_CUT_SECONDS',
       'AUDIO_LINK_HOURS',
       'TRANSCRIPT_MODEL',
       'TRANSCRIPT_MAX_MINUTES',

@@ -121,6 +121,29 @@ export async function inspect(content: Uint8Array): Promise<TrackReport[]> {
   }
 }
 
+/** The pictures of a file in grey, 64 by 48 bytes each. */
+export async function picturesOf(content: Uint8Array): Promise<Buffer[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-pictures-'));
+  const file = path.join(folder, 'file');
+  try {
+    await writeFile(file, content);
+    const { stdout } = await promisify(execFile)(
+      ffmpegPath ?? 'ffmpeg',
+      [
+        ...['-nostdin', '-loglevel', 'error', '-xerror', '-i', file, '-map', '0:v', '-fps_mode', 'passthrough'],
+        ...['-pix_fmt', 'gray', '-f', 'rawvideo', '-'],
+      ],
+      { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 },
+    );
+    const bytes = 64 * 48;
+    return Array.from({ length: stdout.length / bytes }, (_, index) =>
+      stdout.subarray(index * bytes, (index + 1) * bytes),
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
 /** Seconds that a file states before its first media, as a player that receives it learns them; undefined if none. */
 export async function statedDuration(content: Buffer): Promise<number | undefined> {
   const isMp4 = content.toString('latin1', 4, 8) === 'ftyp';
