@@ -93,7 +93,7 @@ for (const engine of engines) {
       const kept = await jobs.submit({ quota });
       const failing = [await jobs.submit({ quota }), await jobs.submit({ quota }), await jobs.submit()];
       jobs.clock.advance(12 * 3_600_000);
-      await jobs.submit({ quota, job: { owner: 'two' } });
+      failing.push(await jobs.submit({ quota, job: { owner: 'two' } }));
       jobs.work(
         async ({ id }) => {
           if (id === kept.id) return 'picture';

@@ -183,7 +183,7 @@ describe('model requests of the guides', () => {
   });
 
   it('print the usage of the key, by HTTP and on the command line', async () => {
-    const usage = JSON.parse(await inShell('/v1/usage'));
+    const usage = JSON.parse(await inShell('/v1/usage"'));
     expect(usage).to.include({ object: 'usage', budget: null });
     expect(usage.total.requests).to.be.greaterThan(5);
     expect(usage.total).to.include({ failed: 0 });
