@@ -37,7 +37,7 @@ export class LinkLimits {
   readonly #options: LinkLimitOptions;
   /** Name of a link → bytes sent for it. */
   readonly #sent = boundedTable<number>(100_000);
-  /** Name of a link → bytes of the greatest file that it has given: a video in another form, or a part of it, is smaller. */
+  /** Name of a link → bytes of the largest of its files, by {@link remember}. */
   readonly #sizes = boundedTable<number>(100_000);
   /** Name of a link → open connections. */
   readonly #connections = new Map<string, number>();
@@ -63,6 +63,11 @@ export class LinkLimits {
       if (left === 0) this.#connections.delete(name);
       else this.#connections.set(name, left);
     };
+  }
+
+  /** Measures a link by the largest of its files: a video in another form, or a part of it, is smaller. */
+  remember(name: string, size: number): void {
+    if (size > (this.#sizes.get(name) ?? 0)) this.#sizes.set(name, size);
   }
 
   /** @throws GatewayError `rate_limit_exceeded` if the link has given all bytes that it may. */
@@ -103,9 +108,7 @@ export class LinkLimits {
   }
 
   #mostBytes(name: string, size: number): number {
-    const known = this.#sizes.get(name) ?? 0;
-    if (size > known) this.#sizes.set(name, size);
-    return MAX_TIMES * Math.max(size, known, FREE_BYTES);
+    return MAX_TIMES * Math.max(size, this.#sizes.get(name) ?? 0, FREE_BYTES);
   }
 
   /** Milliseconds until they are due. */

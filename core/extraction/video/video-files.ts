@@ -95,6 +95,7 @@ export class VideoFiles {
       if (known) return await this.#share(known, viewer);
       const life = new AbortController();
       const merged = await this.#begin(item, viewer, life);
+      limits.remember(name, merged.size);
       limits.check(name, merged.size, expiresAt);
       if (request.make === 'never') {
         life.abort(GONE);
@@ -155,7 +156,9 @@ export class VideoFiles {
       if (body) return { ...described, kind: 'growing', body: passed(body, spool.reserved) };
       const file = await unlessAborted(signal, spool.whole);
       const size = Math.max(file.size, spool.videoBytes);
-      this.#options.limits.check(name, size, expiresAt);
+      const { limits } = this.#options;
+      limits.remember(name, size);
+      limits.check(name, size, expiresAt);
       const read = async (range?: ByteRange) => {
         const stored = spool.read(file, range);
         return { ...stored, body: passed(stored.body, size) };
@@ -221,11 +224,13 @@ export class VideoFiles {
   }
 
   async *#passOn(chunks: AsyncIterable<Uint8Array>, transfer: LimitedTransfer, end: () => void) {
+    const { limits } = this.#options;
+    limits.remember(transfer.name, transfer.size);
     try {
       for await (const chunk of chunks) {
         // The key of the link may have ended meanwhile.
         transfer.signal.throwIfAborted();
-        await this.#options.limits.pass(transfer, chunk.byteLength);
+        await limits.pass(transfer, chunk.byteLength);
         yield chunk;
       }
     } finally {
