@@ -9,6 +9,7 @@ import { GatewayError, isGatewayError } from '../../../core/runtime/errors.js';
 import { engines } from '../../support/databases/engines.js';
 import { createImageJobs, type ImageJobs, turn } from '../../support/images/image-jobs.js';
 import { rejection } from '../../support/rejection.js';
+import { until } from '../../support/until.js';
 import { untilAborted } from '../../support/until-aborted.js';
 
 const TODAY = '2026-06-15';
@@ -93,7 +94,7 @@ for (const engine of engines) {
       const kept = await jobs.submit({ quota });
       const failing = [await jobs.submit({ quota }), await jobs.submit({ quota }), await jobs.submit()];
       jobs.clock.advance(12 * 3_600_000);
-      failing.push(await jobs.submit({ quota, job: { owner: 'two' } }));
+      const other = await jobs.submit({ quota, job: { owner: 'two' } });
       jobs.work(
         async ({ id }) => {
           if (id === kept.id) return 'picture';
@@ -103,6 +104,7 @@ for (const engine of engines) {
       );
       for (const job of failing) expect((await jobs.ended(job)).error).to.include({ code: 'upstream_error' });
       await jobs.ended(kept);
+      await until(async () => (await jobs.state.jobs.find(other.id, 'two'))?.state === 'failed');
       expect(await jobs.ledger()).to.have.length(1);
       const totals = await jobs.state.usage.totals({ from: TODAY, to: '2026-06-16' });
       const counts = totals.map(({ model, requests, failed, images }) => [model, requests, failed, images]);
