@@ -24,6 +24,8 @@ const STREAMS = [64, 128, 256, 512, 1_024];
 /** A stream may take so much longer than at the upstream. */
 const STREAM_RATIO = 1.5;
 const CPU_RATE = 500;
+const WARM_UP_REQUESTS = 10_000;
+const WARM_UP_STREAMS = 128;
 
 const request = { body: chatRequest({ stream: false }) };
 const stream = { body: chatRequest({ stream: true }) };
@@ -40,6 +42,8 @@ async function measureSite(workers: number, withPortkey: boolean): Promise<Figur
     const name = workers === 1 ? 'mediagate' : `mediagate with ${workers} workers`;
     const contenders = [{ ...site.gateway, name }, ...(site.portkey ? [site.portkey] : [])];
     const figures: Figure[] = [];
+    // A cold process takes ten times as long for its first requests.
+    for (const one of [site.upstream, ...contenders]) await warmUp(site, one);
     for (const contender of contenders) {
       figures.push(await measureRates(site, contender), await measureStreamsHeld(site, contender));
       figures.push(await measureCost(site, contender));
@@ -48,6 +52,11 @@ async function measureSite(workers: number, withPortkey: boolean): Promise<Figur
   } finally {
     await site.stop();
   }
+}
+
+async function warmUp(site: TextSite, to: TextSite['upstream']): Promise<void> {
+  await site.load({ ...to, kind: 'requests', connections: 64, count: WARM_UP_REQUESTS, ...request });
+  await site.load({ ...to, kind: 'streams', parallel: 32, count: WARM_UP_STREAMS, ...stream });
 }
 
 /** @returns Undefined after a failed request. */
