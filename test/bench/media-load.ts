@@ -4,6 +4,7 @@
  */
 
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface MediaOrder {
   /** Each is read by one connection, all at once. */
@@ -28,11 +29,19 @@ export interface MediaReport {
 
 /** Smaller waits are not worth a timer. */
 const MIN_WAIT_MS = 10;
+/** Over which streams of a limited rate begin. */
+const START_MS = 1_000;
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
 async function load({ urls, headers, ...limits }: MediaOrder): Promise<MediaReport> {
   const began = performance.now();
-  const counts = await Promise.all(urls.map((url) => read(url, { headers, ...limits })));
+  // Viewers do not begin at the same moment: in step, all of them would want their next bytes at once.
+  const apart = limits.bytesPerSecond === undefined ? 0 : START_MS / urls.length;
+  const begin = async (url: string, index: number) => {
+    if (apart > 0) await sleep(index * apart);
+    return read(url, { headers, ...limits });
+  };
+  const counts = await Promise.all(urls.map(begin));
   return {
     seconds: (performance.now() - began) / 1000,
     bytes: counts.reduce((sum, bytes) => sum + bytes, 0),
