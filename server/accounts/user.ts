@@ -177,7 +177,7 @@ export const RotationBodySchema = Type.Object(
   {
     keyId: optional(
       Type.String({ pattern: '^[0-9A-Za-z]{8}$' }),
-      'Id of the key to replace. Default: the newest valid one.',
+      'Id of the key to replace; needed if the account has several. Default: its only one.',
     ),
     overlapHours: optional(
       Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS }),

@@ -43,7 +43,7 @@ import {
 } from '../idempotency/index.js';
 import { type ApiKeyRecord, followKey, type KeyTable, keyOf, quotaSubject } from '../keys/index.js';
 import type { LinkUsageServices } from '../links/index.js';
-import { MODEL_ERRORS, ModelId } from '../models/index.js';
+import { MODEL_ERRORS, modelField } from '../models/index.js';
 import { highestOfAudio, type Prices } from '../prices/index.js';
 import type { UsageService } from '../usage/index.js';
 
@@ -118,7 +118,7 @@ export const AUDIO_ANSWERS = { 200: { description: 'The audio, streamed while it
 /** Form fields, as the API reference describes them. */
 export const FORM_FIELDS = {
   file: field(Type.String({ format: 'binary' }), 'The audio file: MP3, MP4, M4A, WAV, WebM, Ogg or FLAC.'),
-  model: ModelId,
+  model: modelField('stt-large-v3'),
 };
 
 export interface AudioWork<Answer> extends KeyedRequest {

@@ -35,6 +35,7 @@ import {
 } from '../http/index.js';
 import { type OutgoingAnswer, readIdempotencyKey } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
+import { modelField } from '../models/index.js';
 import {
   AUDIO_ANSWERS,
   AUDIO_ROUTE,
@@ -131,7 +132,7 @@ const CHANGE_VOICE: RouteDeclaration = {
     type: 'multipart/form-data',
     schema: Type.Object({
       audio: FORM_FIELDS.file,
-      model: FORM_FIELDS.model,
+      model: modelField('tts_multilingual_sts_v2'),
       voice: field(Name, 'Name or id of the new voice; the field may be called `voice_id`.'),
       response_format: optional(AudioFormat, FORMAT_DESCRIPTION),
     }),

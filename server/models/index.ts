@@ -13,4 +13,4 @@ export {
   createStoredResponses,
   responseMigrations,
 } from './response-store.js';
-export { MODEL_ERRORS, ModelId, textRoutes } from './text.js';
+export { MODEL_ERRORS, modelField, textRoutes } from './text.js';

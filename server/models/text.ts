@@ -59,7 +59,10 @@ export const MODEL_ERRORS = [
 /** Declarations that all text routes share. */
 export const TEXT_ROUTE = { grant: 'text', format: 'model', tag: 'Models' } as const;
 
-export const ModelId = field(Type.String(), 'Id of a model; `GET /v1/models` lists them.', 'm-5.5');
+/** The field with the id of a model, for the API reference. */
+export const modelField = (example: string) =>
+  field(Type.String(), 'Id of a model; `GET /v1/models` lists them.', example);
+export const ModelId = modelField('m-5.5');
 export const Stream = optional(
   Type.Boolean(),
   'Send the answer as server-sent events while it is made. Default false.',
