@@ -4,6 +4,7 @@
  * has one thread for decoding and one for encoding. The result begins to play before it is complete, as merged videos do.
  */
 
+import { FRAGMENTS } from './ffmpeg-merge.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
 
 export interface ExactCutRequest {
@@ -31,7 +32,7 @@ const FORMATS = {
   mp4: {
     demuxer: 'mov',
     encoders: ['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '20', '-c:a', 'aac', '-b:a', '160k'],
-    muxer: ['-movflags', 'frag_keyframe+empty_moov+default_base_moof+delay_moov'],
+    muxer: ['-movflags', FRAGMENTS],
   },
   webm: {
     demuxer: 'matroska',

@@ -37,7 +37,8 @@ export interface MergeRequest {
 const PIPES = ['pipe:0', 'pipe:3'];
 /** Rounded down at the boundaries of frames. */
 const FRAME_SECONDS = 0.01;
-const FRAGMENTS = 'frag_keyframe+empty_moov+default_base_moof+delay_moov';
+/** MP4 that plays before it is complete. */
+export const FRAGMENTS = 'frag_keyframe+empty_moov+default_base_moof+delay_moov';
 
 /** Containers that state all about their tracks before the first bytes of them. */
 const SELF_DESCRIBING: ReadonlySet<Container> = new Set(['mov', 'matroska']);

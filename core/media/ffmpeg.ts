@@ -23,7 +23,7 @@ import {
   type MergeRequest,
   readFirstTime,
 } from './ffmpeg-merge.js';
-import { type ConversionReport, runFfmpeg } from './ffmpeg-process.js';
+import { type ConversionReport, type FfmpegRun, runFfmpeg } from './ffmpeg-process.js';
 import type { FfmpegCommand } from './fluent-ffmpeg.js';
 import { DurationWriter } from './mp4-boxes.js';
 
@@ -216,30 +216,29 @@ function createQueue(atATime: number, maxWaiting = MAX_WAITING) {
 }
 
 async function merge(path: string, request: MergeRequest): Promise<ConversionReport> {
-  const { inputs, to, seconds, signal } = request;
   const command = await createCommand();
   addMerge(command, request, INPUT_OPTIONS);
-  const timed = to === 'mp4' && seconds !== undefined ? new DurationWriter(seconds, request.write) : undefined;
-  const write = timed ? (chunk: Uint8Array) => timed.write(chunk) : request.write;
-  try {
-    const feeds = feedsOf(inputs);
-    const report = await runFfmpeg({ path, parameters: command._getArguments(), feeds, write, signal });
-    await timed?.flush();
-    return report;
-  } catch (error) {
-    throw explainMerge(error);
-  }
+  return writeVideo({ ...request, path, parameters: command._getArguments(), feeds: feedsOf(request.inputs) });
 }
 
 async function cutExactly(path: string, request: ExactCutRequest): Promise<void> {
-  const { source, to, seconds, signal } = request;
   const command = await createCommand();
   addExactCut(command, request, QUIET, DECODERS);
-  const timed = to === 'mp4' ? new DurationWriter(seconds, request.write) : undefined;
-  const write = timed ? (chunk: Uint8Array) => timed.write(chunk) : request.write;
+  await writeVideo({ ...request, path, parameters: command._getArguments(), feeds: [request.source] });
+}
+
+/** Runs ffmpeg for a video; an MP4 of known length states it. */
+async function writeVideo({
+  to,
+  seconds,
+  ...run
+}: FfmpegRun & Pick<MergeRequest, 'to' | 'seconds'>): Promise<ConversionReport> {
+  const timed = to === 'mp4' && seconds !== undefined ? new DurationWriter(seconds, run.write) : undefined;
+  const write = timed ? (chunk: Uint8Array) => timed.write(chunk) : run.write;
   try {
-    await runFfmpeg({ path, parameters: command._getArguments(), feeds: [source], write, signal });
+    const report = await runFfmpeg({ ...run, write });
     await timed?.flush();
+    return report;
   } catch (error) {
     throw explainMerge(error);
   }
