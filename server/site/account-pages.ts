@@ -28,8 +28,7 @@ import {
   sendRequestsCsv,
   type UsageLog,
 } from '../usage/index.js';
-import { type Page, sendPage } from './page.js';
-import { OWN_PAGE_ROUTE } from './page-routes.js';
+import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { requestsPage } from './pages/requests.js';
 import { usagePage } from './pages/usage.js';
 import { labelOf } from './views.js';

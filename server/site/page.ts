@@ -1,13 +1,26 @@
 /*
  * The frame of every page, and the template tag that builds HTML. The tag escapes each of its values, and refuses one
  * in an unquoted attribute, where escaping is not enough. Pages are not compressed: they are small, and compression
- * could leak private content by its size. The header shows where the visitor is and which account is signed in.
+ * could leak private content by its size. The header shows where the visitor is and which account is signed in. Routes of
+ * pages share their declarations.
  */
 
 import type { GatewayError } from '../../core/runtime/index.js';
 import { type RequestContext, setPageHeaders } from '../http/index.js';
 import type { Support } from '../plans/index.js';
 import { assets } from './assets.js';
+
+const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
+
+/** Declarations that all pages share. */
+export const PAGE_ROUTE = { method: 'GET', grant: 'none', format: 'page', tag: 'Pages', answers: PAGE } as const;
+
+/** Declarations that pages of the signed-in user share. */
+export const OWN_PAGE_ROUTE = {
+  ...PAGE_ROUTE,
+  grant: 'session',
+  answers: { ...PAGE, 303: { description: 'To the sign-in page, where nobody is signed in.' } },
+} as const;
 
 export interface Page {
   /** Window title; the page's own `h1` is in its content. */

@@ -18,8 +18,7 @@ import {
   setPageHeaders,
 } from '../../http/index.js';
 import type { ApiDocument, OpenApiDocument } from '../../openapi/index.js';
-import { renderPage } from '../page.js';
-import { PAGE_ROUTE } from '../page-routes.js';
+import { PAGE_ROUTE, renderPage } from '../page.js';
 import { guideEntries, guidePage, loadMarked } from './guide-content.js';
 import { type Guide, guideNavigation, loadGuides } from './guides.js';
 import { type DocsPage, docsPage, type NavigationGroup } from './layout.js';
