@@ -165,9 +165,9 @@ const LAYERS: readonly Layer[] = [
       /^(node:|mediagate\/(plugin|testing)$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
   },
   {
-    name: 'scripts of pages import each other alone',
+    name: 'scripts of pages import each other alone, and the type of their texts',
     holds: /^server\/site\/browser\//,
-    allows: (target) => target.startsWith('server/site/browser/'),
+    allows: (target) => /^server\/site\/(browser\/|language\/script-texts\.ts$)/.test(target),
   },
   {
     name: 'the server imports node:, mediagate, folders of core, its own packages and itself, never a plugin',

@@ -1,4 +1,4 @@
-/** Takes screenshots of every page of the site, in every width and colour scheme. */
+/** Takes screenshots of every page of the site, in every language, width and colour scheme. */
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,6 +17,7 @@ import { type GatewayProcess, startGatewayProcess } from './support/processes/ga
 import { readFlags } from './support/processes/program-flags.js';
 import { until } from './support/until.js';
 
+const LANGUAGES = ['en', 'vi'] as const;
 const WIDTHS = [1_280, 390] as const;
 const SCHEMES = ['light', 'dark'] as const;
 const EMAIL = 'rosalind@harbour.example';
@@ -35,12 +36,18 @@ const PLANS = {
   plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({ id: planId, price: { amount, currency } })),
 };
 
+const { words, only } = readFlags({
+  command: 'npm run screenshots --',
+  flags: { only: { text: 'first letters of the names of pages' } },
+  words: { name: 'FOLDER', most: 1 },
+});
+
 interface Shot {
   name: string;
   path: string;
 }
 
-/** Takes every page of a gateway that is in use, at two widths, light and dark. */
+/** Takes every page of a gateway that is in use, in two languages, at two widths, light and dark. */
 async function takeScreenshots(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const chromium = await findChromium({ searchPath: process.env.PATH }, path.join(packageRoot, 'dist', 'test-browser'));
@@ -127,20 +134,24 @@ async function askForDevice(gateway: GatewayProcess): Promise<string> {
 
 async function take(page: Page, gateway: GatewayProcess, folder: string, shots: readonly Shot[]): Promise<void> {
   for (const { name, path: target } of shots) {
-    for (const width of WIDTHS) {
-      for (const colorScheme of SCHEMES) {
-        await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
-        await page.emulateMedia({ colorScheme });
-        // Never idle: the page of an open order waits for the money.
-        await page.goto(gateway.url + target, { waitUntil: 'load' });
-        await page.evaluate(() => document.fonts.ready.then(() => undefined));
-        await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    if (only !== undefined && !name.startsWith(only)) continue;
+    for (const language of LANGUAGES) {
+      await page.context().addCookies([{ name: 'language', value: language, url: gateway.url }]);
+      for (const width of WIDTHS) {
+        for (const colorScheme of SCHEMES) {
+          await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
+          await page.emulateMedia({ colorScheme });
+          // Never idle: the page of an open order waits for the money.
+          await page.goto(gateway.url + target, { waitUntil: 'load' });
+          await page.evaluate(() => document.fonts.ready.then(() => undefined));
+          const file = `${name}-${language}-${width}-${colorScheme}.png`;
+          await page.screenshot({ path: path.join(folder, file), fullPage: true });
+        }
       }
     }
   }
 }
 
-const { words } = readFlags({ command: 'npm run screenshots --', flags: {}, words: { name: 'FOLDER', most: 1 } });
 const folder = words[0] ?? (await mkdtemp(path.join(tmpdir(), 'mediagate-screenshots-')));
 await takeScreenshots(folder);
 console.log(`Screenshots are in ${folder}`);

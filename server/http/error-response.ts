@@ -234,7 +234,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
 }
 
 /** Renders an error as an HTML page. */
-export type RenderFailure = (error: GatewayError, requestId: string) => string;
+export type RenderFailure = (error: GatewayError, context: RequestContext) => string;
 
 /** Checks the raw headers, and converts every error of the following middleware to the error format. */
 export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
@@ -282,7 +282,7 @@ function writeHead(context: RequestContext, error: GatewayError, renderFailure?:
   if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {
     setPageHeaders(context.res);
     context.set('Content-Type', 'text/html; charset=utf-8');
-    return renderFailure(error, requestId);
+    return renderFailure(error, context);
   }
   context.set('Content-Type', problem ? 'application/problem+json' : 'application/json; charset=utf-8');
   return problem ? encodeProblem(error, details) : encodeError(error, details);

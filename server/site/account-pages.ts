@@ -28,6 +28,7 @@ import {
   sendRequestsCsv,
   type UsageLog,
 } from '../usage/index.js';
+import { localeOf } from './language/index.js';
 import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { requestsPage } from './pages/requests.js';
 import { usagePage } from './pages/usage.js';
@@ -222,7 +223,7 @@ class AccountPages {
 }
 
 function send(context: RequestContext, page: Omit<Page, 'viewer'>, { user }: SignedIn): void {
-  sendPage(context, { ...page, viewer: { label: labelOf(user) } });
+  sendPage(context, { ...page, viewer: { label: labelOf(user) } }, localeOf(context));
 }
 
 /** Values of a column, in alphabetical order. */

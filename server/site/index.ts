@@ -4,5 +4,5 @@
  */
 
 export { documentationRoutes } from './docs/routes.js';
-export { renderFailure } from './page.js';
+export { renderFailure } from './failure.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';

@@ -5,10 +5,13 @@
  * pages share their declarations.
  */
 
-import type { GatewayError } from '../../core/runtime/index.js';
 import { type RequestContext, setPageHeaders } from '../http/index.js';
 import type { Support } from '../plans/index.js';
 import { assets } from './assets.js';
+import { Html, html } from './html.js';
+import { LANGUAGES, type LanguageCode, type Locale, scriptTexts } from './language/index.js';
+
+export { Html, type HtmlValue, html } from './html.js';
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
 
@@ -34,19 +37,24 @@ export interface Page {
   viewer?: Viewer | null;
   /** Names of script modules among the assets. Default: none. */
   scripts?: readonly string[];
+  /** Language of the content. Default: that of the visitor, as the frame around it. */
+  language?: LanguageCode;
   /** Names of style sheets among the assets, besides that of every page. Default: none. */
   styles?: readonly string[];
 }
 
 /** Pages are not compressed: they are small, and compression could leak private content by its size. */
-export function sendPage(context: RequestContext, page: Page): void {
+export function sendPage(context: RequestContext, page: Page, locale: Locale): void {
   setPageHeaders(context.res);
-  context.body = renderPage(page);
+  context.body = renderPage(page, locale);
 }
 
-export function renderPage({ title, content, description, current, viewer, scripts = [], styles = [] }: Page): string {
+export function renderPage(page: Page, locale: Locale): string {
+  const { title, content, description, current, viewer, scripts = [], styles = [], language = locale.language } = page;
+  const t = locale.texts.layout;
+  const allScripts = [...new Set(['page.js', ...scripts])];
   return html`<!doctype html>
-<html lang="en">
+<html lang="${locale.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -58,69 +66,26 @@ ${description === undefined ? html`<meta name="robots" content="noindex">` : htm
 <link rel="preload" href="${assets.url('geist-latin.woff2')}" as="font" type="font/woff2" crossorigin>
 ${['site.css', ...styles].map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
 <link rel="icon" href="${assets.url('icon.svg')}" type="image/svg+xml">
-${[...new Set(['page.js', ...scripts])].map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
+${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
 <body>
-<a class="skip" href="#content">Skip to content</a>
-${renderHeader({ current, viewer })}
-<main id="content" tabindex="-1">
+<a class="skip" href="#content">${t.skip}</a>
+${renderHeader({ current, viewer }, locale)}
+<main id="content" tabindex="-1"${language !== locale.language && html` lang="${language}"`}>
 ${content}
 </main>
-<p class="scripts-missing">The scripts of this page have not loaded yet. Its buttons need them. If this stays, allow scripts from this site, or reload the page.</p>
-${renderFooter()}
+<p class="scripts-missing">${t.scriptsMissing}</p>
+${renderFooter(locale)}
+${jsonBlock('texts', scriptTexts(language, allScripts))}
 </body>
 </html>
 `.markup;
 }
 
-/** HTML text; {@link html} creates it. */
-export class Html {
-  constructor(readonly markup: string) {}
-}
-
-/** Values of a template. Text is escaped; false, null and undefined are empty; of a list, every element. */
-export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
-
-const checked = new WeakSet<TemplateStringsArray>();
-
-/**
- * A template that escapes its values, for text between tags and for attributes in double quotes.
- * @throws Error if a value is in an unquoted attribute, where escaping is not enough.
- */
-export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  checkQuotes(strings);
-  let text = strings[0] ?? '';
-  values.forEach((value, index) => {
-    text += render(value) + (strings[index + 1] ?? '');
-  });
-  return new Html(text);
-}
-
-function render(value: HtmlValue): string {
-  if (value instanceof Html) return value.markup;
-  if (Array.isArray(value)) return value.map(render).join('');
-  if (value === false || value === null || value === undefined) return '';
-  return escapeHtml(String(value));
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
-}
-
-function checkQuotes(strings: TemplateStringsArray): void {
-  if (checked.has(strings)) return;
-  for (const before of strings.slice(0, -1)) {
-    if (/[=']$/.test(before)) throw new Error(`a value needs double quotes around it: ${before.slice(-40)}`);
-  }
-  checked.add(strings);
+/** Data for scripts, which browsers do not run. */
+function jsonBlock(id: string, value: unknown): Html {
+  const json = new Html(JSON.stringify(value).replaceAll('<', '\\u003c'));
+  return html`<script type="application/json" id="${id}">${json}</script>`;
 }
 
 /** The signed-in user, as pages display them. */
@@ -129,52 +94,56 @@ export interface Viewer {
   label: string;
 }
 
-export interface HeaderView {
+interface HeaderView {
   current?: string;
   viewer?: Viewer | null;
 }
 
 /** Navigation entries of every page, in order. */
-const NAVIGATION = [
-  { path: '/plans', label: 'Plans' },
-  { path: '/playground', label: 'Playground' },
-  { path: '/setup', label: 'Setup' },
-  { path: '/docs', label: 'Docs' },
-] as const;
+const NAVIGATION = ['plans', 'playground', 'setup', 'docs'] as const;
 
-export function renderHeader({ current, viewer }: HeaderView): Html {
+function renderHeader({ current, viewer }: HeaderView, locale: Locale): Html {
+  const t = locale.texts.layout;
   return html`<header class="site-header">
 <div class="frame">
-<a class="brand" href="/" aria-label="mediagate, first page">${MARK}<span>mediagate</span></a>
-<nav aria-label="Site"><ul>
-${NAVIGATION.map(({ path, label }) => html`<li><a href="${path}"${isCurrent(path === current)}>${label}</a></li>`)}
+<a class="brand" href="/" aria-label="mediagate, ${t.firstPage}">${MARK}<span>mediagate</span></a>
+<nav aria-label="${t.site}"><ul>
+${NAVIGATION.map((name) => html`<li><a href="/${name}"${isCurrent(`/${name}` === current)}>${t[name]}</a></li>`)}
 </ul></nav>
-<div class="site-header-account">${renderAccount(current, viewer)}</div>
+<div class="site-header-account">${renderLanguages(locale)}${renderAccount({ current, viewer }, locale)}</div>
 </div>
 </header>`;
 }
 
-function renderAccount(current: string | undefined, viewer: Viewer | null | undefined): Html {
-  const [path, label] = viewer === null ? ['/login', 'Sign in'] : ['/dashboard', 'Dashboard'];
+/** Switches to each other language. The route returns to this page. */
+function renderLanguages({ language }: Locale): Html {
+  return html`<form method="post" action="/language">${LANGUAGES.filter(({ code }) => code !== language).map(
+    ({ code, name }) =>
+      html`<button class="link-button" name="language" value="${code}" lang="${code}">${name}</button>`,
+  )}</form>`;
+}
+
+function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }: Locale): Html {
+  const [path, label] = viewer === null ? ['/login', t.signIn] : ['/dashboard', t.dashboard];
   const isHere = path === current;
   const quiet = (isHere || viewer !== null) && html` button-quiet`;
   const link = html`<a class="button button-small${quiet}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
   if (!viewer) return link;
   return html`${link}
-<form method="post" action="/signout"><button class="link-button" title="Signed in as ${viewer.label}">Sign out</button></form>`;
+<form method="post" action="/signout"><button class="link-button" title="${t.signedInAs(viewer.label)}">${t.signOut}</button></form>`;
 }
 
 function isCurrent(is: boolean): Html | false {
   return is && html` aria-current="page"`;
 }
 
-export function renderFooter(): Html {
+function renderFooter({ texts: { layout: t } }: Locale): Html {
   return html`<footer class="site-footer">
 <div class="frame">
-<p>mediagate is a gateway that you host yourself. Keys stay on servers, never in pages or apps.</p>
+<p>${t.selfHosted}</p>
 <ul>
-<li><a href="/docs">Documentation</a></li>
-<li><a href="/health">Health</a></li>
+<li><a href="/docs">${t.documentation}</a></li>
+<li><a href="/health">${t.health}</a></li>
 </ul>
 </div>
 </footer>`;
@@ -194,16 +163,16 @@ export interface CodeView {
 }
 
 /** Code with a button that copies it. */
-export function codeBlock({ id, title, text }: CodeView): Html {
+export function codeBlock({ id, title, text }: CodeView, locale: Locale): Html {
   return html`<figure class="code">
-<figcaption class="code-head"><span>${title}</span>${copyButton(id, title)}</figcaption>
-<pre tabindex="0" role="region" aria-label="${title}"><code id="${id}">${text}</code></pre>
+<figcaption class="code-head"><span>${title}</span>${copyButton(id, title, locale)}</figcaption>
+<pre tabindex="0" role="region" aria-label="${title}"><code id="${id}" lang="en">${text}</code></pre>
 </figure>`;
 }
 
 /** Copies the text of the element with this id. @param what Label for screen readers. */
-export function copyButton(id: string, what: string): Html {
-  return html`<button type="button" class="button button-quiet button-small copy needs-script" data-copy="${id}"><span aria-live="polite">Copy</span><span class="visually-hidden"> ${what}</span></button>`;
+export function copyButton(id: string, what: string, { texts: { layout: t } }: Locale): Html {
+  return html`<button type="button" class="button button-quiet button-small copy needs-script" data-copy="${id}"><span aria-live="polite">${t.copy}</span><span class="visually-hidden"> ${what}</span></button>`;
 }
 
 /**
@@ -235,50 +204,4 @@ export function bar(share: number): Html {
 /** Contact of the support. */
 export function supportWords({ text, email, url }: Support): Html {
   return html`${text}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
-}
-
-/** What a person can do about it. */
-interface Advice {
-  title: string;
-  /** Replaces the error's own message, which is for programs. */
-  words?: string;
-  action?: Html;
-}
-
-const SIGN_IN: Html = html`<a class="button" href="/login">Sign in</a>`;
-const SIGN_IN_AGAIN: Html = html`<a class="button" href="/login">Sign in again</a>`;
-
-const ADVICE: Readonly<Record<string, Advice>> = {
-  route_not_found: { title: 'Page not found', words: 'The address is wrong, or the page no longer exists.' },
-  order_not_found: {
-    title: 'Order not found',
-    words: 'The code is wrong, or the order belongs to another account.',
-  },
-  not_signed_in: {
-    title: 'Sign in first',
-    words: 'Your session has ended, or you signed out in another tab. Nothing was changed.',
-    action: SIGN_IN,
-  },
-  sign_in_failed: { title: 'You are not signed in', action: SIGN_IN_AGAIN },
-  sign_in_unavailable: { title: 'Signing in is not possible right now', action: SIGN_IN_AGAIN },
-  account_suspended: { title: 'This account is suspended' },
-  cross_site_request: {
-    title: 'This came from another site',
-    words: 'Nothing was changed. Go back to the page and try again.',
-  },
-  rate_limit_exceeded: { title: 'Too many requests' },
-  upstream_unavailable: { title: 'This is not possible right now', words: 'Nothing is lost. Try again in a moment.' },
-  internal_error: { title: 'Something broke on our side', words: 'It has been logged. Try again in a moment.' },
-};
-
-export function renderFailure({ code, message }: GatewayError, requestId: string): string {
-  const { title, words = message, action } = ADVICE[code] ?? { title: 'This did not work' };
-  return renderPage({
-    title,
-    content: html`<div class="frame frame-narrow failure">
-<div class="page-head"><h1>${title}</h1><p role="alert">${words}</p></div>
-<div class="row">${action}<a class="button button-quiet" href="/">Home page</a></div>
-<p class="small muted"><span class="mono">${code}</span><br>Request <span class="mono">${requestId}</span></p>
-</div>`,
-  });
 }

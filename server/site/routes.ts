@@ -38,6 +38,7 @@ import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
 import { assetRoutes } from './assets.js';
+import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
@@ -73,6 +74,7 @@ export function siteRoutes(services: SiteServices): Route[] {
   const pages = new SitePages(services);
   return [
     ...assetRoutes(),
+    ...languageRoutes(services),
     ...accountPageRoutes(services),
     {
       ...PAGE_ROUTE,
@@ -127,6 +129,12 @@ export function siteRoutes(services: SiteServices): Route[] {
   ];
 }
 
+/** Who asks for a page, and how it is shown. */
+interface Visit {
+  signedIn: SignedIn | undefined;
+  locale: Locale;
+}
+
 class SitePages {
   readonly #services: SiteServices;
 
@@ -136,27 +144,29 @@ class SitePages {
 
   async sendHome(context: RequestContext): Promise<void> {
     const { gateway, catalogue, baseUrl } = this.#services;
-    const signedIn = await this.#services.sessions.find(context);
+    const visit = await this.#visit(context);
     const platforms = gateway.platforms().map(({ name }) => name);
     const plans = planViews(catalogue);
     const models = countModels(gateway);
-    this.#send(context, homePage({ baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!signedIn }), signedIn);
+    const view = { baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!visit.signedIn };
+    this.#send(context, homePage(view, visit.locale), visit);
   }
 
   async sendSignIn(context: RequestContext): Promise<void> {
-    const { users, identity, site, sessions } = this.#services;
-    const signedIn = await sessions.find(context);
+    const { users, identity, site } = this.#services;
+    const visit = await this.#visit(context);
     const returnTo =
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
-    if (signedIn) return seeOther(context, returnTo);
+    if (visit.signedIn) return seeOther(context, returnTo);
     const status = identity.status();
     const isFirst = status.standIn && (await users.list({ limit: 1 })).length === 0;
-    this.#send(context, signInPage({ status, returnTo, isFirst }), undefined);
+    this.#send(context, signInPage({ status, returnTo, isFirst }, visit.locale), visit);
   }
 
   async sendPlans(context: RequestContext): Promise<void> {
     const { accounts, catalogue, view } = this.#services;
-    const signedIn = await this.#services.sessions.find(context);
+    const visit = await this.#visit(context);
+    const { signedIn } = visit;
     const current = signedIn && (await view.account(signedIn.user));
     const terms = orderableTerms(this.#services);
     const previews = signedIn ? await accounts.preview(signedIn.user.accountId, terms) : [];
@@ -165,54 +175,70 @@ class SitePages {
       return preview ? { ...plan, outcome: describeOutcome(preview, catalogue) } : plan;
     });
     const { support } = catalogue;
-    const page = plansPage({ plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId });
-    this.#send(context, page, signedIn);
+    const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId };
+    this.#send(context, plansPage(plansView), visit);
   }
 
   async sendSetup(context: RequestContext): Promise<void> {
-    const { catalogue, view, sessions, baseUrl } = this.#services;
-    const signedIn = await sessions.find(context);
-    const plan = signedIn && (await view.account(signedIn.user)).plan;
+    const { catalogue, view: accounts, baseUrl } = this.#services;
+    const visit = await this.#visit(context);
+    const { signedIn } = visit;
+    const plan = signedIn && (await accounts.account(signedIn.user)).plan;
     const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
-    this.#send(context, setupPage({ clients, baseUrl: baseUrl(), isSignedIn: !!signedIn }), signedIn);
+    const view = { clients, baseUrl: baseUrl(), isSignedIn: !!signedIn };
+    this.#send(context, setupPage(view, visit.locale), visit);
   }
 
   async sendDashboard(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
+    const visit = await this.#visitSignedIn(context);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { view, jobs, orders, catalogue, clock } = this.#services;
     const { revoked } = context.query;
     const revokedId = typeof revoked === 'string' ? revoked : undefined;
     const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
-    this.#send(context, dashboardPage(await loadDashboard(sources, signedIn.user)), signedIn);
+    const dashboard = await loadDashboard(sources, signedIn.user);
+    this.#send(context, dashboardPage(dashboard, locale), visit);
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
-    this.#send(context, playgroundPage(await loadPlayground(this.#services, signedIn.user)), signedIn);
+    const visit = await this.#visitSignedIn(context);
+    if (!visit) return;
+    const playground = await loadPlayground(this.#services, visit.signedIn.user);
+    this.#send(context, playgroundPage(playground), visit);
   }
 
   async sendPayment(context: ParamsContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
+    const visit = await this.#visitSignedIn(context);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { payments, catalogue, clock } = this.#services;
     const order = await payments.find(signedIn.user, paramOf(context, 'code'));
     const preview = await payments.preview(order);
-    const page = paymentPage({
+    const view = {
       order,
       planName: planName(catalogue, order.planId),
       transfer: payments.transferOf(order),
       support: catalogue.support,
       outcome: preview && describeOutcome(preview, catalogue),
       now: clock.now(),
-    });
-    this.#send(context, page, signedIn);
+    };
+    this.#send(context, paymentPage(view, locale), visit);
   }
 
-  #send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
-    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null });
+  /** Undefined if the visitor must sign in first. */
+  async #visitSignedIn(context: RequestContext) {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    return signedIn && { signedIn, locale: localeOf(context) };
+  }
+
+  async #visit(context: RequestContext): Promise<Visit> {
+    return { signedIn: await this.#services.sessions.find(context), locale: localeOf(context) };
+  }
+
+  #send(context: RequestContext, page: Omit<Page, 'viewer'>, { signedIn, locale }: Visit): void {
+    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null }, locale);
   }
 }
 
@@ -261,11 +287,12 @@ export function devicePageRoutes(services: DevicePageServices): Route[] {
       const here = code === undefined ? '/device' : `/device?user_code=${code}`;
       return seeOther(context, `${site().url}/signin?return_to=${encodeURIComponent(here)}`);
     }
-    if (isAnswer(answered)) return sendPage(context, deviceDonePage(answered));
-    if (given === undefined) return sendPage(context, deviceCodePage());
+    const locale = localeOf(context);
+    if (isAnswer(answered)) return sendPage(context, deviceDonePage(answered, locale), locale);
+    if (given === undefined) return sendPage(context, deviceCodePage(locale), locale);
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
     if (!grant) context.status = 404;
-    sendPage(context, grant ? answerPage(grant, signedIn.user) : deviceCodePage(String(given)));
+    sendPage(context, grant ? answerPage(grant, signedIn.user, locale) : deviceCodePage(locale, String(given)), locale);
   }
 
   async function takeAnswer(context: RequestContext): Promise<void> {
@@ -283,7 +310,8 @@ export function devicePageRoutes(services: DevicePageServices): Route[] {
     // A redirect, so that a reload does not submit the form again.
     if (taken) return seeOther(context, `${site().url}/device?answered=${answer}`);
     context.status = 404;
-    sendPage(context, deviceCodePage(code));
+    const locale = localeOf(context);
+    sendPage(context, deviceCodePage(locale, code), locale);
   }
 
   return [
@@ -322,7 +350,7 @@ function isCode(text: string): boolean {
   return /^[A-Za-z -]{8,12}$/.test(text);
 }
 
-function answerPage({ userCode, clientName }: DeviceGrant, { email, name }: UserRecord): Page {
-  const label = email ?? name ?? 'your account';
-  return deviceAnswerPage({ clientName, label, userCode, shownCode: showUserCode(userCode) });
+function answerPage({ userCode, clientName }: DeviceGrant, { email, name }: UserRecord, locale: Locale): Page {
+  const label = email ?? name ?? locale.texts.signIn.yourAccount;
+  return deviceAnswerPage({ clientName, label, userCode, shownCode: showUserCode(userCode) }, locale);
 }

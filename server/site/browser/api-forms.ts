@@ -7,6 +7,7 @@
 
 import { confirm, signInPath } from './elements.js';
 import { fieldOf, newIdempotencyKey, RequestProblem, requestJson } from './requests.js';
+import { textsOf } from './texts.js';
 import { onSubmit } from './work.js';
 
 /** Connects one form; its attributes are described on top of this file. */
@@ -17,7 +18,7 @@ function startApiForm(form: HTMLFormElement): void {
   async function send(fields: FormData): Promise<void> {
     const chosen = await askIfMeant(form);
     if (!chosen) return;
-    const body = { ...textsOf(fields), ...chosen };
+    const body = { ...fieldsOf(fields), ...chosen };
     const repeat = keyFor(JSON.stringify(body));
     try {
       const answer = await requestJson(method, path, body, { 'Idempotency-Key': repeat.key });
@@ -47,14 +48,14 @@ function createRepeats(): (sent: string) => { key: string; over(): void } {
 
 /** The field that was chosen; undefined if it was not meant. */
 async function askIfMeant({ dataset }: HTMLFormElement): Promise<Record<string, string> | undefined> {
-  const { confirm: words, confirmLabel = 'Yes', confirmBad, choice, choiceLabel } = dataset;
+  const { confirm: words, confirmLabel = textsOf('page').yes, confirmBad, choice, choiceLabel } = dataset;
   if (words === undefined) return {};
   const confirmed = await confirm({ words, yes: confirmLabel, isBad: confirmBad !== undefined, choice: choiceLabel });
   const [name = '', value = ''] = (choice ?? '').split('=');
   return confirmed && (confirmed.isTicked ? { [name]: value } : {});
 }
 
-function textsOf(fields: FormData): Record<string, string> {
+function fieldsOf(fields: FormData): Record<string, string> {
   return Object.fromEntries([...fields].map(([name, value]) => [name, String(value).trim()]));
 }
 

@@ -6,6 +6,9 @@
  */
 
 import { RequestProblem } from './requests.js';
+import { fill, pageLanguage, textsOf } from './texts.js';
+
+const t = textsOf('page');
 
 type Attributes = Readonly<Record<string, string | boolean | undefined>>;
 type Child = Node | string | false | undefined;
@@ -43,7 +46,7 @@ export function codeFigure(id: string, title: string, text: string): HTMLElement
   const copy = element(
     'button',
     { type: 'button', class: 'button button-quiet button-small copy', 'data-copy': id },
-    element('span', { 'aria-live': 'polite' }, 'Copy'),
+    element('span', { 'aria-live': 'polite' }, t.copy),
     element('span', { class: 'visually-hidden' }, ` ${title}`),
   );
   return element(
@@ -64,32 +67,32 @@ export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
   const parts: (Node | string)[] = [element('span', { 'data-code': error.code }, message)];
-  if (error.reason !== undefined) parts.push(` The platform says: “${error.reason.replace(/\.$/, '')}”.`);
+  if (error.reason !== undefined) parts.push(` ${fill(t.platformReason, { reason: error.reason.replace(/\.$/, '') })}`);
   const way = wayOut(error);
   return way ? [...parts, ' ', way] : parts;
 }
 
 /** What to do about it, if the gateway's message is for programs. */
 const ADVICE: Readonly<Record<string, string>> = {
-  request_too_large: 'Choose a smaller file.',
-  upstream_error: 'Try again in a moment.',
-  upstream_timeout: 'Try again in a moment.',
-  private: 'Only public items can be read.',
-  login_required: 'Only items that anybody can see without an account can be read.',
-  removed: 'Check the link, or try another one.',
-  rate_limited: 'Try again in some minutes.',
-  source_timeout: 'Try again in a moment.',
-  source_failed: 'Try again in a moment.',
+  request_too_large: t.smallerFile,
+  upstream_error: t.tryInMoment,
+  upstream_timeout: t.tryInMoment,
+  private: t.onlyPublic,
+  login_required: t.onlyWithoutAccount,
+  removed: t.checkLink,
+  rate_limited: t.tryInMinutes,
+  source_timeout: t.tryInMoment,
+  source_failed: t.tryInMoment,
 };
 
 function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {
   if (Object.hasOwn(ADVICE, code)) return ADVICE[code];
-  if (code === 'route_not_allowed') return element('a', { href: '/plans' }, 'See the plans');
-  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, 'Create a key');
-  if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, 'See the orders');
-  if (code === 'key_replaced') return element('a', { href: '/dashboard' }, 'Reload the page');
+  if (code === 'route_not_allowed') return element('a', { href: '/plans' }, t.seePlans);
+  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, t.createKey);
+  if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, t.seeOrders);
+  if (code === 'key_replaced') return element('a', { href: '/dashboard' }, t.reloadPage);
   if (code !== 'not_signed_in') return undefined;
-  return element('a', { href: signInPath() }, 'Sign in');
+  return element('a', { href: signInPath() }, t.signIn);
 }
 
 /** Returns to this page, at the same scroll position. */
@@ -169,7 +172,7 @@ export function confirm({ words, yes, isBad, choice }: Question): Promise<Confir
   const text = element('p', { id: 'question' }, words);
   const agree = element('button', { value: 'yes', class: isBad ? 'button button-bad' : 'button' }, yes);
   // A key that is held down must not confirm.
-  const refuse = element('button', { value: 'no', class: 'button button-quiet', autofocus: true }, 'Go back');
+  const refuse = element('button', { value: 'no', class: 'button button-quiet', autofocus: true }, t.goBack);
   const row = element('div', { class: 'row' }, agree, refuse);
   const box = element('input', { type: 'checkbox' });
   const boxes = choice === undefined ? [] : [element('label', {}, box, ` ${choice}`)];
@@ -185,8 +188,8 @@ export function confirm({ words, yes, isBad, choice }: Question): Promise<Confir
   });
 }
 
-const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-const AMOUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat(pageLanguage(), { maximumFractionDigits: 0 });
+const AMOUNT = new Intl.NumberFormat(pageLanguage(), { maximumFractionDigits: 1 });
 
 export function whole(value: number): string {
   return WHOLE.format(value);
@@ -214,7 +217,8 @@ export function clock(seconds: number): string {
 /** Money in the major unit of its currency. Unknown currencies are printed beside the number. */
 export function price(value: number, currency: string | undefined): string {
   try {
-    if (currency !== undefined) return new Intl.NumberFormat('en', { style: 'currency', currency }).format(value);
+    if (currency !== undefined)
+      return new Intl.NumberFormat(pageLanguage(), { style: 'currency', currency }).format(value);
   } catch {
     return `${AMOUNT.format(value)} ${currency}`;
   }

@@ -2,6 +2,10 @@
  * Behaviour of every page: buttons that copy a text and announce it, and submit buttons that count a double click once.
  */
 
+import { fill, textsOf } from './texts.js';
+
+const t = textsOf('page');
+
 startCopyButtons(document);
 ignoreDoubleClicks(document);
 
@@ -20,7 +24,7 @@ export function startCopyButtons(root: Document): void {
     const before = button.dataset.label;
     const isCopied = await copy((source.textContent ?? '').trimEnd());
     if (!isCopied) getSelection()?.selectAllChildren(source);
-    const status = isCopied ? 'Copied' : `Press ${copyKeys()}`;
+    const status = isCopied ? t.copied : fill(t.pressKeys, { keys: copyKeys() });
     label.textContent = status;
     setTimeout(
       () => {

@@ -5,6 +5,10 @@
  * there is an answer.
  */
 
+import { textsOf } from './texts.js';
+
+const t = textsOf('page');
+
 /** An error of the gateway, with its message and code. */
 export class RequestProblem extends Error {
   /**
@@ -35,7 +39,7 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, init);
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new RequestProblem('The gateway cannot be reached. Check the connection and try again.', 'unreachable', 0);
+    throw new RequestProblem(t.unreachable, 'unreachable', 0);
   }
   if (!response.ok) throw await problemOf(response);
   return response;
@@ -52,7 +56,7 @@ export async function arrival<Read>(reading: Promise<Read>, signal?: AbortSignal
 }
 
 export function brokenOff(): RequestProblem {
-  return new RequestProblem('The answer was interrupted. Check the connection and try again.', 'broken_off', 0);
+  return new RequestProblem(t.brokenOff, 'broken_off', 0);
 }
 
 /** @param headers Besides those that JSON needs. @throws RequestProblem as {@link ask} and {@link arrival} do. */
@@ -77,7 +81,7 @@ export async function requestJson(
 /** The error of an answer that is no 2xx. */
 async function problemOf(response: Response): Promise<RequestProblem> {
   const json: unknown = await response.json().catch(() => undefined);
-  const message = fieldOf(json, 'error.message') ?? 'This did not work. Try again in a moment.';
+  const message = fieldOf(json, 'error.message') ?? t.didNotWork;
   return new RequestProblem(
     message,
     fieldOf(json, 'error.code') ?? 'unknown',

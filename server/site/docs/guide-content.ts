@@ -4,6 +4,7 @@
  * The same Markdown is cut into sections for the search.
  */
 
+import { LOCALES } from '../language/index.js';
 import { copyButton, Html, html } from '../page.js';
 import { type Guide, placeOf, resolveLink } from './guides.js';
 import type { DocsPage } from './layout.js';
@@ -106,7 +107,7 @@ class GuideRendering {
     const id = `code-${this.#blocks}`;
     const label = `${title}, block ${this.#blocks}`;
     return html`<figure class="code">
-<figcaption class="code-head"><span>${title}</span>${copyButton(id, label)}</figcaption>
+<figcaption class="code-head"><span>${title}</span>${copyButton(id, label, LOCALES.en)}</figcaption>
 <pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre>
 </figure>
 `;

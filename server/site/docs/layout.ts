@@ -34,6 +34,7 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[])
     title,
     description,
     current: '/docs',
+    language: 'en',
     styles: ['docs.css'],
     scripts: ['docs.js'],
     content: html`<div class="frame docs">

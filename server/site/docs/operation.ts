@@ -4,6 +4,7 @@
  * buttons, so that it can be changed without scripts. The form needs the script of the page.
  */
 
+import { LOCALES } from '../language/index.js';
 import { codeBlock, copyButton, type Html, html, scriptedButton } from '../page.js';
 import { codeOf, type ExampleRequest, exampleOf, LANGUAGES } from './examples.js';
 import { fieldList, inline, parameterList, typeOf } from './fields.js';
@@ -127,7 +128,7 @@ function exampleTabs({ id, summary }: Operation, example: ExampleRequest): Html 
   )}</fieldset></figcaption>
 ${LANGUAGES.map(
   ({ id: language, title }) =>
-    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, `the example for ${title}`)}<pre tabindex="0" role="region" aria-label="${summary}: ${title}"><code id="${id}-${language}">${codeOf(example, language)}</code></pre></div>`,
+    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, `the example for ${title}`, LOCALES.en)}<pre tabindex="0" role="region" aria-label="${summary}: ${title}"><code id="${id}-${language}">${codeOf(example, language)}</code></pre></div>`,
 )}
 </figure>`;
 }
@@ -136,11 +137,8 @@ function answerExample({ id, summary, answers: all }: Operation): Html | false {
   for (const { status, content } of all) {
     const example = content['application/json']?.example;
     if (example !== undefined) {
-      return codeBlock({
-        id: `${id}-answer`,
-        title: `${summary}: answer ${status}`,
-        text: JSON.stringify(example, null, 2),
-      });
+      const title = `${summary}: answer ${status}`;
+      return codeBlock({ id: `${id}-answer`, title, text: JSON.stringify(example, null, 2) }, LOCALES.en);
     }
   }
   return false;

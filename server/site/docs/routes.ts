@@ -18,6 +18,7 @@ import {
   setPageHeaders,
 } from '../../http/index.js';
 import type { ApiDocument, OpenApiDocument } from '../../openapi/index.js';
+import { type Locale, localeOf } from '../language/index.js';
 import { PAGE_ROUTE, renderPage } from '../page.js';
 import { guideEntries, guidePage, loadMarked } from './guide-content.js';
 import { type Guide, guideNavigation, loadGuides } from './guides.js';
@@ -109,6 +110,7 @@ class Library {
   readonly #pages: ReadonlyMap<string, () => DocsPage | Promise<DocsPage>>;
   /** By address with `.md`. */
   readonly #markdown: ReadonlyMap<string, string>;
+  /** By language of the frame and address. */
   readonly #rendered = new Map<string, Promise<RenderedPage>>();
   readonly #index: SearchIndex;
 
@@ -135,11 +137,13 @@ class Library {
   async send(context: RequestContext, url: string): Promise<void> {
     const isMarkdown = this.#markdown.has(url);
     if (!isMarkdown && !this.#pages.has(url)) throw new GatewayError('route_not_found', 'There is no such page.');
-    const rendered = this.#rendered.get(url) ?? this.#render(url);
-    this.#rendered.set(url, rendered);
+    const locale = localeOf(context);
+    const variant = `${locale.language} ${url}`;
+    const rendered = this.#rendered.get(variant) ?? this.#render(url, locale);
+    this.#rendered.set(variant, rendered);
     const { etag, bytes } = await rendered;
     setPageHeaders(context.res);
-    context.set({ 'Cache-Control': 'public, no-cache', ETag: etag, Vary: 'Accept-Encoding' });
+    context.set({ 'Cache-Control': 'public, no-cache', ETag: etag, Vary: 'Accept-Encoding, Accept-Language, Cookie' });
     if (isMarkdown) context.set('Content-Type', 'text/markdown; charset=utf-8');
     if (hasCurrentCopy(context, etag)) {
       context.status = 304;
@@ -150,16 +154,19 @@ class Library {
     context.body = bytes[encoding];
   }
 
-  async #render(url: string): Promise<RenderedPage> {
+  async #render(url: string, locale: Locale): Promise<RenderedPage> {
     const page = await this.#pages.get(url)?.();
-    return compress(page ? renderPage(docsPage(page, this.#navigation)) : (this.#markdown.get(url) ?? ''));
+    return compress(page ? renderPage(docsPage(page, this.#navigation), locale) : (this.#markdown.get(url) ?? ''));
   }
 
   sendResults(context: RequestContext): void {
     const { q } = context.query;
     const query = (typeof q === 'string' ? q : '').trim().slice(0, MAX_QUERY_LENGTH);
     setPageHeaders(context.res);
-    context.body = renderPage(docsPage(searchPage(query, this.#index.find(query)), this.#navigation));
+    context.body = renderPage(
+      docsPage(searchPage(query, this.#index.find(query)), this.#navigation),
+      localeOf(context),
+    );
   }
 }
 

@@ -10,6 +10,7 @@ import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../..
 import type { OrderRecord } from '../../payments/index.js';
 import { barChart } from '../components/chart.js';
 import { accountPages, linkTo } from '../components/filters.js';
+import type { Locale } from '../language/index.js';
 import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { count, counted, dataSize, day, jobBadge, minute, money, orderBadge, shortCount } from '../views.js';
 
@@ -63,7 +64,7 @@ export interface OrdersView {
   older: readonly OrderView[];
 }
 
-export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
+export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, 'viewer'> {
   return {
     title: 'Dashboard',
     current: '/dashboard',
@@ -72,7 +73,7 @@ export function dashboardPage(view: DashboardView): Omit<Page, 'viewer'> {
 <div class="page-head"><h1>Dashboard</h1><p>Signed in as <bdi>${view.label}</bdi></p>${accountPages('/dashboard')}</div>
 <div class="columns">
 <div class="stack">
-${renderKeys(view.keys, view.revoked)}
+${renderKeys(view.keys, view.revoked, locale)}
 ${renderUsage(view.usage, view.costs)}
 ${renderJobs(view.jobs)}
 </div>
@@ -196,13 +197,13 @@ const MAX_NAME = 100;
 const SHOWN_DEAD = 5;
 
 /** @param revoked Name of the key that was just revoked: the focus moves there. */
-export function renderKeys(keys: readonly KeyView[], revoked: string | null): Html {
+export function renderKeys(keys: readonly KeyView[], revoked: string | null, locale: Locale): Html {
   return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">API keys</h2>
 ${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>“<bdi>${revoked}</bdi>” is revoked. Programs that send it are refused.</p>`}
 <div class="new-key stack" id="new-key" tabindex="-1" hidden>
 <h3>Your new key</h3>
 <p>It is shown only this once. Store it now, for example in an environment variable.</p>
-<div class="row new-key-row"><code id="new-key-text"></code>${copyButton('new-key-text', 'the new key')}</div>
+<div class="row new-key-row"><code id="new-key-text"></code>${copyButton('new-key-text', 'the new key', locale)}</div>
 <div class="row"><a class="button button-small" href="/dashboard">I have stored it</a><a class="button button-quiet button-small" href="/setup">Client setup</a></div>
 </div>
 ${

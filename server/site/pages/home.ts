@@ -4,6 +4,7 @@
  * step depends on whether they are signed in.
  */
 
+import type { Locale } from '../language/index.js';
 import { codeBlock, type Html, html, type Page } from '../page.js';
 import type { PlanView } from '../views.js';
 import { renderPlanCards } from './plans.js';
@@ -19,66 +20,57 @@ export interface HomeView {
   isSignedIn: boolean;
 }
 
-export function homePage(view: HomeView): Omit<Page, 'viewer'> {
+export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
   const { baseUrl, plans, isSignedIn } = view;
+  const t = locale.texts.home;
   return {
-    title: 'Link data, images and models behind one key',
-    description:
-      'A self-hosted gateway: public links become structured data, prompts become images, and models answer.',
+    title: t.title,
+    description: t.description,
     scripts: ['api-forms.js'],
     content: html`<div class="frame hero">
 <div class="hero-words">
-<h1>Links in.<br>Documents out.</h1>
-<p>Your own gateway reads public links, creates images as durable jobs, and offers text and audio models in the format of
-OpenAI’s SDKs. One key for all of it.</p>
+<h1>${t.headline}</h1>
+<p>${t.lead}</p>
 <div class="row">
-${isSignedIn ? html`<a class="button" href="/dashboard">Open the dashboard</a>` : html`<a class="button" href="/login">Sign in and get a key</a>`}
-<a class="button button-quiet" href="/setup">See the setup</a>
+${isSignedIn ? html`<a class="button" href="/dashboard">${t.openDashboard}</a>` : html`<a class="button" href="/login">${t.getKey}</a>`}
+<a class="button button-quiet" href="/setup">${t.seeSetup}</a>
 </div>
 </div>
 <div class="hero-code">
-${codeBlock({ id: 'hero-request', title: 'Request', text: linkRequest(baseUrl) })}
-<figure class="code"><figcaption class="code-head">Answer, shortened</figcaption>
-<pre tabindex="0" role="region" aria-label="Answer, shortened"><code>${LINK_ANSWER}</code></pre></figure>
+${codeBlock({ id: 'hero-request', title: t.request, text: linkRequest(baseUrl) }, locale)}
+<figure class="code"><figcaption class="code-head">${t.answer}</figcaption>
+<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${LINK_ANSWER}</code></pre></figure>
 </div>
 </div>
-${renderJobs(view)}
+${renderJobs(view, locale)}
 <section class="frame section" aria-labelledby="plans">
-<div class="section-head"><h2 id="plans">Plans</h2><p>Input and output tokens count together. What you buy adds up. Keys can use what the plan includes.</p></div>
+<div class="section-head"><h2 id="plans">${t.plans}</h2><p>${t.plansWords}</p></div>
 ${renderPlanCards(plans, isSignedIn)}
 </section>
 <section class="frame section" aria-labelledby="how">
-<div class="section-head"><h2 id="how">How to start</h2></div>
+<div class="section-head"><h2 id="how">${t.howTitle}</h2></div>
 <ol class="steps">
-<li><h3>Sign in</h3><p>With the identity provider you already have. This site never sees your password.</p></li>
-<li><h3>Create a key</h3><p>It is shown once. Keep it in an environment variable, never in a page or an app.</p></li>
-<li><h3>Send a request</h3><p>With curl, an OpenAI SDK or a coding agent: the setup page has an example of each.</p></li>
+${t.steps.map(({ title, words }) => html`<li><h3>${title}</h3><p>${words}</p></li>`)}
 </ol>
 </section>`,
   };
 }
 
-function renderJobs({ baseUrl, platforms, models }: HomeView): Html {
+function renderJobs({ baseUrl, platforms, models }: HomeView, locale: Locale): Html {
+  const t = locale.texts.home;
   return html`<section class="frame section" aria-labelledby="jobs">
-<div class="section-head"><h2 id="jobs">Three jobs, one key</h2></div>
-<article class="job"><div class="stack"><h3>Link data</h3>
-<p class="muted">Title, author, numbers, media, reviews: a document with the same members for every platform, and an honest
-error where a link cannot be read. Videos come with an MP3.</p>
-${platforms.length > 0 && html`<ul class="chips" aria-label="Platforms">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
-${codeBlock({ id: 'job-batch', title: 'Fifty links at once', text: batchRequest(baseUrl) })}</article>
-<article class="job"><div class="stack"><h3>Images</h3>
-<p class="muted">Each image is a job that survives a crash: submit many, poll each, show each as it completes. You get exactly
-the size you ask for, and can send up to four input images.</p></div>
-${codeBlock({ id: 'job-image', title: 'One image as a job', text: imageRequest(baseUrl) })}</article>
-<article class="job"><div class="stack"><h3>Text and sound</h3>
-<p class="muted">${modelWords(models)} Chats and responses stream through untouched. Speech, transcripts and sound effects
-have routes of their own.</p></div>
-${codeBlock({ id: 'job-text', title: 'With the OpenAI SDK', text: textRequest(baseUrl) })}</article>
+<div class="section-head"><h2 id="jobs">${t.jobsTitle}</h2></div>
+<article class="job"><div class="stack"><h3>${t.links}</h3>
+<p class="muted">${t.linksWords}</p>
+${platforms.length > 0 && html`<ul class="chips" aria-label="${t.platforms}">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
+${codeBlock({ id: 'job-batch', title: t.batch, text: batchRequest(baseUrl) }, locale)}</article>
+<article class="job"><div class="stack"><h3>${t.images}</h3>
+<p class="muted">${t.imagesWords}</p></div>
+${codeBlock({ id: 'job-image', title: t.imageJob, text: imageRequest(baseUrl) }, locale)}</article>
+<article class="job"><div class="stack"><h3>${t.text}</h3>
+<p class="muted">${t.textWords(models)}</p></div>
+${codeBlock({ id: 'job-text', title: t.sdk, text: textRequest(baseUrl) }, locale)}</article>
 </section>`;
-}
-
-function modelWords({ text, audio }: HomeView['models']): string {
-  return `${text} text models and ${audio} audio models are ready.`;
 }
 
 const LINK_ANSWER = `{

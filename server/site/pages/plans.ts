@@ -7,6 +7,7 @@
 
 import { isOpen, type OrderRecord, type OrderState, type PaymentTransfer, paymentPath } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
+import type { Locale } from '../language/index.js';
 import { copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
 import { minute, money, orderBadge, orderWords, type PlanView, timeLeft } from '../views.js';
 
@@ -88,7 +89,7 @@ export interface PaymentView {
   now: number;
 }
 
-export function paymentPage(view: PaymentView): Omit<Page, 'viewer'> {
+export function paymentPage(view: PaymentView, locale: Locale): Omit<Page, 'viewer'> {
   const { order, planName, transfer, support } = view;
   return {
     // Title of a background tab after the payment has arrived.
@@ -97,13 +98,13 @@ export function paymentPage(view: PaymentView): Omit<Page, 'viewer'> {
     content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
 <div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state)}</div>
 <p>Order <code id="code">${order.code}</code> of ${minute(order.createdAt)}</p></div>
-${transfer ? renderOpen(view, transfer) : isOpen(order) ? renderUnpayable(support) : renderClosed(order, support)}
+${transfer ? renderOpen(view, transfer, locale) : isOpen(order) ? renderUnpayable(support) : renderClosed(order, support)}
 ${order.state === 'pending' && renderCancel(order)}
 </div>`,
   };
 }
 
-function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTransfer): Html {
+function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTransfer, locale: Locale): Html {
   const { code, amount, paidAmount, currency, expiresAt, state } = order;
   return html`<div class="pay">
 <div class="card pay-qr">
@@ -115,10 +116,10 @@ function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTrans
 ${state === 'underpaid' && html`<p class="notice notice-warn">${money(paidAmount, currency)} of ${money(amount, currency)} has arrived. Send the rest with the same reference.</p>`}
 ${outcome && html`<p class="small" id="outcome">${outcome}</p>`}
 <dl class="pay-facts">
-${fact('bank', 'Bank', transfer.bankName)}
-${fact('account-name', 'Account holder', transfer.accountName)}
-${fact('account', transfer.qr.format === 'epc' ? 'IBAN' : 'Account number', transfer.accountNumber)}
-${fact('content', 'Payment reference', transfer.content)}
+${fact('bank', 'Bank', transfer.bankName, locale)}
+${fact('account-name', 'Account holder', transfer.accountName, locale)}
+${fact('account', transfer.qr.format === 'epc' ? 'IBAN' : 'Account number', transfer.accountNumber, locale)}
+${fact('content', 'Payment reference', transfer.content, locale)}
 </dl>
 <p class="small muted">The reference matches the money to your order: do not change it.</p>
 <p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>Waiting for the transfer</span><span class="pulse" aria-hidden="true"></span></span>
@@ -143,8 +144,8 @@ function renderUnpayable(support: Support): Html {
 <p class="muted">The service has no bank account configured. Your order stays open. ${supportWords(support)}</p></div>`;
 }
 
-function fact(id: string, name: string, value: string): Html {
-  return html`<div><dt>${name}</dt><dd><span id="${id}">${value}</span>${copyButton(id, name)}</dd></div>`;
+function fact(id: string, name: string, value: string, locale: Locale): Html {
+  return html`<div><dt>${name}</dt><dd><span id="${id}">${value}</span>${copyButton(id, name, locale)}</dd></div>`;
 }
 
 type ClosedState = Exclude<OrderState, 'pending' | 'underpaid'>;

@@ -3,6 +3,7 @@
  */
 
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
+import type { Locale } from '../language/index.js';
 import { codeBlock, html, type Page } from '../page.js';
 
 export interface SetupView {
@@ -11,7 +12,7 @@ export interface SetupView {
   isSignedIn: boolean;
 }
 
-export function setupPage({ clients, baseUrl, isSignedIn }: SetupView): Omit<Page, 'viewer'> {
+export function setupPage({ clients, baseUrl, isSignedIn }: SetupView, locale: Locale): Omit<Page, 'viewer'> {
   return {
     title: 'Client setup',
     description: 'Copy a working setup for curl, the OpenAI packages or a coding agent.',
@@ -36,8 +37,8 @@ ${clients.map(
   }) => html`<section class="tab-panel stack" id="${id}" role="tabpanel" aria-labelledby="tab-${id}">
 <h2>${title}</h2>
 <p class="muted">${summary}</p>
-${files.map(({ path, content }, index) => codeBlock({ id: `${id}-file-${index + 1}`, title: path, text: content.trimEnd() }))}
-${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) })}
+${files.map(({ path, content }, index) => codeBlock({ id: `${id}-file-${index + 1}`, title: path, text: content.trimEnd() }, locale))}
+${codeBlock({ id: `${id}-shell`, title: 'Shell', text: shellOf(commands) }, locale)}
 </section>`,
 )}
 </div>

@@ -1,0 +1,45 @@
+/*
+ * The language of a page: that of the visitor's account, else that of the cookie that the switch of the header sets, else
+ * what the browser asks for, else English. A page renders with a locale: the texts of the catalogues and the formats of
+ * one language.
+ */
+
+import { type RequestContext, readCookie } from '../../http/index.js';
+import { FORMATS, type Formats, type LanguageCode } from './formats.js';
+import { TEXTS, type Texts } from './texts.js';
+
+/** Every language of the site, with its own name. The first one is the default. */
+export const LANGUAGES: readonly { readonly code: LanguageCode; readonly name: string }[] = [
+  { code: 'en', name: 'English' },
+  { code: 'vi', name: 'Tiếng Việt' },
+];
+
+/** What pages render with. */
+export interface Locale extends Formats {
+  readonly language: LanguageCode;
+  /** Catalogues by page. */
+  readonly texts: Texts;
+}
+
+export const LOCALES: Readonly<Record<LanguageCode, Locale>> = {
+  en: { ...FORMATS.en, language: 'en', texts: TEXTS.en },
+  vi: { ...FORMATS.vi, language: 'vi', texts: TEXTS.vi },
+};
+
+export const LANGUAGE_COOKIE = 'language';
+
+export function isLanguage(text: unknown): text is LanguageCode {
+  return LANGUAGES.some(({ code }) => code === text);
+}
+
+/** The locale of a visitor. @param chosen The language of their account. Default: none. */
+export function localeOf(context: RequestContext, chosen?: string | null): Locale {
+  return LOCALES[languageOf(context, chosen)];
+}
+
+function languageOf(context: RequestContext, chosen: string | null | undefined): LanguageCode {
+  const known = [chosen, readCookie(context, LANGUAGE_COOKIE)].find(isLanguage);
+  if (known) return known;
+  const accepted = context.acceptsLanguages(...LANGUAGES.map(({ code }) => code));
+  return isLanguage(accepted) ? accepted : 'en';
+}

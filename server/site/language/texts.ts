@@ -1,0 +1,22 @@
+/*
+ * The catalogues of all pages, by language. A catalogue is a file of `texts` for one page or part, with both languages
+ * below each other; the Vietnamese object has the type of the English one, so the compiler reports a text that is
+ * missing. A text is a string, or a function of what stands in it. Texts for scripts are strings alone, with `{name}`
+ * for values, since they reach the browser as JSON.
+ */
+
+import type { LanguageCode } from './formats.js';
+import { failure } from './texts/failure.js';
+import { home } from './texts/home.js';
+import { layout } from './texts/layout.js';
+import { signIn } from './texts/sign-in.js';
+
+const CATALOGUES = { failure, home, layout, signIn };
+
+export type Texts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
+
+export const TEXTS: Readonly<Record<LanguageCode, Texts>> = { en: ofLanguage('en'), vi: ofLanguage('vi') };
+
+function ofLanguage(code: LanguageCode): Texts {
+  return Object.fromEntries(Object.entries(CATALOGUES).map(([name, catalogue]) => [name, catalogue[code]])) as Texts;
+}

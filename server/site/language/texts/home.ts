@@ -1,0 +1,98 @@
+/*
+ * Texts of the home page: what the gateway does, and how to start with it.
+ */
+
+import { html } from '../../html.js';
+import { counted, FORMATS } from '../formats.js';
+
+const { count } = FORMATS.vi;
+
+const en = {
+  title: 'Link data, images and models behind one key',
+  description: 'A self-hosted gateway: public links become structured data, prompts become images, and models answer.',
+  headline: html`Links in.<br>Documents out.`,
+  lead: 'Your own gateway reads public links, creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
+  openDashboard: 'Open the dashboard',
+  getKey: 'Sign in and get a key',
+  seeSetup: 'See the setup',
+  request: 'Request',
+  answer: 'Answer, shortened',
+  jobsTitle: 'Three jobs, one key',
+  links: 'Link data',
+  linksWords:
+    'Title, author, numbers, media, reviews: a document with the same members for every platform, and an honest error where a link cannot be read. Videos come with an MP3.',
+  platforms: 'Platforms',
+  batch: 'Fifty links at once',
+  images: 'Images',
+  imagesWords:
+    'Each image is a job that survives a crash: submit many, poll each, show each as it completes. You get exactly the size you ask for, and can send up to four input images.',
+  imageJob: 'One image as a job',
+  text: 'Text and sound',
+  textWords: (models: { text: number; audio: number }) =>
+    `${counted(models.text, 'text model')} and ${counted(models.audio, 'audio model')} are ready. Chats and responses stream through untouched. Speech, transcripts and sound effects have routes of their own.`,
+  sdk: 'With the OpenAI SDK',
+  plans: 'Plans',
+  plansWords: 'Input and output tokens count together. What you buy adds up. Keys can use what the plan includes.',
+  howTitle: 'How to start',
+  steps: [
+    {
+      title: 'Sign in',
+      words: 'With the identity provider you already have. This site never sees your password.',
+    },
+    {
+      title: 'Create a key',
+      words: 'It is shown once. Keep it in an environment variable, never in a page or an app.',
+    },
+    {
+      title: 'Send a request',
+      words: 'With curl, an OpenAI SDK or a coding agent: the setup page has an example of each.',
+    },
+  ],
+};
+
+const vi: typeof en = {
+  title: 'Dữ liệu liên kết, ảnh và mô hình với một khóa',
+  description:
+    'Cổng API tự vận hành: liên kết công khai thành dữ liệu có cấu trúc, câu lệnh thành ảnh, mô hình trả lời.',
+  headline: html`Gửi liên kết.<br>Nhận dữ liệu.`,
+  lead: 'Cổng API của riêng bạn đọc liên kết công khai, tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
+  openDashboard: 'Mở bảng điều khiển',
+  getKey: 'Đăng nhập và lấy khóa',
+  seeSetup: 'Xem cách cài đặt',
+  request: 'Yêu cầu',
+  answer: 'Kết quả, rút gọn',
+  jobsTitle: 'Ba việc, một khóa',
+  links: 'Dữ liệu liên kết',
+  linksWords:
+    'Tiêu đề, tác giả, số liệu, tệp media, đánh giá: một tài liệu có cùng các trường cho mọi nền tảng, và lỗi rõ ràng khi không đọc được liên kết. Video có kèm MP3.',
+  platforms: 'Nền tảng',
+  batch: 'Năm mươi liên kết một lần',
+  images: 'Ảnh',
+  imagesWords:
+    'Mỗi ảnh là một tác vụ không mất khi máy chủ gặp sự cố: gửi nhiều, theo dõi từng ảnh, hiển thị ngay khi xong. Bạn nhận đúng kích thước yêu cầu và có thể gửi đến bốn ảnh đầu vào.',
+  imageJob: 'Một ảnh là một tác vụ',
+  text: 'Văn bản và âm thanh',
+  textWords: (models) =>
+    `${count(models.text)} mô hình văn bản và ${count(models.audio)} mô hình âm thanh đã sẵn sàng. Câu trả lời được truyền nguyên vẹn từng phần. Giọng nói, bản chép lời và hiệu ứng âm thanh có đường dẫn riêng.`,
+  sdk: 'Với SDK của OpenAI',
+  plans: 'Gói',
+  plansWords:
+    'Token đầu vào và đầu ra được tính chung. Các gói mua thêm được cộng dồn. Khóa dùng được những gì có trong gói.',
+  howTitle: 'Bắt đầu thế nào',
+  steps: [
+    {
+      title: 'Đăng nhập',
+      words: 'Bằng nhà cung cấp danh tính bạn đang dùng. Trang này không bao giờ thấy mật khẩu của bạn.',
+    },
+    {
+      title: 'Tạo khóa',
+      words: 'Khóa chỉ hiển thị một lần. Hãy lưu trong biến môi trường, đừng để trong trang web hay ứng dụng.',
+    },
+    {
+      title: 'Gửi yêu cầu',
+      words: 'Bằng curl, SDK của OpenAI hoặc trợ lý lập trình: trang cài đặt có ví dụ cho từng loại.',
+    },
+  ],
+};
+
+export const home = { en, vi };

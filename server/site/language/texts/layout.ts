@@ -1,0 +1,46 @@
+/*
+ * Texts of the frame of every page, and of small pieces that many pages have.
+ */
+
+const en = {
+  skip: 'Skip to content',
+  firstPage: 'first page',
+  site: 'Site',
+  plans: 'Plans',
+  playground: 'Playground',
+  setup: 'Setup',
+  docs: 'Docs',
+  signIn: 'Sign in',
+  dashboard: 'Dashboard',
+  signOut: 'Sign out',
+  signedInAs: (label: string) => `Signed in as ${label}`,
+  scriptsMissing:
+    'The scripts of this page have not loaded yet. Its buttons need them. If this stays, allow scripts from this site, or reload the page.',
+  selfHosted: 'mediagate is a gateway that you host yourself. Keys stay on servers, never in pages or apps.',
+  documentation: 'Documentation',
+  health: 'Health',
+  copy: 'Copy',
+};
+
+const vi: typeof en = {
+  skip: 'Đến nội dung chính',
+  firstPage: 'trang chủ',
+  site: 'Trang web',
+  plans: 'Gói',
+  playground: 'Thử nghiệm',
+  setup: 'Cài đặt',
+  docs: 'Tài liệu',
+  signIn: 'Đăng nhập',
+  dashboard: 'Bảng điều khiển',
+  signOut: 'Đăng xuất',
+  signedInAs: (label) => `Đã đăng nhập: ${label}`,
+  scriptsMissing:
+    'Script của trang chưa tải xong nên các nút chưa dùng được. Nếu vẫn vậy, hãy cho phép script của trang này hoặc tải lại trang.',
+  selfHosted:
+    'mediagate là cổng API chạy trên máy chủ của bạn. Khóa API chỉ nằm trên máy chủ, không bao giờ ở trang web hay ứng dụng.',
+  documentation: 'Tài liệu',
+  health: 'Tình trạng',
+  copy: 'Sao chép',
+};
+
+export const layout = { en, vi };

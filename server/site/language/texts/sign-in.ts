@@ -1,0 +1,89 @@
+/*
+ * Texts of the sign-in page and of the pages where a user lets a program in.
+ */
+
+import { type Html, html } from '../../html.js';
+
+const en = {
+  title: 'Sign in',
+  /** Where the operator's provider has no name. */
+  unnamedProvider: 'your identity provider',
+  developmentProviderAt: 'the development identity provider',
+  developmentProvider: 'the development provider',
+  where: (provider: Html) =>
+    html`You sign in at ${provider} and come back here. Your account is created the first time.`,
+  continueWith: (provider: string) => `Continue with ${provider}`,
+  impossible: 'Nobody can sign in at the moment.',
+  first: html`<strong>You are the first.</strong> The first person who signs in here becomes the operator of this gateway, with every grant and without the limits of a plan.`,
+  development: html`<strong>For development.</strong> Anyone can sign in as anyone there. It works on this machine only, until <code>OIDC_ISSUER</code> names a real provider.`,
+  whatWeGet: 'What we get',
+  whatWeGetWords: 'Your id there, with your name and email address.',
+  neverAsked: 'What we never ask for',
+  neverAskedWords: 'Your password. You enter it only at the identity provider.',
+  stored: 'What is kept here',
+  storedWords:
+    'One cookie while you are signed in, which ends after 12 hours without a visit, and after 7 days in any case. Another one if you choose a language.',
+  yourAccount: 'your account',
+  dashboard: 'Dashboard',
+  device: {
+    title: 'Connect a program',
+    words: 'Enter the code that the program shows. You then see what it asks for.',
+    wrong:
+      'Code not found. Compare it with the one that the program shows, or start again there. Codes work once and expire after 10 minutes.',
+    code: 'The code that the program shows',
+    continue: 'Continue',
+    askTitle: 'Connect this program?',
+    ask: (program: Html, account: Html) => html`A program that calls itself ${program} asks to act for ${account}.`,
+    mustShow: 'It must show this code:',
+    rights: ['See the account', 'Create and revoke its API keys', 'Order plans', 'For 12 hours'],
+    warning: 'Allow this only if you have just started it yourself. Nobody else has a reason to send you here.',
+    allow: 'Allow',
+    deny: 'Deny',
+    allowed: 'Program connected',
+    allowedWords: 'The program continues by itself. You can close this page.',
+    denied: 'Request denied',
+    deniedWords: 'The program was not connected. You can close this page.',
+  },
+};
+
+const vi: typeof en = {
+  title: 'Đăng nhập',
+  unnamedProvider: 'nhà cung cấp danh tính của bạn',
+  developmentProviderAt: 'nhà cung cấp danh tính thử nghiệm',
+  developmentProvider: 'nhà cung cấp thử nghiệm',
+  where: (provider) => html`Bạn đăng nhập tại ${provider} rồi quay lại đây. Tài khoản được tạo ở lần đầu tiên.`,
+  continueWith: (provider) => `Tiếp tục với ${provider}`,
+  impossible: 'Hiện chưa thể đăng nhập.',
+  first: html`<strong>Bạn là người đầu tiên.</strong> Người đăng nhập đầu tiên trở thành người vận hành cổng này, có mọi quyền và không bị giới hạn bởi gói.`,
+  development: html`<strong>Chỉ để phát triển.</strong> Ở đó ai cũng có thể đăng nhập dưới tên bất kỳ. Chỉ dùng được trên máy này, cho đến khi <code>OIDC_ISSUER</code> chỉ đến một nhà cung cấp thật.`,
+  whatWeGet: 'Chúng tôi nhận',
+  whatWeGetWords: 'Mã định danh của bạn ở đó, kèm tên và email.',
+  neverAsked: 'Chúng tôi không bao giờ hỏi',
+  neverAskedWords: 'Mật khẩu của bạn. Bạn chỉ nhập mật khẩu tại nhà cung cấp danh tính.',
+  stored: 'Được lưu tại đây',
+  storedWords:
+    'Một cookie trong khi bạn đăng nhập, hết hạn sau 12 giờ không truy cập và chậm nhất sau 7 ngày. Thêm một cookie nếu bạn chọn ngôn ngữ.',
+  yourAccount: 'tài khoản của bạn',
+  dashboard: 'Bảng điều khiển',
+  device: {
+    title: 'Kết nối chương trình',
+    words: 'Nhập mã mà chương trình hiển thị. Sau đó bạn sẽ thấy chương trình xin quyền gì.',
+    wrong:
+      'Không tìm thấy mã. Hãy so với mã mà chương trình hiển thị, hoặc bắt đầu lại ở đó. Mỗi mã dùng một lần và hết hạn sau 10 phút.',
+    code: 'Mã mà chương trình hiển thị',
+    continue: 'Tiếp tục',
+    askTitle: 'Kết nối chương trình này?',
+    ask: (program, account) => html`Chương trình tự xưng là ${program} xin hành động thay cho ${account}.`,
+    mustShow: 'Chương trình phải hiển thị mã này:',
+    rights: ['Xem tài khoản', 'Tạo và thu hồi khóa API', 'Đặt mua gói', 'Trong 12 giờ'],
+    warning: 'Chỉ cho phép nếu chính bạn vừa khởi chạy chương trình. Không ai khác có lý do gửi bạn đến đây.',
+    allow: 'Cho phép',
+    deny: 'Từ chối',
+    allowed: 'Đã kết nối',
+    allowedWords: 'Chương trình sẽ tự tiếp tục. Bạn có thể đóng trang này.',
+    denied: 'Đã từ chối',
+    deniedWords: 'Chương trình chưa được kết nối. Bạn có thể đóng trang này.',
+  },
+};
+
+export const signIn = { en, vi };

@@ -1,0 +1,160 @@
+/** The languages of the site: choice, formats, and complete catalogues; pages show no text outside of them. */
+
+import { expect } from 'chai';
+import { load } from 'cheerio';
+import { Html } from '../../../server/site/html.js';
+import { counted, FORMATS, LOCALES, scriptTexts, TEXTS } from '../../../server/site/language/index.js';
+import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
+import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
+import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
+
+/** Texts that are the same in both languages: names, and words that Vietnamese has taken over. */
+const NAMES: ReadonlySet<string> = new Set(['mediagate', 'API', 'Token', 'Video', 'Email', 'IBAN', 'OIDC_ISSUER']);
+const SCRIPTS = ['page.js'];
+
+describe('languages of the site', () => {
+  let app: SignInApp;
+
+  before(async () => {
+    app = await startSignInApp({ catalogue: PRICED_PLANS, paymentReceiver: EURO_RECEIVER });
+  });
+  after(() => app?.close());
+
+  const languageOf = async (browser: BrowserSession, headers: Record<string, string> = {}, path = '/login') =>
+    /<html lang="(\w+)">/.exec((await browser.send(app.url + path, { headers })).text)?.[1];
+  const choose = (browser: BrowserSession, language: string, referer?: string) =>
+    browser.send(`${app.url}/language`, { form: { language }, headers: referer === undefined ? {} : { referer } });
+
+  it('follow what the browser asks for, and are English without', async () => {
+    const stranger = createBrowserSession();
+    const asked = { 'vi-VN,vi;q=0.9,en;q=0.8': 'vi', vi: 'vi', 'en-GB,vi;q=0.5': 'en', 'fr,vi;q=0.2': 'vi', fr: 'en' };
+    for (const [header, language] of Object.entries(asked)) {
+      expect(await languageOf(stranger, { 'accept-language': header }), header).to.equal(language);
+    }
+    expect(await languageOf(stranger)).to.equal('en');
+    expect(await languageOf(stranger, { 'accept-language': 'vi' }, '/nowhere')).to.equal('vi');
+  });
+
+  it('are chosen by the switch, which returns to its page', async () => {
+    const stranger = createBrowserSession();
+    const { status, location, headers } = await choose(stranger, 'vi', `${app.url}/login?return_to=/usage`);
+    expect([status, location]).to.deep.equal([303, `${app.url}/login?return_to=/usage`]);
+    expect(headers.get('set-cookie')).to.match(/^language=vi; Max-Age=31536000; Path=\/; HttpOnly;.* SameSite=Lax$/);
+    expect(await languageOf(stranger, { 'accept-language': 'en' })).to.equal('vi');
+    expect(await languageOf(stranger, {}, '/nowhere')).to.equal('vi');
+    await choose(stranger, 'en');
+    expect(await languageOf(stranger, { 'accept-language': 'vi' })).to.equal('en');
+  });
+
+  it('return to no other site, and accept no other language and no form of another site', async () => {
+    const stranger = createBrowserSession();
+    for (const referer of ['https://other.example/x', 'nonsense', `${app.url}//other.example`, `${app.url}/signin`]) {
+      expect((await choose(stranger, 'vi', referer)).location, referer).to.equal(`${app.url}/`);
+    }
+    expect((await choose(stranger, 'fr')).status).to.equal(400);
+    const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://other.example' };
+    const foreign = await stranger.send(`${app.url}/language`, { form: { language: 'en' }, headers });
+    expect(foreign.status).to.equal(403);
+    expect(await languageOf(stranger)).to.equal('vi');
+  });
+
+  it('name the language of the guides inside of a Vietnamese frame', async () => {
+    const vietnamese = createBrowserSession();
+    await choose(vietnamese, 'vi');
+    const { text, headers } = await vietnamese.send(`${app.url}/docs`);
+    expect(headers.get('vary')).to.contain('Cookie').and.to.contain('Accept-Language');
+    const page = load(text);
+    expect([page('html').attr('lang'), page('main').attr('lang')]).to.deep.equal(['vi', 'en']);
+    expect(page('#texts').text()).to.contain('"copied":"Copied"');
+    expect((await createBrowserSession().send(`${app.url}/docs`)).text).to.contain('<html lang="en">');
+  });
+
+  it('show no text outside of the catalogues', async () => {
+    const english = createBrowserSession();
+    const vietnamese = createBrowserSession();
+    await choose(vietnamese, 'vi');
+    for (const path of ['/login', '/nowhere']) {
+      const before = shownTexts((await english.send(app.url + path)).text);
+      const found = shownTexts((await vietnamese.send(app.url + path)).text);
+      const same = [...found].filter((text) => before.has(text) && !NAMES.has(text));
+      expect(same.sort(), path).to.deep.equal([]);
+    }
+  });
+});
+
+describe('formats of the languages', () => {
+  const at = Date.parse('2026-11-21T20:26:07Z');
+  const shown = (value: Html | string) => (value instanceof Html ? value.markup.replace(/<[^>]+>/g, '') : value);
+
+  it('write numbers, money, times and lists as people read them', () => {
+    const { en, vi } = FORMATS;
+    expect([en.count(1_250_000.5), vi.count(1_250_000.5)]).to.deep.equal(['1,250,000.5', '1.250.000,5']);
+    expect([en.shortCount(1_250_000), vi.shortCount(1_250_000)]).to.deep.equal(['1.3M', '1,3\u00a0Tr']);
+    expect([en.dataSize(12_300_000), vi.dataSize(1_500_000_000)]).to.deep.equal(['12.3 MB', '1,5 GB']);
+    expect([en.money(299_000, 'VND'), vi.money(299_000, 'VND')]).to.deep.equal(['₫299,000', '299.000\u00a0₫']);
+    expect([en.money(1_900, 'EUR'), vi.money(5, 'USD')]).to.deep.equal(['€19.00', '0,05\u00a0US$']);
+    expect([en.day(at), vi.day(at)].map(shown)).to.deep.equal(['21 Nov 2026', '21/11/2026']);
+    expect([en.shortDay(at), vi.shortDay(at)]).to.deep.equal(['21 Nov', '21/11']);
+    expect([en.minute(at), vi.minute(at)].map(shown)).to.deep.equal(['21 Nov, 20:26 UTC', '21/11, 20:26 UTC']);
+    expect([en.second(at), vi.second(at)].map(shown)).to.deep.equal(['21 Nov, 20:26:07', '21/11, 20:26:07']);
+    expect([en.anyOf(['a', 'b', 'c']), vi.anyOf(['a', 'b', 'c'])]).to.deep.equal(['a, b or c', 'a, b hoặc c']);
+    expect([en.allOf(['a', 'b']), vi.allOf(['a', 'b'])]).to.deep.equal(['a and b', 'a và b']);
+    expect([counted(1, 'day'), counted(1_200, 'day')]).to.deep.equal(['1 day', '1,200 days']);
+  });
+});
+
+describe('catalogues of texts', () => {
+  it('have every text in both languages, translated', () => {
+    const pairs = [
+      ...pairsOf(TEXTS.en, TEXTS.vi, 'texts'),
+      ...pairsOf(scriptTexts('en', SCRIPTS), scriptTexts('vi', SCRIPTS), 'scripts'),
+    ];
+    expect(pairs.length).to.be.greaterThan(100);
+    const untranslated = pairs.filter(({ en, vi }) => en === vi && /\p{L}/u.test(en) && !NAMES.has(en));
+    expect(untranslated.map(({ path }) => path)).to.deep.equal([]);
+    for (const { path, en, vi } of pairs) {
+      expect(vi, path).not.to.equal('');
+      expect(valuesIn(vi), path).to.deep.equal(valuesIn(en));
+    }
+  });
+
+  it('are used under their language', () => {
+    expect(LOCALES.vi.texts.layout.signIn).to.equal('Đăng nhập');
+    expect(LOCALES.en.texts.layout.signIn).to.equal('Sign in');
+  });
+});
+
+/** Texts of both languages at the same place; those of functions are compared on pages. */
+function pairsOf(en: unknown, vi: unknown, path: string): { path: string; en: string; vi: string }[] {
+  expect(typeof vi, path).to.equal(typeof en);
+  if (typeof en === 'string') return [{ path, en, vi: vi as string }];
+  if (en instanceof Html) return [{ path, en: en.markup, vi: (vi as Html).markup }];
+  if (typeof en !== 'object' || en === null) return [];
+  expect(Object.keys(vi as object), path).to.include.members(Object.keys(en));
+  return Object.entries(en).flatMap(([name, value]) =>
+    pairsOf(value, (vi as Record<string, unknown>)[name], `${path}.${name}`),
+  );
+}
+
+/** Names of values and of elements in a text. */
+function valuesIn(text: string): string[] {
+  return [...text.matchAll(/\{\w+\}|<\w+/g)].map(([name]) => name).sort();
+}
+
+const SHOWN_ATTRIBUTES = ['aria-label', 'title', 'placeholder', 'alt', 'data-confirm', 'data-confirm-label'];
+
+/** Texts with a letter that people see or hear, besides code, names of people, and parts in a language of their own. */
+function shownTexts(markup: string): Set<string> {
+  const page = load(markup);
+  page('script, style, code, bdi, .mono, main [lang], .site-header form [lang]').remove();
+  const texts = page('title, body, body *')
+    .toArray()
+    .flatMap((node) => [
+      ...page(node)
+        .contents()
+        .toArray()
+        .flatMap((child) => (child.type === 'text' ? [child.data] : [])),
+      ...SHOWN_ATTRIBUTES.map((name) => page(node).attr(name) ?? ''),
+    ]);
+  return new Set(texts.map((text) => text.replaceAll(/\s+/g, ' ').trim()).filter((text) => /\p{L}{2}/u.test(text)));
+}
