@@ -2,7 +2,7 @@
  * Sessions of browsers (a cookie) and of programs (a bearer token of the device flow). Only the hash of the secret is
  * stored. A session ends after 12 hours without a request, and after 7 days (browser) or 12 hours (program) in any
  * case; its use is written at most once a minute. A user has at most 50 sessions. The guard checks the session first
- * and then that the request comes from a page of the site. Pages call the API under `/api/play/v1`, where the newest
+ * and then that the request comes from a page of the site. Pages call the API under `/api/play/v1`, where the internal
  * key of the account applies, so no page contains a key.
  */
 
@@ -29,15 +29,16 @@ import {
   setCookie,
 } from '../http/index.js';
 import {
-  type ApiKeyRecord,
   type ApiKeys,
   hashToken,
+  InternalKeys,
   isBrowserToken,
   isDeviceToken,
   type KeyTable,
   newDeviceToken,
   newToken,
 } from '../keys/index.js';
+import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../plans/index.js';
 import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
 import type { SessionKind, SessionsTable, UserRecord } from './tables.js';
 import { selectUsers, type UserChange } from './users.js';
@@ -190,24 +191,21 @@ function isFromOwnPage({ req: { headers } }: RequestContext, { origin }: SiteAdd
 
 const PREFIX = '/api/play';
 
-interface PlayServices extends AccountServices {
-  accountKeys: Pick<ApiKeys, 'newestOf'>;
+interface PlayServices extends AccountServices, PlanTermsOptions {
+  accountKeys: Pick<ApiKeys<PlanTerms>, 'findInternal' | 'issueInternal'>;
   keys: KeyTable;
 }
 
 /**
  * Serves everything under `/v1` also under `/api/play/v1`, for the site's own pages: a signed-in user acts with the
- * newest valid key of the account, and its limits apply. So no page ever contains a key. It runs after the routes, so
- * that only requests without a route pass it.
+ * internal key of the account, and the account's limits apply. So no page ever contains a key. It runs after the routes,
+ * so that only requests without a route pass it.
  * @param route Finds the route under `/v1`.
  */
-export function createPlay({ accountKeys, site, sessions, keys, clock }: PlayServices, route: Middleware): Middleware {
-  async function keyOfAccount(accountId: string): Promise<ApiKeyRecord> {
-    const newest = await accountKeys.newestOf(accountId, clock.now());
-    if (newest) return keys.admit(newest);
-    const message = `You need an API key. Create one at ${site().url}/dashboard.`;
-    throw new GatewayError('no_active_key', message);
-  }
+export function createPlay(services: PlayServices, route: Middleware): Middleware {
+  const { accountKeys, site, sessions, keys, clock } = services;
+  const freeTier = () => freeTierTerms(services);
+  const internalKeys = new InternalKeys({ keys: accountKeys, table: keys, freeTier, clock });
 
   async function play(context: RequestContext, next: Next): Promise<unknown> {
     if (bearerOf(context) !== undefined || context.req.headers['x-api-key'] !== undefined) {
@@ -216,7 +214,7 @@ export function createPlay({ accountKeys, site, sessions, keys, clock }: PlaySer
     }
     checkOrigin(context, site());
     const { user } = await sessions.require(context);
-    context.state.playedKey = await keyOfAccount(user.accountId);
+    context.state.playedKey = await internalKeys.admit(user.accountId);
     context.path = context.path.slice(PREFIX.length);
     return route(context, next);
   }

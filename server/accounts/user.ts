@@ -35,7 +35,7 @@ import {
   type Pepper,
   type Repeat,
 } from '../keys/index.js';
-import { type PlanTerms, type PlanTermsOptions, planTerms } from '../plans/index.js';
+import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../plans/index.js';
 import { readRangeQuery } from '../usage/index.js';
 import { type AccountView, encodeOverview } from './account-view.js';
 import { type AccountServices, tokenOf } from './sessions.js';
@@ -265,11 +265,7 @@ const REVOKE: RouteDeclaration = {
 export function userRoutes(services: UserServices): Route[] {
   const { accountKeys, keys: table, catalogue, freeTierPeriod, pepper, site } = services;
   const { sessions, view, bodies, polls, clock, siblings } = services;
-  const freeTier = () => {
-    const terms = planTerms(catalogue.freeTier.id, { catalogue, freeTierPeriod });
-    if (!terms) throw new Error('the catalogue has no free tier');
-    return terms;
-  };
+  const freeTier = () => freeTierTerms({ catalogue, freeTierPeriod });
   const keyService = new KeyService({ keys: accountKeys, table, freeTier, pepper, clock });
   const keysMade = new AddressLimit({
     clock,

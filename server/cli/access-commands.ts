@@ -103,14 +103,17 @@ export const revokeKey = defineCommand({
   run: async (...call): Promise<Outcome<'RevokedKey'>> => (await import('./keys.js')).revokeKeyCommand(...call),
 });
 
+export const listKeys = defineCommand({
+  name: 'keys list',
+  summary: 'list all keys, without their secrets',
+  options: { '--internal': 'also those that pages of the site use for their accounts' },
+  shape: 'Keys',
+  run: async (...call): Promise<Outcome<'Keys'>> => (await import('./keys.js')).listKeysCommand(...call),
+});
+
 const KEY_COMMANDS = [
   createKey,
-  defineCommand({
-    name: 'keys list',
-    summary: 'list all keys, without their secrets',
-    shape: 'Keys',
-    run: async (...call): Promise<Outcome<'Keys'>> => (await import('./keys.js')).listKeysCommand(...call),
-  }),
+  listKeys,
   updateKey,
   defineCommand({
     name: 'keys show',

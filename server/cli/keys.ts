@@ -34,7 +34,7 @@ import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import type { Records } from '../state.js';
 import { leftOf, renderLeft } from '../usage/index.js';
-import type { createKey, revokeKey } from './access-commands.js';
+import type { createKey, listKeys, revokeKey } from './access-commands.js';
 import { byOperator, withGateway, withNewState, withState } from './command.js';
 import type { OptionsOf } from './define-command.js';
 import { CommandFailure, CommandMistake, mistakeOf, suggestName } from './mistakes.js';
@@ -118,11 +118,16 @@ export async function createKeyCommand(
   };
 }
 
-/** All keys without their secrets. */
-export async function listKeysCommand(settings: Settings): Promise<Outcome<'Keys'>> {
+/** All keys without their secrets; those of pages only with `--internal`. */
+export async function listKeysCommand(
+  settings: Settings,
+  { internal = false }: OptionsOf<typeof listKeys>,
+): Promise<Outcome<'Keys'>> {
   const listed = await withState(settings, async (state) => {
     const all: Listed[] = [];
-    for (const record of await state.keys.list()) all.push(await inspect(state, record));
+    for (const record of await state.keys.list()) {
+      if (internal || !record.isInternal) all.push(await inspect(state, record));
+    }
     return all;
   });
   const none = 'There are no keys. "mediagate keys create" creates one.';
@@ -326,6 +331,7 @@ export function describeKey({ record, budget, budgets }: Listed) {
     last_used_at: isoTime(lastUsedAt),
     ...encodeSharing({ record, budgets }),
     ...(record.priority && { priority: record.priority }),
+    ...(record.isInternal && { internal: true }),
   };
 }
 

@@ -16,7 +16,16 @@ import {
 } from '../../core/database/index.js';
 import type { JobAdministration } from '../../core/jobs/index.js';
 import { writeAudit } from '../audit/index.js';
-import { issueKey, type KeyIssue, type KeyOwners, type KeyRotation, rotateKey } from './key-issue.js';
+import {
+  findInternalKey,
+  type InternalKeyIssue,
+  issueInternalKey,
+  issueKey,
+  type KeyIssue,
+  type KeyOwners,
+  type KeyRotation,
+  rotateKey,
+} from './key-issue.js';
 import { type ApiKeyRecord, type ApiKeyRow, insertKey, keyAt, keysOf, toKeyRecord } from './key-rows.js';
 import { type KeyUpdate, updateKey } from './key-updates.js';
 
@@ -73,6 +82,22 @@ export class ApiKeys<Terms = unknown> {
   }
 
   /**
+   * The internal key of a site account, which is made if there is none. See internal-key.ts.
+   * @throws GatewayError `account_not_found`, `account_suspended`.
+   */
+  issueInternal(issue: InternalKeyIssue<Terms>): Promise<ApiKeyRecord> {
+    return this.#database.transaction((transaction) => issueInternalKey(transaction, this.#options, issue));
+  }
+
+  /** The internal key of an account, valid or not. Undefined if there is none. */
+  findInternal(accountId: string): Promise<ApiKeyRecord | undefined> {
+    return this.#database.run(async (queries) => {
+      const row = await findInternalKey(queries, accountId);
+      return row && this.#currentRecord(queries, row);
+    });
+  }
+
+  /**
    * Makes a key with all properties of the old one, which may be an operator's. The old key stays valid for the overlap,
    * as do those of earlier rotations. All share one budget.
    * @throws GatewayError `key_not_found` if the account has no such key or it is no longer valid, `key_replaced`,
@@ -93,7 +118,7 @@ export class ApiKeys<Terms = unknown> {
     return this.#database.transaction((transaction) => updateKey(transaction, { engine, times: this.#times }, update));
   }
 
-  /** Oldest first. */
+  /** Those of all accounts, with the internal ones, oldest first. */
   async list(): Promise<readonly ApiKeyRecord[]> {
     const records: ApiKeyRecord[] = [];
     let at = 0;
@@ -128,20 +153,15 @@ export class ApiKeys<Terms = unknown> {
   }
 
   /**
-   * All keys of an account, oldest first. Of the invalid ones that the usage log no longer needs, only the 20 latest
+   * The keys of an account, oldest first. Of the invalid ones that the usage log no longer needs, only the 20 latest
    * survive the next creation.
+   * @param withInternal Whether the internal key is one of them, as for lists of usage. Default false.
    */
-  listOf(accountId: string): Promise<readonly ApiKeyRecord[]> {
+  listOf(accountId: string, withInternal = false): Promise<readonly ApiKeyRecord[]> {
     return this.#database.run(async (queries) => {
-      const rows = await keysOf(queries, accountId);
+      const rows = (await keysOf(queries, accountId)).filter(({ internal }) => withInternal || internal === null);
       return Promise.all(rows.map((row) => this.#currentRecord(queries, row)));
     });
-  }
-
-  /** The key that an account uses on pages: the newest valid one. */
-  async newestOf(accountId: string, now: number): Promise<ApiKeyRecord | undefined> {
-    const all = await this.listOf(accountId);
-    return all.findLast((key) => key.revokedAt === null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now);
   }
 
   /** The time of the change marks: one clock for all nodes. */

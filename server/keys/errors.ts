@@ -85,12 +85,6 @@ const keyErrors = declareErrors({
     cause: '`POST /api/user` creates only the first key.',
     action: 'Create further keys with `POST /api/user/keys`, or rotate the key.',
   },
-  no_active_key: {
-    ...CONFLICT,
-    meaning: 'The account has no valid API key.',
-    cause: 'Pages of the site use a key of the account, and there is none.',
-    action: 'Create a key on the dashboard.',
-  },
   too_many_keys: {
     ...CONFLICT,
     meaning: 'The account has the maximum number of API keys.',

@@ -7,6 +7,7 @@ import './errors.js';
 
 export { ApiKeys } from './api-keys.js';
 export { createAuth, type KeyRateLimits, keyOf, pollingKeyOf, readRateLimits } from './authentication.js';
+export { InternalKeys } from './internal-key.js';
 export type { KeyOwners } from './key-issue.js';
 export {
   type ApiKeyRecord,

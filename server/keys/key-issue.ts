@@ -2,11 +2,12 @@
  * Makes and rotates keys that follow the plan of their account. The transaction locks the account, counts its valid
  * keys, grants the free tier if there is no plan, and inserts the key with the columns of the plan. A rotated key stays
  * valid for its overlap and shares the budget with its successor; at most ten replaced keys of a site account may still
- * work. Each creation deletes invalid keys beyond the latest 20, unless the usage log may still refer to them. Accounts
- * of operators have no row, so their rotation locks the key itself.
+ * work. The internal key of an account is found or made under the same lock. Each creation deletes invalid keys beyond
+ * the latest 20, unless the usage log may still refer to them. Accounts of operators have no row, so their rotation
+ * locks the key itself.
  */
 
-import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
+import type { Database, DatabaseClock, Kysely, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { forgetRateLimits } from '../limits/index.js';
@@ -22,6 +23,7 @@ import {
   soonerOf,
   toKeyRecord,
 } from './key-rows.js';
+import { createKey, NO_HASH } from './keys.js';
 
 /** What keys need of the accounts that own them. Accounts and budgets know keys, so they pass this in. */
 export interface KeyOwners<Terms> {
@@ -95,13 +97,51 @@ export async function issueKey<Terms>(
 ): Promise<ApiKeyRecord> {
   const account = await owners.lock(transaction, accountId);
   const now = await times.read(transaction);
-  const known = await keysOf(transaction, accountId);
+  const known = (await keysOf(transaction, accountId)).filter(({ internal }) => internal === null);
   const valid = known.filter((row) => isValidRow(row, now));
   if (valid.filter((row) => !isReplaced(row, valid)).length >= maxKeys) throw tooMany(maxKeys);
   await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
   const made = await insertWithPlan(transaction, key, await account.planOfKey(otherwise, now), now);
   if (actor !== undefined) await writeAudit(transaction, { subject: key.id, at: now, actor, action: 'key.created' });
   return made;
+}
+
+/** Name of internal keys, in lists of usage. */
+const INTERNAL_NAME = 'Playground';
+
+export interface InternalKeyIssue<Terms> {
+  accountId: string;
+  /** What the account gets if it has no plan, or its plan has ended. */
+  otherwise: Terms;
+}
+
+/** The row of an account's internal key, unless it was revoked. */
+export function findInternalKey(queries: Kysely<Tables>, accountId: string): Promise<ApiKeyRow | undefined> {
+  return queries
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('internal', '=', 1)
+    .where('revokedAt', 'is', null)
+    .executeTakeFirst();
+}
+
+/** Finds or makes the internal key of an account (internal-key.ts), within a transaction. */
+export async function issueInternalKey<Terms>(
+  transaction: Transaction<Tables>,
+  { times, owners }: Pick<IssueOptions<Terms>, 'times' | 'owners'>,
+  { accountId, otherwise }: InternalKeyIssue<Terms>,
+): Promise<ApiKeyRecord> {
+  const account = await owners.lock(transaction, accountId);
+  const now = await times.read(transaction);
+  const known = await findInternalKey(transaction, accountId);
+  if (known && isValidRow(known, now)) return keyAt(toKeyRecord(known), now);
+  // A new plan is given to the existing keys as well.
+  const plan = await account.planOfKey(otherwise, now);
+  const renewed = known && (await findInternalKey(transaction, accountId));
+  if (renewed) return keyAt(toKeyRecord(renewed), now);
+  const key = { id: createKey().id, name: INTERNAL_NAME, hash: NO_HASH, pepperVersion: 0 };
+  return insertWithPlan(transaction, key, plan, now, 1);
 }
 
 /** Replaces a key within a transaction. Accounts of operators have no row, so for them the key itself is locked. */
@@ -115,7 +155,8 @@ export async function rotateKey<Terms>(
   if (isSite) await owners.lock(transaction, accountId);
   else await lockKey(transaction, engine, id);
   const now = await times.read(transaction);
-  const known = await (isSite ? keysOf(transaction, accountId) : rotatedKeysOf(transaction, accountId, id));
+  const all = await (isSite ? keysOf(transaction, accountId) : rotatedKeysOf(transaction, accountId, id));
+  const known = all.filter(({ internal }) => internal === null);
   const valid = known.filter((row) => isValidRow(row, now));
   const old = valid.find((row) => row.id === id);
   if (!old) throw new GatewayError('key_not_found', 'This account has no valid key with this id.');
@@ -143,11 +184,13 @@ function rotatedKeysOf(transaction: Transaction<Tables>, accountId: string, id: 
     .execute();
 }
 
+/** @param internal 1 for the internal key of the account. */
 async function insertWithPlan(
   transaction: Transaction<Tables>,
   { id, name, hash, pepperVersion }: NewKeyRecord,
   plan: PlanOfKey,
   now: number,
+  internal: 1 | null = null,
 ): Promise<ApiKeyRecord> {
   const row: ApiKeyRow = {
     id,
@@ -174,6 +217,7 @@ async function insertWithPlan(
     replacedBy: null,
     keepsJobs: null,
     lastUsedAt: null,
+    internal,
   };
   await transaction.insertInto('api_keys').values(row).execute();
   return keyAt(toKeyRecord(row), now);

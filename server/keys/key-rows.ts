@@ -80,6 +80,8 @@ export interface ApiKeyRecord {
   /** Id of the key that replaced it in a rotation. */
   replacedBy: string | null;
   lastUsedAt: number | null;
+  /** Whether pages of the site use it for its account: it has no secret, and lists of keys omit it. Default: false. */
+  isInternal?: boolean;
 }
 
 /** A key to be stored, with the properties of the account's plan. */
@@ -128,6 +130,7 @@ function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpi
     furtherBudgets,
     groupName,
     priority,
+    isInternal,
     ...columns
   } = record;
   const lists = {
@@ -136,12 +139,12 @@ function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpi
     furtherBudgets: furtherBudgets ? JSON.stringify(furtherBudgets) : null,
   };
   const own = { groupName: groupName ?? null, priority: priority ?? null };
-  return { ...columns, ...lists, ...own, keepsJobs: keepsJobs ? 1 : null };
+  return { ...columns, ...lists, ...own, keepsJobs: keepsJobs ? 1 : null, internal: isInternal ? 1 : null };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
   const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...rest } = row;
-  const { furtherBudgets, groupName, priority, ...columns } = rest;
+  const { furtherBudgets, groupName, priority, internal, ...columns } = rest;
   return {
     ...columns,
     grants: JSON.parse(grants) as KeyGrant[],
@@ -152,6 +155,7 @@ export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
     ...(groupName !== null && { groupName }),
     ...(priority !== null && { priority }),
     ...(keepsJobs !== null && { keepsJobs: true }),
+    ...(internal !== null && { isInternal: true }),
   };
 }
 
@@ -174,7 +178,7 @@ function followingOf(row: ApiKeyRow): KeyPlan[] {
   return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expiresAt, plan.expiresAt) }));
 }
 
-/** Keys of an account, oldest first. */
+/** Keys of an account, with the internal one, oldest first. */
 export function keysOf(queries: Kysely<Tables>, accountId: string): Promise<ApiKeyRow[]> {
   return queries
     .selectFrom('api_keys')
@@ -379,6 +383,8 @@ export interface ApiKeysTable {
   replacedBy: string | null;
   /** 1 if its queued jobs were left to its account when it was revoked. */
   keepsJobs: number | null;
+  /** 1 for the key that pages of the site use for its account. */
+  internal: number | null;
 }
 
 /** The table of the API keys. */
@@ -394,4 +400,11 @@ export const keyMigrations: Migrations = {
     `create index api_keys_group on api_keys ("groupName")`,
     `create index api_keys_changed_at on api_keys ("changedAt")`,
   ),
+  '0002-internal-keys': {
+    ...sqlMigration(
+      'alter table api_keys add column internal integer',
+      `create unique index api_keys_internal on api_keys ("accountId") where internal = 1 and "revokedAt" is null`,
+    ),
+    changes: ['api_keys'],
+  },
 };

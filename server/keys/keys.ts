@@ -94,6 +94,9 @@ export function hashKey(key: string, pepper: Pepper): string {
   return createHmac('sha256', pepper.secret).update(key).digest('hex');
 }
 
+/** In place of a hash, for a key without a secret. No key has it. */
+export const NO_HASH = '';
+
 /** Compares in constant time. */
 export function isSameHash(left: string, right: string): boolean {
   const [one, other] = [Buffer.from(left), Buffer.from(right)];

@@ -15,6 +15,7 @@ export { PLAN_FIELDS, type Plan } from './plan-fields.js';
 export {
   type CatalogueTerms,
   type FreeTierPeriod,
+  freeTierTerms,
   OPERATOR_TERMS,
   type PlanKey,
   type PlanPrice,

@@ -79,6 +79,11 @@ export function planTerms(planId: string, { catalogue, freeTierPeriod }: PlanTer
   );
 }
 
+/** The free tier as the catalogue has it now: what an account without a plan gets with its first key. */
+export function freeTierTerms({ catalogue, freeTierPeriod }: PlanTermsOptions): CatalogueTerms {
+  return freeTerms(catalogue.freeTier, planGrants(catalogue.freeTier.id, catalogue), freeTierPeriod);
+}
+
 /** Route groups that keys of a plan may use. Empty if there is no such plan. */
 export function planGrants(planId: string, { plans, freeTier, furtherGrants }: Catalogue): readonly KeyGrant[] {
   const plan = plans.find(({ id }) => id === planId);

@@ -155,7 +155,10 @@ class AccountPages {
     const { clock, usageLog, accountKeys, gateway } = this.#services;
     const { range, filter } = readUsageQuery(query, clock.now());
     const by = readDimension(query, 'key');
-    const [totals, keys] = await Promise.all([usageLog.totals({ accountId, ...range }), accountKeys.listOf(accountId)]);
+    const [totals, keys] = await Promise.all([
+      usageLog.totals({ accountId, ...range }),
+      accountKeys.listOf(accountId, true),
+    ]);
     const groups = groupUsage(filterTotals(totals, filter), by, platformsOf(gateway));
     return { range, filter, by, totals, keys, groups };
   }
@@ -203,7 +206,7 @@ class AccountPages {
   async #readRequests({ query }: RequestContext, { user: { accountId } }: SignedIn) {
     const { clock, accountKeys } = this.#services;
     const filter = readRequestFilter(query, clock.now());
-    const keys = await accountKeys.listOf(accountId);
+    const keys = await accountKeys.listOf(accountId, true);
     const keyIds = keys.map(({ id }) => id).filter((id) => filter.key === undefined || id === filter.key);
     const { range, key, ...rest } = filter;
     return { filter, keys, wanted: { ...rest, keyIds, accountId } };
@@ -214,7 +217,7 @@ class AccountPages {
     const { accountId } = (await sessions.require(context)).user;
     const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: accountId };
     const { key = '' } = await readForm(context.req, context.res, limits);
-    const keys = await accountKeys.listOf(accountId);
+    const keys = await accountKeys.listOf(accountId, true);
     const keyIds = keys.map(({ id }) => id).filter((id) => key === '' || id === key);
     const deleted = await requestLog.delete({ keyIds, accountId }, clock.now());
     // A redirect, so that a reload does not submit the form again.

@@ -33,7 +33,6 @@ import {
   readReturnPath,
   seeOther,
 } from '../http/index.js';
-import type { ApiKeys } from '../keys/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
@@ -56,8 +55,7 @@ import {
   planViews,
 } from './views.js';
 
-interface SiteServices extends Omit<AccountPageServices, 'accountKeys'> {
-  accountKeys: Pick<ApiKeys, 'listOf' | 'newestOf'>;
+interface SiteServices extends AccountPageServices {
   users: Pick<Users, 'list'>;
   accounts: Pick<Accounts, 'preview'>;
   jobs: DashboardSources['jobs'];

@@ -1,8 +1,8 @@
 /*
  * Prepares the data that pages display: the dashboard with 30 days of usage, the plans, and what the playground offers.
  * An order that is not paid yet is always displayed, others only up to a limit. Rate limits are those of the newest
- * valid key. The playground offers models and platforms that are ready, and explains for a group of routes that its key
- * does not allow which plan includes it. Prices are omitted unless the catalogue makes them public.
+ * valid key. The playground offers models and platforms that are ready, and explains for a group of routes that the plan
+ * of the account does not allow which plan includes it. Prices are omitted unless the catalogue makes them public.
  */
 
 import type { Gateway } from 'mediagate';
@@ -12,10 +12,19 @@ import type { Clock } from '../../core/runtime/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf, minorDigits } from '../format/index.js';
-import { type ApiKeyRecord, type ApiKeys, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
+import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
 import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
-import { type Catalogue, type FreeTier, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
+import {
+  type Catalogue,
+  type FreeTier,
+  freeTierTerms,
+  OPERATOR_PLAN,
+  type Plan,
+  type PlanTerms,
+  type PlanTermsOptions,
+  planGrants,
+} from '../plans/index.js';
 import { addUp, type DayRange, isModelAllowed, leftOf, renderCost, type UsageTotal } from '../usage/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
 import type {
@@ -213,23 +222,14 @@ export function describeGrants(grants: readonly KeyGrant[]): { opened: string; w
   return { opened: formatsOf().all.format(words(true)), withheld: formatsOf().none.format(words(false)) };
 }
 
-/** Why a key does not allow this, and which plan does. */
-export function describeWithheld(
-  grant: Grant,
-  { name, planId }: Pick<ApiKeyRecord, 'name' | 'planId'>,
-  catalogue: Catalogue,
-) {
+/** Why a plan does not allow this, and which one does. */
+function describeWithheld(grant: Grant, planId: string, catalogue: Catalogue): string {
   const { plans, freeTier } = catalogue;
-  const opens = (id: string) => planGrants(id, catalogue).includes(grant);
   const words = OPENS[grant];
-  if (planId !== null && opens(planId)) return `Your key ${name} is not for ${words}, although your plan is.`;
-  const able = [freeTier, ...plans].filter(({ id }) => opens(id)).map((plan) => plan.name);
+  const able = [freeTier, ...plans].filter(({ id }) => planGrants(id, catalogue).includes(grant));
   if (able.length === 0) return `This gateway does not offer ${words}.`;
-  const lacks =
-    planId === null
-      ? `Your key ${name} is not for ${words}.`
-      : `Your plan, ${planName(catalogue, planId)}, does not include ${words}.`;
-  return `${lacks} Included in ${formatsOf().none.format(able)}.`;
+  const names = formatsOf().none.format(able.map(({ name }) => name));
+  return `Your plan, ${planName(catalogue, planId)}, does not include ${words}. Included in ${names}.`;
 }
 
 function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalogue: Catalogue): PlanView {
@@ -272,60 +272,65 @@ function planView(plan: Plan, catalogue: Catalogue): PlanView {
   return { id, name, points, note, price, isFree: false, canBeOrdered: found !== undefined };
 }
 
-/** What the playground offers: ready models and platforms, as far as its key allows. */
+/** What the playground offers: ready models and platforms, as far as the plan of the account allows. */
 export interface PlaygroundView {
   /** Address of the gateway, without a trailing slash. */
   baseUrl: string;
-  /** The key it uses; undefined if the account has no valid one. */
-  key: { id: string; name: string } | undefined;
-  /** Route groups that the key does not allow: why, and which plan does. */
+  /** Route groups that the plan does not allow: why, and which plan does. */
   withheld: Readonly<Partial<Record<Grant, string>>>;
   platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
   /** Ids of models, in the order of the list of models. */
   models: Readonly<Record<'image' | 'text' | 'speak' | 'transcribe', readonly string[]>>;
 }
 
-export interface PlaygroundSources {
-  catalogue: Catalogue;
-  accountKeys: Pick<ApiKeys, 'newestOf'>;
+type PlaygroundPlan = Pick<PlanTerms, 'planId' | 'grants' | 'models'>;
+
+export interface PlaygroundSources extends PlanTermsOptions {
+  view: Pick<AccountView, 'account'>;
   gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider' | 'resolveModel'>;
   clock: Clock;
   baseUrl(): string;
 }
 
-/** @throws GatewayError `upstream_unavailable`. */
+/**
+ * The plan is that of the internal key, which the first request makes: without one, the free tier.
+ * @throws GatewayError `upstream_unavailable`.
+ */
 export async function loadPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
-  const { accountKeys, catalogue, gateway, clock, baseUrl } = sources;
-  const key = await accountKeys.newestOf(user.accountId, clock.now());
+  const { view, catalogue, gateway, clock, baseUrl } = sources;
+  const { plan: own } = await view.account(user);
+  const isOver = own !== null && own.expiresAt !== null && own.expiresAt <= clock.now();
+  const plan = own && !isOver ? own : freeTierTerms(sources);
   const audio = (operation: 'speak' | 'transcribe') =>
-    idsOf(gateway, 'audio', key).filter((id) => gateway.audioProvider(id, operation));
+    idsOf(gateway, 'audio', plan).filter((id) => gateway.audioProvider(id, operation));
   return {
     baseUrl: baseUrl(),
-    key,
-    withheld: key ? withheldOf(key, catalogue) : {},
+    withheld: withheldOf(plan, catalogue),
     platforms: gateway.platforms(),
     models: {
       image: idsOf(gateway, 'image'),
-      text: idsOf(gateway, 'text', key),
+      text: idsOf(gateway, 'text', plan),
       speak: audio('speak'),
       transcribe: audio('transcribe'),
     },
   };
 }
 
-function withheldOf(key: ApiKeyRecord, catalogue: Catalogue): PlaygroundView['withheld'] {
-  const withheld = GRANTS.filter((grant) => !key.grants.includes(grant));
-  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, key, catalogue)]));
+function withheldOf({ grants, planId }: PlaygroundPlan, catalogue: Catalogue): PlaygroundView['withheld'] {
+  const withheld = GRANTS.filter((grant) => !grants.includes(grant));
+  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, catalogue)]));
 }
 
-/** @param key Omits the models that it does not allow. Default: none is omitted. */
+/** @param plan Omits the models that it does not allow. Default: none is omitted. */
 function idsOf(
   gateway: Pick<Gateway, 'models' | 'resolveModel'>,
   kind: 'image' | 'text' | 'audio',
-  key?: ApiKeyRecord,
+  plan?: PlaygroundPlan,
 ): string[] {
   const models = gateway.models().filter((model) => model.kind === kind && (kind !== 'text' || isWritingModel(model)));
-  return orderModels(models.map(({ id }) => id).filter((id) => !key || isModelAllowed(key, id, gateway.resolveModel)));
+  return orderModels(
+    models.map(({ id }) => id).filter((id) => !plan || isModelAllowed(plan, id, gateway.resolveModel)),
+  );
 }
 
 const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]>> = {

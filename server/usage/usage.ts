@@ -304,7 +304,7 @@ function sameName(name: string): string {
 }
 
 /** A rule that names an alias allows its model, and all names of the model. */
-export function isModelAllowed({ models }: ApiKeyRecord, name: string, resolve: ResolveModel): boolean {
+export function isModelAllowed({ models }: Pick<ApiKeyRecord, 'models'>, name: string, resolve: ResolveModel): boolean {
   if (models === null) return true;
   const id = resolve(name);
   return models.some((allowed) => resolve(allowed) === id);

@@ -97,7 +97,7 @@ function accessParts(form: HTMLFormElement, isSignedIn: boolean): Node[] {
   if (isSignedIn) {
     const words =
       access === 'key'
-        ? 'Sent with your session and the newest key of your account. It counts like any other request.'
+        ? 'Sent with your session, without an API key. It counts like any other request of your account.'
         : 'Sent with your session. It changes your account as any other request does.';
     return [element('p', { class: 'small muted' }, words)];
   }

@@ -88,7 +88,6 @@ const ADVICE: Readonly<Record<string, string>> = {
 function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {
   if (Object.hasOwn(ADVICE, code)) return ADVICE[code];
   if (code === 'route_not_allowed') return element('a', { href: '/plans' }, t.seePlans);
-  if (code === 'no_active_key') return element('a', { href: '/dashboard' }, t.createKey);
   if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, t.seeOrders);
   if (code === 'key_replaced') return element('a', { href: '/dashboard' }, t.reloadPage);
   if (code !== 'not_signed_in') return undefined;

@@ -1,7 +1,7 @@
 /*
- * The playground, with tabs for images, links and models. A form whose work the key does not allow, or for which no
+ * The playground, with tabs for images, links and models. A form whose work the plan does not allow, or for which no
  * model is ready, is disabled and says why. Everything is sent with the session of the page, and counts like a request
- * with the user's newest key. Files can be dropped, chosen, or added by keyboard. Controls that need scripts are
+ * with a key of the account. Files can be dropped, chosen, or added by keyboard. Controls that need scripts are
  * enabled by them.
  */
 
@@ -22,8 +22,7 @@ export function playgroundPage(view: PlaygroundView): Omit<Page, 'viewer'> {
     current: '/playground',
     scripts: ['tabs.js', 'playground-links.js', 'playground-images.js', 'playground-chat.js', 'playground-audio.js'],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${JSON.stringify(Object.fromEntries(view.platforms.map(({ key, name }) => [key, name])))}">
-<div class="page-head"><h1>Playground</h1><p>Requests from this page count like any others. ${whoAsks(view)}</p></div>
-${view.key === undefined && html`<div class="notice notice-warn row row-apart playground-notice"><span>This account has no valid API key, and requests from here need one.</span><a class="button button-small" href="/dashboard">Create a key</a></div>`}
+<div class="page-head"><h1>Playground</h1><p>Requests from this page count like any others of your account. They need no API key.</p></div>
 <p class="needs-no-script notice">The playground needs scripts. <a href="/setup">The setup page</a> shows the same requests with curl.</p>
 <div class="tabs needs-script">
 <div role="tablist" aria-label="What to try" class="tab-list">${TABS.map(
@@ -37,10 +36,6 @@ ${TABS.map(
 </div>
 </div>`,
   };
-}
-
-function whoAsks({ key }: PlaygroundView): Html | false {
-  return key !== undefined && html`They use your key <code>${key.name}</code>, which never reaches this page.`;
 }
 
 const COUNTS = [1, 2, 3, 4, 6, 8] as const;
@@ -151,7 +146,7 @@ export function modelSelect(id: string, models: readonly string[]): Html {
 <select class="input" id="${id}" name="model">${models.map((model) => html`<option>${model}</option>`)}</select></div>`;
 }
 
-/** A form for work of that group; disabled, with the reason, if the key does not allow it or no model is ready. */
+/** A form for work of that group; disabled, with the reason, if the plan does not allow it or no model is ready. */
 export function workForm(view: WorkForm): Html {
   const { id, card = false, page, grant, models, content } = view;
   const reason = page.withheld[grant] ?? (models?.length === 0 && 'Your account has no model for this.');

@@ -39,6 +39,15 @@ for (const engine of engines) {
       return JSON.parse(stdout);
     }
 
+    it('list shows keys of pages only if they are asked for', async () => {
+      const { accountId } = await signUp(state);
+      const { id } = await state.keys.issueInternal({ accountId, otherwise: FREE });
+      const listed = async (...args: string[]) => JSON.parse((await run('list', '--json', ...args)).stdout);
+      const isIt = (key: { id: string }) => key.id === id;
+      expect((await listed()).some(isIt)).to.equal(false);
+      expect((await listed('--internal')).find(isIt)).to.include({ name: 'Playground', internal: true });
+    });
+
     it('update changes a key, prints it, and records the change with a note', async () => {
       const { id, key } = await make('--name', 'laptop', '--models', 'm-5.5,qwen3:32b', '--allow-unknown-models');
       expect((await state.keys.find(id))?.models).to.deep.equal(['m-5.5', 'qwen3:32b']);

@@ -1,17 +1,15 @@
 /** Routes that pages reach by a session. */
 
-import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { createPepper } from '../../../server/keys/index.js';
-import { type ApiKeyRecord, createKeyRecord } from '../../../server/keys/key-rows.js';
+import type { PlanTerms } from '../../../server/plans/plan-terms.js';
 import type { BrowserSession, PageAnswer, PageRequest } from '../../support/accounts/browser-session.js';
+import { IMAGES } from '../../support/accounts/people.js';
 import { inventedModel, MODEL } from '../../support/images/invented-image.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { until } from '../../support/until.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 import { LINK } from '../http/listening-app.js';
 
-const PEPPER = createPepper(randomBytes(32));
 const PROMPT = { model: MODEL, prompt: 'A tug at dawn' };
 
 describe('routes that pages reach by a session', () => {
@@ -27,24 +25,25 @@ describe('routes that pages reach by a session', () => {
       ...request,
       headers: { accept: 'application/json', 'sec-fetch-site': 'same-origin', ...request?.headers },
     });
+  const makeFirstKey = (browser: BrowserSession): Promise<PageAnswer> =>
+    browser.send(`${app.url}/api/user`, {
+      json: { name: 'laptop' },
+      headers: { accept: 'application/json', 'sec-fetch-site': 'same-origin' },
+    });
   const codeOf = ({ text }: PageAnswer): string => JSON.parse(text).error.code;
 
-  /** Somebody who has signed in and has a key. */
-  async function person(email: string, change: Partial<ApiKeyRecord> = {}) {
+  /** Somebody who has signed in, and has no key but a plan with these terms. */
+  async function person(email: string, change: Partial<PlanTerms> = {}) {
     const browser = await app.signedIn(email);
     const user = (await app.state.users.list({ limit: 100 })).find((one) => one.email === email)!;
     const { accountId } = user;
-    const add = async (more: Partial<ApiKeyRecord> = {}) => {
-      const wanted = { name: 'first', grants: ['extract', 'images'], rpm: null, expiresAt: null } as const;
-      const { record } = createKeyRecord(wanted, PEPPER, Date.now());
-      await app.state.keys.insert({ ...record, accountId, ...more });
-      return record.id;
-    };
-    await add(change);
-    return { browser, add };
+    const grants = ['extract', 'images'] as const;
+    const terms = { ...IMAGES, grants, rpm: null, imageDailyLimit: null, ...change };
+    await app.state.accounts.grant({ accountId, terms, actor: 'operator:bob' });
+    return { browser, user };
   }
 
-  it('work like a key of the account, without a visible key', async () => {
+  it('work without a key that the user made, and show none', async () => {
     const { browser } = await person('ann@example.com');
     const read = await play(browser, '/v1/extract', { json: { url: LINK } });
     expect([read.status, JSON.parse(read.text).data.common.title]).to.deep.equal([200, 'Item 7']);
@@ -56,6 +55,15 @@ describe('routes that pages reach by a session', () => {
     }, 100);
     expect(done.data[0].width).to.equal(1024);
     expect(read.text + JSON.stringify(done)).not.to.contain('sk-mg-');
+    const pages = await Promise.all(['/dashboard', '/playground'].map((path) => browser.open(app.url + path)));
+    expect(pages.map(({ text }) => text).join()).not.to.contain('sk-mg-');
+    expect(pages[0]?.text).to.contain('No key yet');
+    const { keys, key } = JSON.parse((await browser.send(`${app.url}/api/user`)).text);
+    expect({ keys, key }).to.deep.equal({ keys: [], key: null });
+    // What was used is shown as the usage of the account.
+    for (const path of ['/usage', '/requests']) {
+      expect((await browser.open(app.url + path)).text, path).to.contain('>Playground<');
+    }
   });
 
   it('refuse requests that another site made the browser send', async () => {
@@ -95,22 +103,29 @@ describe('routes that pages reach by a session', () => {
     }
   });
 
-  it('ask an account without a valid key to make one', async () => {
-    const { browser, add } = await person('eve@example.com', { revokedAt: Date.now() });
-    await add({ expiresAt: Date.now() - 1 });
+  it('give an account without a plan the free tier, and leave it a first key', async () => {
+    const browser = await app.signedIn('eve@example.com');
     const answer = await play(browser, '/v1/extract', { json: { url: LINK } });
-    expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'no_active_key']);
-    expect(answer.text).to.contain(`${app.url}/dashboard`);
-    expect(answer.headers.get('x-should-retry')).to.equal('false');
+    expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'route_not_allowed']);
+    const made = await makeFirstKey(browser);
+    expect(made.status, made.text).to.equal(201);
+    const { plan, keys } = JSON.parse((await browser.send(`${app.url}/api/user`)).text);
+    expect([plan.id, keys.map(({ name }: { name: string }) => name)]).to.deep.equal(['free', ['laptop']]);
   });
 
-  it('apply the grants and the window of the newest key', async () => {
-    const { browser, add } = await person('flo@example.com', { createdAt: Date.now() - 1_000 });
-    await add({ grants: ['extract'], rpm: 1 });
+  it('apply the grants of the plan, and share one window with the keys of the account', async () => {
+    const { browser } = await person('flo@example.com', { grants: ['extract'], rpm: 2 });
     expect(codeOf(await play(browser, '/v1/images/jobs', { json: PROMPT }))).to.equal('route_not_allowed');
+    const made = await makeFirstKey(browser);
+    const withKey = await app.request('/v1/extract', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${JSON.parse(made.text).apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: LINK }),
+    });
+    expect(withKey.status).to.equal(200);
     expect((await play(browser, '/v1/extract', { json: { url: LINK } })).status).to.equal(200);
-    const second = await play(browser, '/v1/extract', { json: { url: LINK } });
-    expect([second.status, codeOf(second)]).to.deep.equal([429, 'rate_limit_exceeded']);
+    const third = await play(browser, '/v1/extract', { json: { url: LINK } });
+    expect([third.status, codeOf(third)]).to.deep.equal([429, 'rate_limit_exceeded']);
   });
 
   it("hide another account's jobs, and refuse a suspended account", async () => {
@@ -122,9 +137,11 @@ describe('routes that pages reach by a session', () => {
       const answer = await play(hal, path, request);
       expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'job_not_found']);
     }
-    const { browser: jan } = await person('jan@example.com', { suspendedAt: Date.now() });
+    const { browser: jan, user } = await person('jan@example.com');
+    expect((await play(jan, '/v1/extract', { json: { url: LINK } })).status).to.equal(200);
+    await app.state.users.suspend({ userId: user.id, actor: 'operator:bob' });
     const answer = await play(jan, path);
-    expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'account_suspended']);
+    expect([answer.status, codeOf(answer)]).to.deep.equal([401, 'not_signed_in']);
   });
 
   it('reach nothing but routes under /v1', async () => {

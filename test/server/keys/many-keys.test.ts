@@ -128,6 +128,7 @@ function keyRow(index: number): ApiKeysTable {
     suspendedAt: null,
     replacedBy: null,
     keepsJobs: null,
+    internal: null,
   };
 }
 
