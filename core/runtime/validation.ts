@@ -1,15 +1,19 @@
 /*
  * Validates values against JSON schemas; every check of the gateway uses this function. Values are never coerced, and
- * defaults are filled into a copy. A schema is compiled at its first use. Messages name the field and what it must be,
- * quote no value, and use the schema's title in place of a regular expression. For a mistyped field name they offer
+ * defaults are filled into a copy. The first valid values are checked without Ajv (`plain-schema.ts`), so that a start
+ * need not load it; a schema that is used often, or whose value is refused, is compiled. Messages name the field and
+ * what it must be, quote no value, and use the schema's title in place of a regular expression. For a mistyped field name they offer
  * the closest match: at most two edits for names of six letters or more, one for shorter names.
  */
 
 import { createRequire } from 'node:module';
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
+import { isPlain, satisfies } from './plain-schema.js';
 
 const MAX_NAME = 100;
+/** Values that are checked before a schema is compiled: more than a start has of any, fewer than a busy gateway a minute. */
+const UNCOMPILED_CHECKS = 100;
 
 /** One problem of a value. */
 export interface Issue {
@@ -39,7 +43,7 @@ function sharedAjv(): Ajv2020 {
   return ajv;
 }
 
-/** Its 83 files are loaded with the first schema: most commands validate nothing. */
+/** Its 83 files are loaded with the first schema that is compiled. */
 function openAjv(): Ajv2020 {
   const library = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
   return new library.Ajv2020({
@@ -59,14 +63,22 @@ function openAjv(): Ajv2020 {
   });
 }
 
-/** A validator for a schema, compiled at its first use. All validation of the gateway uses this function. */
+/** A validator for a schema. All validation of the gateway uses this function. */
 export function createValidator<Schema extends TSchema>(schema: Schema): Validator<Static<Schema>> {
   const copies = JSON.stringify(schema).includes('"default"');
+  const copyOf = (value: unknown) => (copies ? structuredClone(value) : value);
   let validate: ReturnType<Ajv2020['compile']> | undefined;
+  let plain: Readonly<Record<string, unknown>> | false | undefined;
+  let checks = 0;
   return {
     check(value) {
+      if (!validate && checks++ < UNCOMPILED_CHECKS) {
+        plain ??= isPlain(schema) && schema;
+        const candidate = copyOf(value);
+        if (plain && satisfies(plain, candidate)) return { ok: true, value: candidate as Static<Schema> };
+      }
       validate ??= sharedAjv().compile(schema);
-      const candidate = copies ? structuredClone(value) : value;
+      const candidate = copyOf(value);
       if (validate(candidate)) return { ok: true, value: candidate as Static<Schema> };
       const issues = (validate.errors ?? []).map((error) => ({
         path: fieldPath(error.instancePath, error.keyword === 'required' ? error.params.missingProperty : undefined),
