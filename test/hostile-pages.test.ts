@@ -48,6 +48,8 @@ const SIZES = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20];
 const CPU_SECONDS = 2;
 /** The longest text that a tag of a page can hold. */
 const TAG_LENGTH = 16_000;
+/** The last is more than that. */
+const TAG_SIZES = SIZES.filter((size) => size <= 2 ** 14);
 
 function makeText(made: Made, size: number): string {
   const [head, piece = '', tail] = made.split(/[⟨⟩]/);
@@ -99,11 +101,16 @@ function tagOf(name: string, text: string): string {
   return `<meta property="${name}" content="${text.replaceAll('"', '&quot;').slice(0, TAG_LENGTH)}b">`;
 }
 
+/** Readers that get no more of a text than a tag holds: of a longer one they would read the same again. */
+const ofTags = new Set<Reader>();
+
 /** What no tag can hold much of is read many times. */
 function often(read: Reader): Reader {
-  return (text) => {
+  const reader: Reader = (text) => {
     for (let time = 0; time < 64; time += 1) read(text);
   };
+  ofTags.add(reader);
+  return reader;
 }
 
 const ABOUT_POST = tagOf('og:url', `https://www.facebook.com/somebody/posts/${NUMBER}?`);
@@ -352,7 +359,7 @@ describe('hostile texts are read in one pass:', () => {
 
   for (const [what, [read, ...texts]] of Object.entries(PARTS)) {
     it(what, () => {
-      for (const made of texts) expectOnePass(read, made);
+      for (const made of texts) expectOnePass(read, made, ofTags.has(read) ? TAG_SIZES : SIZES);
     });
   }
 });

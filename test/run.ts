@@ -1,7 +1,7 @@
 /**
- * All tests, or those of the folders that are named, in a few processes at a time, which share a PostgreSQL and an object
- * server. The files that took longest in the last run start first. Each process that ends says what it ran and how much is left. The last line
- * has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
+ * All tests, or those of the folders that are named, in a few processes at a time, which run share after share of the files
+ * and have one PostgreSQL and one object server. The files that took longest in the last run start first. Each share that ends says what it ran and
+ * how much is left. The last line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
  * before it. Only the tests of one suite in test/e2e and test/long keep their order, since they are the steps of a walk.
  * `--quick` runs what a minute has room for, on SQLite alone and without a browser, those of changed subjects first. `--long`
  * runs what is left out otherwise because it takes minutes: test/long, and the tests of the browser on the system's Chromium.
@@ -18,7 +18,7 @@ import { packageRoot } from './support/package-root.js';
 import { cpuSeconds } from './support/runner/cpu-seconds.js';
 import { makeFolderInMemory } from './support/runner/memory-folder.js';
 import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/runner/test-order.js';
-import { runTestFiles, type TestTotals } from './support/runner/test-process.js';
+import { TestProcess, type TestTotals } from './support/runner/test-process.js';
 import { startObjectServerOfRun } from './support/storage/object-server.js';
 
 /** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
@@ -76,6 +76,8 @@ const all = queue.left + browserShares.length;
 let done = 0;
 const begun = performance.now();
 const ended: TestTotals[] = [];
+/** Those that wait for their next share. */
+const idle: TestProcess[] = [];
 
 // Where the system says where files belong, they stay there.
 const inMemory = process.env.TMPDIR === undefined ? makeFolderInMemory() : undefined;
@@ -95,6 +97,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 const stopServers = quick ? undefined : await startServers();
 if (quick) process.env.TEST_QUICK = '1';
 await Promise.all([...Array.from({ length: PROCESSES }, runShares), addWhileIdle()]);
+await Promise.all(idle.map((one) => one.end()));
 await stopServers?.();
 
 printSeconds();
@@ -187,8 +190,9 @@ async function addWhileIdle(): Promise<void> {
   const added = new Set<Promise<void>>();
   for (let before = coreTimes(); browserShares.length + queue.left > 0; before = coreTimes()) {
     await sleep(IDLE_SECONDS * 1_000);
-    const { idle, all } = coreTimes();
-    if (added.size === MORE_PROCESSES || idle - before.idle < IDLE * (all - before.all)) continue;
+    const times = coreTimes();
+    const isIdle = times.idle - before.idle >= IDLE * (times.all - before.all);
+    if (added.size === MORE_PROCESSES || !isIdle) continue;
     const next = nextShare();
     if (!next) break;
     const run: Promise<void> = runShare(next).finally(() => added.delete(run));
@@ -204,10 +208,11 @@ function coreTimes(): { idle: number; all: number } {
 }
 
 async function runShare({ files, browserPath }: Share): Promise<void> {
-  const run = await runTestFiles(
-    files.map((file) => `dist/${file}`),
-    { ...order, environment: browserPath === undefined ? {} : { BROWSER_PATH: browserPath } },
-  );
+  const environment = browserPath === undefined ? undefined : { BROWSER_PATH: browserPath };
+  const runner = (browserPath === undefined && idle.pop()) || (await TestProcess.start({ ...order, environment }));
+  const run = await runner.run(files.map((file) => `dist/${file}`));
+  if (browserPath === undefined && !runner.isWorn) idle.push(runner);
+  else await runner.end();
   const on = browserPath === undefined ? '' : `on ${browserPath}: `;
   process.stdout.write(run.output);
   ended.push({ ...run, failures: run.failures.map((failure) => on + failure) });

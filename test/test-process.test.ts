@@ -8,7 +8,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { packageRoot } from './support/package-root.js';
-import { runTestFiles } from './support/runner/test-process.js';
+import { runTestFiles, TestProcess } from './support/runner/test-process.js';
 
 describe('test process', () => {
   let folder: string;
@@ -63,6 +63,31 @@ describe('test process', () => {
     const { passed, nearTimeout } = await run([`it('slow', ${wait}).timeout(1_400); it('quick', ${wait});`]);
     expect(passed).to.equal(2);
     expect(nearTimeout.join()).to.match(/^slow \(0\.\d of 1\.4 s\)$/);
+  });
+
+  it('runs share after share in one process, each with its own totals and output', async () => {
+    const shares = ['sail', 'row'].map((word) => path.join(folder, `${word}.test.js`));
+    const one = await TestProcess.start();
+    try {
+      for (const file of shares) {
+        const word = path.basename(file, '.test.js');
+        await writeFile(file, `it('can ${word}', () => console.log('${word} in', process.pid));`);
+      }
+      const runs = [];
+      for (const file of shares) runs.push(await one.run([file]));
+      const pids = runs.map(({ output }) => /(?:sail|row) in (\d+)/.exec(output)?.[1]);
+      expect(new Set(pids).size).to.equal(1);
+      expect(runs.map(({ passed, output }) => [passed, output.includes('sail'), output.includes('row')])).to.deep.equal(
+        [
+          [1, true, false],
+          [1, false, true],
+        ],
+      );
+      expect(one.isWorn).to.equal(false);
+    } finally {
+      await one.end();
+    }
+    expect(one.isWorn).to.equal(true);
   });
 
   for (const [death, code] of [

@@ -1,13 +1,13 @@
 /*
  * Validates values against JSON schemas; every check of the gateway uses this function. Values are never coerced, and
  * defaults are filled into a copy. The first valid values are checked without Ajv (`plain-schema.ts`), so that a start
- * need not load it; a schema that is used often, or whose value is refused, is compiled. Messages name the field and
- * what it must be, quote no value, and use the schema's title in place of a regular expression. For a mistyped field name they offer
+ * need not load it; a schema that is used often, or whose value is refused, is compiled, once for all that
+ * are equal. Messages name the field and what it must be, quote no value, and use the schema's title in place of a regular expression. For a mistyped field name they offer
  * the closest match: at most two edits for names of six letters or more, one for shorter names.
  */
 
 import { createRequire } from 'node:module';
-import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js';
+import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type { Static, TSchema } from 'typebox';
 import { isPlain, satisfies } from './plain-schema.js';
 
@@ -63,11 +63,21 @@ function openAjv(): Ajv2020 {
   });
 }
 
+/** By the JSON of their schema: each gateway of a process, and each load of a plugin, makes equal schemas anew. Ajv would keep every one. */
+const compiled = new Map<string, ValidateFunction>();
+
+function compile(schema: TSchema, text: string): ValidateFunction {
+  const validate = compiled.get(text) ?? sharedAjv().compile(schema);
+  compiled.set(text, validate);
+  return validate;
+}
+
 /** A validator for a schema. All validation of the gateway uses this function. */
 export function createValidator<Schema extends TSchema>(schema: Schema): Validator<Static<Schema>> {
-  const copies = JSON.stringify(schema).includes('"default"');
+  const text = JSON.stringify(schema);
+  const copies = text.includes('"default"');
   const copyOf = (value: unknown) => (copies ? structuredClone(value) : value);
-  let validate: ReturnType<Ajv2020['compile']> | undefined;
+  let validate: ValidateFunction | undefined;
   let plain: Readonly<Record<string, unknown>> | false | undefined;
   let checks = 0;
   return {
@@ -77,7 +87,7 @@ export function createValidator<Schema extends TSchema>(schema: Schema): Validat
         const candidate = copyOf(value);
         if (plain && satisfies(plain, candidate)) return { ok: true, value: candidate as Static<Schema> };
       }
-      validate ??= sharedAjv().compile(schema);
+      validate ??= compile(schema, text);
       const candidate = copyOf(value);
       if (validate(candidate)) return { ok: true, value: candidate as Static<Schema> };
       const issues = (validate.errors ?? []).map((error) => ({

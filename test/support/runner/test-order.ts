@@ -1,7 +1,7 @@
 /**
- * Decides in which order the files of a whole run start, and how many of them share a process. A file takes the seconds of
- * the last run, else those that it usually takes. The longest come first, so that none is begun when all others have ended.
- * A process takes files for a while at most; the shares get shorter towards the end, where all processes are to end together.
+ * Decides in which order the files of a whole run start, and how many of them a process gets at a time. A file takes the seconds
+ * of the last run, else those that it usually takes. The longest come first, so that none is begun when all others have ended.
+ * A share takes a while at most; the shares get shorter towards the end, where all processes are to end together.
  * A quick run takes the files of changed subjects first, then the shortest ones, and begins none after its time.
  */
 
@@ -49,11 +49,10 @@ const USUAL_FOLDERS: readonly { folder: string; seconds: number }[] = [
   { folder: '', seconds: 4 },
 ];
 
-/** Longer shares would save little: a process takes two or three seconds until its servers have started. */
-const MAX_SHARE_SECONDS = 120;
-const MIN_SHARE_SECONDS = 15;
-/** Files of a process at most, since what their modules hold is never freed. */
-const MAX_SHARE_FILES = 20;
+/** Short files are given out together, so that what they print stays readable; a process runs share after share. */
+const MAX_SHARE_SECONDS = 20;
+const MIN_SHARE_SECONDS = 5;
+const MAX_SHARE_FILES = 10;
 
 /** Not committed, and gone with the packages: it is of this machine. */
 const LAST_RUN = path.join(packageRoot, 'node_modules', '.cache', 'mediagate-test-seconds.json');
