@@ -28,7 +28,7 @@ import {
   sendRequestsCsv,
   type UsageLog,
 } from '../usage/index.js';
-import { localeOf } from './language/index.js';
+import { type Locale, localeOf } from './language/index.js';
 import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { requestsPage } from './pages/requests.js';
 import { usagePage } from './pages/usage.js';
@@ -124,20 +124,24 @@ class AccountPages {
   async sendUsage(context: RequestContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
+    const locale = localeOf(context);
     const { clock, prices } = this.#services;
     const { range, filter, totals, keys, groups, by } = await this.#readUsage(context, signedIn);
     const chosen = filterTotals(totals, filter);
-    const page = usagePage({
-      ...{ range, filter, by, groups },
-      today: dayOf(clock.now()),
-      keys: keys.map(({ id, name }) => ({ value: id, label: name })),
-      models: namesOf(totals, 'model'),
-      routes: namesOf(totals, 'route'),
-      currency: prices?.currency,
-      total: addUp(chosen),
-      days: eachDayOf(range, chosen),
-    });
-    send(context, page, signedIn);
+    const page = usagePage(
+      {
+        ...{ range, filter, by, groups },
+        today: dayOf(clock.now()),
+        keys: keys.map(({ id, name }) => ({ value: id, label: name })),
+        models: namesOf(totals, 'model'),
+        routes: namesOf(totals, 'route'),
+        currency: prices?.currency,
+        total: addUp(chosen),
+        days: eachDayOf(range, chosen),
+      },
+      locale,
+    );
+    send(context, page, { signedIn, locale });
   }
 
   async sendUsageFile(context: RequestContext): Promise<void> {
@@ -166,6 +170,7 @@ class AccountPages {
   async sendRequests(context: RequestContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
+    const locale = localeOf(context);
     const { clock, usageLog, requestLog, prices, requestLogDays: retentionDays = LOG_DAYS } = this.#services;
     const { accountId } = signedIn.user;
     const { query } = context;
@@ -178,18 +183,21 @@ class AccountPages {
     const rows = found.slice(0, ROWS);
     const last = found.length > ROWS ? rows.at(-1) : undefined;
     const { deleted } = query;
-    const page = requestsPage({
-      ...{ filter, rows, retentionDays },
-      today: dayOf(clock.now()),
-      keys: keys.map(({ id, name }) => ({ value: id, label: name })),
-      models: namesOf(totals, 'model'),
-      routes: namesOf(totals, 'route'),
-      currency: prices?.currency,
-      next: last && encodeCursor(last),
-      isFirst: after === undefined,
-      deleted: typeof deleted === 'string' && /^\d{1,9}$/.test(deleted) ? Number(deleted) : undefined,
-    });
-    send(context, page, signedIn);
+    const page = requestsPage(
+      {
+        ...{ filter, rows, retentionDays },
+        today: dayOf(clock.now()),
+        keys: keys.map(({ id, name }) => ({ value: id, label: name })),
+        models: namesOf(totals, 'model'),
+        routes: namesOf(totals, 'route'),
+        currency: prices?.currency,
+        next: last && encodeCursor(last),
+        isFirst: after === undefined,
+        deleted: typeof deleted === 'string' && /^\d{1,9}$/.test(deleted) ? Number(deleted) : undefined,
+      },
+      locale,
+    );
+    send(context, page, { signedIn, locale });
   }
 
   async sendRequestsFile(context: RequestContext): Promise<void> {
@@ -225,8 +233,12 @@ class AccountPages {
   }
 }
 
-function send(context: RequestContext, page: Omit<Page, 'viewer'>, { user }: SignedIn): void {
-  sendPage(context, { ...page, viewer: { label: labelOf(user) } }, localeOf(context));
+function send(
+  context: RequestContext,
+  page: Omit<Page, 'viewer'>,
+  { signedIn, locale }: { signedIn: SignedIn; locale: Locale },
+): void {
+  sendPage(context, { ...page, viewer: { label: labelOf(signedIn.user, locale) } }, locale);
 }
 
 /** Values of a column, in alphabetical order. */

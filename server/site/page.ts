@@ -6,7 +6,7 @@
  */
 
 import { type RequestContext, setPageHeaders } from '../http/index.js';
-import type { Support } from '../plans/index.js';
+import { DEFAULT_CATALOGUE, type Support } from '../plans/index.js';
 import { assets } from './assets.js';
 import { Html, html } from './html.js';
 import { LANGUAGES, type LanguageCode, type Locale, scriptTexts } from './language/index.js';
@@ -202,6 +202,7 @@ export function bar(share: number): Html {
 }
 
 /** Contact of the support. */
-export function supportWords({ text, email, url }: Support): Html {
-  return html`${text}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
+export function supportWords({ text, email, url }: Support, { texts }: Locale): Html {
+  const words = text === DEFAULT_CATALOGUE.support.text ? texts.plans.supportWords : text;
+  return html`${words}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
 }

@@ -144,7 +144,7 @@ class SitePages {
     const { gateway, catalogue, baseUrl } = this.#services;
     const visit = await this.#visit(context);
     const platforms = gateway.platforms().map(({ name }) => name);
-    const plans = planViews(catalogue);
+    const plans = planViews(catalogue, visit.locale);
     const models = countModels(gateway);
     const view = { baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!visit.signedIn };
     this.#send(context, homePage(view, visit.locale), visit);
@@ -164,17 +164,17 @@ class SitePages {
   async sendPlans(context: RequestContext): Promise<void> {
     const { accounts, catalogue, view } = this.#services;
     const visit = await this.#visit(context);
-    const { signedIn } = visit;
+    const { signedIn, locale } = visit;
     const current = signedIn && (await view.account(signedIn.user));
     const terms = orderableTerms(this.#services);
     const previews = signedIn ? await accounts.preview(signedIn.user.accountId, terms) : [];
-    const plans = planViews(catalogue).map((plan) => {
+    const plans = planViews(catalogue, locale).map((plan) => {
       const preview = previews.find(({ planId }) => planId === plan.id);
-      return preview ? { ...plan, outcome: describeOutcome(preview, catalogue) } : plan;
+      return preview ? { ...plan, outcome: describeOutcome(preview, { catalogue, locale }) } : plan;
     });
     const { support } = catalogue;
     const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId };
-    this.#send(context, plansPage(plansView), visit);
+    this.#send(context, plansPage(plansView, locale), visit);
   }
 
   async sendSetup(context: RequestContext): Promise<void> {
@@ -196,14 +196,14 @@ class SitePages {
     const { revoked } = context.query;
     const revokedId = typeof revoked === 'string' ? revoked : undefined;
     const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
-    const dashboard = await loadDashboard(sources, signedIn.user);
+    const dashboard = await loadDashboard(sources, signedIn.user, locale);
     this.#send(context, dashboardPage(dashboard, locale), visit);
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {
     const visit = await this.#visitSignedIn(context);
     if (!visit) return;
-    const playground = await loadPlayground(this.#services, visit.signedIn.user);
+    const playground = await loadPlayground(this.#services, visit.signedIn.user, visit.locale);
     this.#send(context, playgroundPage(playground), visit);
   }
 
@@ -216,10 +216,10 @@ class SitePages {
     const preview = await payments.preview(order);
     const view = {
       order,
-      planName: planName(catalogue, order.planId),
+      planName: planName({ catalogue, locale }, order.planId),
       transfer: payments.transferOf(order),
       support: catalogue.support,
-      outcome: preview && describeOutcome(preview, catalogue),
+      outcome: preview && describeOutcome(preview, { catalogue, locale }),
       now: clock.now(),
     };
     this.#send(context, paymentPage(view, locale), visit);
@@ -236,7 +236,7 @@ class SitePages {
   }
 
   #send(context: RequestContext, page: Omit<Page, 'viewer'>, { signedIn, locale }: Visit): void {
-    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user) } : null }, locale);
+    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user, locale) } : null }, locale);
   }
 }
 
@@ -349,6 +349,6 @@ function isCode(text: string): boolean {
 }
 
 function answerPage({ userCode, clientName }: DeviceGrant, { email, name }: UserRecord, locale: Locale): Page {
-  const label = email ?? name ?? locale.texts.signIn.yourAccount;
+  const label = email ?? name ?? locale.texts.words.yourAccount;
   return deviceAnswerPage({ clientName, label, userCode, shownCode: showUserCode(userCode) }, locale);
 }

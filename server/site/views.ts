@@ -2,7 +2,8 @@
  * Prepares the data that pages display: the dashboard with 30 days of usage, the plans, and what the playground offers.
  * An order that is not paid yet is always displayed, others only up to a limit. Rate limits are those of the newest
  * valid key. The playground offers models and platforms that are ready, and explains for a group of routes that the plan
- * of the account does not allow which plan includes it. Prices are omitted unless the catalogue makes them public.
+ * of the account does not allow which plan includes it. Prices are omitted unless the catalogue makes them public. Texts
+ * are those of the locale.
  */
 
 import type { Gateway } from 'mediagate';
@@ -11,13 +12,13 @@ import type { Jobs } from '../../core/jobs/index.js';
 import type { Clock } from '../../core/runtime/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { type BudgetState, MICROS } from '../budgets/index.js';
-import { dayOf, minorDigits } from '../format/index.js';
+import { dayOf } from '../format/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
 import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
 import {
   type Catalogue,
-  type FreeTier,
+  DEFAULT_CATALOGUE,
   freeTierTerms,
   OPERATOR_PLAN,
   type Plan,
@@ -25,7 +26,8 @@ import {
   type PlanTermsOptions,
   planGrants,
 } from '../plans/index.js';
-import { addUp, type DayRange, isModelAllowed, leftOf, renderCost, type UsageTotal } from '../usage/index.js';
+import { addUp, type DayRange, isModelAllowed, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
+import type { Locale } from './language/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
 import type {
   AllowanceView,
@@ -55,7 +57,11 @@ export interface DashboardSources {
 }
 
 /** Data of a user's dashboard. @throws GatewayError `upstream_unavailable`. */
-export async function loadDashboard(sources: DashboardSources, user: UserRecord): Promise<DashboardView> {
+export async function loadDashboard(
+  sources: DashboardSources,
+  user: UserRecord,
+  locale: Locale,
+): Promise<DashboardView> {
   const { view, catalogue, now, revokedId } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
@@ -65,26 +71,32 @@ export async function loadDashboard(sources: DashboardSources, user: UserRecord)
     sources.orders.list({ accountId, limit: LISTED_ORDERS }),
   ]);
   return {
-    label: labelOf(user),
+    label: labelOf(user, locale),
     keys: keys.map(({ record }) => describeKey(record, now)),
-    plan: describePlan(account, budget, catalogue),
-    rateLimits: describeRateLimits(keys),
+    plan: describePlan(account, budget, { catalogue, locale }),
+    rateLimits: describeRateLimits(keys, locale),
     usage: eachDay(range, totals),
-    ...(currency !== undefined && { costs: describeCosts(totals, currency) }),
+    ...(currency !== undefined && { costs: describeCosts(totals, currency, locale) }),
     jobs,
-    orders: describeOrders(orders, catalogue),
+    orders: describeOrders(orders, { catalogue, locale }),
     revoked: keys.find(({ record: { id, revokedAt } }) => id === revokedId && revokedAt !== null)?.record.name ?? null,
   };
 }
 
 /** A user's displayed name. */
-export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>): string {
-  return name ?? email ?? 'your account';
+export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>, { texts }: Locale): string {
+  return name ?? email ?? texts.words.yourAccount;
+}
+
+/** What the plans of the catalogue are described with. */
+interface PlanWords {
+  catalogue: Catalogue;
+  locale: Locale;
 }
 
 /** Unpaid orders are always displayed. */
-function describeOrders(orders: readonly OrderRecord[], catalogue: Catalogue): OrdersView {
-  const named = orders.map((order) => ({ ...order, planName: planName(catalogue, order.planId) }));
+function describeOrders(orders: readonly OrderRecord[], words: PlanWords): OrdersView {
+  const named = orders.map((order) => ({ ...order, planName: planName(words, order.planId) }));
   const sorted = [...named.filter(isOpen), ...named.filter((order) => !isOpen(order))];
   const latest = Math.max(SHOWN_ORDERS, named.filter(isOpen).length);
   return { latest: sorted.slice(0, latest), older: sorted.slice(latest) };
@@ -98,30 +110,30 @@ function describeKey(record: ApiKeyRecord, now: number): KeyView {
 function describePlan(
   { plan }: AccountOverview['account'],
   budget: BudgetState | undefined,
-  catalogue: Catalogue,
+  words: PlanWords,
 ): DashboardView['plan'] {
   if (!plan) return null;
   const { planId, expiresAt, grants } = plan;
-  const isFree = planId === catalogue.freeTier.id;
+  const isFree = planId === words.catalogue.freeTier.id;
   return {
-    name: planName(catalogue, planId),
+    name: planName(words, planId),
     isFree,
     isOperator: planId === OPERATOR_PLAN.id,
     expiresAt,
-    ...describeGrants(grants),
-    allowances: budget ? allowancesOf(budget) : [],
+    ...describeGrants(grants, words.locale),
+    allowances: budget ? allowancesOf(budget, words.locale) : [],
   };
 }
 
-function allowancesOf(budget: BudgetState): AllowanceView[] {
+function allowancesOf(budget: BudgetState, { texts }: Locale): AllowanceView[] {
+  const t = texts.dashboard.allowances;
   const { requests, tokens, tokensToday, cost } = leftOf(budget);
-  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
-  const period = budget.resets === 'never' ? '' : budget.resets === 'day' ? ' today' : ' this month';
+  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency, resets } = budget;
   return [
-    allowance(`Requests${period}`, requests, requestLimit),
-    allowance(`Tokens${period}`, tokens, tokenLimit),
-    allowance('Tokens today', tokensToday, dailyTokenLimit),
-    allowance(`${currency}${period}`, cost, costLimit === null ? null : costLimit / MICROS),
+    allowance(t.requests[resets], requests, requestLimit),
+    allowance(t.tokens[resets], tokens, tokenLimit),
+    allowance(t.tokens.day, tokensToday, dailyTokenLimit),
+    allowance(t.cost[resets](currency ?? ''), cost, costLimit === null ? null : costLimit / MICROS),
   ].filter((one) => one !== undefined);
 }
 
@@ -129,15 +141,13 @@ function allowance(label: string, left: number | undefined, limit: number | null
   return left === undefined || limit === null ? undefined : { label, left, limit };
 }
 
-const FAMILIES: Readonly<Record<string, string>> = { link_data: 'Link data', image: 'Images', model: 'Text and sound' };
-
 /** Of the newest valid key. */
-function describeRateLimits(keys: readonly OverviewKey[]): DashboardView['rateLimits'] {
+function describeRateLimits(keys: readonly OverviewKey[], { texts }: Locale): DashboardView['rateLimits'] {
   const newest = keys.find(({ record, rateLimits }) => rateLimits !== undefined && record.replacedBy === null);
   if (!newest?.rateLimits) return null;
   const families = Object.entries(newest.rateLimits).map(
     ([family, { remaining, limit, resetMs }]): RateLimitView => ({
-      label: FAMILIES[family] ?? family,
+      label: texts.words.families[family] ?? family,
       remaining,
       limit,
       resetMs,
@@ -146,13 +156,18 @@ function describeRateLimits(keys: readonly OverviewKey[]): DashboardView['rateLi
   return families.length > 0 ? { keyName: newest.record.name, families } : null;
 }
 
+/** Costs as text; `-` where no request had a price. */
+export function costOf({ requests, priced, cost }: UsageCounts, locale: Pick<Locale, 'cost'>): string {
+  return requests > 0 && priced === 0 ? '-' : locale.cost(cost);
+}
+
 /** By day, and of all days. */
-function describeCosts(totals: readonly UsageTotal[], currency: string): CostsView {
+function describeCosts(totals: readonly UsageTotal[], currency: string, locale: Locale): CostsView {
   const days = Map.groupBy(totals, ({ day }) => day);
   return {
     currency,
-    total: renderCost(addUp(totals)),
-    days: new Map(Array.from(days, ([day, ofDay]) => [day, renderCost(addUp(ofDay))])),
+    total: costOf(addUp(totals), locale),
+    days: new Map(Array.from(days, ([day, ofDay]) => [day, costOf(addUp(ofDay), locale)])),
   };
 }
 
@@ -190,85 +205,96 @@ export interface PlanView {
 }
 
 /** The free tier, then the plans in the order of the catalogue. */
-export function planViews(catalogue: Catalogue): readonly PlanView[] {
-  return [freeView(catalogue.freeTier, catalogue), ...catalogue.plans.map((plan) => planView(plan, catalogue))];
+export function planViews(catalogue: Catalogue, locale: Locale): readonly PlanView[] {
+  return [freeView({ catalogue, locale }), ...catalogue.plans.map((plan) => planView(plan, { catalogue, locale }))];
 }
 
-/** The id, if the plan no longer exists. */
-export function planName({ plans, freeTier }: Catalogue, id: string): string {
-  return [freeTier, OPERATOR_PLAN, ...plans].find((plan) => plan.id === id)?.name ?? id;
+/** The id, if the plan no longer exists. Plans that the operator has not named have a name in each language. */
+export function planName({ catalogue: { plans, freeTier }, locale }: PlanWords, id: string): string {
+  const { freePlan, operatorPlan } = locale.texts.words;
+  if (id === OPERATOR_PLAN.id) return operatorPlan;
+  if (id === freeTier.id) return freeTier.name === DEFAULT_CATALOGUE.freeTier.name ? freePlan : freeTier.name;
+  return plans.find((plan) => plan.id === id)?.name ?? id;
 }
 
 /** End of a plan that is paid now, and the effect on the previous one. */
-export function describeOutcome(preview: PlanPreview, catalogue: Catalogue): Html {
+export function describeOutcome(preview: PlanPreview, words: PlanWords): Html {
   const { expiresAt, creditedDays, replacedPlanId, nextPlanId, endsReplaced } = preview;
-  const before = replacedPlanId !== null && planName(catalogue, replacedPlanId);
-  return html`${expiresAt === null ? 'Never expires.' : html`If you pay now, it ends on ${day(expiresAt)}.`}
-${before && creditedDays > 0 && ` That includes ${counted(creditedDays, 'day')} for what is left of ${before}.`}
-${before && endsReplaced && ` ${before} ends at once; its remaining time is not credited to a plan without an end.`}
-${nextPlanId !== null && ` Then ${planName(catalogue, nextPlanId)} continues.`}`;
+  const { texts, day } = words.locale;
+  const t = texts.plans.outcome;
+  const before = replacedPlanId !== null && planName(words, replacedPlanId);
+  return html`${expiresAt === null ? t.neverExpires : t.endsOn(day(expiresAt))}
+${before && creditedDays > 0 && ` ${t.credited(creditedDays, before)}`}
+${before && endsReplaced && ` ${t.endsReplaced(before)}`}
+${nextPlanId !== null && ` ${t.next(planName(words, nextPlanId))}`}`;
 }
 
-const OPENS: Readonly<Record<Grant, string>> = {
-  extract: 'link data',
-  images: 'images',
-  text: 'text models',
-  audio: 'audio models',
-};
-
 /** Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. */
-export function describeGrants(grants: readonly KeyGrant[]): { opened: string; withheld: string } {
-  const words = (has: boolean) => GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => OPENS[grant]);
-  return { opened: formatsOf().all.format(words(true)), withheld: formatsOf().none.format(words(false)) };
+export function describeGrants(
+  grants: readonly KeyGrant[],
+  { texts, allOf, anyOf }: Locale,
+): { opened: string; withheld: string } {
+  const words = (has: boolean) =>
+    GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => texts.words.grants[grant]);
+  return { opened: allOf(words(true)), withheld: anyOf(words(false)) };
 }
 
 /** Why a plan does not allow this, and which one does. */
-function describeWithheld(grant: Grant, planId: string, catalogue: Catalogue): string {
+function describeWithheld(grant: Grant, planId: string, words: PlanWords): string {
+  const { catalogue, locale } = words;
   const { plans, freeTier } = catalogue;
-  const words = OPENS[grant];
+  const t = locale.texts.plans.withheld;
+  const named = locale.texts.words.grants[grant];
   const able = [freeTier, ...plans].filter(({ id }) => planGrants(id, catalogue).includes(grant));
-  if (able.length === 0) return `This gateway does not offer ${words}.`;
-  const names = formatsOf().none.format(able.map(({ name }) => name));
-  return `Your plan, ${planName(catalogue, planId)}, does not include ${words}. Included in ${names}.`;
+  if (able.length === 0) return t.nowhere(named);
+  const names = locale.anyOf(able.map(({ id }) => planName(words, id)));
+  return `${t.plan(planName(words, planId), named)} ${t.includedIn(names)}`;
 }
 
-function freeView({ id, name, requestLimit, rpm, modelAccess }: FreeTier, catalogue: Catalogue): PlanView {
+function freeView(words: PlanWords): PlanView {
+  const { catalogue, locale } = words;
+  const { id, requestLimit, rpm, modelAccess } = catalogue.freeTier;
+  const { plans: t, words: w } = locale.texts;
   const points = [
-    counted(requestLimit, 'model request'),
-    `Models: ${modelAccess.join(', ')}`,
-    ...pointsOf(planGrants(id, catalogue)),
-    `${counted(rpm, 'request')} a minute`,
-    'Comes with your first key',
+    w.modelRequests(requestLimit),
+    t.points.models(modelAccess.join(', ')),
+    ...pointsOf(planGrants(id, catalogue), locale),
+    w.aMinute(w.requests(rpm)),
+    t.points.firstKey,
   ];
-  return { id, name, points, note: null, price: 'No charge', isFree: true, canBeOrdered: false };
+  const name = planName(words, id);
+  return { id, name, points, note: null, price: t.noCharge, isFree: true, canBeOrdered: false };
 }
 
 /** What a key allows besides text, and what it does not. */
-function pointsOf(grants: readonly KeyGrant[]): string[] {
-  const { withheld } = describeGrants(grants);
+function pointsOf(grants: readonly KeyGrant[], locale: Locale): string[] {
+  const { withheld } = describeGrants(grants, locale);
+  const t = locale.texts.plans.points;
   return [
-    grants.includes('audio') && 'Speech, transcripts and sounds',
-    grants.includes('images') && 'Images',
-    grants.includes('extract') && 'Link data',
-    withheld !== '' && `No ${withheld}`,
+    grants.includes('audio') && t.audio,
+    grants.includes('images') && t.images,
+    grants.includes('extract') && t.links,
+    withheld !== '' && t.not(withheld),
   ].filter((point) => point !== false);
 }
 
-function planView(plan: Plan, catalogue: Catalogue): PlanView {
+function planView(plan: Plan, { catalogue, locale }: PlanWords): PlanView {
   const { prices, publicPriceTablesVisible } = catalogue;
   const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
+  const { plans, words: w } = locale.texts;
+  const t = plans.points;
   const points = [
-    tokenLimit !== null && `${count(tokenLimit)} tokens`,
-    dailyTokenLimit !== null && `${count(dailyTokenLimit)} tokens a day`,
-    requestLimit !== null && counted(requestLimit, 'model request'),
-    imageDailyLimit !== null && `${counted(imageDailyLimit, 'image')} a day`,
-    !plan.imageOnly && (plan.allModels ? 'All text models' : 'The free models'),
-    ...pointsOf(planGrants(id, catalogue)),
-    `${counted(plan.includedRpm, 'request')} a minute`,
-    durationDays === 0 ? 'Does not expire' : `Valid for ${counted(durationDays, 'day')}`,
+    tokenLimit !== null && w.tokens(tokenLimit),
+    dailyTokenLimit !== null && w.aDay(w.tokens(dailyTokenLimit)),
+    requestLimit !== null && w.modelRequests(requestLimit),
+    imageDailyLimit !== null && w.aDay(w.images(imageDailyLimit)),
+    !plan.imageOnly && (plan.allModels ? t.allText : t.freeText),
+    ...pointsOf(planGrants(id, catalogue), locale),
+    w.aMinute(w.requests(plan.includedRpm)),
+    durationDays === 0 ? t.doesNotExpire : t.validFor(durationDays),
   ].filter((point) => point !== false);
   const found = prices.find(({ planId }) => planId === id);
-  const price = found && publicPriceTablesVisible ? money(found.amount, found.currency) : null;
+  const price = found && publicPriceTablesVisible ? locale.money(found.amount, found.currency) : null;
   return { id, name, points, note, price, isFree: false, canBeOrdered: found !== undefined };
 }
 
@@ -296,7 +322,11 @@ export interface PlaygroundSources extends PlanTermsOptions {
  * The plan is that of the internal key, which the first request makes: without one, the free tier.
  * @throws GatewayError `upstream_unavailable`.
  */
-export async function loadPlayground(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundView> {
+export async function loadPlayground(
+  sources: PlaygroundSources,
+  user: UserRecord,
+  locale: Locale,
+): Promise<PlaygroundView> {
   const { view, catalogue, gateway, clock, baseUrl } = sources;
   const { plan: own } = await view.account(user);
   const isOver = own !== null && own.expiresAt !== null && own.expiresAt <= clock.now();
@@ -305,7 +335,7 @@ export async function loadPlayground(sources: PlaygroundSources, user: UserRecor
     idsOf(gateway, 'audio', plan).filter((id) => gateway.audioProvider(id, operation));
   return {
     baseUrl: baseUrl(),
-    withheld: withheldOf(plan, catalogue),
+    withheld: withheldOf(plan, { catalogue, locale }),
     platforms: gateway.platforms(),
     models: {
       image: idsOf(gateway, 'image'),
@@ -316,9 +346,9 @@ export async function loadPlayground(sources: PlaygroundSources, user: UserRecor
   };
 }
 
-function withheldOf({ grants, planId }: PlaygroundPlan, catalogue: Catalogue): PlaygroundView['withheld'] {
+function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): PlaygroundView['withheld'] {
   const withheld = GRANTS.filter((grant) => !grants.includes(grant));
-  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, catalogue)]));
+  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, words)]));
 }
 
 /** @param plan Omits the models that it does not allow. Default: none is omitted. */
@@ -333,101 +363,30 @@ function idsOf(
   );
 }
 
-const JOB_STATES: Readonly<Record<JobState, readonly [words: string, tone: Tone]>> = {
-  queued: ['Queued', 'plain'],
-  running: ['Running', 'warn'],
-  completed: ['Completed', 'good'],
-  failed: ['Failed', 'bad'],
-  cancelled: ['Cancelled', 'plain'],
+const JOB_TONES: Readonly<Record<JobState, Tone>> = {
+  queued: 'plain',
+  running: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  cancelled: 'plain',
 };
 
-const ORDER_STATES: Readonly<Record<OrderState, readonly [words: string, tone: Tone]>> = {
-  pending: ['Awaiting payment', 'warn'],
-  underpaid: ['Partly paid', 'warn'],
-  paid: ['Paid', 'good'],
-  expired: ['Expired', 'plain'],
-  cancelled: ['Cancelled', 'plain'],
-  refunded: ['Refunded', 'plain'],
-  needs_review: ['Under review', 'warn'],
+const ORDER_TONES: Readonly<Record<OrderState, Tone>> = {
+  pending: 'warn',
+  underpaid: 'warn',
+  paid: 'good',
+  expired: 'plain',
+  cancelled: 'plain',
+  refunded: 'plain',
+  needs_review: 'warn',
 };
 
-export function jobBadge(state: JobState): Html {
-  return badge(...JOB_STATES[state]);
+export function jobBadge(state: JobState, { texts }: Locale): Html {
+  return badge(texts.words.jobStates[state], JOB_TONES[state]);
 }
 
-export function orderWords(state: OrderState): string {
-  return ORDER_STATES[state][0];
-}
-
-export function orderBadge(state: OrderState): Html {
-  return badge(...ORDER_STATES[state]);
-}
-
-/** Made at the first page: Intl reads tables for them, which takes 20 ms of a start. */
-let formats: ReturnType<typeof createFormats> | undefined;
-
-function formatsOf() {
-  formats ??= createFormats();
-  return formats;
-}
-
-function createFormats() {
-  const time = { hour: '2-digit', minute: '2-digit' } as const;
-  return {
-    all: new Intl.ListFormat('en-GB', { type: 'conjunction' }),
-    none: new Intl.ListFormat('en-GB', { type: 'disjunction' }),
-    count: new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }),
-    short: new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }),
-    day: new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' }),
-    minute: new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', ...time, timeZone: 'UTC' }),
-    second: new Intl.DateTimeFormat('en-GB', {
-      day: 'numeric',
-      month: 'short',
-      ...time,
-      second: '2-digit',
-      timeZone: 'UTC',
-    }),
-  };
-}
-
-/** `1,250,000` */
-export function count(value: number): string {
-  return formatsOf().count.format(value);
-}
-
-/** `1.3M` */
-export function shortCount(value: number): string {
-  return formatsOf().short.format(value);
-}
-
-/** `12.3 MB`, `1.5 GB`, in powers of ten as prices are. */
-export function dataSize(bytes: number): string {
-  return bytes < 1e9 ? `${count(bytes / 1e6)} MB` : `${count(bytes / 1e9)} GB`;
-}
-
-/** `1 job`, `2 jobs`. */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`;
-}
-
-/** `21 Nov 2026`, by UTC. @param at Milliseconds since 1970. */
-export function day(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().day.format(at)}</time>`;
-}
-
-/** `21 Nov, 20:26 UTC`. @param at Milliseconds since 1970. */
-export function minute(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().minute.format(at)} UTC</time>`;
-}
-
-/** `21 Nov, 20:26:07`, by UTC. @param at Milliseconds since 1970. */
-export function second(at: number): Html {
-  return html`<time datetime="${new Date(at).toISOString()}">${formatsOf().second.format(at)}</time>`;
-}
-
-/** `€12.34`, `₫299,000`. @param amount Minor units of the currency. @param currency ISO 4217. */
-export function money(amount: number, currency: string): string {
-  return new Intl.NumberFormat('en-US', { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency));
+export function orderBadge(state: OrderState, { texts }: Locale): Html {
+  return badge(texts.words.orderStates[state], ORDER_TONES[state]);
 }
 
 /** Remaining time as `23:59:08`. @param ms Milliseconds; a negative value counts as zero. */

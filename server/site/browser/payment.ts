@@ -3,6 +3,7 @@
  */
 
 import { fieldOf, RequestProblem, requestJson } from './requests.js';
+import { textsOf } from './texts.js';
 
 /** Seconds that the gateway holds a request while nothing changes. */
 const WAIT_S = 25;
@@ -41,7 +42,7 @@ async function follow(code: string, before: string): Promise<void> {
       await pause(BETWEEN_MS);
     } catch (error) {
       if (error instanceof RequestProblem && error.status === 404) return;
-      announce('No connection. Retrying.');
+      announce(textsOf('payment').noConnection);
       // Reports at once when the gateway is available again.
       wait = 0;
       await pause(PAUSE_MS);

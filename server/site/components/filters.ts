@@ -3,6 +3,7 @@
  * that are empty do not limit. Links with other fields keep the rest, and links to a range of days set both ends.
  */
 
+import type { Locale } from '../language/index.js';
 import { type Html, html } from '../page.js';
 
 export interface Choice {
@@ -28,12 +29,15 @@ export interface FilterView {
   reset?: string | undefined;
 }
 
-export function filterForm({ path, label, fields, hidden = {}, reset }: FilterView): Html {
+export function filterForm(
+  { path, label, fields, hidden = {}, reset }: FilterView,
+  { texts: { words: t } }: Locale,
+): Html {
   return html`<form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map(renderField)}
-<div class="filters-end"><button class="button">Show</button>
-${reset !== undefined && html`<a class="button button-quiet" href="${reset}">Reset</a>`}</div>
+<div class="filters-end"><button class="button">${t.show}</button>
+${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t.reset}</a>`}</div>
 </form>`;
 }
 
@@ -93,15 +97,15 @@ export function linkRow(label: string, links: readonly LinkRow[]): Html {
 }
 
 const ACCOUNT_PAGES = [
-  ['/dashboard', 'Overview'],
-  ['/usage', 'Usage'],
-  ['/requests', 'Requests'],
+  ['/dashboard', 'overview'],
+  ['/usage', 'usage'],
+  ['/requests', 'requestsPage'],
 ] as const;
 
 /** The pages of an account. */
-export function accountPages(current: string): Html {
+export function accountPages(current: string, { texts: { words: t } }: Locale): Html {
   return linkRow(
-    'Account',
-    ACCOUNT_PAGES.map(([href, label]) => ({ href, label, isCurrent: href === current })),
+    t.account,
+    ACCOUNT_PAGES.map(([href, label]) => ({ href, label: t[label], isCurrent: href === current })),
   );
 }

@@ -4,6 +4,7 @@
  * otherwise. A pager leads to older rows and back to the newest.
  */
 
+import type { Locale } from '../language/index.js';
 import { emptyState, type Html, type HtmlValue, html } from '../page.js';
 
 export interface Column<Row> {
@@ -53,10 +54,10 @@ export interface PagerView {
   older?: string | undefined;
 }
 
-export function pager({ newest, older }: PagerView): Html | false {
+export function pager({ newest, older }: PagerView, { texts: { words: t } }: Locale): Html | false {
   if (newest === undefined && older === undefined) return false;
-  return html`<nav class="row row-apart" aria-label="Pages">
-${newest === undefined ? html`<span></span>` : html`<a class="button button-quiet button-small" href="${newest}">Newest</a>`}
-${older !== undefined && html`<a class="button button-quiet button-small" href="${older}" rel="next">Older</a>`}
+  return html`<nav class="row row-apart" aria-label="${t.pages}">
+${newest === undefined ? html`<span></span>` : html`<a class="button button-quiet button-small" href="${newest}">${t.newest}</a>`}
+${older !== undefined && html`<a class="button button-quiet button-small" href="${older}" rel="next">${t.older}</a>`}
 </nav>`;
 }

@@ -46,6 +46,8 @@ export interface Formats {
   dataSize(bytes: number): string;
   /** `€12.34`, `₫299,000`; in Vietnamese `299.000 ₫`. @param amount Minor units. @param currency ISO 4217. */
   money(amount: number, currency: string): string;
+  /** Costs as `1.20` with at most six digits. @param micros Millionths of the currency. @param digits Default 6. */
+  cost(micros: number, digits?: number): string;
   /** `21 Nov 2026`; in Vietnamese `21/11/2026`. @param at Milliseconds since 1970. */
   day(at: number): Html;
   /** `21 Nov`; in Vietnamese `21/11`. @param at Milliseconds since 1970. */
@@ -73,6 +75,8 @@ function createFormats(code: LanguageCode): Formats {
     dataSize: (bytes) => (bytes < 1e9 ? `${count(bytes / 1e6)} MB` : `${count(bytes / 1e9)} GB`),
     money: (amount, currency) =>
       new Intl.NumberFormat(tags.numbers, { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency)),
+    cost: (micros, digits = 6) =>
+      (micros / 1_000_000).toLocaleString(tags.numbers, { minimumFractionDigits: 2, maximumFractionDigits: digits }),
     day: (at) => time(at, intl().date.format(at)),
     shortDay: (at) => intl().shortDate.format(at),
     minute: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().minute.format(at)} UTC`),

@@ -6,8 +6,9 @@
 
 import type { LanguageCode } from './formats.js';
 import { pageScript } from './texts/page-script.js';
+import { paymentScript } from './texts/payment.js';
 
-const CATALOGUES = { page: pageScript };
+const CATALOGUES = { page: pageScript, payment: paymentScript };
 
 export type ScriptTexts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 

@@ -6,12 +6,19 @@
  */
 
 import type { LanguageCode } from './formats.js';
+import { dashboard } from './texts/dashboard.js';
+import { errors } from './texts/errors.js';
 import { failure } from './texts/failure.js';
 import { home } from './texts/home.js';
 import { layout } from './texts/layout.js';
+import { payment } from './texts/payment.js';
+import { plans } from './texts/plans.js';
+import { setup } from './texts/setup.js';
 import { signIn } from './texts/sign-in.js';
+import { usage } from './texts/usage.js';
+import { words } from './texts/words.js';
 
-const CATALOGUES = { failure, home, layout, signIn };
+const CATALOGUES = { dashboard, errors, failure, home, layout, payment, plans, setup, signIn, usage, words };
 
 export type Texts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 

@@ -45,7 +45,7 @@ ${codeBlock({ id: 'hero-request', title: t.request, text: linkRequest(baseUrl) }
 ${renderJobs(view, locale)}
 <section class="frame section" aria-labelledby="plans">
 <div class="section-head"><h2 id="plans">${t.plans}</h2><p>${t.plansWords}</p></div>
-${renderPlanCards(plans, isSignedIn)}
+${renderPlanCards({ plans, isSignedIn }, locale)}
 </section>
 <section class="frame section" aria-labelledby="how">
 <div class="section-head"><h2 id="how">${t.howTitle}</h2></div>

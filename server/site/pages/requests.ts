@@ -11,12 +11,11 @@ import {
   type RequestOutcome,
   shownRequestId,
   type UsageEntry,
-  wordsOfCode,
 } from '../../usage/index.js';
 import { accountPages, type Choice, filterForm, linkTo } from '../components/filters.js';
 import { dataTable, pager } from '../components/table.js';
+import type { Locale } from '../language/index.js';
 import { badge, type Html, html, type Page, type Tone } from '../page.js';
-import { count, counted, second } from '../views.js';
 
 export interface RequestsView {
   filter: RequestFilter;
@@ -42,135 +41,134 @@ export interface RequestsView {
 
 const PATH = '/requests';
 
-export function requestsPage(view: RequestsView): Omit<Page, 'viewer'> {
+export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'viewer'> {
   const { rows, next, isFirst, deleted, filter, retentionDays } = view;
+  const { usage } = locale.texts;
+  const t = usage.list;
   const query = queryOf(filter);
   const older = next === undefined ? undefined : linkTo(PATH, { ...query, after: next });
   return {
-    title: 'Requests',
+    title: t.title,
     current: '/dashboard',
     content: html`<div class="frame stack">
-<div class="page-head"><h1>Requests</h1><p>Every request of your keys, without prompts, links and answers. They are kept for ${counted(retentionDays, 'day')}.</p>${accountPages(PATH)}</div>
-${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? 'There was no request to delete.' : `${counted(deleted, 'request is', 'requests are')} deleted.`}</p>`}
-${renderFilters(view)}
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead(retentionDays)}</p>${accountPages(PATH, locale)}</div>
+${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}
+${renderFilters(view, locale)}
 <section class="card stack" aria-labelledby="list">
-<div class="row row-apart"><h2 id="list">${titleOf(filter.outcome)}</h2><a class="button button-quiet button-small" href="${linkTo('/requests.csv', query)}" download>Download CSV</a></div>
-${renderRows(view, rows)}
-${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older })}
+<div class="row row-apart"><h2 id="list">${filter.outcome === undefined ? t.newest : t.titles[filter.outcome]}</h2><a class="button button-quiet button-small" href="${linkTo('/requests.csv', query)}" download>${usage.csv}</a></div>
+${renderRows(view, rows, locale)}
+${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
 </section>
-${renderDelete(view)}
+${renderDelete(view, locale)}
 </div>`,
   };
-}
-
-const TITLES: Readonly<Record<RequestOutcome, string>> = {
-  succeeded: 'Succeeded requests',
-  failed: 'Failed requests',
-  refused: 'Refused requests',
-};
-
-function titleOf(outcome: RequestOutcome | undefined): string {
-  return outcome === undefined ? 'Newest first' : TITLES[outcome];
 }
 
 function queryOf({ range, key, outcome, route, model, errorCode, requestId }: RequestFilter) {
   return { ...range, key, outcome, route, model, code: errorCode, request_id: requestId };
 }
 
-const OUTCOMES: Readonly<Record<RequestOutcome, readonly [words: string, tone: Tone]>> = {
-  succeeded: ['Succeeded', 'good'],
-  failed: ['Failed', 'bad'],
-  refused: ['Refused', 'warn'],
-};
+const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
 
-function renderFilters({ filter, keys, models, routes, today }: RequestsView): Html {
+function renderFilters({ filter, keys, models, routes, today }: RequestsView, locale: Locale): Html {
+  const { usage: t, words } = locale.texts;
   const { range, key, outcome, route, model, errorCode, requestId } = filter;
   const named = (names: readonly string[]) => names.map((name) => ({ value: name, label: name }));
-  const ends = REQUEST_OUTCOMES.map((each) => ({ value: each, label: OUTCOMES[each][0] }));
-  return html`<section class="card" aria-label="Filters">${filterForm({
-    path: PATH,
-    label: 'Requests',
-    reset: PATH,
-    fields: [
-      { kind: 'day', name: 'from', label: 'From', value: range.from, max: today },
-      { kind: 'day', name: 'to', label: 'To', value: range.to, max: today },
-      { kind: 'choice', name: 'outcome', label: 'Result', value: outcome, all: 'All', choices: ends },
-      { kind: 'choice', name: 'key', label: 'Key', value: key, all: 'All keys', choices: keys },
-      { kind: 'choice', name: 'model', label: 'Model or platform', value: model, all: 'All', choices: named(models) },
-      { kind: 'choice', name: 'route', label: 'Route', value: route, all: 'All routes', choices: named(routes) },
-      { kind: 'text', name: 'code', label: 'Error code', value: errorCode, placeholder: 'rate_limit_exceeded' },
-      { kind: 'text', name: 'request_id', label: 'Request id', value: requestId, placeholder: 'req_…' },
-    ],
-  })}</section>`;
+  const ends = REQUEST_OUTCOMES.map((each) => ({ value: each, label: words.outcomes[each] }));
+  return html`<section class="card" aria-label="${t.filters}">${filterForm(
+    {
+      path: PATH,
+      label: t.list.title,
+      reset: PATH,
+      fields: [
+        { kind: 'day', name: 'from', label: t.from, value: range.from, max: today },
+        { kind: 'day', name: 'to', label: t.to, value: range.to, max: today },
+        { kind: 'choice', name: 'outcome', label: t.list.result, value: outcome, all: t.all, choices: ends },
+        { kind: 'choice', name: 'key', label: t.key, value: key, all: t.allKeys, choices: keys },
+        { kind: 'choice', name: 'model', label: t.modelOrPlatform, value: model, all: t.all, choices: named(models) },
+        { kind: 'choice', name: 'route', label: t.route, value: route, all: t.allRoutes, choices: named(routes) },
+        { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'rate_limit_exceeded' },
+        { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
+      ],
+    },
+    locale,
+  )}</section>`;
 }
 
-function renderRows({ filter, keys, currency, retentionDays }: RequestsView, rows: readonly UsageEntry[]): Html {
+function renderRows(
+  { filter, keys, currency, retentionDays }: RequestsView,
+  rows: readonly UsageEntry[],
+  locale: Locale,
+): Html {
+  const { usage: t } = locale.texts;
   const query = queryOf(filter);
   return dataTable<UsageEntry>({
-    label: 'Requests',
+    label: t.list.title,
     isStacked: true,
     rows,
     empty: {
-      title: 'No such requests',
-      words: html`Single requests are kept for ${counted(retentionDays, 'day')}. <a href="${PATH}">Show all of them</a>, or see the sums under <a href="/usage">Usage</a>.`,
+      title: t.list.none,
+      words: t.list.noneWords(retentionDays),
     },
     columns: [
       {
-        head: 'Time (UTC)',
-        cell: (row) => html`${second(row.at)}<br><code class="small muted">${shownRequestId(row)}</code>`,
+        head: t.list.time,
+        cell: (row) => html`${locale.second(row.at)}<br><code class="small muted">${shownRequestId(row)}</code>`,
       },
-      { head: 'Result', cell: (row) => renderResult(row, query) },
+      { head: t.list.result, cell: (row) => renderResult(row, query, locale) },
       {
-        head: 'Route and model',
+        head: t.list.routeAndModel,
         cell: ({ route, model }) =>
           html`<code>${route}</code>${model !== '' && html`<br><span class="small muted">${model}</span>`}`,
       },
       {
-        head: 'Key',
+        head: t.key,
         cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
       },
-      { head: 'Duration', isNumber: true, cell: ({ latencyMs }) => duration(latencyMs) },
-      { head: 'Tokens in / out', isNumber: true, cell: tokensOf },
+      { head: t.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
+      { head: t.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
       ...(currency === undefined
         ? []
-        : [{ head: `Cost (${currency})`, isNumber: true, cell: ({ cost }: UsageEntry) => costOf(cost) }]),
+        : [{ head: t.cost(currency), isNumber: true, cell: ({ cost }: UsageEntry) => costOf(cost, locale) }]),
     ],
   });
 }
 
-function renderResult(row: UsageEntry, query: ReturnType<typeof queryOf>): Html {
+function renderResult(row: UsageEntry, query: ReturnType<typeof queryOf>, { texts }: Locale): Html {
   const { status, errorCode } = row;
-  const [words, tone] = OUTCOMES[outcomeOf(row)];
+  const outcome = outcomeOf(row);
+  const { meaningOf } = texts.errors;
   const isFailed = errorCode === null && status >= 400;
   const code =
     errorCode !== null &&
     html` <a class="small" href="${linkTo(PATH, { ...query, code: errorCode })}"><code>${errorCode}</code></a>
-<br><span class="small muted">${wordsOfCode(errorCode)}</span>`;
-  return html`<span class="figures">${badge(words, tone)} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${wordsOfCode('')}</span>`}`;
+<br><span class="small muted">${meaningOf(errorCode)}</span>`;
+  return html`<span class="figures">${badge(texts.words.outcomes[outcome], TONES[outcome])} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${meaningOf('')}</span>`}`;
 }
 
-function duration(ms: number): string {
-  return ms < 1_000 ? `${count(ms)} ms` : `${count(ms / 1_000)} s`;
+function duration(ms: number, { texts, count }: Locale): string {
+  const t = texts.usage.list;
+  return ms < 1_000 ? t.milliseconds(count(ms)) : t.seconds(count(ms / 1_000));
 }
 
-function tokensOf({ inputTokens, outputTokens }: UsageEntry): string {
+function tokensOf({ inputTokens, outputTokens }: UsageEntry, { count }: Locale): string {
   if (inputTokens === null && outputTokens === null) return '–';
   return `${count(inputTokens ?? 0)} / ${count(outputTokens ?? 0)}`;
 }
 
-function costOf(cost: number | null): string {
-  if (cost === null) return '–';
-  return (cost / 1_000_000).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
+function costOf(cost: number | null, { cost: format }: Locale): string {
+  return cost === null ? '–' : format(cost);
 }
 
-function renderDelete({ keys, filter }: RequestsView): Html {
-  return html`<details><summary>Delete requests</summary>
+function renderDelete({ keys, filter }: RequestsView, { texts: { usage } }: Locale): Html {
+  const t = usage.list;
+  return html`<details><summary>${t.delete}</summary>
 <form class="stack" method="post" action="/requests/delete">
-<p class="small muted">Deletes the single requests for good, of all days. The sums under Usage stay, since they are accounting. Requests of the last minute stay.</p>
-<div class="form-row"><div class="field"><label for="delete-key">Key</label>
-<select class="input" id="delete-key" name="key"><option value="">All keys</option>${keys.map(
+<p class="small muted">${t.deleteWords}</p>
+<div class="form-row"><div class="field"><label for="delete-key">${usage.key}</label>
+<select class="input" id="delete-key" name="key"><option value="">${usage.allKeys}</option>${keys.map(
     ({ value, label }) => html`<option value="${value}"${value === filter.key && html` selected`}>${label}</option>`,
   )}</select></div>
-<button class="button button-quiet">Delete the requests</button></div>
+<button class="button button-quiet">${t.deleteNow}</button></div>
 </form></details>`;
 }

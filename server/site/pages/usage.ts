@@ -6,7 +6,6 @@
 
 import {
   type DayRange,
-  renderCost,
   USAGE_DIMENSIONS,
   type UsageCounts,
   type UsageDimension,
@@ -16,8 +15,9 @@ import {
 import { barChart, type ChartBar } from '../components/chart.js';
 import { accountPages, type Choice, filterForm, linkRow, linkTo } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
+import type { Locale } from '../language/index.js';
 import { emptyState, type Html, html, type Page } from '../page.js';
-import { count, counted, dataSize, shortCount } from '../views.js';
+import { costOf } from '../views.js';
 
 export interface UsageView {
   range: DayRange;
@@ -45,22 +45,20 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 45;
 const RANGES = [7, 30, 90, 365] as const;
 
-export function usagePage(view: UsageView): Omit<Page, 'viewer'> {
+export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'> {
   const { total } = view;
+  const t = locale.texts.usage;
   const isEmpty = total.requests === 0 && total.refused === 0;
   return {
-    title: 'Usage',
+    title: t.title,
     current: '/dashboard',
     content: html`<div class="frame stack">
-<div class="page-head"><h1>Usage</h1>${accountPages(PATH)}</div>
-${renderFilters(view)}
+<div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>
+${renderFilters(view, locale)}
 ${
   isEmpty
-    ? emptyState(
-        'No usage in these days',
-        html`Requests appear here a few seconds after they are answered. <a href="/setup">The setup page</a> has a first request.`,
-      )
-    : html`${renderTotals(view)}${renderCharts(view)}${renderGroups(view)}`
+    ? emptyState(t.none, t.noneWords)
+    : html`${renderTotals(view, locale)}${renderCharts(view, locale)}${renderGroups(view, locale)}`
 }
 </div>`,
   };
@@ -71,40 +69,41 @@ function queryOf({ range, filter, by }: UsageView): Record<string, string | unde
   return { ...range, key: filter.key, model: filter.model, route: filter.route, by };
 }
 
-function renderFilters(view: UsageView): Html {
+function renderFilters(view: UsageView, locale: Locale): Html {
+  const t = locale.texts.usage;
   const { range, filter, keys, models, routes, today, by } = view;
   const daysTo = (days: number) => ({ from: dayBefore(today, days - 1), to: today });
   const fields = [
-    { kind: 'day', name: 'from', label: 'From', value: range.from, max: today },
-    { kind: 'day', name: 'to', label: 'To', value: range.to, max: today },
-    { kind: 'choice', name: 'key', label: 'Key', value: filter.key, all: 'All keys', choices: keys },
+    { kind: 'day', name: 'from', label: t.from, value: range.from, max: today },
+    { kind: 'day', name: 'to', label: t.to, value: range.to, max: today },
+    { kind: 'choice', name: 'key', label: t.key, value: filter.key, all: t.allKeys, choices: keys },
     {
       kind: 'choice',
       name: 'model',
-      label: 'Model or platform',
+      label: t.modelOrPlatform,
       value: filter.model,
-      all: 'All',
+      all: t.all,
       choices: choicesOf(models),
     },
     {
       kind: 'choice',
       name: 'route',
-      label: 'Route',
+      label: t.route,
       value: filter.route,
-      all: 'All routes',
+      all: t.allRoutes,
       choices: choicesOf(routes),
     },
   ] as const;
-  return html`<section class="card stack" aria-label="Filters">
+  return html`<section class="card stack" aria-label="${t.filters}">
 ${linkRow(
-  'Days',
+  t.days,
   RANGES.map((days) => {
     const span = daysTo(days);
     const isCurrent = span.from === range.from && span.to === range.to;
-    return { label: `${days} days`, href: linkTo(PATH, { ...queryOf(view), ...span }), isCurrent };
+    return { label: t.lastDays(days), href: linkTo(PATH, { ...queryOf(view), ...span }), isCurrent };
   }),
 )}
-${filterForm({ path: PATH, label: 'Usage', fields, hidden: { by }, reset: linkTo(PATH, { by }) })}</section>`;
+${filterForm({ path: PATH, label: t.title, fields, hidden: { by }, reset: linkTo(PATH, { by }) }, locale)}</section>`;
 }
 
 function choicesOf(names: readonly string[]): Choice[] {
@@ -125,23 +124,31 @@ function requestsOf(
 }
 
 /** A number that leads to its requests, if there are any. */
-function leading(value: number, href: string, what: string): Html | string {
+function leading(
+  value: number,
+  { href, what }: { href: string; what: keyof Locale['texts']['usage']['leading'] },
+  { count, texts }: Locale,
+): Html | string {
   if (value === 0) return count(value);
-  return html`<a href="${href}">${count(value)}<span class="visually-hidden"> ${what}: show the requests</span></a>`;
+  return html`<a href="${href}">${count(value)}<span class="visually-hidden"> ${texts.usage.leading[what]}</span></a>`;
 }
 
-function renderTotals(view: UsageView): Html {
+function renderTotals(view: UsageView, locale: Locale): Html {
+  const { count, shortCount, dataSize } = locale;
+  const t = locale.texts.usage;
+  const counted = (value: number, outcome: 'failed' | 'refused' | undefined) =>
+    leading(value, { href: requestsOf(view, outcome), what: outcome ?? 'requests' }, locale);
   const { total, currency } = view;
   const { requests, failed, refused, inputTokens, outputTokens, images, bytes } = total;
   return html`<dl class="totals">
-<div><dt>Requests</dt><dd>${leading(requests, requestsOf(view, undefined), 'requests')}</dd></div>
-<div><dt>Failed</dt><dd>${leading(failed, requestsOf(view, 'failed'), 'failed')}</dd></div>
-<div><dt>Refused</dt><dd>${leading(refused, requestsOf(view, 'refused'), 'refused')}</dd></div>
-<div><dt>Tokens in</dt><dd>${shortCount(inputTokens)}</dd></div>
-<div><dt>Tokens out</dt><dd>${shortCount(outputTokens)}</dd></div>
-${images > 0 && html`<div><dt>Images</dt><dd>${count(images)}</dd></div>`}
-${bytes > 0 && html`<div><dt>Downloaded through the gateway</dt><dd>${dataSize(bytes)}</dd></div>`}
-${currency !== undefined && html`<div><dt>Cost (${currency})</dt><dd>${renderCost(total)}</dd></div>`}
+<div><dt>${t.requests}</dt><dd>${counted(requests, undefined)}</dd></div>
+<div><dt>${t.failed}</dt><dd>${counted(failed, 'failed')}</dd></div>
+<div><dt>${t.refused}</dt><dd>${counted(refused, 'refused')}</dd></div>
+<div><dt>${t.tokensIn}</dt><dd>${shortCount(inputTokens)}</dd></div>
+<div><dt>${t.tokensOut}</dt><dd>${shortCount(outputTokens)}</dd></div>
+${images > 0 && html`<div><dt>${t.images}</dt><dd>${count(images)}</dd></div>`}
+${bytes > 0 && html`<div><dt>${t.downloads}</dt><dd>${dataSize(bytes)}</dd></div>`}
+${currency !== undefined && html`<div><dt>${t.cost(currency)}</dt><dd>${costOf(total, locale)}</dd></div>`}
 </dl>`;
 }
 
@@ -151,22 +158,15 @@ interface Span {
   counts: readonly UsageCounts[];
 }
 
-/** Made at the first page, since it takes long. */
-let dayFormat: Intl.DateTimeFormat | undefined;
-
-function shortDay(day: string): string {
-  dayFormat ??= new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-  return dayFormat.format(Date.parse(day));
-}
-
-function spansOf(days: readonly UsageGroup[]): Span[] {
+function spansOf(days: readonly UsageGroup[], { shortDay, texts }: Locale): Span[] {
+  const write = (day: string) => shortDay(Date.parse(day));
   const length = days.length > MAX_DAYS ? 7 : 1;
   const spans: Span[] = [];
   // The last span is whole.
   for (let end = days.length; end > 0; end -= length) {
     const ofSpan = days.slice(Math.max(0, end - length), end);
     const [first, last] = [ofSpan[0]?.name ?? '', ofSpan.at(-1)?.name ?? ''];
-    const label = first === last ? shortDay(first) : `${shortDay(first)} to ${shortDay(last)}`;
+    const label = first === last ? write(first) : texts.usage.span(write(first), write(last));
     spans.unshift({ label, counts: ofSpan.map(({ counts }) => counts) });
   }
   return spans;
@@ -180,55 +180,53 @@ interface Measure {
   short(value: number): string;
 }
 
-const MEASURES: readonly Measure[] = [
-  {
-    title: 'Requests',
-    amountOf: ({ requests }) => requests,
-    badOf: ({ failed }) => failed,
-    describe: ({ value, bad = 0 }) => `${counted(value, 'request')}${bad > 0 ? `, ${count(bad)} failed` : ''}`,
-    short: shortCount,
-  },
-  {
-    title: 'Failed and refused',
-    amountOf: () => 0,
-    badOf: ({ failed, refused }) => failed + refused,
-    describe: ({ bad = 0 }) => counted(bad, 'failed or refused request'),
-    short: shortCount,
-  },
-  {
-    title: 'Tokens',
-    amountOf: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
-    describe: ({ value }) => counted(value, 'token'),
-    short: shortCount,
-  },
-];
-
-/** Of media links. */
-const DOWNLOADS: Measure = {
-  title: 'Downloaded through the gateway',
-  amountOf: ({ bytes }) => bytes,
-  describe: ({ value }) => dataSize(value),
-  short: dataSize,
-};
-
-function renderCharts({ days, currency, total }: UsageView): Html {
-  const spans = spansOf(days);
-  const money = (value: number) => `${moneyOf(value)} ${currency}`;
-  const cost: Measure = {
-    title: `Cost (${currency})`,
-    amountOf: (counts) => counts.cost,
-    describe: ({ value }) => money(value),
-    short: moneyOf,
-  };
-  const measures = [...MEASURES, ...(total.bytes > 0 ? [DOWNLOADS] : []), ...(currency === undefined ? [] : [cost])];
-  return html`<div class="charts">${measures.map((measure) => renderMeasure(measure, spans))}</div>`;
+function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSize, cost }: Locale): Measure[] {
+  const { usage: t, words } = texts;
+  const measures: Measure[] = [
+    {
+      title: t.requests,
+      amountOf: ({ requests }) => requests,
+      badOf: ({ failed }) => failed,
+      describe: ({ value, bad = 0 }) => t.bar(value, bad),
+      short: shortCount,
+    },
+    {
+      title: t.failedOrRefused,
+      amountOf: () => 0,
+      badOf: ({ failed, refused }) => failed + refused,
+      describe: ({ bad = 0 }) => t.countFailedOrRefused(bad),
+      short: shortCount,
+    },
+    {
+      title: t.tokens,
+      amountOf: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
+      describe: ({ value }) => words.tokens(value),
+      short: shortCount,
+    },
+  ];
+  if (total.bytes > 0) {
+    const describe = ({ value }: ChartBar) => dataSize(value);
+    measures.push({ title: t.downloads, amountOf: ({ bytes }) => bytes, describe, short: dataSize });
+  }
+  if (currency !== undefined) {
+    const describe = ({ value }: ChartBar) => `${cost(value, 4)} ${currency}`;
+    const short = (value: number) => cost(value, 4);
+    measures.push({ title: t.cost(currency), amountOf: (counts) => counts.cost, describe, short });
+  }
+  return measures;
 }
 
-function moneyOf(micros: number): string {
-  return (micros / 1_000_000).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+function renderCharts(view: UsageView, locale: Locale): Html {
+  const spans = spansOf(view.days, locale);
+  const charts = measuresOf(view, locale).map((measure) => renderMeasure(measure, spans, locale));
+  return html`<div class="charts">${charts}</div>`;
 }
 
-function renderMeasure({ title, amountOf, badOf, describe, short }: Measure, spans: readonly Span[]): Html {
+function renderMeasure(
+  { title, amountOf, badOf, describe, short }: Measure,
+  spans: readonly Span[],
+  { texts: { usage: t } }: Locale,
+): Html {
   const sum = (counts: readonly UsageCounts[], of: (counts: UsageCounts) => number) =>
     counts.reduce((all, each) => all + of(each), 0);
   const bars = spans.map(({ label, counts }) => ({
@@ -237,8 +235,7 @@ function renderMeasure({ title, amountOf, badOf, describe, short }: Measure, spa
     ...(badOf && { bad: sum(counts, badOf) }),
   }));
   const highest = bars.reduce((one, other) => (heightOf(other) > heightOf(one) ? other : one));
-  const words =
-    heightOf(highest) === 0 ? `${title}: none.` : `${title}. The most, ${describe(highest)}, on ${highest.label}.`;
+  const words = heightOf(highest) === 0 ? t.chartNone(title) : t.chartMost(title, describe(highest), highest.label);
   return html`<section class="card stack-small"><h2>${title}</h2>${barChart({ bars, words, describe, short })}</section>`;
 }
 
@@ -246,45 +243,39 @@ function heightOf({ value, bad = 0 }: ChartBar): number {
   return Math.max(value, bad);
 }
 
-const BY: Readonly<Record<UsageDimension, string>> = {
-  key: 'Key',
-  model: 'Model',
-  platform: 'Platform',
-  route: 'Route',
-  day: 'Day',
-};
-
-function renderGroups(view: UsageView): Html {
+function renderGroups(view: UsageView, locale: Locale): Html {
+  const { count, dataSize } = locale;
+  const t = locale.texts.usage;
   const { groups, by, currency, total } = view;
   const csv = linkTo('/usage.csv', queryOf(view));
   return html`<section class="card stack" aria-labelledby="by">
-<div class="row row-apart"><h2 id="by">By ${BY[by].toLowerCase()}</h2><a class="button button-quiet button-small" href="${csv}" download>Download CSV</a></div>
+<div class="row row-apart"><h2 id="by">${t.byTitles[by]}</h2><a class="button button-quiet button-small" href="${csv}" download>${t.csv}</a></div>
 ${linkRow(
-  'Sums by',
+  t.sumsBy,
   USAGE_DIMENSIONS.map((each) => ({
-    label: BY[each],
+    label: t.by[each],
     href: linkTo(PATH, { ...queryOf(view), by: each }),
     isCurrent: each === by,
   })),
 )}
 ${dataTable({
-  label: `Usage by ${BY[by].toLowerCase()}`,
+  label: t.groups(t.byTitles[by]),
   isStacked: true,
   rows: groups,
-  empty: { title: `No usage by ${BY[by].toLowerCase()}`, words: 'Choose another division above.' },
+  empty: { title: t.noGroups(t.byTitles[by]), words: t.noGroupsWords },
   columns: [
-    { head: BY[by], cell: ({ name }) => labelOf(view, name) },
-    { head: 'Requests', isNumber: true, cell: (group) => leadingOf(view, group, undefined) },
-    { head: 'Failed', isNumber: true, cell: (group) => leadingOf(view, group, 'failed') },
-    { head: 'Refused', isNumber: true, cell: (group) => leadingOf(view, group, 'refused') },
-    { head: 'Tokens in', isNumber: true, cell: ({ counts }) => count(counts.inputTokens) },
-    { head: 'Tokens out', isNumber: true, cell: ({ counts }) => count(counts.outputTokens) },
+    { head: t.by[by], cell: ({ name }) => labelOf(view, name) },
+    { head: t.requests, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: undefined }, locale) },
+    { head: t.failed, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'failed' }, locale) },
+    { head: t.refused, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'refused' }, locale) },
+    { head: t.tokensIn, isNumber: true, cell: ({ counts }) => count(counts.inputTokens) },
+    { head: t.tokensOut, isNumber: true, cell: ({ counts }) => count(counts.outputTokens) },
     ...(total.bytes > 0
-      ? [{ head: 'Downloaded', isNumber: true, cell: ({ counts }: UsageGroup) => dataSize(counts.bytes) }]
+      ? [{ head: t.downloaded, isNumber: true, cell: ({ counts }: UsageGroup) => dataSize(counts.bytes) }]
       : []),
     ...(currency === undefined
       ? []
-      : [{ head: `Cost (${currency})`, isNumber: true, cell: ({ counts }: UsageGroup) => renderCost(counts) }]),
+      : [{ head: t.cost(currency), isNumber: true, cell: ({ counts }: UsageGroup) => costOf(counts, locale) }]),
   ],
 })}
 </section>`;
@@ -297,10 +288,10 @@ function labelOf({ by, keys }: UsageView, name: string): Html | string {
 
 function leadingOf(
   view: UsageView,
-  { name, counts }: UsageGroup,
-  outcome: 'failed' | 'refused' | undefined,
+  { group: { name, counts }, outcome }: { group: UsageGroup; outcome: 'failed' | 'refused' | undefined },
+  locale: Locale,
 ): Html | string {
-  const value = counts[outcome ?? 'requests'];
+  const what = outcome ?? 'requests';
   const more = view.by === 'day' ? { from: name, to: name } : { [view.by === 'platform' ? 'model' : view.by]: name };
-  return leading(value, requestsOf(view, outcome, more), outcome ?? 'requests');
+  return leading(counts[what], { href: requestsOf(view, outcome, more), what }, locale);
 }

@@ -2,15 +2,35 @@
 
 import { expect } from 'chai';
 import { load } from 'cheerio';
+import { createPepper } from '../../../server/keys/index.js';
 import { Html } from '../../../server/site/html.js';
 import { counted, FORMATS, LOCALES, scriptTexts, TEXTS } from '../../../server/site/language/index.js';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
+import { useAccount } from '../../support/accounts/used-account.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 /** Texts that are the same in both languages: names, and words that Vietnamese has taken over. */
-const NAMES: ReadonlySet<string> = new Set(['mediagate', 'API', 'Token', 'Video', 'Email', 'IBAN', 'OIDC_ISSUER']);
-const SCRIPTS = ['page.js'];
+const NAMES: ReadonlySet<string> = new Set([
+  ...['mediagate', 'API', 'Token', 'Video', 'Email', 'IBAN', 'OIDC_ISSUER', 'Codex', 'curl'],
+]);
+/** Files, addresses, dates, and names of models and platforms. */
+const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK)$/;
+/** Of the account. */
+const KEYS = ['laptop', 'nightly import', 'shop website'];
+/** What the operator has named. */
+const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
+  ...PRICED_PLANS.plans.map(({ name }) => name),
+  ...Object.values(PRICED_PLANS.support).filter((text) => text !== null),
+  ...Object.values(EURO_RECEIVER).filter((text) => text !== null),
+]);
+const PUBLIC_PAGES = ['/', '/login', '/plans', '/setup', '/nowhere'];
+const OWN_PAGES = [
+  ...['/', '/plans', '/setup', '/dashboard', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
+  ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
+  ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],
+];
+const SCRIPTS = ['page.js', 'payment.js'];
 
 describe('languages of the site', () => {
   let app: SignInApp;
@@ -70,15 +90,29 @@ describe('languages of the site', () => {
   });
 
   it('show no text outside of the catalogues', async () => {
-    const english = createBrowserSession();
-    const vietnamese = createBrowserSession();
+    const english = await app.signedIn('ann@example.com');
+    const [user] = await app.state.users.list({ limit: 1 });
+    const { orders } = await useAccount(app.state, user!, createPepper(Buffer.alloc(32, 'languages')));
+    const vietnamese = await app.signedIn('ann@example.com');
     await choose(vietnamese, 'vi');
-    for (const path of ['/login', '/nowhere']) {
-      const before = shownTexts((await english.send(app.url + path)).text);
-      const found = shownTexts((await vietnamese.send(app.url + path)).text);
-      const same = [...found].filter((text) => before.has(text) && !NAMES.has(text));
-      expect(same.sort(), path).to.deep.equal([]);
+    const stranger = createBrowserSession();
+    const vietnameseStranger = createBrowserSession();
+    await choose(vietnameseStranger, 'vi');
+    const paths = [...OWN_PAGES, ...orders.map(({ code }) => `/pay/${code}`)];
+    const untranslated: string[] = [];
+    for (const [pages, one, other] of [
+      [PUBLIC_PAGES, stranger, vietnameseStranger],
+      [paths, english, vietnamese],
+    ] as const) {
+      for (const path of pages) {
+        const before = shownTexts((await one.send(app.url + path)).text);
+        const found = shownTexts((await other.send(app.url + path)).text);
+        expect(found.size, path).to.be.greaterThan(10);
+        const same = [...found].filter((text) => before.has(text) && !isName(text));
+        untranslated.push(...same.map((text) => `${path}: ${text}`));
+      }
     }
+    expect(untranslated).to.deep.equal([]);
   });
 });
 
@@ -123,6 +157,10 @@ describe('catalogues of texts', () => {
     expect(LOCALES.en.texts.layout.signIn).to.equal('Sign in');
   });
 });
+
+function isName(text: string): boolean {
+  return NAMES.has(text) || KEYS.includes(text) || OPERATOR_TEXTS.has(text) || CODES.test(text);
+}
 
 /** Texts of both languages at the same place; those of functions are compared on pages. */
 function pairsOf(en: unknown, vi: unknown, path: string): { path: string; en: string; vi: string }[] {

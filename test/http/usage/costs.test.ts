@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import type { TextCall, TextModel, Transcript, Usage } from 'mediagate';
 import { createPrices, decimalOf } from '../../../server/prices/index.js';
 import { readSettings } from '../../../server/settings/index.js';
+import { LOCALES } from '../../../server/site/language/index.js';
 import { renderUsage } from '../../../server/site/pages/dashboard.js';
 import type { State } from '../../../server/state.js';
 import { HEARD, inventedAudio } from '../../support/audio/invented-audio.js';
@@ -422,19 +423,22 @@ describe('costs on the dashboard', () => {
 
   it('are in the sum and in the table', () => {
     const costs = { currency: 'USD', total: '12.34', days: new Map([['2026-06-15', '0.001234']]) };
-    const page = renderUsage(days, costs).markup;
+    const page = renderUsage(days, LOCALES.en, costs).markup;
     expect(page).to.contain('<div><dt>Cost (USD)</dt><dd>12.34</dd></div>');
     expect(page).to.contain('<th scope="col" class="number">Cost (USD)</th></tr></thead>');
     expect(page).to.contain('<td class="number">0.001234</td></tr>');
-    expect(renderUsage(days).markup).not.to.contain('Cost');
+    expect(renderUsage(days, LOCALES.en).markup).not.to.contain('Cost');
   });
   it('are beside what media links sent, if they sent anything', () => {
-    expect(renderUsage(days).markup).not.to.contain('Downloaded');
+    expect(renderUsage(days, LOCALES.en).markup).not.to.contain('Downloaded');
     for (const [bytes, shown] of [
       [24_300_000, '24.3 MB'],
       [1_520_000_000, '1.5 GB'],
     ] as const) {
-      const page = renderUsage(days.map((day) => ({ ...day, bytes }))).markup;
+      const page = renderUsage(
+        days.map((day) => ({ ...day, bytes })),
+        LOCALES.en,
+      ).markup;
       expect(page).to.contain(`<div><dt>Downloaded through the gateway</dt><dd>${shown}</dd></div>`);
     }
   });

@@ -23,7 +23,6 @@ const en = {
   stored: 'What is kept here',
   storedWords:
     'One cookie while you are signed in, which ends after 12 hours without a visit, and after 7 days in any case. Another one if you choose a language.',
-  yourAccount: 'your account',
   dashboard: 'Dashboard',
   device: {
     title: 'Connect a program',
@@ -63,7 +62,6 @@ const vi: typeof en = {
   stored: 'Được lưu tại đây',
   storedWords:
     'Một cookie trong khi bạn đăng nhập, hết hạn sau 12 giờ không truy cập và chậm nhất sau 7 ngày. Thêm một cookie nếu bạn chọn ngôn ngữ.',
-  yourAccount: 'tài khoản của bạn',
   dashboard: 'Bảng điều khiển',
   device: {
     title: 'Kết nối chương trình',

@@ -1,0 +1,98 @@
+/*
+ * Texts of the page of an order, and of its script.
+ */
+
+import { type Html, html } from '../../html.js';
+
+const en = {
+  /** Title of a background tab after the payment has arrived. */
+  title: (state: string, code: string) => `${state}: order ${code}`,
+  order: (code: Html, at: Html) => html`Order ${code} of ${at}`,
+  qr: 'QR code of this transfer for a banking app',
+  scan: 'Scan it with your banking app. Everything else is filled in.',
+  toPay: 'To pay',
+  partly: (paid: string, whole: string) => `${paid} of ${whole} has arrived. Send the rest with the same reference.`,
+  bank: 'Bank',
+  holder: 'Account holder',
+  iban: 'IBAN',
+  accountNumber: 'Account number',
+  reference: 'Payment reference',
+  referenceWords: 'The reference matches the money to your order: do not change it.',
+  waiting: 'Waiting for the transfer',
+  expiresIn: (left: Html) => html`Expires in ${left}`,
+  reload: 'Reload this page to see whether the money has arrived.',
+  late: 'Money that arrives later still counts. Banks book most transfers within minutes; you may close this page.',
+  cancelConfirm: 'If you have sent the money already, do not cancel: support would have to look for it.',
+  cancelLabel: 'Cancel the order',
+  cancel: 'Cancel this order',
+  cancelNeedsScripts: 'Cancelling this order needs scripts, or the API.',
+  unavailable: 'Payments are not available right now',
+  unavailableWords: 'The service has no bank account configured. Your order stays open.',
+  closed: {
+    paid: { title: 'Payment received', words: 'All your keys can use the plan now.' },
+    expired: {
+      title: 'This order has expired',
+      words:
+        'No payment arrived in time. If you sent one, it still counts when the bank books it. Otherwise place a new order.',
+    },
+    cancelled: { title: 'This order was cancelled', words: 'Do not pay it. Place a new order instead.' },
+    refunded: { title: 'This order was refunded', words: 'The money was returned to the account that it came from.' },
+    needs_review: {
+      title: 'This order is under review',
+      words:
+        'The money that arrived does not match the order exactly. No money is lost. Send support the code of the order.',
+    },
+  },
+  toDashboard: 'Go to the dashboard',
+  seePlans: 'See the plans',
+  dashboard: 'Dashboard',
+};
+
+const vi: typeof en = {
+  title: (state, code) => `${state}: đơn hàng ${code}`,
+  order: (code, at) => html`Đơn hàng ${code}, ${at}`,
+  qr: 'Mã QR chuyển khoản cho ứng dụng ngân hàng',
+  scan: 'Quét bằng ứng dụng ngân hàng. Mọi thông tin đã được điền sẵn.',
+  toPay: 'Cần thanh toán',
+  partly: (paid, whole) => `Đã nhận ${paid} trên ${whole}. Hãy chuyển phần còn lại với cùng nội dung.`,
+  bank: 'Ngân hàng',
+  holder: 'Chủ tài khoản',
+  iban: 'IBAN',
+  accountNumber: 'Số tài khoản',
+  reference: 'Nội dung chuyển khoản',
+  referenceWords: 'Nội dung này giúp khớp tiền với đơn hàng: đừng sửa.',
+  waiting: 'Đang chờ chuyển khoản',
+  expiresIn: (left) => html`Hết hạn sau ${left}`,
+  reload: 'Tải lại trang để xem tiền đã về chưa.',
+  late: 'Tiền về muộn vẫn được tính. Hầu hết giao dịch được ghi nhận trong vài phút; bạn có thể đóng trang này.',
+  cancelConfirm: 'Nếu đã chuyển tiền, đừng hủy: bộ phận hỗ trợ sẽ phải đi tìm khoản đó.',
+  cancelLabel: 'Hủy đơn hàng',
+  cancel: 'Hủy đơn hàng này',
+  cancelNeedsScripts: 'Hủy đơn hàng cần bật script hoặc dùng API.',
+  unavailable: 'Hiện chưa thể thanh toán',
+  unavailableWords: 'Dịch vụ chưa thiết lập tài khoản ngân hàng. Đơn hàng vẫn mở.',
+  closed: {
+    paid: { title: 'Đã nhận thanh toán', words: 'Mọi khóa của bạn đã dùng được gói.' },
+    expired: {
+      title: 'Đơn hàng đã hết hạn',
+      words:
+        'Chưa nhận được tiền đúng hạn. Nếu bạn đã chuyển, khoản đó vẫn được tính khi ngân hàng ghi nhận. Nếu chưa, hãy đặt đơn mới.',
+    },
+    cancelled: { title: 'Đơn hàng đã hủy', words: 'Đừng thanh toán đơn này. Hãy đặt đơn mới.' },
+    refunded: { title: 'Đơn hàng đã hoàn tiền', words: 'Tiền đã được trả về tài khoản đã chuyển.' },
+    needs_review: {
+      title: 'Đơn hàng đang được kiểm tra',
+      words: 'Số tiền nhận được không khớp hẳn với đơn hàng. Tiền không bị mất. Hãy gửi mã đơn cho bộ phận hỗ trợ.',
+    },
+  },
+  toDashboard: 'Đến bảng điều khiển',
+  seePlans: 'Xem các gói',
+  dashboard: 'Bảng điều khiển',
+};
+
+export const payment = { en, vi };
+
+export const paymentScript = {
+  en: { noConnection: 'No connection. Retrying.' },
+  vi: { noConnection: 'Mất kết nối. Đang thử lại.' },
+};

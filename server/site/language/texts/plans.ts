@@ -1,0 +1,106 @@
+/*
+ * Texts of the page of plans, of the plan cards, and of what a plan does when it is paid.
+ */
+
+import { type Html, html } from '../../html.js';
+import { counted, FORMATS } from '../formats.js';
+
+const { count } = FORMATS.vi;
+
+const en = {
+  title: 'Plans',
+  description: 'What the plans hold, and how they are paid.',
+  lead: 'Input and output tokens count together. What you buy starts at once for all your keys. The plan you have is extended; what is left of another plan with an end becomes days of the new one, by price per day.',
+  content: 'What the plans hold',
+  howPaying: 'How paying works',
+  howToGet: 'How to get a plan',
+  transfer: 'By bank transfer',
+  transferWords: 'You get a QR code for your banking app, with amount, account and reference filled in.',
+  matched: 'Matched by its code',
+  matchedWords: 'Each order has its own code. Once the transfer is booked, your plan starts automatically.',
+  otherWays: 'Other ways to pay, other terms',
+  support: 'Support',
+  /** Where the operator has set no text. */
+  supportWords: 'Ask the operator of this service for terms and prices.',
+  yours: 'Yours',
+  onRequest: 'On request',
+  noCharge: 'No charge',
+  start: 'Start',
+  askSupport: 'Ask support',
+  choose: 'Choose',
+  needsScripts: 'Choosing a plan needs scripts, or the API.',
+  points: {
+    models: (names: string) => `Models: ${names}`,
+    firstKey: 'Comes with your first key',
+    allText: 'All text models',
+    freeText: 'The free models',
+    audio: 'Speech, transcripts and sounds',
+    images: 'Images',
+    links: 'Link data',
+    not: (withheld: string) => `No ${withheld}`,
+    doesNotExpire: 'Does not expire',
+    validFor: (days: number) => `Valid for ${counted(days, 'day')}`,
+  },
+  outcome: {
+    neverExpires: 'Never expires.',
+    endsOn: (day: Html) => html`If you pay now, it ends on ${day}.`,
+    credited: (days: number, plan: string) => `That includes ${counted(days, 'day')} for what is left of ${plan}.`,
+    endsReplaced: (plan: string) =>
+      `${plan} ends at once; its remaining time is not credited to a plan without an end.`,
+    next: (plan: string) => `Then ${plan} continues.`,
+  },
+  withheld: {
+    plan: (plan: string, grant: string) => `Your plan, ${plan}, does not include ${grant}.`,
+    nowhere: (grant: string) => `This gateway does not offer ${grant}.`,
+    includedIn: (plans: string) => `Included in ${plans}.`,
+  },
+};
+
+const vi: typeof en = {
+  title: 'Gói',
+  description: 'Các gói gồm những gì và thanh toán thế nào.',
+  lead: 'Token đầu vào và đầu ra được tính chung. Gói mua có hiệu lực ngay cho mọi khóa của bạn. Gói đang dùng được gia hạn; phần còn lại của gói khác có thời hạn được đổi thành ngày của gói mới, theo giá mỗi ngày.',
+  content: 'Các gói gồm những gì',
+  howPaying: 'Cách thanh toán',
+  howToGet: 'Cách nhận gói',
+  transfer: 'Chuyển khoản ngân hàng',
+  transferWords: 'Bạn nhận mã QR cho ứng dụng ngân hàng, đã điền sẵn số tiền, tài khoản và nội dung.',
+  matched: 'Khớp theo mã đơn',
+  matchedWords: 'Mỗi đơn hàng có mã riêng. Khi tiền về tài khoản, gói của bạn tự động có hiệu lực.',
+  otherWays: 'Cách thanh toán khác, điều khoản khác',
+  support: 'Hỗ trợ',
+  supportWords: 'Hãy hỏi người vận hành dịch vụ về điều khoản và giá.',
+  yours: 'Đang dùng',
+  onRequest: 'Liên hệ',
+  noCharge: 'Không mất phí',
+  start: 'Bắt đầu',
+  askSupport: 'Liên hệ hỗ trợ',
+  choose: 'Chọn',
+  needsScripts: 'Chọn gói cần bật script hoặc dùng API.',
+  points: {
+    models: (names) => `Mô hình: ${names}`,
+    firstKey: 'Có ngay khi tạo khóa đầu tiên',
+    allText: 'Mọi mô hình văn bản',
+    freeText: 'Các mô hình miễn phí',
+    audio: 'Giọng nói, bản chép lời, âm thanh',
+    images: 'Ảnh',
+    links: 'Dữ liệu liên kết',
+    not: (withheld) => `Không gồm ${withheld}`,
+    doesNotExpire: 'Không hết hạn',
+    validFor: (days) => `Thời hạn ${count(days)} ngày`,
+  },
+  outcome: {
+    neverExpires: 'Không bao giờ hết hạn.',
+    endsOn: (day) => html`Nếu thanh toán ngay, gói hết hạn ngày ${day}.`,
+    credited: (days, plan) => `Trong đó có ${count(days)} ngày đổi từ phần còn lại của ${plan}.`,
+    endsReplaced: (plan) => `${plan} kết thúc ngay; thời gian còn lại không được cộng vào gói không thời hạn.`,
+    next: (plan) => `Sau đó ${plan} tiếp tục.`,
+  },
+  withheld: {
+    plan: (plan, grant) => `Gói ${plan} của bạn không gồm ${grant}.`,
+    nowhere: (grant) => `Dịch vụ này không cung cấp ${grant}.`,
+    includedIn: (plans) => `Có trong ${plans}.`,
+  },
+};
+
+export const plans = { en, vi };

@@ -1,0 +1,98 @@
+/*
+ * Texts that several pages share: counts with their nouns, groups of routes, states of jobs and orders.
+ */
+
+import { counted, FORMATS } from '../formats.js';
+
+const { count } = FORMATS.vi;
+
+const en = {
+  days: (value: number) => counted(value, 'day'),
+  seconds: (value: number) => counted(value, 'second'),
+  requests: (value: number) => counted(value, 'request'),
+  modelRequests: (value: number) => counted(value, 'model request'),
+  tokens: (value: number) => counted(value, 'token'),
+  images: (value: number) => counted(value, 'image'),
+  aDay: (amount: string) => `${amount} a day`,
+  aMinute: (amount: string) => `${amount} a minute`,
+  yourAccount: 'your account',
+  /** Names of plans that the operator has not named. */
+  freePlan: 'Free',
+  operatorPlan: 'Operator',
+  grants: { extract: 'link data', images: 'images', text: 'text models', audio: 'audio models' },
+  families: { link_data: 'Link data', image: 'Images', model: 'Text and sound' } as Readonly<Record<string, string>>,
+  jobs: { batch: 'Batch of links', extraction: 'Link', image: 'Image', transcript: 'Transcript' },
+  jobStates: {
+    queued: 'Queued',
+    running: 'Running',
+    completed: 'Completed',
+    failed: 'Failed',
+    cancelled: 'Cancelled',
+  },
+  orderStates: {
+    pending: 'Awaiting payment',
+    underpaid: 'Partly paid',
+    paid: 'Paid',
+    expired: 'Expired',
+    cancelled: 'Cancelled',
+    refunded: 'Refunded',
+    needs_review: 'Under review',
+  },
+  keyStates: { rotated: 'Rotated', suspended: 'Suspended', expired: 'Expired', revoked: 'Revoked' },
+  outcomes: { succeeded: 'Succeeded', failed: 'Failed', refused: 'Refused' },
+  pages: 'Pages',
+  newest: 'Newest',
+  older: 'Older',
+  account: 'Account',
+  overview: 'Overview',
+  usage: 'Usage',
+  requestsPage: 'Requests',
+  show: 'Show',
+  reset: 'Reset',
+};
+
+const vi: typeof en = {
+  days: (value) => `${count(value)} ngày`,
+  seconds: (value) => `${count(value)} giây`,
+  requests: (value) => `${count(value)} yêu cầu`,
+  modelRequests: (value) => `${count(value)} yêu cầu mô hình`,
+  tokens: (value) => `${count(value)} token`,
+  images: (value) => `${count(value)} ảnh`,
+  aDay: (amount) => `${amount} mỗi ngày`,
+  aMinute: (amount) => `${amount} mỗi phút`,
+  yourAccount: 'tài khoản của bạn',
+  freePlan: 'Miễn phí',
+  operatorPlan: 'Người vận hành',
+  grants: { extract: 'dữ liệu liên kết', images: 'ảnh', text: 'mô hình văn bản', audio: 'mô hình âm thanh' },
+  families: { link_data: 'Dữ liệu liên kết', image: 'Ảnh', model: 'Văn bản và âm thanh' },
+  jobs: { batch: 'Lô liên kết', extraction: 'Liên kết', image: 'Ảnh', transcript: 'Bản chép lời' },
+  jobStates: {
+    queued: 'Đang chờ',
+    running: 'Đang chạy',
+    completed: 'Hoàn tất',
+    failed: 'Thất bại',
+    cancelled: 'Đã hủy',
+  },
+  orderStates: {
+    pending: 'Chờ thanh toán',
+    underpaid: 'Trả một phần',
+    paid: 'Đã thanh toán',
+    expired: 'Hết hạn',
+    cancelled: 'Đã hủy',
+    refunded: 'Đã hoàn tiền',
+    needs_review: 'Đang kiểm tra',
+  },
+  keyStates: { rotated: 'Đã đổi', suspended: 'Tạm khóa', expired: 'Hết hạn', revoked: 'Đã thu hồi' },
+  outcomes: { succeeded: 'Thành công', failed: 'Thất bại', refused: 'Bị từ chối' },
+  pages: 'Các trang',
+  newest: 'Mới nhất',
+  older: 'Cũ hơn',
+  account: 'Tài khoản',
+  overview: 'Tổng quan',
+  usage: 'Mức dùng',
+  requestsPage: 'Yêu cầu',
+  show: 'Hiển thị',
+  reset: 'Đặt lại',
+};
+
+export const words = { en, vi };
