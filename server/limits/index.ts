@@ -9,13 +9,13 @@ export { countUse, type DailyQuota, forgetOldDays, readUsed } from './daily-quot
 export { forgetRateLimits, limitPersonalRecords } from './personal-records.js';
 export {
   type ConsumeRequest,
-  consumeRateLimit,
   type OpenWindows,
   openWindows,
   type RateLimitFamily,
   type RateLimitResult,
   RateLimits,
   RateLimitTable,
-  sendRateLimit,
+  shardOfWindow,
 } from './rate-limit.js';
+export { consumeRateLimit, sendRateLimit } from './rate-limit-answer.js';
 export { limitMigrations } from './rate-limit-statements.js';

@@ -5,8 +5,8 @@
  * process. An accepted request counts for 60 s, also if it fails; a refused one (429) does not count. If the database
  * does not answer, the request is refused with 503 within 2.5 s: the database has a timeout of 2.4 s, and a request
  * that waited for an earlier transaction gets at least 50 ms. Nothing is answered uncounted. If the transaction of such
- * a request commits late, the request stays counted. The result is sent in the headers of the IETF draft and in those
- * of model vendors.
+ * a request commits late, the request stays counted. A key of an account may have a lower limit of its own: then a
+ * request counts in both windows or in none, and other keys of the account pay nothing for it.
  *
  * A key (or a site account) has a window for each route family. Its requests are numbered in order; the live ones are
  * from `tailSeq` up to `nextSeq`, so counting them is a subtraction. Each access moves the tail over the expired
@@ -21,7 +21,6 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../core/contracts/index.js';
 import {
   type Database,
@@ -31,8 +30,6 @@ import {
   Shards,
   type Tables,
 } from '../../core/database/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
-import { addField } from '../http/index.js';
 import {
   addRun,
   type ClockReading,
@@ -73,12 +70,12 @@ export class RateLimits {
   }
 
   consume(request: ConsumeRequest): Promise<RateLimitResult> {
-    return this.#shards.submit(request.keyId, { ...request, consumes: true });
+    return this.#shards.submit(shardOfWindow(request), { ...request, consumes: true });
   }
 
   /** As {@link consume}, without consuming. */
   peek(request: ConsumeRequest): Promise<RateLimitResult> {
-    return this.#shards.submit(request.keyId, { ...request, consumes: false });
+    return this.#shards.submit(shardOfWindow(request), { ...request, consumes: false });
   }
 }
 
@@ -91,58 +88,6 @@ function* answerAll(requests: readonly ConsumeOrPeek[], table: RateLimitTable): 
   }
   yield* rateLimits.save();
   return answers;
-}
-
-/**
- * Consumes requests from a rate limit and sets the rate-limit headers. Without a limit there are no headers.
- * @throws GatewayError `rate_limit_exceeded` with the seconds to wait.
- */
-export async function consumeRateLimit(
-  rateLimits: RateLimits,
-  response: ServerResponse,
-  request: ConsumeRequest | undefined,
-): Promise<void> {
-  if (request) sendRateLimit(response, request, await rateLimits.consume(request));
-}
-
-/**
- * Sends a rate-limit result to the client.
- * @throws GatewayError `rate_limit_exceeded` if it was refused.
- */
-export function sendRateLimit(
-  response: ServerResponse,
-  { isShared, count, limit }: ConsumeRequest,
-  answer: RateLimitResult,
-): void {
-  setRateLimitHeaders(response, answer);
-  if (answer.accepted) return;
-  const subject = isShared ? 'account' : 'API key';
-  if (count > limit) {
-    // Waiting does not help: no retry time is sent, and SDKs must not retry.
-    response.setHeader('x-should-retry', 'false');
-    const message = `This needs ${count} requests, but this ${subject} may make ${limit} in 60 seconds. Send at most ${limit} links at once.`;
-    throw new GatewayError('rate_limit_exceeded', message);
-  }
-  response.setHeader('retry-after-ms', String(Math.max(1, Math.ceil(answer.retryAfterMs))));
-  const needed = count > 1 ? ` It has ${answer.remaining} left; ${count} are needed.` : '';
-  throw new GatewayError(
-    'rate_limit_exceeded',
-    `This ${subject} may make ${limit === 1 ? 'one request' : `${limit} requests`} in 60 seconds.${needed}`,
-    {
-      retryAfterSeconds: answer.retryAfterMs / 1000,
-    },
-  );
-}
-
-/** The headers of `draft-ietf-httpapi-ratelimit-headers`, and those that clients of model vendors know. */
-function setRateLimitHeaders(response: ServerResponse, answer: RateLimitResult): void {
-  const { accepted, limit, remaining, retryAfterMs, resetMs } = answer;
-  const seconds = accepted ? Math.ceil(resetMs / 1000) : Math.max(1, Math.ceil(retryAfterMs / 1000));
-  addField(response, 'RateLimit-Policy', `"rpm";q=${limit};w=60`);
-  addField(response, 'RateLimit', `"rpm";r=${remaining};t=${seconds}`);
-  addField(response, 'x-ratelimit-limit-requests', String(limit));
-  addField(response, 'x-ratelimit-remaining-requests', String(remaining));
-  addField(response, 'x-ratelimit-reset-requests', `${seconds}s`);
 }
 
 /** Routes that share one window of a key: each accepted request counts for 60 s after its acceptance. */
@@ -158,10 +103,18 @@ export interface ConsumeRequest {
   count: number;
   /** Requests per minute. */
   limit: number;
+  /** The window of the site account, if the key has a lower limit of its own: each request counts in both, or in none. */
+  within?: { keyId: string; limit: number };
+}
+
+/** Requests that share a window belong in one shard, or they would wait for each other's locks. */
+export function shardOfWindow({ keyId, within }: ConsumeRequest): string {
+  return within?.keyId ?? keyId;
 }
 
 export interface RateLimitResult {
   accepted: boolean;
+  /** Of two windows, the limit that refused, or else the one with fewer free requests. */
   limit: number;
   /** Free requests after this result. */
   remaining: number;
@@ -176,30 +129,72 @@ export interface RateLimitResult {
 
 /** The windows of one transaction: locked, read and written together for all requests. */
 export interface OpenWindows {
-  /** Returns one of the opened windows. */
-  of(key: RateLimitKey): OpenWindow;
+  /** Returns one of the opened windows, or two as one. */
+  of(key: WantedWindow): RateWindow;
   /** Writes what was consumed; it counts when the transaction commits. */
   save(): Script<void>;
+}
+
+/** A window, or two, locked until the transaction ends. */
+export interface RateWindow {
+  /** Whether there is room for the requests, including what this transaction has consumed before. */
+  has(request: RequestCount): boolean;
+  /** The result if there is room, without consuming. */
+  foresee(request: RequestCount): RateLimitResult;
+  /** Consumes requests for which there is room. */
+  consume(request: RequestCount): RateLimitResult;
+  /** The current result, without consuming. */
+  peek(request: RequestCount): Script<RateLimitResult>;
 }
 
 /** @param wanted Keys that may be used later; undefined entries are skipped. */
 export function* openWindows(
   table: RateLimitTable,
-  wanted: readonly (RateLimitKey | undefined)[],
+  wanted: readonly (WantedWindow | undefined)[],
 ): Script<OpenWindows> {
-  const rateLimits = yield* table.open(wanted.filter((key) => key !== undefined));
+  const keys: RateLimitKey[] = [];
+  for (const key of wanted) {
+    if (key) keys.push(key);
+    if (key?.within) keys.push({ keyId: key.within.keyId, family: key.family });
+  }
+  const rateLimits = yield* table.open(keys);
+  const find = (key: RateLimitKey) => {
+    const window = rateLimits.get(windowName(key));
+    if (!window) throw new Error('A window is asked that was not opened.');
+    return window;
+  };
   return {
     of(key) {
-      const window = rateLimits.get(windowName(key));
-      if (!window) throw new Error('A window is asked that was not opened.');
-      return window;
+      const own = find(key);
+      return key.within ? joinWindows(own, find({ ...key, ...key.within }), key.within.limit) : own;
     },
     save: () => table.save(rateLimits.values()),
   };
 }
 
+/** The window of a key within that of its account. A request has room if both have. */
+function joinWindows(own: RateWindow, shared: RateWindow, limit: number): RateWindow {
+  const inShared = ({ count }: RequestCount) => ({ count, limit });
+  return {
+    has: (request) => own.has(request) && shared.has(inShared(request)),
+    foresee: (request) => tighterOf(own.foresee(request), shared.foresee(inShared(request))),
+    consume: (request) => tighterOf(own.consume(request), shared.consume(inShared(request))),
+    *peek(request) {
+      return tighterOf(yield* own.peek(request), yield* shared.peek(inShared(request)));
+    },
+  };
+}
+
+/** The result to wait for: of the later window, or else of the one with fewer free requests. */
+function tighterOf(own: RateLimitResult, shared: RateLimitResult): RateLimitResult {
+  if (own.retryAfterMs !== shared.retryAfterMs) return own.retryAfterMs > shared.retryAfterMs ? own : shared;
+  return shared.remaining < own.remaining ? shared : own;
+}
+
 /** Number of requests and limit of one check. */
 type RequestCount = Pick<ConsumeRequest, 'count' | 'limit'>;
+
+type WantedWindow = RateLimitKey & Pick<ConsumeRequest, 'within'>;
 
 /** Key and family of a window. */
 export type RateLimitKey = Pick<ConsumeRequest, 'keyId' | 'family'>;
@@ -299,7 +294,7 @@ interface OpenWindowOptions {
 }
 
 /** One key's window of one family, locked until the transaction ends. */
-class OpenWindow {
+class OpenWindow implements RateWindow {
   readonly #options: OpenWindowOptions;
   readonly #head: number;
   #runs: RequestRun[] | undefined;
@@ -322,24 +317,20 @@ class OpenWindow {
     this.#tailAt = live?.at ?? time.now;
   }
 
-  /** Whether there is room for the requests, including what this transaction has consumed before. */
   has(request: RequestCount): boolean {
     return this.#missing(request) <= 0;
   }
 
-  /** The result if there is room, without consuming. */
   foresee({ limit }: RequestCount): RateLimitResult {
     return this.#answer(limit, 0);
   }
 
-  /** Consumes requests for which there is room. */
   consume({ count, limit }: RequestCount): RateLimitResult {
     if (this.#next === this.#tail) this.#tailAt = this.#options.time.now;
     this.#next += count;
     return this.#answer(limit, 0);
   }
 
-  /** The current result, without consuming. */
   *peek(request: RequestCount): Script<RateLimitResult> {
     const { count, limit } = request;
     const excess = this.#missing(request);

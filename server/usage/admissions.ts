@@ -41,7 +41,13 @@ import {
   grantOfMoney,
   reserve,
 } from '../budgets/index.js';
-import { type ConsumeRequest, openWindows, type RateLimitResult, type RateLimitTable } from '../limits/index.js';
+import {
+  type ConsumeRequest,
+  openWindows,
+  type RateLimitResult,
+  type RateLimitTable,
+  shardOfWindow,
+} from '../limits/index.js';
 import { dearestOf, type Prices } from '../prices/index.js';
 import {
   countOldestTogether,
@@ -393,9 +399,8 @@ export function* admitGroup(
   return decisions;
 }
 
-/** Requests that share a window belong in one shard, or they would wait for each other's locks. */
 function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
-  return rateLimit?.keyId ?? keyId;
+  return rateLimit ? shardOfWindow(rateLimit) : keyId;
 }
 
 function idsOf({ budgetId, furtherBudgets = [] }: BudgetIds): readonly string[] {
