@@ -6,7 +6,7 @@
  */
 
 import type { Clock } from '../../core/runtime/index.js';
-import type { BudgetState, Budgets } from '../budgets/index.js';
+import { type BudgetState, type Budgets, encodeSharedBudget } from '../budgets/index.js';
 import { isoTime } from '../format/index.js';
 import {
   type ApiKeyRecord,
@@ -98,8 +98,18 @@ export function countValidKeys(keys: readonly ApiKeyRecord[], now: number): numb
   return keys.filter((record) => isValidKey(record, now)).length;
 }
 
-function encodeOverviewKey({ record, rateLimits }: OverviewKey, now: number) {
-  return { ...encodeKey(record, now), windows: rateLimits ? encodeRateLimits(rateLimits) : null };
+function encodeOverviewKey({ record, budgets, rateLimits }: OverviewKey, now: number) {
+  const windows = rateLimits ? encodeRateLimits(rateLimits) : null;
+  return { ...encodeOwnedKey({ record, budgets }, now), windows };
+}
+
+/** A key with its budgets beside that of the plan. */
+export function encodeOwnedKey({ record, budgets }: Pick<OverviewKey, 'record' | 'budgets'>, now: number) {
+  const encoded = budgets.map((budget) => {
+    const { resets_at: resetsAt, ...rest } = encodeSharedBudget(budget, now);
+    return { ...rest, resetsAt };
+  });
+  return { ...encodeKey(record, now), budgets: encoded };
 }
 
 function encodeRateLimits(rateLimits: KeyRateLimits) {
@@ -142,6 +152,8 @@ function encodeCounts(counts: UsageCounts, currency: string | undefined) {
 /** A key of an account, without its secret. */
 export interface OverviewKey {
   record: ApiKeyRecord;
+  /** Its own budgets, and those of its account. */
+  budgets: readonly BudgetState[];
   /** Undefined if it is invalid, or has no limit. */
   rateLimits: KeyRateLimits | undefined;
 }
@@ -166,7 +178,7 @@ export interface AccountOverview {
 export interface AccountViewOptions {
   accounts: Pick<Accounts, 'find'>;
   keys: Pick<ApiKeys, 'listOf'>;
-  budgets: Pick<Budgets, 'find'>;
+  budgets: Pick<Budgets, 'find' | 'list'>;
   usageLog: Pick<UsageLog, 'totals'>;
   rateLimits: RateLimits;
   jobs: Pick<JobCosts, 'usedToday'>;
@@ -201,13 +213,17 @@ export class AccountView {
     const { accountId } = user;
     const [account, records] = await Promise.all([this.account(user), this.keys(user)]);
     const budgetId = account.plan?.budgetId ?? null;
-    const [{ budget, totals }, images, keys] = await Promise.all([
+    const [{ budget, totals }, images, keys, further] = await Promise.all([
       getUsage({ budgets, usageLog }, budgetId, { accountId, ...range }),
       this.#imagesOf(account),
       Promise.all(records.map((record) => this.#withRateLimits(record))),
+      budgets.list(records.flatMap(({ furtherBudgets = [] }) => furtherBudgets)),
     ]);
     const ofCosts = currency === undefined ? {} : { currency };
-    return { user, account, budget, images, keys, range, totals, ...ofCosts };
+    const withBudgets = keys.map((key) => {
+      return { ...key, budgets: further.filter(({ id }) => key.record.furtherBudgets?.includes(id)) };
+    });
+    return { user, account, budget, images, keys: withBudgets, range, totals, ...ofCosts };
   }
 
   async #imagesOf({ id, plan }: AccountRecord): Promise<AccountOverview['images']> {
@@ -217,7 +233,7 @@ export class AccountView {
     return { limit, used: await jobs.usedToday('image', id) };
   }
 
-  async #withRateLimits(record: ApiKeyRecord): Promise<OverviewKey> {
+  async #withRateLimits(record: ApiKeyRecord): Promise<Omit<OverviewKey, 'budgets'>> {
     const { rateLimits, clock } = this.#options;
     const isValid = isValidKey(record, clock.now());
     return { record, rateLimits: isValid ? await readRateLimits(rateLimits, record) : undefined };

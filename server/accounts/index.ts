@@ -26,6 +26,7 @@ export {
 export { Accounts, type AccountsOptions } from './accounts.js';
 export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
+export { MAX_OVERLAP_HOURS } from './key-bodies.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { Identity, OidcClient, type SignInStatus } from './oidc.js';
@@ -41,5 +42,5 @@ export {
 export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, SupportSchema, setupClients } from './setup.js';
 export { SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
 export { accountMigrations, type UserRecord } from './tables.js';
-export { MAX_OVERLAP_HOURS, userRoutes } from './user.js';
+export { userRoutes } from './user.js';
 export { lockUser, Users } from './users.js';

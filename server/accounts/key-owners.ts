@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Engine } from '../../core/database/index.js';
 import { writeAudit } from '../audit/index.js';
-import { budgetIdsOf, holdBudgetOwners } from '../budgets/index.js';
+import { addKeyBudgets, budgetIdsOf, holdBudgetOwners } from '../budgets/index.js';
 import { accountAt, type KeyOwners } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { grantPlan, hasPlan, lockAccount, refuseSuspended } from './account-plans.js';
@@ -30,9 +30,10 @@ export function createKeyOwners(engine: Engine): KeyOwners<PlanTerms> {
           const shared = await budgetIdsOf(transaction, [{ scope: 'account', subject: accountId }]);
           const furtherBudgets = shared.length === 0 ? null : JSON.stringify(shared);
           const { id, grants, ...columns } = account;
-          const own = { furtherBudgets, groupName: null, priority: null, expiresAt: null };
+          const own = { furtherBudgets, ownLimits: null, groupName: null, priority: null, expiresAt: null };
           return { ...columns, accountId: id, grants: grants ?? '[]', ...own };
         },
+        addBudgets: (keyId, budgets, createdAt) => addKeyBudgets(transaction, keyId, budgets, { accountId, createdAt }),
       };
     },
   };

@@ -270,12 +270,38 @@ export const KeySchema = Type.Object({
   grants: field(Type.Array(Text), 'Groups of routes that it may use.', ['text', 'images']),
   models: field(Nullable(Type.Array(Text)), 'Ids of the models that it may use. Null if all.'),
   rpm: field(Nullable(Type.Integer()), 'Requests in 60 seconds for each family of routes. Null if unlimited.'),
+  own: field(
+    Type.Object({
+      grants: field(Nullable(Type.Array(Text)), 'Groups of routes. Null: those of the plan.'),
+      models: field(Nullable(Type.Array(Text)), 'Ids of models. Null: those of the plan.'),
+      rpm: field(Nullable(Type.Integer()), 'Requests in 60 seconds. Null: those of the plan.'),
+      expiresAt: field(Nullable(Time), 'When the key ends (RFC 3339). Null: with the plan.'),
+    }),
+    'What the user allows of the plan. The other fields say what is left of both.',
+  ),
   imageDailyLimit: field(Nullable(Type.Integer()), "Images of a day (UTC). Null: the gateway's setting applies."),
   createdAt: field(Time, 'When the key was created (RFC 3339).'),
   expiresAt: field(Nullable(Time), 'When the key expires (RFC 3339). Null if never.'),
   revokedAt: field(Nullable(Time), 'When the key was revoked (RFC 3339). Null if it was not.'),
   replacedBy: field(Nullable(Text), 'Id of the key that replaced it. Null if none did.'),
   lastUsedAt: field(Nullable(Time), 'About when the key was last used (RFC 3339). Null if never.'),
+  budgets: field(
+    Type.Array(
+      Type.Object({
+        of: field(OneOf('key', 'account'), 'What shares the budget.'),
+        name: Type.Optional(field(Text, 'Id of the account.')),
+        unit: field(OneOf('money', 'tokens', 'requests'), 'What it limits.'),
+        currency: field(Nullable(Text), 'Currency of money (ISO 4217). Null for tokens and requests.', 'USD'),
+        limit: field(Type.Number(), 'Allowed in a period.', 1000),
+        used: field(Type.Number(), 'Used in this period.'),
+        reserved: field(Type.Number(), 'Reserved for running requests.'),
+        left: field(Type.Number(), 'Remaining in this period.'),
+        resets: field(OneOf('never', 'month', 'day'), 'When the usage is reset (UTC).'),
+        resetsAt: field(Nullable(Time), 'When the next period begins (RFC 3339). Null if never.'),
+      }),
+    ),
+    'Budgets of the key beside that of the plan.',
+  ),
 });
 
 export const AccountPlanSchema = Type.Object({

@@ -1,13 +1,12 @@
 /*
- * The routes of the signed-in user's account under `/api/user`: overview, and creating, rotating and revoking API keys.
- * A key is shown only in the answer that creates it, or in the repetition of that request with the same session and
- * `Idempotency-Key`. Bodies are read only with a session, are at most 4 KiB, and are refused if they have an unknown
- * field. A user may make 20 keys a minute, because each new key begins with an unused rate limit.
+ * The routes of the signed-in user's account under `/api/user`: overview, and creating, changing, rotating and revoking
+ * API keys. A key is shown only in the answer that creates it, or in the repetition of that request with the same session
+ * and `Idempotency-Key`. Bodies are read only with a session and are at most 16 KiB. A user may make 20 keys a minute,
+ * because each new key may begin with an unused rate limit of its own, and change 60.
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
-import { createValidator, GatewayError, type Validator } from '../../core/runtime/index.js';
-import { isVisible } from '../format/index.js';
+import type { Budgets } from '../budgets/index.js';
 import {
   AddressLimit,
   Count,
@@ -28,7 +27,6 @@ import { IDEMPOTENCY_HEADER, markReplayed, readIdempotencyKey } from '../idempot
 import {
   type ApiKeyRecord,
   type ApiKeys,
-  encodeKey,
   KeyService,
   type KeyTable,
   type MadeKey,
@@ -36,13 +34,26 @@ import {
   type Repeat,
 } from '../keys/index.js';
 import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../plans/index.js';
+import type { Prices } from '../prices/index.js';
 import { readRangeQuery } from '../usage/index.js';
-import { type AccountView, encodeOverview } from './account-view.js';
+import { type AccountView, encodeOverview, encodeOwnedKey } from './account-view.js';
+import {
+  decodeKeyBody,
+  decodeKeyChange,
+  decodeRevocationBody,
+  decodeRotationBody,
+  KeyBodySchema,
+  KeyChangeSchema,
+  MAX_KEY_BODY_BYTES,
+  RevocationBodySchema,
+  RotationBodySchema,
+} from './key-bodies.js';
 import { type AccountServices, tokenOf } from './sessions.js';
 import { AccountPlanSchema, asItStands, KeySchema, UserSchema } from './setup.js';
 
 /** Limit per user: each new key, including rotated ones, starts with a fresh rate limit. */
 const KEYS_PER_MINUTE = 20;
+const CHANGES_PER_MINUTE = 60;
 
 const KEY_ERRORS = [
   'idempotency_key_reused',
@@ -151,51 +162,12 @@ const MAKES_KEY = {
 interface UserServices extends AccountServices, PlanTermsOptions {
   accountKeys: ApiKeys<PlanTerms>;
   keys: KeyTable;
+  budgets: Budgets;
+  /** Default: there are no prices. */
+  prices?: Prices;
   pepper: Pepper;
   view: AccountView;
 }
-
-const HOUR_MS = 3_600_000;
-const MAX_NAME = 100;
-const DEFAULT_NAME = 'default';
-const DEFAULT_OVERLAP_HOURS = 24;
-/** Of a rotated key: a week. */
-export const MAX_OVERLAP_HOURS = 168;
-
-export const MAX_KEY_BODY_BYTES = 4_096;
-
-const strict = { additionalProperties: false } as const;
-
-/** Body of `POST /api/user` and `POST /api/user/keys`. */
-export const KeyBodySchema = Type.Object(
-  { name: optional(Type.String({ maxLength: MAX_NAME }), `Name of the key. Default "${DEFAULT_NAME}".`) },
-  strict,
-);
-
-/** Body of `POST /api/user/rotate`. */
-export const RotationBodySchema = Type.Object(
-  {
-    keyId: optional(
-      Type.String({ pattern: '^[0-9A-Za-z]{8}$' }),
-      'Id of the key to replace; needed if the account has several. Default: its only one.',
-    ),
-    overlapHours: optional(
-      Type.Number({ minimum: 0, maximum: MAX_OVERLAP_HOURS }),
-      `Hours for which the old key keeps working, at most ${MAX_OVERLAP_HOURS}. Default ${DEFAULT_OVERLAP_HOURS}.`,
-    ),
-  },
-  strict,
-);
-
-const RevocationBodySchema = Type.Object(
-  {
-    jobs: optional(
-      OneOf('cancel', 'keep'),
-      'Whether queued and running jobs of the key are cancelled, or kept for the account. Default `cancel`.',
-    ),
-  },
-  { additionalProperties: false },
-);
 
 const COMMON = { grant: 'session', tag: 'Account' } as const;
 
@@ -220,9 +192,10 @@ const MAKE_FIRST: RouteDeclaration = {
   path: '/api/user',
   endpoint: 'user',
   summary: 'Create the first API key',
-  description: 'Creates the first API key and shows it, only once. 409 if the account has a valid key.',
+  description:
+    'Creates the first API key and shows it, only once. 409 if the account has a valid key. Without limits of its own it has those of the plan.',
   body: { schema: KeyBodySchema, example: { name: 'laptop' } },
-  errors: [...KEY_ERRORS, 'key_exists'],
+  errors: [...KEY_ERRORS, 'invalid_value', 'key_exists'],
 };
 
 const MAKE_FURTHER: RouteDeclaration = {
@@ -231,9 +204,36 @@ const MAKE_FURTHER: RouteDeclaration = {
   path: '/api/user/keys',
   endpoint: 'userKeys',
   summary: 'Create an API key',
-  description: 'Creates another API key and shows it, only once. An account has at most ten valid keys.',
-  body: { schema: KeyBodySchema, example: { name: 'nightly import' } },
-  errors: [...KEY_ERRORS, 'too_many_keys'],
+  description:
+    'Creates another API key and shows it, only once. An account has at most ten valid keys. A key may have narrower limits than the plan.',
+  body: {
+    schema: KeyBodySchema,
+    example: {
+      name: 'nightly import',
+      grants: ['extract'],
+      rpm: 10,
+      expiresInDays: 90,
+      budgets: ['1000 requests/day'],
+    },
+  },
+  errors: [...KEY_ERRORS, 'invalid_value', 'too_many_keys'],
+};
+
+const KEY_ID = { id: { description: 'Id of the key: 8 characters.', example: 'AbCd1234' } };
+
+const CHANGE: RouteDeclaration = {
+  ...COMMON,
+  method: 'POST',
+  path: '/api/user/keys/:id',
+  endpoint: 'userKeyChange',
+  parameter: 'key_id',
+  params: KEY_ID,
+  summary: 'Change an API key',
+  description:
+    'Changes name, limits and budgets of a valid key within the plan. Fields that are left out stay; null is as the plan.',
+  body: { schema: KeyChangeSchema, example: { rpm: 10, models: null, budgets: ['2M tokens/month'] } },
+  answers: asItStands(Type.Object({ key: field(KeySchema, 'The changed key.') })),
+  errors: ['invalid_value', 'key_not_found', 'key_replaced', 'rate_limit_exceeded'],
 };
 
 const ROTATE: RouteDeclaration = {
@@ -253,7 +253,7 @@ const REVOKE: RouteDeclaration = {
   path: '/api/user/keys/:id/revoke',
   endpoint: 'userKeyRevoke',
   parameter: 'key_id',
-  params: { id: { description: 'Id of the key: 8 characters.', example: 'AbCd1234' } },
+  params: KEY_ID,
   summary: 'Revoke an API key',
   description: 'Revokes an API key and cancels its queued and running jobs; `jobs: "keep"` keeps them for the account.',
   body: { schema: RevocationBodySchema, example: { jobs: 'cancel' } },
@@ -263,10 +263,10 @@ const REVOKE: RouteDeclaration = {
 
 /** The account of the signed-in user, and its API keys. */
 export function userRoutes(services: UserServices): Route[] {
-  const { accountKeys, keys: table, catalogue, freeTierPeriod, pepper, site } = services;
-  const { sessions, view, bodies, polls, clock, siblings } = services;
+  const { accountKeys, keys: table, budgets, catalogue, freeTierPeriod, pepper, site } = services;
+  const { sessions, view, bodies, polls, clock, siblings, gateway, prices } = services;
   const freeTier = () => freeTierTerms({ catalogue, freeTierPeriod });
-  const keyService = new KeyService({ keys: accountKeys, table, freeTier, pepper, clock });
+  const keyService = new KeyService({ keys: accountKeys, budgets, table, freeTier, pepper, clock });
   const keysMade = new AddressLimit({
     clock,
     siblings,
@@ -274,6 +274,14 @@ export function userRoutes(services: UserServices): Route[] {
     perMinute: KEYS_PER_MINUTE,
     what: 'Too many new keys',
   });
+  const keysChanged = new AddressLimit({
+    clock,
+    siblings,
+    name: 'changed keys',
+    perMinute: CHANGES_PER_MINUTE,
+    what: 'Too many changes of keys',
+  });
+  const bodyOptions = () => ({ gateway, prices, now: clock.now() });
 
   async function beginKey(context: RequestContext) {
     const { user } = await sessions.require(context);
@@ -291,13 +299,15 @@ export function userRoutes(services: UserServices): Route[] {
     return { accountId: user.accountId, actor: `user:${user.id}`, body, repeat: repeatOf(context, site()) };
   }
 
-  function sendMade(context: RequestContext, { key, record, replayed }: MadeKey, more: object = {}): void {
+  async function sendMade(context: RequestContext, { key, record, replayed }: MadeKey, more: object = {}) {
     if (replayed) markReplayed(context.res);
     context.status = 201;
-    context.body = { apiKey: key, key: encodeMade(record), ...more };
+    context.body = { apiKey: key, key: await encode(record), ...more };
   }
 
-  const encodeMade = (record: ApiKeyRecord) => encodeKey(record, clock.now());
+  const encode = async (record: ApiKeyRecord) => {
+    return encodeOwnedKey({ record, budgets: await budgets.ofKey(record) }, clock.now());
+  };
 
   async function get(context: RequestContext): Promise<void> {
     const { user } = await sessions.require(context);
@@ -309,25 +319,34 @@ export function userRoutes(services: UserServices): Route[] {
 
   async function makeFirst(context: RequestContext): Promise<void> {
     const { body, ...input } = await beginKey(context);
-    sendMade(context, await keyService.makeFirst({ ...input, name: decodeKeyBody(body) }));
+    await sendMade(context, await keyService.makeFirst({ ...input, ...decodeKeyBody(body, bodyOptions()) }));
   }
 
   async function makeFurther(context: RequestContext): Promise<void> {
     const { body, ...input } = await beginKey(context);
-    sendMade(context, await keyService.makeFurther({ ...input, name: decodeKeyBody(body) }));
+    await sendMade(context, await keyService.makeFurther({ ...input, ...decodeKeyBody(body, bodyOptions()) }));
   }
 
   async function rotate(context: RequestContext): Promise<void> {
     const { body, ...input } = await beginKey(context);
     const made = await keyService.rotate({ ...input, ...decodeRotationBody(body) });
-    sendMade(context, made, { replaced: encodeKey(made.replaced, clock.now()) });
+    await sendMade(context, made, { replaced: await encode(made.replaced) });
+  }
+
+  async function change(context: ParamsContext): Promise<void> {
+    const { user } = await sessions.require(context);
+    keysChanged.admit(user.id);
+    const { accountId, actor, body } = await begin(context);
+    const id = paramOf(context, 'id');
+    const record = await keyService.change({ accountId, actor, id, ...decodeKeyChange(body, bodyOptions()) });
+    context.body = { key: await encode(record) };
   }
 
   async function revoke(context: ParamsContext): Promise<void> {
     const { accountId, actor, body } = await begin(context);
     const keepsJobs = decodeRevocationBody(body);
     const record = await keyService.revoke({ accountId, actor, id: paramOf(context, 'id'), keepsJobs });
-    context.body = { key: encodeKey(record, clock.now()) };
+    context.body = { key: await encode(record) };
   }
 
   return [
@@ -335,6 +354,7 @@ export function userRoutes(services: UserServices): Route[] {
     { ...MAKE_FIRST, handler: makeFirst },
     { ...MAKE_FURTHER, handler: makeFurther },
     { ...ROTATE, handler: rotate },
+    { ...CHANGE, handler: change },
     { ...REVOKE, handler: revoke },
   ];
 }
@@ -344,65 +364,4 @@ function repeatOf(context: RequestContext, site: SiteAddress): Repeat | undefine
   const key = readIdempotencyKey(context.req.headers);
   const token = tokenOf(context, site);
   return key !== undefined && token ? { secret: token.token, key } : undefined;
-}
-
-/** Whether the jobs of the key are kept. */
-function decodeRevocationBody({ jobs = 'cancel', ...rest }: Readonly<Record<string, unknown>>): boolean {
-  refuseFields(rest);
-  if (jobs === 'cancel' || jobs === 'keep') return jobs === 'keep';
-  throw new GatewayError('invalid_value', 'jobs must be "cancel" or "keep".', { param: 'jobs' });
-}
-
-function refuseFields(body: Readonly<Record<string, unknown>>): void {
-  const [field] = Object.keys(body);
-  if (field === undefined) return;
-  throw new GatewayError('unsupported_parameter', 'The body has an unknown field.', {
-    param: field.slice(0, 100),
-  });
-}
-
-const keyBody = createValidator(KeyBodySchema);
-const rotationBody = createValidator(RotationBodySchema);
-
-const ACCEPTED: Readonly<Record<string, string>> = {
-  name: `a string of 1 to ${MAX_NAME} visible characters`,
-  keyId: 'a key id of 8 characters',
-  overlapHours: `a number from 0 to ${MAX_OVERLAP_HOURS}`,
-};
-
-/**
- * The name of the new key.
- * @throws GatewayError `invalid_value`, `unsupported_parameter` with `param`.
- */
-export function decodeKeyBody(body: Readonly<Record<string, unknown>>): string {
-  const { name: given = DEFAULT_NAME } = check(keyBody, body);
-  const name = given.trim();
-  // Names are displayed in terminals and tables.
-  if (!isVisible(name)) throw unaccepted('name');
-  return name;
-}
-
-export interface DecodedRotation {
-  id?: string;
-  overlapMs: number;
-}
-
-/** The key to be replaced. @throws GatewayError as {@link decodeKeyBody} does. */
-export function decodeRotationBody(body: Readonly<Record<string, unknown>>): DecodedRotation {
-  const { keyId, overlapHours = DEFAULT_OVERLAP_HOURS } = check(rotationBody, body);
-  return { ...(keyId !== undefined && { id: keyId }), overlapMs: Math.round(overlapHours * HOUR_MS) };
-}
-
-/** Types are strict; `null` counts as not sent. */
-function check<Body>(validator: Validator<Body>, body: Readonly<Record<string, unknown>>): Body {
-  const checked = validator.check(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)));
-  if (checked.ok) return checked.value;
-  const [issue] = checked.issues;
-  if (issue?.keyword !== 'additionalProperties') throw unaccepted(issue?.path ?? '');
-  const param = String(issue.params.additionalProperty).slice(0, 100);
-  throw new GatewayError('unsupported_parameter', 'The body has an unknown field.', { param });
-}
-
-function unaccepted(param: string): GatewayError {
-  return new GatewayError('invalid_value', `${param} must be ${ACCEPTED[param]}.`, { param });
 }

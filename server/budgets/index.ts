@@ -31,7 +31,8 @@ export {
   reserve,
   toBudgetRow,
 } from './budgets.js';
-export { Budgets, budgetIdsOf, holdBudgetOwners } from './owners.js';
+export { addKeyBudgets, budgetIdsOf } from './owner-rows.js';
+export { Budgets, holdBudgetOwners } from './owners.js';
 export { budgetPersonalRecords, closePlanBudgets } from './personal-records.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

@@ -6,12 +6,10 @@
  * usage when its amount changes. Every change writes an audit row.
  */
 
-import { randomUUID } from 'node:crypto';
 import {
   type Database,
   type DatabaseClock,
   type Engine,
-  isStorable,
   type Kysely,
   lockNamed,
   type Selectable,
@@ -29,11 +27,29 @@ import {
   type KeyChange,
   keyAt,
   lockKey,
+  lockKeys,
   toKeyRecord,
   updateKey,
 } from '../keys/index.js';
-import { type BudgetAmount, limitsOfAmount, renderBudget } from './amounts.js';
+import { type BudgetAmount, limitsOfAmount } from './amounts.js';
 import { amountOf, atTime, toBudgetRow, toBudgetState } from './budgets.js';
+import {
+  auditSubject,
+  type BudgetOwner,
+  budgetIdsOf,
+  budgetsOf,
+  describeGroup,
+  groupOwner,
+  inOrder,
+  isSameKind,
+  knownBudgets,
+  listedBudgets,
+  newBudget,
+  noGroup,
+  renderAll,
+  requireAccount,
+  writeBudgets,
+} from './owner-rows.js';
 import type { Budget, BudgetRow, BudgetState, KeyGroupsTable } from './tables.js';
 
 /** Held while budgets of owners change, and shared while keys are made, so that a new key has the budgets of its owners. */
@@ -42,12 +58,6 @@ const OWNERS_LOCK = 'budget-owners';
 /** Until the transaction ends, no budgets of owners change. On SQLite, transactions run one after the other. */
 export async function holdBudgetOwners(transaction: Transaction<Tables>, engine: Engine): Promise<void> {
   if (engine === 'postgres') await transaction.executeQuery(shareNamed(OWNERS_LOCK));
-}
-
-/** Who has budgets: a key by its id, an account by its id, a group by its name. */
-export interface BudgetOwner {
-  scope: 'key' | 'account' | 'group';
-  subject: string;
 }
 
 export interface BudgetChange extends BudgetOwner {
@@ -61,6 +71,8 @@ export interface BudgetChange extends BudgetOwner {
 /** What is left out stays as it is. */
 export interface WholeKeyChange {
   id: string;
+  /** The site account whose valid key it must be. Default: it may be any key. */
+  accountId?: string;
   properties?: KeyChange;
   /** Null: out of its group. */
   groupName?: string | null;
@@ -112,9 +124,18 @@ export class Budgets {
 
   /** What a key is counted for beside its plan: its own budgets, and those of its account and group. */
   ofKey({ furtherBudgets = [] }: Pick<ApiKeyRecord, 'furtherBudgets'>): Promise<readonly BudgetState[]> {
-    return furtherBudgets.length === 0
+    return this.list(furtherBudgets);
+  }
+
+  /** Those of these ids that exist, oldest first. */
+  list(ids: readonly string[]): Promise<readonly BudgetState[]> {
+    return ids.length === 0
       ? Promise.resolve([])
-      : this.#read((queries) => inOrder(queries).where('id', 'in', furtherBudgets).execute());
+      : this.#read((queries) =>
+          inOrder(queries)
+            .where('id', 'in', [...new Set(ids)])
+            .execute(),
+        );
   }
 
   /** All budgets of keys, accounts and groups. */
@@ -157,14 +178,18 @@ export class Budgets {
   }
 
   /** Changes a key in one transaction: all of it, or nothing. @throws GatewayError as `change` and `ApiKeys.update`. */
-  changeKey({ id, properties, groupName, budgets, ...by }: WholeKeyChange): Promise<ApiKeyRecord> {
+  changeKey({ id, accountId, properties, groupName, budgets, ...by }: WholeKeyChange): Promise<ApiKeyRecord> {
+    const { engine } = this.#database;
     return this.#changing(async (transaction) => {
-      if (properties)
-        await updateKey(
-          transaction,
-          { engine: this.#database.engine, times: this.#times },
-          { id, change: properties, ...by },
-        );
+      if (accountId !== undefined) {
+        // In the order of all changes of an account, so that two of them do not deadlock.
+        await this.#lockAccount(transaction, accountId);
+        await lockKeys(transaction, engine, accountId);
+      }
+      if (properties) {
+        const update = { id, accountId, change: properties, ...by };
+        await updateKey(transaction, { engine, times: this.#times }, update);
+      }
       if (groupName !== undefined) await this.#moveKey(transaction, { id, groupName, ...by });
       if (budgets) await this.#changeBudgets(transaction, { scope: 'key', subject: id, budgets, ...by });
       const [row, at] = [await this.#lockValid(transaction, id), await this.#times.read(transaction)];
@@ -248,11 +273,7 @@ export class Budgets {
     const { scope, subject } = owner;
     const postgres = this.#database.engine === 'postgres';
     if (scope === 'group') await this.#lockGroup(transaction, subject);
-    if (scope === 'account') {
-      // Accounts that only name operators' keys have no row.
-      const accounts = transaction.selectFrom('accounts').select('id').where('id', '=', subject);
-      await (postgres ? accounts.forUpdate() : accounts).execute();
-    }
+    if (scope === 'account') await this.#lockAccount(transaction, subject);
     const key = scope === 'key' ? await this.#lockValid(transaction, subject) : undefined;
     const all = transaction.selectFrom('api_keys').selectAll().orderBy('id');
     const keys = all.where((eb) => {
@@ -269,6 +290,12 @@ export class Budgets {
     if (!key) throw new GatewayError('key_not_found', `There is no key with the id ${storable(id, 100)}.`);
     if (key.revokedAt === null) return key;
     throw new GatewayError('invalid_value', `Key ${id} is revoked and cannot be changed.`, { param: 'id' });
+  }
+
+  /** Accounts that only name operators' keys have no row. */
+  async #lockAccount(transaction: Transaction<Tables>, id: string): Promise<void> {
+    const accounts = transaction.selectFrom('accounts').select('id').where('id', '=', id);
+    await (this.#database.engine === 'postgres' ? accounts.forUpdate() : accounts).execute();
   }
 
   async #lockGroup(transaction: Transaction<Tables>, name: string): Promise<void> {
@@ -333,103 +360,4 @@ export class Budgets {
     const states = { from: describeGroup(key.groupName), to: describeGroup(groupName) };
     await writeAudit(transaction, { subject: id, at, actor, action: 'key.updated', ...states, note });
   }
-}
-
-function newBudget(
-  owner: BudgetOwner,
-  amount: BudgetAmount,
-  made: { accountId: string; createdAt: number },
-): BudgetRow {
-  const { scope, subject } = owner;
-  const limits = limitsOfAmount(amount);
-  return toBudgetRow({
-    ...made,
-    ...limits,
-    scope,
-    subject,
-    id: `budget_${randomUUID()}`,
-    planId: null,
-    expiresAt: null,
-  });
-}
-
-/** A mistyped account would have a budget that limits nothing. @throws GatewayError */
-async function requireAccount(transaction: Transaction<Tables>, id: string): Promise<void> {
-  const accounts = transaction.selectFrom('accounts').select('id').where('id', '=', id);
-  if (await accounts.executeTakeFirst()) return;
-  throw new GatewayError('invalid_value', `There is no account ${storable(id, 100)}.`, { param: 'account' });
-}
-
-/** Ids of the budgets of some owners. */
-export async function budgetIdsOf(queries: Kysely<Tables>, owners: readonly BudgetOwner[]): Promise<string[]> {
-  const ids: string[] = [];
-  for (const owner of owners) {
-    for (const { id } of await budgetsOf(queries, owner).execute()) ids.push(id);
-  }
-  return ids;
-}
-
-function inOrder(queries: Kysely<Tables>) {
-  return queries.selectFrom('budgets').selectAll().orderBy('createdAt').orderBy('id');
-}
-
-function budgetsOf(queries: Kysely<Tables>, { scope, subject }: BudgetOwner) {
-  return inOrder(queries)
-    .where('subject', '=', isStorable(subject) ? subject : '')
-    .where('scope', '=', scope);
-}
-
-/** The budgets of an owner, locked. A key may have those of the one that it replaced. */
-async function knownBudgets(
-  transaction: Transaction<Tables>,
-  engine: Database['engine'],
-  { scope, subject }: BudgetOwner,
-  keys: readonly ApiKeyRow[],
-): Promise<BudgetRow[]> {
-  const listed = keys.filter(({ id }) => id === subject).flatMap(listedBudgets);
-  const ofKey = inOrder(transaction)
-    .where('scope', '=', 'key')
-    .where('id', 'in', listed.length === 0 ? [''] : listed);
-  const rows = scope === 'key' ? ofKey : budgetsOf(transaction, { scope, subject });
-  return (engine === 'postgres' ? rows.forUpdate() : rows).execute();
-}
-
-function listedBudgets({ furtherBudgets }: Pick<ApiKeyRow, 'furtherBudgets'>): string[] {
-  return furtherBudgets === null ? [] : (JSON.parse(furtherBudgets) as string[]);
-}
-
-async function writeBudgets(
-  transaction: Transaction<Tables>,
-  key: ApiKeyRow,
-  { ids, at, groupName = key.groupName }: { ids: readonly string[]; at: number; groupName?: string | null },
-): Promise<ApiKeyRow> {
-  const written = { furtherBudgets: ids.length === 0 ? null : JSON.stringify(ids), groupName, changedAt: at };
-  await transaction.updateTable('api_keys').set(written).where('id', '=', key.id).execute();
-  return { ...key, ...written };
-}
-
-function isSameKind(one: BudgetAmount | undefined, other: BudgetAmount): boolean {
-  return one?.unit === other.unit && one.resets === other.resets && one.currency === other.currency;
-}
-
-function groupOwner(name: string): BudgetOwner {
-  return { scope: 'group', subject: name };
-}
-
-function auditSubject({ scope, subject }: BudgetOwner): string {
-  return scope === 'group' ? `group:${subject}` : subject;
-}
-
-function describeGroup(name: string | null): string {
-  return `group ${name ?? 'none'}`;
-}
-
-function renderAll(rows: readonly BudgetRow[]): string {
-  const amounts = rows.map(amountOf).filter((amount) => amount !== undefined);
-  return amounts.length === 0 ? 'no budget' : amounts.map(renderBudget).sort().join(', ');
-}
-
-function noGroup(name: string): GatewayError {
-  const message = `There is no group ${storable(name, 100)}. "mediagate groups create" creates one.`;
-  return new GatewayError('invalid_value', message, { param: 'group' });
 }

@@ -7,6 +7,7 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { SharedBudget } from '../budgets/index.js';
 import { Count, Nullable, OneOf, Text } from '../http/index.js';
+import { OwnLimitsShape } from '../keys/index.js';
 import type { Catalogue } from '../plans/index.js';
 import { PlanBudget, USAGE_COUNTS } from '../usage/index.js';
 
@@ -14,6 +15,7 @@ const Texts = Type.Array(Text);
 const MaybeText = Nullable(Text);
 const Flag = Type.Boolean();
 const Amount = Type.Number();
+const always = field(Type.Literal(true), 'Always true.');
 const created = { created_at: field(Text, 'When it was created (RFC 3339).') };
 const changed = { changed: field(Flag, 'Whether the command changed it; otherwise it was so before.') };
 
@@ -81,6 +83,7 @@ export const NewKey = Type.Object({
 export const Key = Type.Object({
   ...keyFields,
   ...account,
+  own: optional(OwnLimitsShape, 'What its user allows of the plan. Absent without any such limit.'),
   ...left,
   state: field(Text, '`valid`, or why it is not.'),
   ...created,
@@ -109,10 +112,7 @@ export const RotatedKey = Type.Object({
   replaces: field(Text, 'Id of the old key.'),
   replaced_key_expires_at: field(MaybeText, 'When the old key ends (RFC 3339).'),
 });
-export const RevokedKey = Type.Object({
-  id: field(Text, 'Id of the key.'),
-  revoked: field(Type.Literal(true), 'Always true.'),
-});
+export const RevokedKey = Type.Object({ id: field(Text, 'Id of the key.'), revoked: always });
 
 const groupName = field(Text, 'Name of the group.');
 const shared = { budgets: field(Type.Array(SharedBudget), 'Its budgets.') };
@@ -122,7 +122,7 @@ export const ChangedBudgets = Type.Object({
   account: optional(Text, 'The account. Absent if the budgets are those of a group.'),
   ...shared,
 });
-export const DeletedGroup = Type.Object({ name: groupName, deleted: field(Type.Literal(true), 'Always true.') });
+export const DeletedGroup = Type.Object({ name: groupName, deleted: always });
 const groupFields = { name: groupName, ...created, ...shared };
 export const Groups = Type.Array(Type.Object({ ...groupFields, keys: field(Count, 'Number of its keys.') }));
 const GroupKey = Type.Object({

@@ -10,7 +10,15 @@ import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { type BudgetAmount, renderBudget } from '../budgets/index.js';
 import { dayOf, isoTime, sanitizeForTerminal } from '../format/index.js';
-import { type ApiKeyRecord, createKey, describeLimits, hashKey, isSiteAccount, type KeyChange } from '../keys/index.js';
+import {
+  type ApiKeyRecord,
+  createKey,
+  describeLimits,
+  effectiveModels,
+  hashKey,
+  isSiteAccount,
+  type KeyChange,
+} from '../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
 import { loadPeppers, type Settings } from '../settings/index.js';
 import { addUp, encodeBudget, type UsageCounts } from '../usage/index.js';
@@ -199,6 +207,19 @@ interface Shown extends Listed {
   audit: readonly AuditEntry[];
 }
 
+/** What its user allows of the plan. */
+function renderOwn({ own }: ApiKeyRecord): string | undefined {
+  if (!own) return undefined;
+  const { grants, models, rpm, expiresAt } = own;
+  const parts = [
+    ...(grants ? [`grants ${grants.join(',')}`] : []),
+    ...(models ? [`models ${models.join(',')}`] : []),
+    ...(rpm === undefined ? [] : [`rpm ${rpm}`]),
+    ...(expiresAt === undefined ? [] : [`expires ${isoTime(expiresAt)}`]),
+  ];
+  return sanitizeForTerminal(parts.join('; '));
+}
+
 /** One key: properties, plan, budget, usage of today (UTC) and history. @param named See {@link readKeyId}. */
 export async function showKeyCommand(settings: Settings, named: string): Promise<Outcome<'KeyDetails'>> {
   const id = readKeyId(named);
@@ -229,7 +250,8 @@ function describe({ record, budget, budgets, today, currency, audit }: Shown) {
 }
 
 function render({ record, budget, budgets, today, currency, audit }: Shown): string {
-  const { rpm, models, imageDailyLimit } = record;
+  const { rpm, imageDailyLimit } = record;
+  const models = effectiveModels(record);
   const facts = renderFacts([
     ['key', record.id],
     ['name', sanitizeForTerminal(record.name)],
@@ -239,6 +261,7 @@ function render({ record, budget, budgets, today, currency, audit }: Shown): str
     ['models', models === null ? 'all' : sanitizeForTerminal(models.join(','))],
     ['rpm', rpm === null ? 'unlimited' : String(rpm)],
     ['plan', record.planId ?? '-'],
+    ['own limits', renderOwn(record)],
     ['group', record.groupName],
     ['priority', record.priority],
     ['left', sanitizeForTerminal(renderAllLeft({ budget, budgets }))],

@@ -20,6 +20,8 @@ import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } fr
 import {
   type ApiKeyRecord,
   createKeyRecord,
+  describeOwnLimits,
+  effectiveModels,
   isValidState,
   KEY_GRANTS,
   type KeyGrant,
@@ -314,7 +316,8 @@ export function encodeSharing({ record: { groupName }, budgets }: Pick<Listed, '
 
 /** A key in the `--json` output. */
 export function describeKey({ record, budget, budgets }: Listed) {
-  const { id, name, accountId, planId, grants, models, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
+  const { id, name, accountId, planId, grants, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
+  const models = effectiveModels(record);
   return {
     id,
     name,
@@ -323,6 +326,8 @@ export function describeKey({ record, budget, budgets }: Listed) {
     grants,
     models,
     rpm,
+    // Only if its user limited it: the output for scripts stays unchanged.
+    ...(record.own && { own: describeOwnLimits(record.own) }),
     left: budget ? leftOf(budget) : null,
     state: stateOf(record),
     created_at: isoTime(createdAt),

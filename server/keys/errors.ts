@@ -94,7 +94,7 @@ const keyErrors = declareErrors({
   key_replaced: {
     ...CONFLICT,
     meaning: 'The API key was already rotated.',
-    cause: 'Two rotations of the same key were sent.',
-    action: 'Rotate the newest key.',
+    cause: 'A key that was rotated before was rotated or changed again.',
+    action: 'Use the key that replaced it.',
   },
 });

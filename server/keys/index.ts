@@ -14,6 +14,7 @@ export {
   type ApiKeyRow,
   accountAt,
   createKeyRecord,
+  effectiveModels,
   encodeKey,
   GRANTS,
   type Grant,
@@ -27,7 +28,6 @@ export {
   type KeyPlan,
   type KeyState,
   keyAt,
-  keyMigrations,
   keyState,
   keysOf,
   LOCAL_ACCOUNT,
@@ -57,4 +57,6 @@ export {
   newToken,
   type Pepper,
 } from './keys.js';
+export { describeOwnLimits, type OwnLimitsChange, OwnLimitsShape } from './own-limits.js';
 export { keyPersonalRecords } from './personal-records.js';
+export { keyMigrations } from './tables.js';

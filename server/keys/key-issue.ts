@@ -1,13 +1,20 @@
 /*
  * Makes and rotates keys that follow the plan of their account. The transaction locks the account, counts its valid
- * keys, grants the free tier if there is no plan, and inserts the key with the columns of the plan. A rotated key stays
- * valid for its overlap and shares the budget with its successor; at most ten replaced keys of a site account may still
- * work. The internal key of an account is found or made under the same lock. Each creation deletes invalid keys beyond
- * the latest 20, unless the usage log may still refer to them. Accounts of operators have no row, so their rotation
- * locks the key itself.
+ * keys, grants the free tier if there is no plan, and inserts the key with the columns of the plan and the limits of its
+ * own. A rotated key stays valid for its overlap and shares limits and budgets with its successor; at most ten replaced
+ * keys of a site account may still work. The internal key of an account is found or made under the same lock. Each
+ * creation deletes invalid keys beyond the latest 20, unless the usage log may still refer to them. Accounts of operators
+ * have no row, so their rotation locks the key itself.
  */
 
-import type { Database, DatabaseClock, Kysely, Tables, Transaction } from '../../core/database/index.js';
+import {
+  type Database,
+  type DatabaseClock,
+  type Kysely,
+  storable,
+  type Tables,
+  type Transaction,
+} from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { forgetRateLimits } from '../limits/index.js';
@@ -24,6 +31,7 @@ import {
   toKeyRecord,
 } from './key-rows.js';
 import { createKey, NO_HASH } from './keys.js';
+import { changeOwn, describeOwn, type OwnLimitsChange } from './own-limits.js';
 
 /** What keys need of the accounts that own them. Accounts and budgets know keys, so they pass this in. */
 export interface KeyOwners<Terms> {
@@ -39,6 +47,8 @@ export interface KeyOwners<Terms> {
 export interface LockedAccount<Terms> {
   /** What a key of the account gets from its plan. If it has none, `otherwise` is granted, with an audit row. */
   planOfKey(otherwise: Terms, at: number): Promise<PlanOfKey>;
+  /** Makes the budgets of a new key, and returns their ids. */
+  addBudgets(keyId: string, budgets: readonly string[], at: number): Promise<readonly string[]>;
 }
 
 /** The columns of a key that a plan, or the key that it replaces, determines. */
@@ -53,6 +63,7 @@ export type PlanOfKey = Pick<
   | 'budgetId'
   | 'planExpiresAt'
   | 'followingPlans'
+  | 'ownLimits'
   | 'furtherBudgets'
   | 'groupName'
   | 'priority'
@@ -66,6 +77,10 @@ export interface KeyIssue<Terms> {
   otherwise: Terms;
   /** Maximum valid keys; a rotated one counts if its successor is no longer valid. */
   maxKeys: number;
+  /** What it is limited to within the plan. Default: nothing. */
+  own?: OwnLimitsChange;
+  /** Its own budgets: `50 USD/month`. Default: none. */
+  budgets?: readonly string[];
   /** For the audit row `key.created`. Default: no row. */
   actor?: string;
 }
@@ -89,11 +104,11 @@ interface IssueOptions<Terms> {
   entriesRetentionMs: number;
 }
 
-/** Makes a key with the plan of its account, within a transaction. */
+/** Makes a key with the plan of its account, within a transaction. @throws GatewayError `invalid_value` as changeOwn. */
 export async function issueKey<Terms>(
   transaction: Transaction<Tables>,
   { times, owners, entriesRetentionMs }: IssueOptions<Terms>,
-  { accountId, key, otherwise, maxKeys, actor }: KeyIssue<Terms>,
+  { accountId, key, otherwise, maxKeys, own = {}, budgets = [], actor }: KeyIssue<Terms>,
 ): Promise<ApiKeyRecord> {
   const account = await owners.lock(transaction, accountId);
   const now = await times.read(transaction);
@@ -101,9 +116,25 @@ export async function issueKey<Terms>(
   const valid = known.filter((row) => isValidRow(row, now));
   if (valid.filter((row) => !isReplaced(row, valid)).length >= maxKeys) throw tooMany(maxKeys);
   await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
-  const made = await insertWithPlan(transaction, key, await account.planOfKey(otherwise, now), now);
-  if (actor !== undefined) await writeAudit(transaction, { subject: key.id, at: now, actor, action: 'key.created' });
+  const plan = await account.planOfKey(otherwise, now);
+  const limited = { ...plan, ...changeOwn(plan, own, now) };
+  if (budgets.length > 0) {
+    const ids = await account.addBudgets(key.id, budgets, now);
+    limited.furtherBudgets = JSON.stringify([...ids, ...budgetIdsOf(plan)]);
+  }
+  const made = await insertWithPlan(transaction, key, limited, now);
+  if (actor !== undefined) {
+    const to = [...describeOwn(limited, own), ...budgets.map((budget) => `budget ${budget}`)].join('; ');
+    const line = { subject: key.id, at: now, actor, action: 'key.created' } as const;
+    await writeAudit(transaction, to === '' ? line : { ...line, to: storable(to, MAX_STATE) });
+  }
   return made;
+}
+
+const MAX_STATE = 500;
+
+function budgetIdsOf({ furtherBudgets }: PlanOfKey): readonly string[] {
+  return furtherBudgets === null ? [] : (JSON.parse(furtherBudgets) as string[]);
 }
 
 /** Name of internal keys, in lists of usage. */
@@ -206,6 +237,7 @@ async function insertWithPlan(
     budgetId: plan.budgetId,
     planExpiresAt: plan.planExpiresAt,
     followingPlans: plan.followingPlans,
+    ownLimits: plan.ownLimits,
     furtherBudgets: plan.furtherBudgets,
     groupName: plan.groupName,
     priority: plan.priority,

@@ -1,8 +1,8 @@
 /*
  * What is stored of an API key, and what a record says: its plan at a time, its state, whose quotas it uses, its share
  * of a queue. A row has the key's hash, never the key, and the current plan of its account in columns; later plans are
- * JSON, and each reader computes the plan of the moment, so a plan that resumes needs no write. Rows of accounts have
- * the plan in the same columns. Keys of a site account share the account's quotas; each operator's key has its own.
+ * JSON, and each reader computes the plan of the moment, so a plan that resumes needs no write. What the user narrowed
+ * (own-limits.ts) is applied to each of them when the row is read. Rows of accounts have the plan in the same columns. Keys of a site account share the account's quotas; each operator's key has its own.
  * Every change sets `changedAt` by the database's clock, by which nodes find changes. A lock of a key lasts until the
  * end of its transaction.
  */
@@ -13,9 +13,7 @@ import {
   type Engine,
   isStorable,
   type Kysely,
-  type Migrations,
   type Selectable,
-  sqlMigration,
   type Tables,
   type Transaction,
 } from '../../core/database/index.js';
@@ -23,6 +21,8 @@ import { isoTime } from '../format/index.js';
 import type { Grant } from '../http/index.js';
 import type { ConsumeRequest, RateLimitFamily } from '../limits/index.js';
 import { createKey, hashKey, maskedKey, type Pepper } from './keys.js';
+import { decodeOwn, encodeOwn, narrowPlan, type OwnLimits } from './own-limits.js';
+import type { ApiKeysTable } from './tables.js';
 
 export type { Grant };
 
@@ -38,7 +38,7 @@ export const KEY_GRANTS: readonly KeyGrant[] = [...GRANTS, 'vendor_ids', 'paid_t
 /** The plan of a key. */
 export type KeyPlan = Pick<
   ApiKeyRecord,
-  'grants' | 'rpm' | 'planId' | 'budgetId' | 'models' | 'imageDailyLimit' | 'expiresAt'
+  'grants' | 'rpm' | 'planRpm' | 'planId' | 'budgetId' | 'models' | 'planModels' | 'imageDailyLimit' | 'expiresAt'
 >;
 
 /** A key as stored: without its secret, only its keyed hash. Times are milliseconds since 1970. */
@@ -52,6 +52,8 @@ export interface ApiKeyRecord {
   grants: readonly KeyGrant[];
   /** Requests per minute and route family; null is unlimited, 0 refuses. */
   rpm: number | null;
+  /** The same of its plan, if the key has a limit of its own. */
+  planRpm?: number | null;
   accountId: string;
   /** Plan of the catalogue; null if the key was made without a plan. */
   planId: string | null;
@@ -65,6 +67,10 @@ export interface ApiKeyRecord {
   priority?: JobPriority;
   /** Ids of the allowed models; null is all. */
   models: readonly string[] | null;
+  /** Those of its plan, which limit it as well if it has models of its own. */
+  planModels?: readonly string[] | null;
+  /** What its user allows of its plan. Default: all. The other fields have it applied. */
+  own?: OwnLimits;
   /** Images per UTC day; null is the gateway's setting. */
   imageDailyLimit: number | null;
   createdAt: number;
@@ -127,6 +133,9 @@ function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpi
     models,
     keepsJobs,
     followingPlans: _followingPlans,
+    own: _own,
+    planRpm: _planRpm,
+    planModels: _planModels,
     furtherBudgets,
     groupName,
     priority,
@@ -138,17 +147,23 @@ function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpi
     models: models && JSON.stringify(models),
     furtherBudgets: furtherBudgets ? JSON.stringify(furtherBudgets) : null,
   };
-  const own = { groupName: groupName ?? null, priority: priority ?? null };
+  const own = { groupName: groupName ?? null, priority: priority ?? null, ownLimits: null };
   return { ...columns, ...lists, ...own, keepsJobs: keepsJobs ? 1 : null, internal: isInternal ? 1 : null };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
   const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...rest } = row;
-  const { furtherBudgets, groupName, priority, internal, ...columns } = rest;
-  return {
-    ...columns,
+  const { furtherBudgets, groupName, priority, ownLimits: _ownLimits, internal, ...columns } = rest;
+  const own = decodeOwn(row);
+  const plan = {
     grants: JSON.parse(grants) as KeyGrant[],
     models: models === null ? null : (JSON.parse(models) as string[]),
+    rpm: row.rpm,
+  };
+  return {
+    ...columns,
+    ...narrowPlan(plan, own),
+    ...(own && { own }),
     expiresAt: soonerOf(row.expiresAt, planExpiresAt),
     ...(followingPlans !== null && { followingPlans: followingOf(row) }),
     ...(furtherBudgets !== null && { furtherBudgets: JSON.parse(furtherBudgets) as string[] }),
@@ -175,7 +190,10 @@ export function isValidRow(row: ApiKeyRow, now: number): boolean {
 }
 
 function followingOf(row: ApiKeyRow): KeyPlan[] {
-  return decodeFollowing(row).map((plan) => ({ ...plan, expiresAt: soonerOf(row.expiresAt, plan.expiresAt) }));
+  const own = decodeOwn(row);
+  return decodeFollowing(row).map((plan) => {
+    return { ...narrowPlan(plan, own), expiresAt: soonerOf(row.expiresAt, plan.expiresAt) };
+  });
 }
 
 /** Keys of an account, with the internal one, oldest first. */
@@ -237,17 +255,22 @@ export function isSiteAccount(accountId: string): boolean {
 }
 
 /**
- * What a request takes of the key's rate limit; undefined for keys without a limit. All keys of a site account have the
- * limit of its plan, so one window for all of them holds both limits: that of the account, and that of each key.
+ * What a request takes of the key's rate limit; undefined for keys without a limit. Keys of a site account have the
+ * limit of its plan, so one window for all of them holds both limits: that of the account, and that of each key. A key
+ * with a lower limit of its own has a window of its own within that one.
  * @param count Requests that it counts as. Default 1.
  */
 export function rateLimitOf(
-  { id, accountId, rpm }: Pick<ApiKeyRecord, 'id' | 'accountId' | 'rpm'>,
+  { id, accountId, rpm, planRpm }: Pick<ApiKeyRecord, 'id' | 'accountId' | 'rpm' | 'planRpm'>,
   family: RateLimitFamily,
   count = 1,
 ): ConsumeRequest | undefined {
   if (rpm === null) return undefined;
   const isShared = isSiteAccount(accountId);
+  if (planRpm !== undefined && planRpm !== rpm) {
+    const within = planRpm === null ? {} : { within: { keyId: accountId, limit: planRpm } };
+    return { keyId: id, family, count, limit: rpm, ...within };
+  }
   return { keyId: isShared ? accountId : id, isShared, family, count, limit: rpm };
 }
 
@@ -326,6 +349,11 @@ export function isValidState(state: KeyState): boolean {
   return state === 'active' || state === 'rotated';
 }
 
+/** Own models that the plan no longer lists do not count. Requests are checked by all names of a model. */
+export function effectiveModels({ models, planModels }: Pick<ApiKeyRecord, 'models' | 'planModels'>) {
+  return models && planModels ? models.filter((name) => planModels.includes(name)) : models;
+}
+
 /** A key without its secret. */
 export function encodeKey(record: ApiKeyRecord, now: number) {
   return {
@@ -335,8 +363,9 @@ export function encodeKey(record: ApiKeyRecord, now: number) {
     state: keyState(record, now),
     planId: record.planId,
     grants: record.grants,
-    models: record.models,
+    models: effectiveModels(record),
     rpm: record.rpm,
+    own: encodeOwn(record),
     imageDailyLimit: record.imageDailyLimit,
     createdAt: isoTime(record.createdAt),
     expiresAt: isoTime(record.expiresAt),
@@ -345,66 +374,3 @@ export function encodeKey(record: ApiKeyRecord, now: number) {
     lastUsedAt: isoTime(record.lastUsedAt),
   };
 }
-
-declare module '../../core/database/tables.js' {
-  interface Tables {
-    api_keys: ApiKeysTable;
-  }
-}
-
-export interface ApiKeysTable {
-  id: string;
-  name: string;
-  hash: string;
-  pepperVersion: number;
-  /** JSON array. */
-  grants: string;
-  rpm: number | null;
-  accountId: string;
-  createdAt: number;
-  /** Its own end; the key is valid until then and no longer than its plan. */
-  expiresAt: number | null;
-  revokedAt: number | null;
-  lastUsedAt: number | null;
-  changedAt: number;
-  planId: string | null;
-  budgetId: string | null;
-  /** JSON array of ids: the budgets of the key itself, its account and its group. */
-  furtherBudgets: string | null;
-  groupName: string | null;
-  priority: JobPriority | null;
-  /** JSON array of model ids; null is all. */
-  models: string | null;
-  imageDailyLimit: number | null;
-  planExpiresAt: number | null;
-  /** JSON array of KeyPlan: the plans that follow that end, one after the other. */
-  followingPlans: string | null;
-  suspendedAt: number | null;
-  replacedBy: string | null;
-  /** 1 if its queued jobs were left to its account when it was revoked. */
-  keepsJobs: number | null;
-  /** 1 for the key that pages of the site use for its account. */
-  internal: number | null;
-}
-
-/** The table of the API keys. */
-export const keyMigrations: Migrations = {
-  '0001-keys': sqlMigration(
-    `create table api_keys (
-      id text primary key, name text not null, hash text not null, "pepperVersion" integer not null, grants text not null,
-      rpm integer, "accountId" text not null, "createdAt" bigint not null, "expiresAt" bigint, "revokedAt" bigint,
-      "lastUsedAt" bigint, "changedAt" bigint not null, "planId" text, "budgetId" text, models text, "imageDailyLimit" integer,
-      "planExpiresAt" bigint, "followingPlans" text, "suspendedAt" bigint, "replacedBy" text, "keepsJobs" integer,
-      "furtherBudgets" text, "groupName" text, priority text)`,
-    `create index api_keys_account on api_keys ("accountId", "createdAt", id)`,
-    `create index api_keys_group on api_keys ("groupName")`,
-    `create index api_keys_changed_at on api_keys ("changedAt")`,
-  ),
-  '0002-internal-keys': {
-    ...sqlMigration(
-      'alter table api_keys add column internal integer',
-      `create unique index api_keys_internal on api_keys ("accountId") where internal = 1 and "revokedAt" is null`,
-    ),
-    changes: ['api_keys'],
-  },
-};

@@ -1,5 +1,5 @@
 /*
- * Makes, rotates and revokes keys for a signed-in user. With an `Idempotency-Key` the new key is derived from it and
+ * Makes, changes, rotates and revokes keys for a signed-in user. With an `Idempotency-Key` the new key is derived from it and
  * from the secret of the session, so a repeated request returns the same key although no key is stored. Two equal
  * requests at the same moment make one key: the second finds the row of the first. After each change this node reads
  * the changed keys at once; other nodes follow within 2 s. An account may have ten valid keys.
@@ -11,6 +11,7 @@ import type { ApiKeys } from './api-keys.js';
 import { type ApiKeyRecord, isValidKey } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
 import { createKey, deriveKey, hashKey, type KeyText, type Pepper } from './keys.js';
+import type { OwnLimitsChange } from './own-limits.js';
 
 /** Maximum valid keys of an account; a rotated one that is valid beside its successor does not count. */
 const MAX_KEYS = 10;
@@ -32,8 +33,24 @@ export interface CreateKeyInput {
   actor: string;
   /** 1 to 100 characters. */
   name: string;
+  /** What it is limited to within the plan. Default: nothing. */
+  own?: OwnLimitsChange;
+  /** Its own budgets: `50 USD/month`. Default: none. */
+  budgets?: readonly string[];
   /** Default: every request is new. */
   repeat?: Repeat;
+}
+
+/** What is left out stays as it is. */
+export interface ChangeKeyInput<Budget> {
+  accountId: string;
+  /** For the audit log: `user:user_…`. */
+  actor: string;
+  /** Public id. */
+  id: string;
+  properties?: { name?: string; own?: OwnLimitsChange };
+  /** All of its own budgets from now on. */
+  budgets?: readonly Budget[];
 }
 
 export interface RotateKeyInput {
@@ -65,8 +82,10 @@ export interface MadeKey {
   replayed: boolean;
 }
 
-export interface KeyServiceOptions<Terms> {
+export interface KeyServiceOptions<Terms, Budget> {
   keys: Pick<ApiKeys<Terms>, 'find' | 'listOf' | 'issue' | 'rotate' | 'revoke'>;
+  /** Changes keys together with their budgets. */
+  budgets: { changeKey(change: ChangeKeyInput<Budget>): Promise<ApiKeyRecord> };
   table: Pick<KeyTable, 'refresh'>;
   /** What an account without a plan gets with its first key. */
   freeTier: () => Terms;
@@ -76,18 +95,19 @@ export interface KeyServiceOptions<Terms> {
 }
 
 /**
- * Makes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 2 s.
+ * Makes, changes, rotates and revokes the keys of accounts. Changes are effective on this node at once, on others within 2 s.
  */
-export class KeyService<Terms> {
-  readonly #options: KeyServiceOptions<Terms>;
+export class KeyService<Terms, Budget> {
+  readonly #options: KeyServiceOptions<Terms, Budget>;
 
-  constructor(options: KeyServiceOptions<Terms>) {
+  constructor(options: KeyServiceOptions<Terms, Budget>) {
     this.#options = options;
   }
 
   /**
    * The first key of an account; it includes the free tier if the account has no plan.
-   * @throws GatewayError `key_exists` if it has a valid one, `idempotency_key_reused`, `account_suspended`.
+   * @throws GatewayError `key_exists` if it has a valid one, `invalid_value` if a limit exceeds the plan,
+   *   `idempotency_key_reused`, `account_suspended`.
    */
   async makeFirst(input: CreateKeyInput): Promise<MadeKey> {
     try {
@@ -126,6 +146,17 @@ export class KeyService<Terms> {
   }
 
   /**
+   * Changes the name, own limits and budgets of a valid key, all of it or nothing.
+   * @throws GatewayError `key_not_found`, `key_replaced`, `invalid_value` if a limit exceeds the plan.
+   */
+  async change(input: ChangeKeyInput<Budget>): Promise<ApiKeyRecord> {
+    const { budgets, table } = this.#options;
+    const record = await budgets.changeKey(input);
+    await table.refresh();
+    return record;
+  }
+
+  /**
    * Cancels the key's queued and running jobs, unless they are kept for the account. No effect if it was already revoked.
    * @throws GatewayError `key_not_found`.
    */
@@ -138,14 +169,19 @@ export class KeyService<Terms> {
     return record;
   }
 
-  async #make({ accountId, actor, name, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
+  async #make({ accountId, actor, name, own, budgets, repeat }: CreateKeyInput, maxKeys: number): Promise<MadeKey> {
     const { keys, table, freeTier } = this.#options;
     const text = keyTextOf('make', accountId, repeat);
     const otherwise = freeTier();
     const made = await this.#once(accountId, text, repeat, () =>
-      keys.issue({ accountId, key: { ...this.#hashed(text), name }, otherwise, maxKeys, actor }),
+      keys.issue({
+        ...{ accountId, otherwise, maxKeys, actor },
+        key: { ...this.#hashed(text), name },
+        ...(own && { own }),
+        ...(budgets && { budgets }),
+      }),
     );
-    if (made.record.name !== name) throw reused();
+    if (made.record.name !== name || (made.replayed && !hasSameOwn(made.record, own))) throw reused();
     // Unknown keys are looked up with a limit per second, which guessing uses up.
     await table.refresh();
     return made;
@@ -199,6 +235,16 @@ function keyTextOf(purpose: string, accountId: string, repeat: Repeat | undefine
     .update(JSON.stringify([purpose, accountId, repeat.key]))
     .digest();
   return deriveKey(seed);
+}
+
+/** Whether the key has the limits that were asked for. Its end may be given in days from now. */
+function hasSameOwn({ own: made = {} }: ApiKeyRecord, { grants, models, rpm }: OwnLimitsChange = {}): boolean {
+  const isSameList = made.grants?.join() === grants?.join() && made.models?.length === models?.length;
+  return (
+    isSameList &&
+    made.rpm === (rpm ?? undefined) &&
+    !models?.some((names) => !made.models?.some((id) => names.includes(id)))
+  );
 }
 
 function reused(): GatewayError {

@@ -304,10 +304,16 @@ function sameName(name: string): string {
 }
 
 /** A rule that names an alias allows its model, and all names of the model. */
-export function isModelAllowed({ models }: Pick<ApiKeyRecord, 'models'>, name: string, resolve: ResolveModel): boolean {
+export function isModelAllowed(
+  { models, planModels }: Pick<ApiKeyRecord, 'models' | 'planModels'>,
+  name: string,
+  resolve: ResolveModel,
+): boolean {
   if (models === null) return true;
   const id = resolve(name);
-  return models.some((allowed) => resolve(allowed) === id);
+  const includes = (allowed: readonly string[]) => allowed.some((each) => resolve(each) === id);
+  // Own models of a key count within those of its plan.
+  return includes(models) && (!planModels || includes(planModels));
 }
 
 /** The id of the model with a name. */

@@ -19,6 +19,7 @@ const WRITING = [
   ['POST', '/api/user'],
   ['DELETE', '/api/user'],
   ['POST', '/api/user/keys'],
+  ['POST', '/api/user/keys/AAAAAAAA'],
   ['POST', '/api/user/rotate'],
   ['POST', '/api/user/keys/AAAAAAAA/revoke'],
 ] as const;
@@ -374,7 +375,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
       ['/api/user', { name: 'a\u0000' }, 'invalid_value', 'name'],
       ['/api/user', { name: 7 }, 'invalid_value', 'name'],
       ['/api/user', { plan: 'token_300m' }, 'unsupported_parameter', 'plan'],
-      ['/api/user/keys', { rpm: 1_000_000 }, 'unsupported_parameter', 'rpm'],
+      ['/api/user/keys', { priority: 'high' }, 'unsupported_parameter', 'priority'],
       ['/api/user/keys', [], 'invalid_json', null],
       ['/api/user/rotate', { overlapHours: -1 }, 'invalid_value', 'overlapHours'],
       ['/api/user/rotate', { overlapHours: 169 }, 'invalid_value', 'overlapHours'],
@@ -386,7 +387,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
       const { status, json } = await ann.post(path, body);
       expect([status, json.error.code, json.error.param], JSON.stringify(body)).to.deep.equal([400, expected, param]);
     }
-    expect((await ann.post('/api/user', { name: 'x'.repeat(5_000) })).status).to.equal(413);
+    expect((await ann.post('/api/user', { name: 'x'.repeat(20_000) })).status).to.equal(413);
     expect(await keysOf(ann)).to.have.length(0);
     expect((await ann.post('/api/user', { name: null })).json.key.name).to.equal('default');
   });

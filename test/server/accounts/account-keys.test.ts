@@ -66,7 +66,8 @@ for (const engine of engines) {
       clock.advance(1_000);
       const since = clock.now();
       const made = await rotate(old.id);
-      const changed = { ...old, expiresAt: since + HOUR_MS, replacedBy: made.id };
+      const end = since + HOUR_MS;
+      const changed = { ...old, expiresAt: end, own: { expiresAt: end }, replacedBy: made.id };
       expect(await state.keys.find(old.id)).to.deep.equal(changed);
       const { id, createdAt } = made;
       expect(made).to.deep.equal({ ...old, id, createdAt });

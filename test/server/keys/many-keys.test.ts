@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type Database, openDatabase } from '../../../core/database/database.js';
 import { DatabaseClock } from '../../../core/database/statements.js';
 import { systemClock } from '../../../core/runtime/time.js';
-import type { ApiKeysTable } from '../../../server/keys/key-rows.js';
+import type { ApiKeysTable } from '../../../server/keys/tables.js';
 import type { UsageEntriesTable } from '../../../server/usage/tables.js';
 import { NO_COUNTS } from '../../../server/usage/usage-log.js';
 import { retentionMs, UsageSweeper } from '../../../server/usage/usage-sweep.js';
@@ -122,6 +122,7 @@ function keyRow(index: number): ApiKeysTable {
     imageDailyLimit: null,
     planExpiresAt: null,
     followingPlans: null,
+    ownLimits: null,
     furtherBudgets: null,
     groupName: null,
     priority: null,
