@@ -86,6 +86,8 @@ async function takeScreenshots(folder: string): Promise<void> {
     await take(stranger, gateway, folder, [
       { name: 'home', path: '/' },
       { name: 'login', path: '/login' },
+      { name: 'models', path: '/models' },
+      { name: 'models-none', path: '/models?q=zeppelin' },
       { name: 'plans', path: '/plans' },
       { name: 'setup', path: '/setup' },
       { name: 'docs', path: '/docs' },

@@ -16,6 +16,7 @@ export {
   type CatalogueTerms,
   type FreeTierPeriod,
   freeTierTerms,
+  isOffered,
   OPERATOR_TERMS,
   type PlanKey,
   type PlanPrice,

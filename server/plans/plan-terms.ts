@@ -92,6 +92,12 @@ export function planGrants(planId: string, { plans, freeTier, furtherGrants }: C
   return KEY_GRANTS.filter((grant) => own.includes(grant) || further.includes(grant));
 }
 
+/** Whether the free tier or any plan includes this group of routes. */
+export function isOffered(grant: KeyGrant, catalogue: Catalogue): boolean {
+  const { freeTier, plans } = catalogue;
+  return [freeTier, ...plans].some(({ id }) => planGrants(id, catalogue).includes(grant));
+}
+
 function freeTerms(
   { id, requestLimit, rpm, modelAccess }: FreeTier,
   grants: readonly KeyGrant[],

@@ -58,7 +58,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Style sheets of some pages alone. */
-const PAGE_STYLES = ['docs'];
+const PAGE_STYLES = ['docs', 'public'];
 
 /** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();

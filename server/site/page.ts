@@ -100,7 +100,7 @@ interface HeaderView {
 }
 
 /** Navigation entries of every page, in order. */
-const NAVIGATION = ['plans', 'playground', 'setup', 'docs'] as const;
+const NAVIGATION = ['models', 'plans', 'playground', 'setup', 'docs'] as const;
 
 function renderHeader({ current, viewer }: HeaderView, locale: Locale): Html {
   const t = locale.texts.layout;

@@ -45,6 +45,7 @@ import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
+import { type PublicPageServices, publicPageRoutes } from './public-pages.js';
 import {
   type DashboardSources,
   describeOutcome,
@@ -55,7 +56,7 @@ import {
   planViews,
 } from './views.js';
 
-interface SiteServices extends AccountPageServices {
+interface SiteServices extends AccountPageServices, Omit<PublicPageServices, 'view'> {
   users: Pick<Users, 'list'>;
   accounts: Pick<Accounts, 'preview'>;
   jobs: DashboardSources['jobs'];
@@ -74,6 +75,7 @@ export function siteRoutes(services: SiteServices): Route[] {
     ...assetRoutes(),
     ...languageRoutes(services),
     ...accountPageRoutes(services),
+    ...publicPageRoutes(services),
     {
       ...PAGE_ROUTE,
       path: '/',

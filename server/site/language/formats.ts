@@ -48,6 +48,8 @@ export interface Formats {
   money(amount: number, currency: string): string;
   /** Costs as `1.20` with at most six digits. @param micros Millionths of the currency. @param digits Default 6. */
   cost(micros: number, digits?: number): string;
+  /** A price of little: `$0.0025`. @param amount Millionths of the currency. @param currency ISO 4217. */
+  smallMoney(amount: number, currency: string): string;
   /** `21 Nov 2026`; in Vietnamese `21/11/2026`. @param at Milliseconds since 1970. */
   day(at: number): Html;
   /** `21 Nov`; in Vietnamese `21/11`. @param at Milliseconds since 1970. */
@@ -77,6 +79,10 @@ function createFormats(code: LanguageCode): Formats {
       new Intl.NumberFormat(tags.numbers, { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency)),
     cost: (micros, digits = 6) =>
       (micros / 1_000_000).toLocaleString(tags.numbers, { minimumFractionDigits: 2, maximumFractionDigits: digits }),
+    smallMoney: (amount, currency) =>
+      new Intl.NumberFormat(tags.numbers, { style: 'currency', currency, maximumFractionDigits: 6 }).format(
+        amount / 1_000_000,
+      ),
     day: (at) => time(at, intl().date.format(at)),
     shortDay: (at) => intl().shortDate.format(at),
     minute: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().minute.format(at)} UTC`),

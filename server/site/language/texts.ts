@@ -11,6 +11,7 @@ import { errors } from './texts/errors.js';
 import { failure } from './texts/failure.js';
 import { home } from './texts/home.js';
 import { layout } from './texts/layout.js';
+import { models } from './texts/models.js';
 import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
 import { setup } from './texts/setup.js';
@@ -18,7 +19,7 @@ import { signIn } from './texts/sign-in.js';
 import { usage } from './texts/usage.js';
 import { words } from './texts/words.js';
 
-const CATALOGUES = { dashboard, errors, failure, home, layout, payment, plans, setup, signIn, usage, words };
+const CATALOGUES = { dashboard, errors, failure, home, layout, models, payment, plans, setup, signIn, usage, words };
 
 export type Texts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 

@@ -20,7 +20,14 @@ export function playgroundPage(view: PlaygroundView): Omit<Page, 'viewer'> {
   return {
     title: 'Playground',
     current: '/playground',
-    scripts: ['tabs.js', 'playground-links.js', 'playground-images.js', 'playground-chat.js', 'playground-audio.js'],
+    scripts: [
+      'tabs.js',
+      'playground-links.js',
+      'playground-images.js',
+      'playground-chat.js',
+      'playground-audio.js',
+      'playground-chosen.js',
+    ],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${JSON.stringify(Object.fromEntries(view.platforms.map(({ key, name }) => [key, name])))}">
 <div class="page-head"><h1>Playground</h1><p>Requests from this page count like any others of your account. They need no API key.</p></div>
 <p class="needs-no-script notice">The playground needs scripts. <a href="/setup">The setup page</a> shows the same requests with curl.</p>

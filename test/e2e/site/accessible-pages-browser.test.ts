@@ -85,7 +85,10 @@ describe('accessible pages of the site', () => {
 
   function looksAt(orders: readonly string[]): Look[] {
     return [
-      ...['/', '/login', '/plans', '/setup', '/nowhere'].map((path) => ({ path, by: 'stranger' as const })),
+      ...['/', '/login', '/models', '/models?q=none', '/plans', '/setup', '/nowhere'].map((path) => ({
+        path,
+        by: 'stranger' as const,
+      })),
       { path: '/docs' },
       { path: '/docs/search?q=image', by: 'stranger' },
       { path: '/docs/api/errors' },

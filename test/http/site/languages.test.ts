@@ -12,7 +12,7 @@ import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 /** Texts that are the same in both languages: names, and words that Vietnamese has taken over. */
 const NAMES: ReadonlySet<string> = new Set([
-  ...['mediagate', 'API', 'Token', 'Video', 'Email', 'IBAN', 'OIDC_ISSUER', 'Codex', 'curl'],
+  ...['mediagate', 'API', 'Token', 'Video', 'MP3', 'Email', 'IBAN', 'OIDC_ISSUER', 'Codex', 'curl'],
 ]);
 /** Files, addresses, dates, and names of models and platforms. */
 const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK)$/;
@@ -24,7 +24,7 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
   ...Object.values(PRICED_PLANS.support).filter((text) => text !== null),
   ...Object.values(EURO_RECEIVER).filter((text) => text !== null),
 ]);
-const PUBLIC_PAGES = ['/', '/login', '/plans', '/setup', '/nowhere'];
+const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/plans', '/setup', '/nowhere'];
 const OWN_PAGES = [
   ...['/', '/plans', '/setup', '/dashboard', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],

@@ -1,0 +1,192 @@
+/*
+ * The public page of the models and platforms: what each does, on which routes, within which limits, and whether it is a
+ * mock. Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the
+ * playground with it, or to the sign-in page and then there.
+ */
+
+import { linkRow, linkTo } from '../components/filters.js';
+import type { Locale } from '../language/index.js';
+import type { ModelEntry, ModelKind, ModelUse, PlatformEntry, PriceLine } from '../model-views.js';
+import { badge, emptyState, type Html, html, type Page } from '../page.js';
+
+/** What the visitor looks for. */
+export interface ModelSearch {
+  /** Empty: everything. */
+  q: string;
+  /** Default: every kind. */
+  kind?: ModelKind | undefined;
+  /** From 1. */
+  page: number;
+}
+
+export interface ModelsView {
+  search: ModelSearch;
+  models: readonly ModelEntry[];
+  /** Empty if no plan includes link data. */
+  platforms: readonly PlatformEntry[];
+}
+
+const PATH = '/models';
+/** Entries of a page: it stays small with every model of a large vendor. */
+const ROWS = 40;
+/** Forms of links shown at once. */
+const SHOWN_FORMS = 3;
+const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
+/** What the playground has a form for. */
+const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe'];
+
+type Entry = { kind: ModelKind; words: string; content: Html };
+
+export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer'> {
+  const { search, models, platforms } = view;
+  const t = locale.texts.models;
+  const all = entriesOf(view, locale);
+  const found = all.filter(({ words }) => words.includes(search.q.toLowerCase()));
+  const ofKind = found.filter(({ kind }) => kind === (search.kind ?? kind));
+  const shown = ofKind.slice((search.page - 1) * ROWS, search.page * ROWS);
+  return {
+    title: t.title,
+    description: t.description,
+    current: PATH,
+    styles: ['public.css'],
+    content: html`<div class="frame stack">
+<div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
+${searchForm(search, locale)}
+<div class="row row-apart">${kindLinks(search, found, locale)}<p class="small muted" role="status">${t.found(ofKind.length, all.length)}</p></div>
+${shown.length === 0 && nothing(all.length === 0, locale)}
+${models.some(({ isMock }) => isMock) && html`<p class="notice">${t.mocks}</p>`}
+${KINDS.map((kind) => renderKind(kind, shown, locale))}
+${pageLinks(search, ofKind.length, locale)}
+</div>`,
+  };
+}
+
+function entriesOf({ models, platforms }: ModelsView, locale: Locale): Entry[] {
+  const { kinds, uses, platformWords } = locale.texts.models;
+  const wordsOf = (...words: readonly (string | readonly string[])[]) => words.flat().join('\n').toLowerCase();
+  return [
+    ...models.map((model) => ({
+      kind: model.kind,
+      words: wordsOf(
+        model.id,
+        model.aliases,
+        model.routes,
+        kinds[model.kind],
+        model.uses.map((use) => uses[use]),
+      ),
+      content: renderModel(model, locale),
+    })),
+    ...platforms.map((platform) => ({
+      kind: 'link' as const,
+      words: wordsOf(platform.name, platform.linkForms, kinds.link, platformWords, '/v1/extract'),
+      content: renderPlatform(platform, locale),
+    })),
+  ];
+}
+
+function searchForm({ q, kind }: ModelSearch, { texts: { models: t } }: Locale): Html {
+  return html`<form class="form-row" method="get" action="${PATH}" role="search">
+${kind !== undefined && html`<input type="hidden" name="kind" value="${kind}">`}
+<div class="field"><label class="visually-hidden" for="models-q">${t.search}</label><input class="input" type="search" id="models-q" name="q" value="${q}" maxlength="200" placeholder="${t.placeholder}" autocomplete="off" spellcheck="false"></div>
+<button class="button button-quiet">${t.find}</button>
+</form>`;
+}
+
+function kindLinks({ q, kind }: ModelSearch, found: readonly Entry[], { texts: { models: t }, count }: Locale): Html {
+  const of = (value: ModelKind | undefined, label: string, many: number) => ({
+    label: `${label} ${count(many)}`,
+    href: linkTo(PATH, { q, kind: value }),
+    isCurrent: kind === value,
+  });
+  const counts = KINDS.map((one) => [one, found.filter((entry) => entry.kind === one).length] as const);
+  return linkRow(t.kind, [
+    of(undefined, t.all, found.length),
+    ...counts.filter(([one, many]) => many > 0 || one === kind).map(([one, many]) => of(one, t.kinds[one], many)),
+  ]);
+}
+
+function nothing(isEmpty: boolean, { texts: { models: t } }: Locale): Html {
+  if (isEmpty) return emptyState(t.empty, t.emptyWords);
+  return emptyState(t.none, html`${t.noneWords} <a href="${PATH}">${t.showAll}</a>`);
+}
+
+function renderKind(kind: ModelKind, entries: readonly Entry[], { texts: { models: t } }: Locale): Html | false {
+  const own = entries.filter((entry) => entry.kind === kind);
+  if (own.length === 0) return false;
+  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>
+<ul class="models">${own.map(
+    ({ content }) => html`<li>${content}</li>
+`,
+  )}</ul></section>`;
+}
+
+function renderModel(model: ModelEntry, locale: Locale): Html {
+  const { id, aliases, uses, isMock, routes, prices } = model;
+  const t = locale.texts.models;
+  const { maxReferences = 0 } = model.limits;
+  const does = uses.map(
+    (use) => t.uses[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),
+  );
+  return html`<div class="model-head"><h3><bdi class="mono">${id}</bdi> ${isMock && badge(t.mock, 'warn')}</h3>
+${uses.some((use) => TRIED.includes(use)) && tryLink(`/playground?${new URLSearchParams({ model: id })}`, id, locale)}</div>
+<p>${does.join('. ')}.</p>
+${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
+<dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}${renderPrices(prices, locale)}</dl>
+<ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul>`;
+}
+
+function joined(names: readonly string[]): Html[] {
+  return names.map((name, index) => html`${index > 0 && ', '}<bdi class="mono">${name}</bdi>`);
+}
+
+function tryLink(href: string, name: string, { texts: { models: t } }: Locale): Html {
+  return html`<a class="button button-quiet button-small" href="${href}" aria-label="${t.tryIt(name)}">${t.try}</a>`;
+}
+
+function limitsOf(
+  { limits }: ModelEntry,
+  { texts: { models: t }, count, dataSize }: Locale,
+): [string, Html | string][] {
+  const { contextLength, maxOutput, efforts, maxCharacters, maxAudioBytes, formats, takesMask } = limits;
+  const lines: [keyof typeof t.limits, Html | string | false | undefined][] = [
+    ['contextLength', contextLength !== undefined && t.tokens(count(contextLength))],
+    ['maxOutput', maxOutput !== undefined && t.tokens(count(maxOutput))],
+    ['efforts', efforts && html`<span lang="en">${efforts.join(', ')}</span>`],
+    ['maxCharacters', maxCharacters !== undefined && t.characters(count(maxCharacters))],
+    ['maxAudioBytes', maxAudioBytes !== undefined && dataSize(maxAudioBytes)],
+    ['formats', formats && formats.length > 0 && formats.map((one) => one.toUpperCase()).join(', ')],
+    ['takesMask', takesMask && t.yes],
+  ];
+  return lines.flatMap(([name, value]) => (value ? [[t.limits[name], value]] : []));
+}
+
+function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smallMoney }: Locale): Html | false {
+  if (prices.length === 0) return false;
+  const words = prices.map(({ unit, amount, currency, isHighest }) => {
+    const price = smallMoney(amount, currency);
+    return html`<dd>${t.unit(isHighest ? t.upTo(price) : price, t.units[unit])}</dd>`;
+  });
+  return html`<div><dt>${t.prices}</dt>${words}</div>`;
+}
+
+function renderPlatform({ name, linkForms, features, prices }: PlatformEntry, locale: Locale): Html {
+  const t = locale.texts.models;
+  const has = [t.features.batch, features.async && t.features.async, features.audio_mp3 && t.features.audio_mp3];
+  const [first, rest] = [linkForms.slice(0, SHOWN_FORMS), linkForms.slice(SHOWN_FORMS)];
+  const formOf = (form: string) => html`<li><code class="small">${form}</code></li>`;
+  return html`<div class="model-head"><h3><bdi>${name}</bdi></h3>${tryLink('/playground', name, locale)}</div>
+<p>${t.platformWords}.</p>
+<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${first.map(formOf)}</ul>
+${rest.length > 0 && html`<details><summary>${t.moreForms(rest.length)}</summary><ul class="link-form-list" lang="en">${rest.map(formOf)}</ul></details>`}
+<dl class="model-facts">${renderPrices(prices, locale)}</dl>
+<ul class="chips">${has.map((feature) => feature && html`<li class="badge">${feature}</li>`)}</ul>`;
+}
+
+function pageLinks({ q, kind, page }: ModelSearch, many: number, { texts: { models: t } }: Locale): Html | false {
+  const last = Math.ceil(many / ROWS);
+  if (last <= 1) return false;
+  const to = (target: number, label: string, rel: string) =>
+    html`<a class="button button-quiet button-small" rel="${rel}" href="${linkTo(PATH, { q, kind, page: String(target) })}">${label}</a>`;
+  return html`<nav class="row row-apart" aria-label="${t.pages}"><span>${page > 1 && to(page - 1, t.previous, 'prev')}</span>
+<span class="small muted figures">${page} / ${last}</span><span>${page < last && to(page + 1, t.next, 'next')}</span></nav>`;
+}

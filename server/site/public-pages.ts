@@ -1,0 +1,76 @@
+/*
+ * The routes of the public pages about the service itself: its models and platforms. Pages work without scripts, and
+ * nothing on them names a host, a key or an upstream.
+ */
+
+import type { Gateway } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import type { AccountServices, AccountView, SignedIn } from '../accounts/index.js';
+import type { RequestContext, Route } from '../http/index.js';
+import { type Catalogue, isOffered } from '../plans/index.js';
+import { localeOf } from './language/index.js';
+import { loadModels, loadPlatforms, type ModelKind, type ModelSources } from './model-views.js';
+import { PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { type ModelSearch, modelsPage } from './pages/models.js';
+import { labelOf } from './views.js';
+
+export interface PublicPageServices extends AccountServices, Omit<ModelSources, 'gateway'> {
+  gateway: Gateway;
+  catalogue: Catalogue;
+  view: Pick<AccountView, 'account'>;
+}
+
+export function publicPageRoutes(services: PublicPageServices): Route[] {
+  return [
+    {
+      ...PAGE_ROUTE,
+      path: '/models',
+      summary: 'Models page',
+      description: 'Page of the models and platforms: what each does, its routes and limits.',
+      query: {
+        q: { schema: Type.String({ maxLength: MAX_SEARCH }), description: 'Part of a name, a route or a task.' },
+        kind: { schema: Type.String(), description: '`text`, `audio`, `image` or `link`. Default: all.' },
+        page: { schema: Type.Integer({ minimum: 1 }), description: 'Page of the list. Default 1.' },
+      },
+      errors: ['invalid_value'],
+      handler: (context) => sendModels(context, services),
+    },
+  ];
+}
+
+async function sendModels(context: RequestContext, services: PublicPageServices): Promise<void> {
+  const { gateway, catalogue, sessions, view: accounts, prices, ...rest } = services;
+  const search = readSearch(context);
+  const signedIn = await sessions.find(context);
+  const plan = signedIn && (await accounts.account(signedIn.user)).plan;
+  const sources = { ...rest, gateway, prices: catalogue.publicPriceTablesVisible ? prices : undefined };
+  const hasLinks = isOffered('extract', catalogue) || plan?.grants.includes('extract');
+  const view = { search, models: loadModels(sources), platforms: hasLinks ? loadPlatforms(sources) : [] };
+  send(context, modelsPage(view, localeOf(context)), signedIn);
+}
+
+const MAX_SEARCH = 200;
+const MAX_PAGE = 10_000;
+const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
+
+/** An empty field does not limit. @throws GatewayError `invalid_value`. */
+function readSearch({ query: { q = '', kind = '', page = '1' } }: RequestContext): ModelSearch {
+  if (typeof q !== 'string' || q.length > MAX_SEARCH) {
+    throw new GatewayError('invalid_value', `q must be a text of at most ${MAX_SEARCH} characters.`, { param: 'q' });
+  }
+  const known = KINDS.find((one) => one === kind);
+  if (known === undefined && kind !== '') {
+    throw new GatewayError('invalid_value', `kind must be one of ${KINDS.join(', ')}.`, { param: 'kind' });
+  }
+  const number = typeof page === 'string' && /^\d{1,5}$/.test(page) ? Number(page) : 0;
+  if (number < 1 || number > MAX_PAGE) {
+    throw new GatewayError('invalid_value', `page must be a whole number from 1 to ${MAX_PAGE}.`, { param: 'page' });
+  }
+  return { q: q.trim(), kind: known, page: number };
+}
+
+function send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
+  const locale = localeOf(context);
+  sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user, locale) } : null }, locale);
+}
