@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { GatewayError } from '../../core/runtime/index.js';
 import { defineRoute, type ParamsContext, type RequestContext, type Route } from '../http/index.js';
+import { VIETNAMESE_SENTENCES } from './language/index.js';
 
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;
 export type AssetEncoding = (typeof ASSET_ENCODINGS)[number];
@@ -52,6 +53,7 @@ const STYLES = [
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml; charset=utf-8',
   '.woff2': 'font/woff2',
@@ -72,6 +74,7 @@ function loadAssets(): Assets {
     ...readFolder(new URL('browser/', import.meta.url), '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
     ...readFolder(new URL('pictures/', SOURCES), '.svg'),
+    ['sentences-vi.json', Buffer.from(JSON.stringify(VIETNAMESE_SENTENCES))],
   ]);
   const found = new Map([...files].map(([name, bytes]) => [name, toAsset(name, bytes)]));
   const version = hashOf(files);

@@ -54,7 +54,7 @@ export function renderPage(page: Page, locale: Locale): string {
   const t = locale.texts.layout;
   const allScripts = [...new Set(['page.js', ...scripts])];
   return html`<!doctype html>
-<html lang="${locale.language}">
+<html lang="${locale.language}"${language === 'vi' && html` data-sentences="${assets.url('sentences-vi.json')}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

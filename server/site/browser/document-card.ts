@@ -9,8 +9,11 @@
 import { amount, clock, element, price, webLink, whole } from './elements.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
+import { fill, textsOf } from './texts.js';
 import { transcriptSection } from './transcript.js';
 import { chapterList, type Player, postPlayer } from './video-player.js';
+
+const t = textsOf('playground-links');
 
 /** Whose document it is. */
 interface CardOptions {
@@ -39,15 +42,7 @@ function mediaLinksOf(entries: readonly unknown[]): MediaLinks {
   return links;
 }
 
-const METRICS = [
-  ['views', 'Views'],
-  ['plays', 'Plays'],
-  ['likes', 'Likes'],
-  ['comments', 'Comments'],
-  ['shares', 'Shares'],
-  ['saves', 'Saves'],
-  ['subscriber_count', 'Subscribers'],
-] as const;
+const METRICS = ['views', 'plays', 'likes', 'comments', 'shares', 'saves', 'subscriber_count'] as const;
 
 function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement | false)[] {
   const thumbnail = textAt(data, 'common.thumbnail') ?? textsAt(data, 'media.image_urls')[0];
@@ -92,29 +87,29 @@ function postWords(data: unknown): HTMLElement[] {
   const publishedAt = textAt(data, 'common.published_at');
   const facts = [seconds !== undefined && clock(seconds), publishedAt?.slice(0, 10)].filter((fact) => !!fact);
   return [
-    element('h3', {}, webLink(url, title ?? 'Untitled')),
-    ...(author === undefined ? [] : [element('p', {}, 'By ', webLink(textAt(data, 'common.author.url'), author))]),
+    element('h3', {}, webLink(url, title ?? t.untitled)),
+    ...(author === undefined ? [] : [element('p', {}, `${t.by} `, webLink(textAt(data, 'common.author.url'), author))]),
     ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
     ...(text === undefined || text === title ? [] : [longText(text)]),
   ];
 }
 
 function postMetrics(data: unknown): HTMLElement | false {
-  const visible = METRICS.flatMap(([name, label]) => {
+  const visible = METRICS.flatMap((name) => {
     const value = numberAt(data, `metrics.${name}`);
     const rounded = textAt(data, `provenance.precision.${name}`) === 'rounded';
-    return value === undefined
-      ? []
-      : [element('div', {}, element('dt', {}, label), element('dd', {}, `${rounded ? 'about ' : ''}${whole(value)}`))];
+    if (value === undefined) return [];
+    const shown = rounded ? fill(t.about, { value: whole(value) }) : whole(value);
+    return [element('div', {}, element('dt', {}, t.metrics[name]), element('dd', {}, shown))];
   });
-  return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': 'Numbers' }, ...visible);
+  return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': t.numbers }, ...visible);
 }
 
 /** Long ones scroll within themselves, also by keyboard. */
 export function longText(text: string): HTMLElement {
   return element(
     'div',
-    { class: 'document-text small', tabindex: '0', role: 'region', 'aria-label': 'Description' },
+    { class: 'document-text small', tabindex: '0', role: 'region', 'aria-label': t.description },
     text,
   );
 }
@@ -147,13 +142,13 @@ export function gallery(urls: readonly string[], links: MediaLinks = new Map()):
   if (visible.length < 2) return false;
   return element(
     'ul',
-    { class: 'gallery', 'aria-label': 'Pictures' },
+    { class: 'gallery', 'aria-label': t.pictures },
     ...visible.map((url, index) => galleryEntry(url, index, links)),
   );
 }
 
 function galleryEntry(url: string, index: number, links: MediaLinks): HTMLElement {
-  const link = webLink(links.get(url) ?? url, '', { 'aria-label': `Picture ${index + 1}` });
+  const link = webLink(links.get(url) ?? url, '', { 'aria-label': fill(t.picture, { number: index + 1 }) });
   link.replaceChildren(pictureOf(url, links));
   return element('li', {}, link);
 }
@@ -166,8 +161,8 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
   return [
     documentHead(pictures[0], productWords(product), links),
     gallery(pictures, links),
-    reviewList('Best reviews', listAt(data, 'reviews.five_star')),
-    reviewList('Worst reviews', listAt(data, 'reviews.one_star')),
+    reviewList(t.bestReviews, listAt(data, 'reviews.five_star')),
+    reviewList(t.worstReviews, listAt(data, 'reviews.one_star')),
   ];
 }
 
@@ -178,15 +173,15 @@ function productWords(product: unknown): HTMLElement[] {
     numberAt(product, path),
   );
   const facts = [
-    average !== undefined && `${amount(average)} of 5`,
-    ratings !== undefined && `${whole(ratings)} ratings`,
-    sold !== undefined && `${whole(sold)} sold`,
-    stock !== undefined && `${whole(stock)} in stock`,
+    average !== undefined && fill(t.ofFive, { rating: amount(average) }),
+    ratings !== undefined && fill(t.ratings, { count: whole(ratings) }),
+    sold !== undefined && fill(t.sold, { count: whole(sold) }),
+    stock !== undefined && fill(t.inStock, { count: whole(stock) }),
   ].filter((fact) => !!fact);
   return [
-    element('h3', {}, webLink(textAt(product, 'url'), textAt(product, 'name') ?? 'Unnamed')),
+    element('h3', {}, webLink(textAt(product, 'url'), textAt(product, 'name') ?? t.unnamed)),
     ...priceLine(product),
-    ...(shop === undefined ? [] : [element('p', {}, 'From ', webLink(textAt(product, 'shop.url'), shop))]),
+    ...(shop === undefined ? [] : [element('p', {}, `${t.from} `, webLink(textAt(product, 'shop.url'), shop))]),
     ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
     ...(text === undefined ? [] : [longText(text)]),
   ];
@@ -206,7 +201,7 @@ function reviewList(title: string, reviews: readonly unknown[]): HTMLElement | f
   return element(
     'details',
     { open: true },
-    element('summary', {}, `${title} (${reviews.length})`),
+    element('summary', {}, fill(title, { count: reviews.length })),
     element('ul', { class: 'reviews' }, ...reviews.map(reviewEntry)),
   );
 }
@@ -217,7 +212,11 @@ function reviewEntry(review: unknown): HTMLElement {
   return element(
     'li',
     {},
-    element('span', { class: 'small muted' }, [`${rating} of 5`, ...facts].filter((fact) => fact).join(' · ')),
-    element('p', {}, textAt(review, 'text') ?? 'No text.'),
+    element(
+      'span',
+      { class: 'small muted' },
+      [fill(t.ofFive, { rating }), ...facts].filter((fact) => fact).join(' · '),
+    ),
+    element('p', {}, textAt(review, 'text') ?? t.noText),
   );
 }

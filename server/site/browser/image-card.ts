@@ -6,8 +6,20 @@
  */
 
 import { byId, element, problemParts } from './elements.js';
-import { loadJob, newIdempotencyKey, numberAt, ownAddress, playJson, RequestProblem, textAt } from './requests.js';
+import {
+  failureWords,
+  loadJob,
+  newIdempotencyKey,
+  numberAt,
+  ownAddress,
+  playJson,
+  RequestProblem,
+  textAt,
+} from './requests.js';
+import { fill, textsOf } from './texts.js';
 import { showWork } from './work.js';
+
+const t = textsOf('playground-images');
 
 export interface ImageRequest {
   model: string;
@@ -28,7 +40,7 @@ let made = 0;
 /** One image: submitted, polled, displayed. Newest first. */
 export function addImageCard(request: ImageRequest): void {
   made += 1;
-  void new ImageCard(request, `Image ${made}`).run();
+  void new ImageCard(request, fill(t.image, { number: made })).run();
 }
 
 class ImageCard {
@@ -55,18 +67,18 @@ class ImageCard {
 
   async run(): Promise<void> {
     const name = this.#name;
-    news.textContent = `${name} was submitted.`;
-    this.#show('Queued');
+    news.textContent = fill(t.submitted, { name });
+    this.#show(t.queued);
     try {
       const how = { method: 'POST', json: this.#request, idempotencyKey: this.#idempotencyKey } as const;
       const job = await this.#follow(await playJson('/v1/images/jobs', how));
       this.#show();
       if (textAt(job, 'status') === 'completed') this.#showPicture(job);
-      else if (textAt(job, 'status') === 'cancelled') this.#end(`${name} was cancelled.`, ['Cancelled.']);
-      else this.#end(`${name} failed.`, [textAt(job, 'error.message') ?? 'It failed.']);
+      else if (textAt(job, 'status') === 'cancelled') this.#end(fill(t.wasCancelled, { name }), [t.cancelled]);
+      else this.#end(fill(t.failed, { name }), [await failureWords(job, t.itFailed)]);
     } catch (error) {
       this.#show();
-      this.#end(`${name} failed.`, problemParts(error));
+      this.#end(fill(t.failed, { name }), problemParts(error));
       if (error instanceof RequestProblem && error.isPassing) this.#replaceActions(this.#againButton());
     }
   }
@@ -89,17 +101,17 @@ class ImageCard {
   async #follow(submitted: unknown): Promise<unknown> {
     const path = textAt(submitted, 'status_url') ?? '';
     this.#replaceActions(this.#cancelButton(path));
-    const lost = () => this.#show('No connection. Retrying.');
+    const lost = () => this.#show(t.noConnection);
     for (let job = submitted; ; job = await loadJob(path, lost)) {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
-      this.#show(status === 'generating' ? 'Generating' : `Queued${positionOf(job)}`);
+      this.#show(status === 'generating' ? t.generating : queuedWords(job));
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 
   #cancelButton(path: string): HTMLElement {
-    const button = element('button', { type: 'button', class: QUIET_BUTTON }, 'Cancel');
+    const button = element('button', { type: 'button', class: QUIET_BUTTON }, t.cancel);
     button.append(element('span', { class: 'visually-hidden' }, ` ${this.#name}`));
     button.addEventListener('click', async () => {
       if (button.getAttribute('aria-disabled') === 'true') return;
@@ -112,8 +124,8 @@ class ImageCard {
   }
 
   #againButton(): HTMLElement {
-    const button = element('button', { type: 'button', class: QUIET_BUTTON }, 'Try');
-    button.append(element('span', { class: 'visually-hidden' }, ` ${this.#name}`), ' again');
+    const button = element('button', { type: 'button', class: QUIET_BUTTON }, t.again);
+    button.append(element('span', { class: 'visually-hidden' }, ` ${this.#name}`));
     button.addEventListener('click', () => {
       this.#replaceActions();
       void this.run();
@@ -127,11 +139,11 @@ class ImageCard {
     const [width, height] = [numberAt(entry, 'width'), numberAt(entry, 'height')];
     const size = { width: String(width ?? ''), height: String(height ?? '') };
     this.#frame.replaceChildren(element('img', { src, alt: this.#request.prompt, ...size }));
-    const open = element('a', { href: src, target: '_blank', class: QUIET_BUTTON }, 'Open');
+    const open = element('a', { href: src, target: '_blank', class: QUIET_BUTTON }, t.open);
     const save = { href: src, download: textAt(entry, 'filename') ?? 'image', class: QUIET_BUTTON };
-    this.#replaceActions(open, element('a', save, 'Download'));
+    this.#replaceActions(open, element('a', save, t.download));
     this.#work.replaceChildren(`${width} × ${height}`);
-    news.textContent = `${this.#name} is ready.`;
+    news.textContent = fill(t.ready, { name: this.#name });
   }
 
   #end(message: string, parts: readonly (Node | string)[]): void {
@@ -141,7 +153,7 @@ class ImageCard {
   }
 }
 
-function positionOf(job: unknown): string {
+function queuedWords(job: unknown): string {
   const position = numberAt(job, 'queue_position');
-  return position === undefined ? '' : `, ${position} in the queue`;
+  return position === undefined ? t.queued : fill(t.queuedAt, { position });
 }

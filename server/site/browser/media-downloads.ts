@@ -5,6 +5,9 @@
 
 import { amount, bytes, clock, element, showProblem, webLink } from './elements.js';
 import { listAt, numberAt, ownAddress, textAt } from './requests.js';
+import { fill, textsOf } from './texts.js';
+
+const t = textsOf('playground-links');
 
 const BUTTON = { class: 'button button-quiet button-small' };
 /** `95`, `1:35`, `1:02:03`. */
@@ -17,8 +20,8 @@ export function downloadButtons(data: unknown): HTMLElement | false {
   const archive = textAt(data, 'media.download_links.archive');
   const buttons = [
     ...(video === undefined ? [] : [videoButton(video)]),
-    ...(mp3 === undefined ? [] : [saving(ownAddress(mp3), 'Download MP3', BUTTON)]),
-    ...(archive === undefined ? [] : [saving(ownAddress(archive), 'Download all', BUTTON)]),
+    ...(mp3 === undefined ? [] : [saving(ownAddress(mp3), t.downloadMp3, BUTTON)]),
+    ...(archive === undefined ? [] : [saving(ownAddress(archive), t.downloadAll, BUTTON)]),
   ];
   return buttons.length > 0 && element('div', { class: 'row' }, ...buttons);
 }
@@ -26,8 +29,8 @@ export function downloadButtons(data: unknown): HTMLElement | false {
 /** A file of the platform cannot be saved by a page of another origin: it is opened. */
 function videoButton(url: string): HTMLElement {
   const own = ownAddress(url);
-  if (!own.startsWith('/v1/')) return webLink(url, 'Download video', BUTTON);
-  return saving(`${own}?download=1`, 'Download video', BUTTON);
+  if (!own.startsWith('/v1/')) return webLink(url, t.downloadVideo, BUTTON);
+  return saving(`${own}?download=1`, t.downloadVideo, BUTTON);
 }
 
 function saving(href: string, words: string, attributes: Readonly<Record<string, string>> = {}): HTMLElement {
@@ -40,18 +43,14 @@ export function cutForm(data: unknown): HTMLElement | false {
   const length = numberAt(data, 'common.duration_seconds');
   if (url === undefined || length === undefined || length < 4) return false;
   const end = clock(Math.min(length, 30));
-  const from = timeField('cut-start', 'From', '0:00');
-  const to = timeField('cut-end', 'To', end);
-  const news = element(
-    'p',
-    { class: 'small muted', role: 'status' },
-    'A cut begins and ends at the key frames around it.',
-  );
+  const from = timeField('cut-start', t.cutFrom, '0:00');
+  const to = timeField('cut-end', t.cutTo, end);
+  const news = element('p', { class: 'small muted', role: 'status' }, t.cutWords);
   const problem = element('p', { class: 'problem', role: 'alert' });
   const form = element(
     'form',
     { class: 'stack-small' },
-    element('div', { class: 'row cut-fields' }, from.field, to.field, element('button', BUTTON, 'Download cut')),
+    element('div', { class: 'row cut-fields' }, from.field, to.field, element('button', BUTTON, t.downloadCut)),
     problem,
     news,
   );
@@ -60,21 +59,18 @@ export function cutForm(data: unknown): HTMLElement | false {
     showProblem(problem);
     const [start, stop] = [secondsOf(from.input.value), secondsOf(to.input.value)];
     if (start === undefined || stop === undefined || stop <= start) {
-      return showProblem(problem, new Error('Give two times such as 1:35, the later one second.'));
+      return showProblem(problem, new Error(t.twoTimes));
     }
     const href = `${ownAddress(url)}?start=${start}&end=${stop}&download=1`;
     const answer = await fetch(href, { method: 'HEAD' }).catch(() => undefined);
     if (!answer?.ok) {
-      return showProblem(
-        problem,
-        new Error('This part cannot be cut. Choose times within the video, or download all of it.'),
-      );
+      return showProblem(problem, new Error(t.noCut));
     }
     const [begins, ends] = ['x-cut-start', 'x-cut-end'].map((name) => Number(answer.headers.get(name)));
-    news.textContent = `Cut from ${clock(begins ?? start)} to ${clock(ends ?? stop)}.`;
-    saving(href, 'Download cut').click();
+    news.textContent = fill(t.cutDone, { start: clock(begins ?? start), end: clock(ends ?? stop) });
+    saving(href, t.downloadCut).click();
   });
-  return element('details', {}, element('summary', {}, 'Cut'), form);
+  return element('details', {}, element('summary', {}, t.cut), form);
 }
 
 function timeField(id: string, label: string, value: string) {
@@ -95,18 +91,12 @@ export function fileList(data: unknown): HTMLElement | false {
   return element(
     'details',
     {},
-    element('summary', {}, `Media files (${entries.length})`),
+    element('summary', {}, fill(t.files, { count: entries.length })),
     element('ul', { class: 'downloads' }, ...entries.map(fileEntry)),
   );
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  video: 'Video',
-  audio: 'Sound',
-  image: 'Picture',
-  subtitle: 'Subtitles',
-  manifest: 'Stream',
-};
+const KINDS: Readonly<Record<string, string>> = t.kinds;
 
 function fileEntry(entry: unknown): HTMLElement {
   const [width, height, size, bitrate] = ['width', 'height', 'size', 'bitrate'].map((name) => numberAt(entry, name));
@@ -119,7 +109,7 @@ function fileEntry(entry: unknown): HTMLElement {
   ].filter((fact) => !!fact);
   const kind = textAt(entry, 'kind') ?? '';
   const name = textAt(entry, 'quality') ?? textAt(entry, 'label');
-  const words = [KINDS[kind] ?? 'File', name].filter((part) => part !== undefined).join(', ');
+  const words = [KINDS[kind] ?? t.file, name].filter((part) => part !== undefined).join(', ');
   const own = textAt(entry, 'proxy_url');
   return element(
     'li',

@@ -4,9 +4,11 @@
 
 import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
-import { listAt, loadJob, numberAt, playJson, RequestProblem, textAt } from './requests.js';
+import { failureWords, listAt, loadJob, notesOf, numberAt, playJson, RequestProblem, textAt } from './requests.js';
+import { fill, textsOf } from './texts.js';
 import { isStillAt, onSubmit, showWork } from './work.js';
 
+const t = textsOf('playground-links');
 /** The environment variable of the key: the key itself is never here. */
 const KEY_VARIABLE = '$MEDIAGATE_API_KEY';
 const DEFAULT_POLL_S = 3;
@@ -18,14 +20,14 @@ const result = byId('link-result', HTMLElement);
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
   result.replaceChildren();
-  let done = showWork(work, 'Reading the link');
+  let done = showWork(work, t.reading);
   const lost = () => {
     done();
-    done = showWork(work, 'No connection. Retrying.');
+    done = showWork(work, t.noConnection);
   };
   try {
-    showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost));
-    done('Read.');
+    await showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost));
+    done(t.done);
   } catch (error) {
     done();
     throw error;
@@ -50,11 +52,8 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
   for (;;) {
     const status = textAt(latest, 'data.job.status');
     if (status === 'failed' || status === 'cancelled') {
-      const { message, code } = {
-        message: textAt(latest, 'error.message') ?? 'The job ended without a document.',
-        code: textAt(latest, 'error.code') ?? status,
-      };
-      throw new RequestProblem(message, code, 200);
+      const code = textAt(latest, 'error.code') ?? status;
+      throw new RequestProblem(await failureWords(latest, t.noDocument), code, 200);
     }
     if (status !== 'queued' && status !== 'processing') return latest;
     const seconds = numberAt(latest, 'data.job.poll_after_seconds') ?? DEFAULT_POLL_S;
@@ -64,40 +63,40 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
 }
 
 /** Without what the media links of the gateway make good: files that are bound, and separate tracks. */
-function notesOf(answer: unknown): string[] {
+async function shownNotes(answer: unknown): Promise<string[]> {
   const hasLinks = listAt(answer, 'data.media.entries').some((entry) => textAt(entry, 'proxy_url') !== undefined);
   const hasVideo = textAt(answer, 'data.media.download_links.video') !== undefined;
   const solved = [
     ...(hasLinks ? ['media_ip_bound', 'media_cookie_bound'] : []),
     ...(hasLinks && hasVideo ? ['media_separate_tracks'] : []),
   ];
-  return listAt(answer, 'limitation_messages').flatMap((note) =>
-    solved.includes(textAt(note, 'code') ?? '') ? [] : (textAt(note, 'message') ?? []),
-  );
+  const notes = await notesOf(answer);
+  return notes.filter(({ code }) => !solved.includes(code)).map(({ message }) => message);
 }
 
 /** The name that people know it by. */
 function platformName(key: string): string {
   const names: unknown = JSON.parse(document.querySelector<HTMLElement>('[data-platforms]')?.dataset.platforms ?? '{}');
-  return textAt(names, key) ?? 'the platform';
+  return textAt(names, key) ?? t.thePlatform;
 }
 
-function showDocument(body: Record<string, unknown>, answer: unknown): void {
+async function showDocument(body: Record<string, unknown>, answer: unknown): Promise<void> {
   const platform = platformName(textAt(answer, 'platform') ?? '');
+  const notes = [fill(t.readFrom, { platform }), ...(await shownNotes(answer))];
   result.replaceChildren(
     documentCard(answer, { body, platform }),
-    element('p', { class: 'small muted' }, [`Read from ${platform}.`, ...notesOf(answer)].join(' ')),
+    element('p', { class: 'small muted' }, notes.join(' ')),
     element(
       'details',
       {},
       element('summary', {}, 'JSON'),
-      codeFigure('link-json', 'Answer', JSON.stringify(answer, null, 2)),
+      codeFigure('link-json', t.answer, JSON.stringify(answer, null, 2)),
     ),
     element(
       'details',
       { open: true },
-      element('summary', {}, 'The request'),
-      codeFigure('link-curl', 'Shell', curlOf(body)),
+      element('summary', {}, t.request),
+      codeFigure('link-curl', t.shell, curlOf(body)),
     ),
   );
   if (!isStillAt(form)) return;

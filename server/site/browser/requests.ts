@@ -81,7 +81,7 @@ export async function requestJson(
 /** The error of an answer that is no 2xx. */
 async function problemOf(response: Response): Promise<RequestProblem> {
   const json: unknown = await response.json().catch(() => undefined);
-  const message = fieldOf(json, 'error.message') ?? t.didNotWork;
+  const message = await failureWords(json, t.didNotWork);
   return new RequestProblem(
     message,
     fieldOf(json, 'error.code') ?? 'unknown',
@@ -89,6 +89,48 @@ async function problemOf(response: Response): Promise<RequestProblem> {
     fieldOf(json, 'error.param'),
     fieldOf(json, 'error.reason'),
   );
+}
+
+/** Sentences of a Vietnamese page for codes of errors and of limitations. */
+interface Sentences {
+  errors: Readonly<Record<string, string>>;
+  limitations: Readonly<Record<string, string>>;
+}
+
+let sentences: Promise<Sentences | undefined> | undefined;
+
+/** Loaded at the first use. English pages have none: they show the gateway's own sentences. */
+function loadSentences(): Promise<Sentences | undefined> {
+  const { sentences: url } = document.documentElement.dataset;
+  if (url === undefined) return Promise.resolve(undefined);
+  sentences ??= fetch(url)
+    .then((response) => (response.ok ? response.json() : undefined))
+    .catch(() => undefined);
+  return sentences;
+}
+
+/** What an error in an answer means, in the language of the page. @param otherwise If the answer does not say. */
+export async function failureWords(answer: unknown, otherwise: string): Promise<string> {
+  const known = (await loadSentences())?.errors[fieldOf(answer, 'error.code') ?? ''];
+  return known ?? fieldOf(answer, 'error.message') ?? otherwise;
+}
+
+/** A note about a document: its code, and its sentence in the language of the page. */
+export interface Note {
+  code: string;
+  message: string;
+}
+
+/** Notes about what a document lacks. */
+export async function notesOf(answer: unknown): Promise<Note[]> {
+  const known = (await loadSentences())?.limitations ?? {};
+  return listAt(answer, 'limitation_messages').map((note, index) => {
+    const code = textAt(note, 'code') ?? '';
+    const [, part, whole] = /: (\d+) of (\d+)$/.exec(String(listAt(answer, 'limitations')[index])) ?? [];
+    const count = part === undefined ? '' : `${part}/${whole}`;
+    const words = Object.hasOwn(known, code) ? known[code]?.replace(/:? ?\{count\}/, count && `: ${count}`) : undefined;
+    return { code, message: words ?? textAt(note, 'message') ?? '' };
+  });
 }
 
 /** Text or number at a path of fields: `payment.code`. */

@@ -6,10 +6,12 @@
  */
 
 import { element, showProblem } from './elements.js';
-import { fieldAt, listAt, numberAt, playJson, textAt } from './requests.js';
+import { fieldAt, listAt, notesOf, numberAt, playJson, textAt } from './requests.js';
+import { fill, pageLanguage, textsOf } from './texts.js';
 import { type Player, timedButton } from './video-player.js';
 import { showWork } from './work.js';
 
+const t = textsOf('playground-links');
 const ASK_AGAIN_MS = 15_000;
 /** Speech recognition ends within this time, or fails. */
 const MAX_ASKS = 60;
@@ -36,15 +38,15 @@ export function transcriptSection(
   );
   const choice =
     languages.length > 1 &&
-    element('div', { class: 'field' }, element('label', { for: select.id }, 'Language'), select);
-  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, 'Show transcript');
+    element('div', { class: 'field' }, element('label', { for: select.id }, t.language), select);
+  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.showTranscript);
   const work = element('p', { class: 'work', role: 'status' });
   const problem = element('p', { class: 'problem', role: 'alert' });
   const result = element('div', { class: 'stack-small', tabindex: '-1' });
-  const hint = element('span', { class: 'small muted' }, 'Counts as one more request.');
+  const hint = element('span', { class: 'small muted' }, t.oneMore);
   const section = element(
     'section',
-    { class: 'stack-small', 'aria-label': 'Transcript' },
+    { class: 'stack-small', 'aria-label': t.transcript },
     element('div', { class: 'row cut-fields' }, choice, button, hint),
     work,
     problem,
@@ -54,13 +56,13 @@ export function transcriptSection(
     if (button.getAttribute('aria-disabled') === 'true') return;
     button.setAttribute('aria-disabled', 'true');
     showProblem(problem);
-    const done = showWork(work, 'Looking for the words');
+    const done = showWork(work, t.searching);
     try {
       const wanted = languages.length > 1 ? { transcript_languages: [select.value] } : {};
       const answer = await askFor({ ...body, ...wanted, include_transcript: true }, section);
       done();
       const found = fieldAt(answer, 'data.transcript');
-      result.replaceChildren(...(found ? transcriptParts(found, player) : [missing(answer)]));
+      result.replaceChildren(...(found ? transcriptParts(found, player) : [await missing(answer)]));
       if (found) result.focus({ preventScroll: true });
     } catch (error) {
       done();
@@ -76,19 +78,19 @@ export function transcriptSection(
 async function askFor(body: Readonly<Record<string, unknown>>, section: HTMLElement): Promise<unknown> {
   for (let asks = 1; ; asks += 1) {
     const answer = await playJson('/v1/extract', { method: 'POST', json: body });
-    if (noteOf(answer, 'transcript_pending') === undefined || asks === MAX_ASKS || !section.isConnected) return answer;
+    if (!isPending(answer) || asks === MAX_ASKS || !section.isConnected) return answer;
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
   }
 }
 
-function noteOf(answer: unknown, code: string): string | undefined {
-  const found = listAt(answer, 'limitation_messages').find((note) => textAt(note, 'code') === code);
-  return textAt(found, 'message');
+function isPending(answer: unknown): boolean {
+  return listAt(answer, 'limitation_messages').some((note) => textAt(note, 'code') === 'transcript_pending');
 }
 
-function missing(answer: unknown): HTMLElement {
-  const words = noteOf(answer, 'transcript_unavailable') ?? noteOf(answer, 'transcript_pending');
-  return element('p', { class: 'notice' }, words ?? 'There is no transcript.');
+async function missing(answer: unknown): Promise<HTMLElement> {
+  const notes = new Map((await notesOf(answer)).map(({ code, message }) => [code, message]));
+  const words = notes.get('transcript_unavailable') ?? notes.get('transcript_pending');
+  return element('p', { class: 'notice' }, words ?? t.noTranscript);
 }
 
 /** Languages of the subtitles, that of the item first. */
@@ -102,21 +104,17 @@ function languagesOf(data: unknown): string[] {
 
 function nameOf(tag: string): string {
   try {
-    return new Intl.DisplayNames('en', { type: 'language' }).of(tag) ?? tag;
+    return new Intl.DisplayNames(pageLanguage(), { type: 'language' }).of(tag) ?? tag;
   } catch {
     return tag;
   }
 }
 
-const SOURCES: Readonly<Record<string, string>> = {
-  captions: 'From the subtitles of the platform',
-  auto_captions: 'From automatic subtitles of the platform',
-  speech: 'Recognised from the speech',
-};
+const SOURCES: Readonly<Record<string, string>> = t.sources;
 
 function transcriptParts(transcript: unknown, player: Player | undefined): HTMLElement[] {
   const language = textAt(transcript, 'language');
-  const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? 'Found';
+  const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? t.found;
   const from = element(
     'p',
     { class: 'small muted' },
@@ -124,11 +122,11 @@ function transcriptParts(transcript: unknown, player: Player | undefined): HTMLE
   );
   const lines = linesOf(transcript, player);
   if (lines.length === 0) {
-    return [from, element('div', { class: 'transcript', tabindex: '0' }, textAt(transcript, 'text') ?? 'No words.')];
+    return [from, element('div', { class: 'transcript', tabindex: '0' }, textAt(transcript, 'text') ?? t.noWords)];
   }
   const list = element(
     'ol',
-    { class: 'timed timed-tall', tabindex: '0', 'aria-label': 'Lines' },
+    { class: 'timed timed-tall', tabindex: '0', 'aria-label': t.lines },
     ...lines.map((one) => one.element),
   );
   player?.onTime((seconds) => markPlayed(lines, seconds));
@@ -164,7 +162,7 @@ function searchField(lines: readonly Line[], player: Player | undefined): HTMLEl
     const wanted = input.value.trim();
     for (const line of lines) showMatch(line, wanted);
     const found = matches().length;
-    count.textContent = wanted === '' ? '' : found === 1 ? '1 line' : `${found} lines`;
+    count.textContent = wanted === '' ? '' : found === 1 ? t.oneLine : fill(t.countedLines, { count: found });
   });
   input.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || input.value.trim() === '') return;
@@ -176,11 +174,10 @@ function searchField(lines: readonly Line[], player: Player | undefined): HTMLEl
     line.element.scrollIntoView({ block: 'nearest' });
     player?.playFrom(line.start);
   });
-  const hint = 'Search in the transcript. Enter plays from the next line.';
   return element(
     'div',
     { class: 'field' },
-    element('label', { for: input.id }, hint),
+    element('label', { for: input.id }, t.searchHint),
     element('div', { class: 'row transcript-search' }, input, count),
   );
 }

@@ -7,6 +7,9 @@
 
 import { clock, element, webLink } from './elements.js';
 import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
+import { fill, textsOf } from './texts.js';
+
+const t = textsOf('playground-links');
 
 /** What is played, by the seconds of the item. */
 export interface Player {
@@ -60,11 +63,13 @@ function isVideo(data: unknown): boolean {
 
 /** Where it can be played. */
 function openOn(data: unknown, platform: string): HTMLElement {
-  const link = webLink(textAt(data, 'ids.canonical_url'), `Open on ${platform}`, { class: 'button button-quiet' });
+  const link = webLink(textAt(data, 'ids.canonical_url'), fill(t.openOn, { platform }), {
+    class: 'button button-quiet',
+  });
   return element(
     'div',
     { class: 'row open-on' },
-    element('span', { class: 'muted' }, `The video plays only on ${platform}.`),
+    element('span', { class: 'muted' }, fill(t.playsOnlyOn, { platform })),
     link,
   );
 }
@@ -77,7 +82,7 @@ interface Source extends PlayerOptions {
 
 function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source): Player {
   const video = element('video', {
-    ...{ src, poster, controls: true, playsinline: true, preload: 'none', 'aria-label': 'Video' },
+    ...{ src, poster, controls: true, playsinline: true, preload: 'none', 'aria-label': t.video },
   });
   const parts = element('div', { class: 'stack-small' }, video);
   video.addEventListener('error', () => parts.replaceWith(elsewhere()));
@@ -110,7 +115,7 @@ function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source
 }
 
 function audioPlayer(src: string, note: HTMLElement | undefined): Player {
-  const audio = element('audio', { src, controls: true, preload: 'none', 'aria-label': 'Sound' });
+  const audio = element('audio', { src, controls: true, preload: 'none', 'aria-label': t.sound });
   return {
     element: element('div', { class: 'stack-small' }, audio, note),
     playFrom(seconds) {
@@ -159,7 +164,7 @@ function jumps(player: Player, seconds: number): HTMLElement {
     slider.valueAsNumber = Math.floor(played);
     show();
   });
-  return element('label', { class: 'small player-jump' }, 'Start at ', slider, ' ', shown);
+  return element('label', { class: 'small player-jump' }, `${t.startAt} `, slider, ' ', shown);
 }
 
 /** Chapters that play from their beginning. */
@@ -179,7 +184,7 @@ export function chapterList(data: unknown, player: Player): HTMLElement | false 
   return element(
     'details',
     { open: true },
-    element('summary', {}, 'Chapters'),
+    element('summary', {}, t.chapters),
     element('ol', { class: 'timed' }, ...entries),
   );
 }

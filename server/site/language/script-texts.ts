@@ -7,8 +7,15 @@
 import type { LanguageCode } from './formats.js';
 import { pageScript } from './texts/page-script.js';
 import { paymentScript } from './texts/payment.js';
+import { playgroundImagesScript } from './texts/playground-images.js';
+import { playgroundLinksScript } from './texts/playground-links.js';
 
-const CATALOGUES = { page: pageScript, payment: paymentScript };
+const CATALOGUES = {
+  page: pageScript,
+  payment: paymentScript,
+  'playground-images': playgroundImagesScript,
+  'playground-links': playgroundLinksScript,
+};
 
 export type ScriptTexts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 

@@ -14,12 +14,29 @@ import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
 import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
+import { playgroundImages } from './texts/playground-images.js';
+import { playgroundLinks } from './texts/playground-links.js';
 import { setup } from './texts/setup.js';
 import { signIn } from './texts/sign-in.js';
 import { usage } from './texts/usage.js';
 import { words } from './texts/words.js';
 
-const CATALOGUES = { dashboard, errors, failure, home, layout, models, payment, plans, setup, signIn, usage, words };
+const CATALOGUES = {
+  dashboard,
+  errors,
+  failure,
+  home,
+  layout,
+  models,
+  payment,
+  playgroundImages,
+  playgroundLinks,
+  plans,
+  setup,
+  signIn,
+  usage,
+  words,
+};
 
 export type Texts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 

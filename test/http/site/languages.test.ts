@@ -2,9 +2,18 @@
 
 import { expect } from 'chai';
 import { load } from 'cheerio';
+import { ERROR_CODES } from 'mediagate';
+import { LIMITATIONS } from '../../../core/extraction/index.js';
 import { createPepper } from '../../../server/keys/index.js';
 import { Html } from '../../../server/site/html.js';
-import { counted, FORMATS, LOCALES, scriptTexts, TEXTS } from '../../../server/site/language/index.js';
+import {
+  counted,
+  FORMATS,
+  LOCALES,
+  scriptTexts,
+  TEXTS,
+  VIETNAMESE_SENTENCES,
+} from '../../../server/site/language/index.js';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
 import { useAccount } from '../../support/accounts/used-account.js';
@@ -30,7 +39,7 @@ const OWN_PAGES = [
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
   ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],
 ];
-const SCRIPTS = ['page.js', 'payment.js'];
+const SCRIPTS = ['page.js', 'payment.js', 'playground-images.js', 'playground-links.js'];
 
 describe('languages of the site', () => {
   let app: SignInApp;
@@ -41,7 +50,7 @@ describe('languages of the site', () => {
   after(() => app?.close());
 
   const languageOf = async (browser: BrowserSession, headers: Record<string, string> = {}, path = '/login') =>
-    /<html lang="(\w+)">/.exec((await browser.send(app.url + path, { headers })).text)?.[1];
+    /<html lang="(\w+)"/.exec((await browser.send(app.url + path, { headers })).text)?.[1];
   const choose = (browser: BrowserSession, language: string, referer?: string) =>
     browser.send(`${app.url}/language`, { form: { language }, headers: referer === undefined ? {} : { referer } });
 
@@ -150,6 +159,12 @@ describe('catalogues of texts', () => {
       expect(vi, path).not.to.equal('');
       expect(valuesIn(vi), path).to.deep.equal(valuesIn(en));
     }
+  });
+
+  it('have a Vietnamese sentence for every code of errors and of limitations', () => {
+    const { errors, limitations } = VIETNAMESE_SENTENCES;
+    expect(Object.keys(errors)).to.include.members([...ERROR_CODES]);
+    expect(Object.keys(limitations)).to.have.members(Object.keys(LIMITATIONS));
   });
 
   it('are used under their language', () => {
