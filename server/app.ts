@@ -93,7 +93,7 @@ import {
 import { personalDataRoutes } from './personal-data/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
-import { devicePageRoutes, documentationRoutes, renderFailure, siteRoutes } from './site/index.js';
+import { type Brand, devicePageRoutes, documentationRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
@@ -157,6 +157,8 @@ export interface AppDependencies {
   trustedProxies?: readonly string[];
   /** URL of the page where keys are made; named in errors about missing keys. Default: not named. */
   siteUrl?: string;
+  /** What pages show of the operator. Default: the name and colours of mediagate. */
+  brand?: Brand;
   /** Refused requests with a body above 64 KiB per account and minute, before more of them get 429. Default 60. */
   refusedBodiesPerMinute?: number;
   /** Whether metrics are also served here, publicly. Default false. */
@@ -204,7 +206,7 @@ export type AppServices = ReturnType<typeof createServerContext>;
 type AppAccountServices = NonNullable<ReturnType<typeof createAccountContext>>;
 
 type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
-  Partial<Pick<AppDependencies, 'baseUrl' | 'corsOrigins' | 'usageLog'>>;
+  Partial<Pick<AppDependencies, 'baseUrl' | 'brand' | 'corsOrigins' | 'usageLog'>>;
 
 /**
  * The HTTP interface of a gateway. Order: request id and security headers → errors → raw-header checks → route → key →
@@ -237,11 +239,10 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   });
 }
 
+type MetricsDependencies = Required<Pick<ReceiveDependencies, 'clock' | 'health' | 'logger' | 'metrics'>>;
+
 /** Only Prometheus metrics, for a separate listener. */
-export function createMetricsApp({
-  metrics,
-  ...rest
-}: Required<Omit<ReceiveDependencies, 'tracer' | 'baseUrl' | 'corsOrigins' | 'usageLog'>>): Koa<RequestState> {
+export function createMetricsApp({ metrics, ...rest }: MetricsDependencies): Koa<RequestState> {
   return assemble(metricsRoutes(metrics), rest);
 }
 
@@ -332,13 +333,16 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
   return routes;
 }
 
-function receive({ clock, health: { drain }, logger, metrics, tracer, baseUrl, usageLog }: ReceiveDependencies) {
+function receive(dependencies: ReceiveDependencies) {
+  const { clock, logger, metrics, tracer, baseUrl, brand, usageLog } = dependencies;
+  const { drain } = dependencies.health;
   /** Known when requests arrive: the listening address does not change. */
   let isHttps: boolean | undefined;
   return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;
+    if (brand) state.brand = brand;
     state.requestId = requestIdOf(context.req);
     const open = metrics?.requests.came(response);
     addField(response, 'x-request-id', state.requestId);

@@ -29,6 +29,7 @@ import { type Catalogue, readCatalogue } from './plans/index.js';
 import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
 import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
+import { type Brand, loadBrand } from './site/index.js';
 import { openStateOf, type State } from './state.js';
 import { startTranscripts } from './transcripts/index.js';
 import { UsageService } from './usage/index.js';
@@ -168,6 +169,7 @@ interface OpenParts extends FirstParts {
   /** Undefined without accounts. */
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
+  brand: Brand;
   siblings: Siblings;
   /** Workers of this machine. */
   workers: number;
@@ -183,6 +185,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const isWorker = options.role === 'worker';
   const meter = metrics?.meter;
   const prices = await readPricesOf(settings, environment, plugins);
+  const brand = await loadBrand(settings);
   const state = await openStateOf(settings, logger, { tracer, meter, prices, siblings });
   opened.add(() => state.close());
   if (prices) await checkCurrency(state, prices);
@@ -223,6 +226,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
     prices,
     identity,
     site,
+    brand,
     siblings,
     workers,
     baseUrl,
@@ -333,6 +337,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     health,
     logger,
     clock,
+    brand: parts.brand,
     account,
     webhooks,
     baseUrl,

@@ -23,6 +23,7 @@ import {
   SettingsError,
   usedSettingsFile,
 } from '../settings/index.js';
+import { BrandError } from '../site/index.js';
 import { describeEntries } from './plugins.js';
 
 /** The grant suggested for a further key. */
@@ -123,6 +124,7 @@ export function describeStartFailure(error: unknown, settings?: Settings): Start
     return { message: `The settings are not usable:\n${indent(error.message)}`, exitCode: 2 };
   if (error instanceof PluginConfigError || error instanceof PlansFileError || error instanceof PricesError)
     return { message: error.message, exitCode: 2 };
+  if (error instanceof BrandError) return { message: error.message, exitCode: 2 };
   if (isGatewayError(error)) return { message: error.message, exitCode: error.code === 'invalid_value' ? 2 : 1 };
   const { code, syscall, path: named } = (error instanceof Error ? error : {}) as NodeJS.ErrnoException;
   const file = named ?? settings?.dataDir;

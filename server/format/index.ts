@@ -6,6 +6,8 @@
  * text needs them.
  */
 
+export { contrastOf, isColour, mixColours } from './colours.js';
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 let cachedDay = Number.NaN;
 let cachedText = '';

@@ -23,6 +23,7 @@ import {
   webAddress,
   wholeNumber,
 } from './setting-values.js';
+import { SITE_SETTINGS } from './site-settings.js';
 import { TRACING_SETTINGS } from './tracing-settings.js';
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -358,6 +359,7 @@ export const SETTINGS = [
     description: 'Single requests that are kept of each key. The oldest beyond are deleted every 10 minutes.',
     read: (text) => ({ requestLogRows: wholeNumber(text, 1_000, 10_000_000) }),
   },
+  ...SITE_SETTINGS,
   ...PLAN_SETTINGS,
   {
     name: 'MAX_CONNECTIONS',

@@ -6,7 +6,7 @@ import type { GatewayError } from '../../core/runtime/index.js';
 import type { RequestContext } from '../http/index.js';
 import { type Html, html } from './html.js';
 import { type Locale, localeOf } from './language/index.js';
-import { renderPage } from './page.js';
+import { contactUrl, renderPage } from './page.js';
 
 /** Codes after which a visitor signs in. */
 const SIGN_IN: ReadonlyMap<string, 'signIn' | 'signInAgain'> = new Map([
@@ -25,12 +25,16 @@ export function renderFailure({ code, message }: GatewayError, context: RequestC
       title,
       content: html`<div class="frame frame-narrow failure">
 <div class="page-head"><h1>${title}</h1><p role="alert">${words}</p></div>
-<div class="row">${signInLink(code, locale)}<a class="button button-quiet" href="/">${t.homePage}</a></div>
+<div class="row">${signInLink(code, locale)}<a class="button button-quiet" href="/">${t.homePage}</a>${supportLink(locale)}</div>
 <p class="small muted"><span class="mono">${code}</span><br>${t.request} <span class="mono">${context.state.requestId}</span></p>
 </div>`,
     },
     locale,
   );
+}
+
+function supportLink({ texts, brand: { support } }: Locale): Html | undefined {
+  return support === undefined ? undefined : html`<a href="${contactUrl(support)}">${texts.layout.support}</a>`;
 }
 
 function signInLink(code: string, { texts: { failure: t } }: Locale): Html | undefined {

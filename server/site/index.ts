@@ -3,6 +3,7 @@
  * here.
  */
 
+export { type Brand, BrandError, loadBrand } from './brand.js';
 export { documentationRoutes } from './docs/routes.js';
 export { renderFailure } from './failure.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';

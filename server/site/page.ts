@@ -51,7 +51,10 @@ export function sendPage(context: RequestContext, page: Page, locale: Locale): v
 
 export function renderPage(page: Page, locale: Locale): string {
   const { title, content, description, current, viewer, scripts = [], styles = [], language = locale.language } = page;
+  const { brand } = locale;
   const t = locale.texts.layout;
+  const logo = brand.files.get('logo');
+  const accent = brand.files.get('accent.css');
   const allScripts = [...new Set(['page.js', ...scripts])];
   return html`<!doctype html>
 <html lang="${locale.language}"${language === 'vi' && html` data-sentences="${assets.url('sentences-vi.json')}"`}>
@@ -62,10 +65,14 @@ export function renderPage(page: Page, locale: Locale): string {
 <meta name="theme-color" content="#faf9f6" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="#131412" media="(prefers-color-scheme: dark)">
 ${description === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${description}">`}
-<title>${title} · mediagate</title>
+<title>${title} · ${brand.name}</title>
 <link rel="preload" href="${assets.url('geist-latin.woff2')}" as="font" type="font/woff2" crossorigin>
 ${['site.css', ...styles].map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
-<link rel="icon" href="${assets.url('icon.svg')}" type="image/svg+xml">
+${
+  accent &&
+  html`<link rel="stylesheet" href="${accent.url}">
+`
+}<link rel="icon" href="${logo?.url ?? assets.url('icon.svg')}" type="${logo?.contentType ?? 'image/svg+xml'}">
 ${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
 <body>
@@ -104,9 +111,11 @@ const NAVIGATION = ['models', 'plans', 'playground', 'setup', 'docs'] as const;
 
 function renderHeader({ current, viewer }: HeaderView, locale: Locale): Html {
   const t = locale.texts.layout;
+  const { brand } = locale;
+  const logo = brand.files.get('logo');
   return html`<header class="site-header">
 <div class="frame">
-<a class="brand" href="/" aria-label="mediagate, ${t.firstPage}">${MARK}<span>mediagate</span></a>
+<a class="brand" href="/" aria-label="${brand.name}, ${t.firstPage}">${logo ? html`<img class="brand-logo" src="${logo.url}" alt="" height="24">` : MARK}<span>${brand.name}</span></a>
 <nav aria-label="${t.site}"><ul>
 ${NAVIGATION.map((name) => html`<li><a href="/${name}"${isCurrent(`/${name}` === current)}>${t[name]}</a></li>`)}
 </ul></nav>
@@ -119,7 +128,7 @@ ${NAVIGATION.map((name) => html`<li><a href="/${name}"${isCurrent(`/${name}` ===
 function renderLanguages({ language }: Locale): Html {
   return html`<form method="post" action="/language">${LANGUAGES.filter(({ code }) => code !== language).map(
     ({ code, name }) =>
-      html`<button class="link-button" name="language" value="${code}" lang="${code}">${name}</button>`,
+      html`<button class="link-button" name="language" value="${code}" lang="${code}"><span class="language-name">${name}</span><span class="language-code" aria-hidden="true">${code.toUpperCase()}</span></button>`,
   )}</form>`;
 }
 
@@ -137,16 +146,30 @@ function isCurrent(is: boolean): Html | false {
   return is && html` aria-current="page"`;
 }
 
-function renderFooter({ texts: { layout: t } }: Locale): Html {
+function renderFooter({ texts: { layout: t }, brand }: Locale): Html {
+  const { termsUrl, privacyUrl, support } = brand;
+  const links = [
+    ['/docs', t.documentation],
+    ...(brand.isOwn ? [] : [['/health', t.health]]),
+    ...(termsUrl === undefined ? [] : [[termsUrl, t.terms]]),
+    ...(privacyUrl === undefined ? [] : [[privacyUrl, t.privacy]]),
+    ...(support === undefined ? [] : [[contactUrl(support), t.support]]),
+  ];
   return html`<footer class="site-footer">
 <div class="frame">
-<p>${t.selfHosted}</p>
+<p>${brand.footer ?? (brand.isOwn ? t.keysStay : t.selfHosted)}</p>
 <ul>
-<li><a href="/docs">${t.documentation}</a></li>
-<li><a href="/health">${t.health}</a></li>
-</ul>
+${links.map(
+  ([href, label]) => html`<li><a href="${href}">${label}</a></li>
+`,
+)}</ul>
 </div>
 </footer>`;
+}
+
+/** Address of a contact: an email address, or a web address. */
+export function contactUrl(contact: string): string {
+  return contact.includes('://') ? contact : `mailto:${contact}`;
 }
 
 /** The logo: two posts and a beam. */
@@ -202,7 +225,8 @@ export function bar(share: number): Html {
 }
 
 /** Contact of the support. */
-export function supportWords({ text, email, url }: Support, { texts }: Locale): Html {
+export function supportWords({ text, email, url }: Support, { texts, brand }: Locale): Html {
   const words = text === DEFAULT_CATALOGUE.support.text ? texts.plans.supportWords : text;
-  return html`${words}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
+  const isOfSite = email === null && url === null && brand.support !== undefined;
+  return html`${words}${isOfSite && html` <a href="${contactUrl(brand.support ?? '')}" rel="noreferrer">${brand.support}</a>`}${email !== null && html` <a href="mailto:${email}">${email}</a>`}${url !== null && html` <a href="${url}" rel="noreferrer">${url}</a>`}`;
 }

@@ -37,6 +37,7 @@ import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
 import { assetRoutes } from './assets.js';
+import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
@@ -65,6 +66,8 @@ interface SiteServices extends AccountPageServices, Omit<PublicPageServices, 'vi
   catalogue: Catalogue;
   freeTierPeriod: FreeTierPeriod;
   payments: PaymentService;
+  /** Default: that of mediagate. */
+  brand?: Brand;
   view: AccountView;
 }
 
@@ -73,6 +76,7 @@ export function siteRoutes(services: SiteServices): Route[] {
   const pages = new SitePages(services);
   return [
     ...assetRoutes(),
+    ...brandRoutes(services.brand ?? MEDIAGATE),
     ...languageRoutes(services),
     ...accountPageRoutes(services),
     ...publicPageRoutes(services),
@@ -145,6 +149,7 @@ class SitePages {
   async sendHome(context: RequestContext): Promise<void> {
     const { gateway, catalogue, baseUrl } = this.#services;
     const visit = await this.#visit(context);
+    if (!visit.locale.brand.hasHome) return seeOther(context, visit.signedIn ? '/dashboard' : '/login');
     const platforms = gateway.platforms().map(({ name }) => name);
     const plans = planViews(catalogue, visit.locale);
     const models = countModels(gateway);

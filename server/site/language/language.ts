@@ -1,12 +1,20 @@
 /*
  * The language of a page: that of the visitor's account, else that of the cookie that the switch of the header sets, else
  * what the browser asks for, else English. A page renders with a locale: the texts of the catalogues and the formats of
- * one language.
+ * one language, and what the operator shows as their own.
  */
 
 import { type RequestContext, readCookie } from '../../http/index.js';
+import { type Brand, MEDIAGATE } from '../brand.js';
 import { FORMATS, type Formats, type LanguageCode } from './formats.js';
 import { TEXTS, type Texts } from './texts.js';
+
+declare module '../../http/koa-app.js' {
+  interface RequestState {
+    /** What the pages of this app show of its operator. Default: that of mediagate. */
+    brand?: Brand;
+  }
+}
 
 /** Every language of the site, with its own name. The first one is the default. */
 export const LANGUAGES: readonly { readonly code: LanguageCode; readonly name: string }[] = [
@@ -19,11 +27,12 @@ export interface Locale extends Formats {
   readonly language: LanguageCode;
   /** Catalogues by page. */
   readonly texts: Texts;
+  readonly brand: Brand;
 }
 
 export const LOCALES: Readonly<Record<LanguageCode, Locale>> = {
-  en: { ...FORMATS.en, language: 'en', texts: TEXTS.en },
-  vi: { ...FORMATS.vi, language: 'vi', texts: TEXTS.vi },
+  en: { ...FORMATS.en, language: 'en', texts: TEXTS.en, brand: MEDIAGATE },
+  vi: { ...FORMATS.vi, language: 'vi', texts: TEXTS.vi, brand: MEDIAGATE },
 };
 
 export const LANGUAGE_COOKIE = 'language';
@@ -34,7 +43,9 @@ export function isLanguage(text: unknown): text is LanguageCode {
 
 /** The locale of a visitor. @param chosen The language of their account. Default: none. */
 export function localeOf(context: RequestContext, chosen?: string | null): Locale {
-  return LOCALES[languageOf(context, chosen)];
+  const locale = LOCALES[languageOf(context, chosen)];
+  const { brand } = context.state;
+  return brand ? { ...locale, brand } : locale;
 }
 
 function languageOf(context: RequestContext, chosen: string | null | undefined): LanguageCode {

@@ -23,14 +23,15 @@ export interface HomeView {
 export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
   const { baseUrl, plans, isSignedIn } = view;
   const t = locale.texts.home;
+  const { isOwn } = locale.brand;
   return {
     title: t.title,
-    description: t.description,
+    description: isOwn ? t.ownDescription : t.description,
     scripts: ['api-forms.js'],
     content: html`<div class="frame hero">
 <div class="hero-words">
 <h1>${t.headline}</h1>
-<p>${t.lead}</p>
+<p>${isOwn ? t.ownLead : t.lead}</p>
 <div class="row">
 ${isSignedIn ? html`<a class="button" href="/dashboard">${t.openDashboard}</a>` : html`<a class="button" href="/login">${t.getKey}</a>`}
 <a class="button button-quiet" href="/setup">${t.seeSetup}</a>

@@ -1,5 +1,7 @@
 /*
- * The sign-in page, and the pages on which a user approves or denies a program that requests access.
+ * The sign-in page, and the pages on which a user approves or denies a program that requests access. The first names the
+ * identity provider, what is asked for and stored, and the operator's terms. The others show the program's own name as
+ * text of a stranger, with its code, and what it may do.
  */
 
 import type { SignInStatus } from '../../accounts/index.js';
@@ -14,10 +16,8 @@ export interface SignInView {
   isFirst: boolean;
 }
 
-export function signInPage(
-  { status, returnTo, isFirst }: SignInView,
-  { texts: { signIn: t } }: Locale,
-): Omit<Page, 'viewer'> {
+export function signInPage({ status, returnTo, isFirst }: SignInView, locale: Locale): Omit<Page, 'viewer'> {
+  const { signIn: t } = locale.texts;
   const { state, provider = t.unnamedProvider, standIn, reason } = status;
   const start = `/signin?return_to=${encodeURIComponent(returnTo)}`;
   const where = html`<strong>${standIn ? t.developmentProviderAt : provider}</strong>`;
@@ -34,6 +34,7 @@ ${
 }
 ${standIn && isFirst && html`<p class="notice">${t.first}</p>`}
 ${standIn && html`<p class="notice notice-warn">${t.development}</p>`}
+${acceptedTerms(locale)}
 </div>
 <dl class="promises">
 <div><dt>${t.whatWeGet}</dt><dd>${t.whatWeGetWords}</dd></div>
@@ -42,6 +43,14 @@ ${standIn && html`<p class="notice notice-warn">${t.development}</p>`}
 </dl>
 </div>`,
   };
+}
+
+function acceptedTerms({ texts: { signIn: t }, brand: { termsUrl, privacyUrl } }: Locale): Html | undefined {
+  const terms = termsUrl && html`<a href="${termsUrl}">${t.terms}</a>`;
+  const privacy = privacyUrl && html`<a href="${privacyUrl}">${t.privacy}</a>`;
+  const one = terms || privacy;
+  if (!one) return undefined;
+  return html`<p class="small muted">${terms && privacy ? t.acceptBoth(terms, privacy) : t.acceptOne(one)}</p>`;
 }
 
 /** The form for a program's user code. @param wrong The last code, which was invalid. */

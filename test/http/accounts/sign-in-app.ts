@@ -9,6 +9,7 @@ import type { MediaProxy } from '../../../server/links/index.js';
 import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import type { Prices } from '../../../server/prices/index.js';
+import type { Brand } from '../../../server/site/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
 import type { ScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
 import type { Stack } from '../../support/databases/stacks.js';
@@ -44,6 +45,8 @@ export interface SignInAppOptions {
   mediaProxy?: MediaProxy;
   /** Default: none. */
   prices?: Prices;
+  /** What pages show of the operator. Default: mediagate. */
+  brand?: Brand;
 }
 
 /** The real app with accounts, and a real identity provider beside it. */
@@ -84,6 +87,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     },
     mediaProxy: options.mediaProxy,
     prices: options.prices,
+    brand: options.brand,
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = new Identity({ gateway, settings, site });

@@ -30,6 +30,7 @@ import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import type { MediaProxy } from '../../../server/links/index.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
 import type { Prices } from '../../../server/prices/index.js';
+import type { Brand } from '../../../server/site/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { startTranscripts, type TranscriptOptions } from '../../../server/transcripts/index.js';
 import { UsageService } from '../../../server/usage/index.js';
@@ -81,6 +82,8 @@ export interface ListeningAppOptions {
   messages?: boolean;
   /** Which requests get media links. Default `off`. */
   mediaProxy?: MediaProxy;
+  /** What pages show of the operator. Default: mediagate. */
+  brand?: Brand;
   transcripts?: TranscriptOptions;
   clock?: Clock;
   /** Default: none. */
@@ -209,6 +212,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     corsOrigins: options.corsOrigins,
     messagesEnabled: options.messages,
     mediaProxy: options.mediaProxy,
+    brand: options.brand,
     transcripts: options.transcripts,
     jobs: state.jobs,
     ...(options.modelAliases !== undefined && { modelAliases: options.modelAliases }),

@@ -116,7 +116,11 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
   { title: 'Usage', names: ['REQUEST_LOG_DAYS', 'REQUEST_LOG_ROWS'] },
   {
     title: 'Site and sign-in',
-    names: ['SITE', 'SITE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
+    names: [
+      ...['SITE', 'SITE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
+      ...['SITE_NAME', 'SITE_LOGO', 'SITE_ACCENT', 'SITE_TERMS_URL', 'SITE_PRIVACY_URL', 'SITE_SUPPORT'],
+      ...['SITE_FOOTER', 'SITE_HOME'],
+    ],
   },
   {
     title: 'Payments',

@@ -10,6 +10,10 @@ const { count } = FORMATS.vi;
 const en = {
   title: 'Link data, images and models behind one key',
   description: 'A self-hosted gateway: public links become structured data, prompts become images, and models answer.',
+  /** Where the visitor is a customer of an operator. */
+  ownDescription: 'Public links become structured data, prompts become images, and models answer.',
+  ownLead:
+    'One API reads public links, creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
   headline: html`Links in.<br>Documents out.`,
   lead: 'Your own gateway reads public links, creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
   openDashboard: 'Open the dashboard',
@@ -54,6 +58,9 @@ const vi: typeof en = {
   title: 'Dữ liệu liên kết, ảnh và mô hình với một khóa',
   description:
     'Cổng API tự vận hành: liên kết công khai thành dữ liệu có cấu trúc, câu lệnh thành ảnh, mô hình trả lời.',
+  ownDescription: 'Liên kết công khai thành dữ liệu có cấu trúc, câu lệnh thành ảnh, mô hình trả lời.',
+  ownLead:
+    'Một API đọc liên kết công khai, tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
   headline: html`Gửi liên kết.<br>Nhận dữ liệu.`,
   lead: 'Cổng API của riêng bạn đọc liên kết công khai, tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
   openDashboard: 'Mở bảng điều khiển',

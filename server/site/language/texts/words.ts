@@ -91,7 +91,7 @@ const vi: typeof en = {
   overview: 'Tổng quan',
   usage: 'Mức dùng',
   requestsPage: 'Yêu cầu',
-  show: 'Hiển thị',
+  show: 'Xem',
   reset: 'Đặt lại',
 };
 
