@@ -30,7 +30,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 const ORDER = 'MG7K3M9QXD';
 
-/** Runs each program that it is told to, in its folder: an interpreter of its own for each would read the package each time. */
+/** Runs each program that it is told to, in its folder: an interpreter of its own for each would start and read its packages each time. */
 const PYTHON_RUNNER = `
 import contextlib, io, json, os, runpy, sys, traceback
 for line in sys.stdin:
@@ -46,6 +46,32 @@ for line in sys.stdin:
     print(json.dumps(printed.getvalue()), flush=True)
 `;
 
+/** Likewise. */
+const NODE_RUNNER = `
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+const { stdout } = process;
+const write = stdout.write;
+for await (const line of createInterface({ input: process.stdin })) {
+  const { place, file, token } = JSON.parse(line);
+  process.chdir(place);
+  process.env.MEDIAGATE_TOKEN = token;
+  let printed = '';
+  stdout.write = (text) => Boolean((printed += text));
+  try {
+    await import(pathToFileURL(file).href);
+  } catch (error) {
+    printed = 'failed ' + printed + error.stack;
+  }
+  stdout.write = write;
+  stdout.write(JSON.stringify(printed) + '\\n');
+}
+`;
+const RUNNERS = {
+  python: ['python3', '-c', PYTHON_RUNNER],
+  node: [process.execPath, '--input-type=module', '--eval', NODE_RUNNER],
+} as const;
+
 interface Example {
   page: string;
   id: string;
@@ -53,8 +79,9 @@ interface Example {
   code: string;
 }
 
-function startPython(key: string) {
-  const child = spawn('python3', ['-c', PYTHON_RUNNER], {
+function startRunner(language: keyof typeof RUNNERS, key: string) {
+  const [program, ...args] = RUNNERS[language];
+  const child = spawn(program, args, {
     env: { ...process.env, MEDIAGATE_API_KEY: key },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -72,7 +99,7 @@ describe('examples of the API reference, as its pages have them', () => {
   let links = 10;
   let token: string;
   let order: string | undefined;
-  let interpreter: ReturnType<typeof startPython> | undefined;
+  const runners: Partial<Record<Language, ReturnType<typeof startRunner>>> = {};
 
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reference-'));
@@ -94,7 +121,7 @@ describe('examples of the API reference, as its pages have them', () => {
     examples = await readExamples();
   });
   after(async () => {
-    interpreter?.process.stdin.end();
+    for (const one of Object.values(runners)) one.process.stdin.end();
     await gateway?.stop();
     await Promise.all([proxy?.close(), texts?.close(), voices?.close()]);
     await rm(folder, { recursive: true, force: true });
@@ -222,24 +249,23 @@ describe('examples of the API reference, as its pages have them', () => {
     // One begins with a new account, the others end the session.
     const isAlone = id === 'postApiUser' || (/Sessions?$/.test(id) && !id.startsWith('get'));
     const secret = isAlone ? await newToken(`${id}.${language}@example.com`) : token;
-    const stdout =
-      language === 'python' ? await python(place, file, secret) : await inProcess(language, place, file, secret);
+    const stdout = await (language === 'curl' ? curl(place, file, secret) : print(language, place, file, secret));
     const saved = (await readdir(place)).find((name) => !before.includes(name) && !name.startsWith('example.'));
     return saved === undefined ? stdout : await readFile(path.join(place, saved), 'latin1');
   }
 
-  async function inProcess(language: 'curl' | 'node', place: string, file: string, secret: string): Promise<string> {
+  async function curl(place: string, file: string, secret: string): Promise<string> {
     const env = { ...process.env, CURL_HOME: place, MEDIAGATE_API_KEY: key, MEDIAGATE_TOKEN: secret };
-    const [program, ...args] = language === 'curl' ? ['bash', '-e', file] : [process.execPath, file];
-    const ended = run(program ?? '', args, { cwd: place, env, maxBuffer: 10_000_000 });
+    const ended = run('bash', ['-e', file], { cwd: place, env, maxBuffer: 10_000_000 });
     const { stdout } = await ended.catch(({ stdout: text, stderr }) => ({ stdout: `failed ${text}${stderr}` }));
     return stdout;
   }
 
-  async function python(place: string, file: string, secret: string): Promise<string> {
-    interpreter ??= startPython(key);
-    interpreter.process.stdin.write(`${JSON.stringify({ place, file, token: secret })}\n`);
-    const { value = '""' } = await interpreter.lines.next();
+  async function print(language: keyof typeof RUNNERS, place: string, file: string, secret: string): Promise<string> {
+    runners[language] ??= startRunner(language, key);
+    const { process: child, lines } = runners[language];
+    child.stdin.write(`${JSON.stringify({ place, file, token: secret })}\n`);
+    const { value = '"failed"' } = await lines.next();
     return JSON.parse(value);
   }
 

@@ -11,7 +11,7 @@ import { type AudioApp, fileOf, startAudioApp, toForm } from './client.js';
 
 /** Cents for a second. */
 const prices = createPrices({ currency: 'USD', models: { [HEARING]: { second: 0.01 }, [CHANGING]: { second: 0.01 } } });
-const SECONDS = 120;
+const SECONDS = 60;
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
 const CHANGER = '/v1/audio/voice-changer';
 
@@ -31,7 +31,7 @@ function oggChecksum(page: Uint8Array): number {
   return sum >>> 0;
 }
 
-/** Makes a file of two minutes state one second. */
+/** Makes a file of a minute state one second. */
 const LIARS: Readonly<Record<string, (bytes: Buffer) => void>> = {
   mp3: (bytes) => patch(bytes, bytes.includes('Xing', 0, 'latin1') ? 'Xing' : 'Info', 4, 38),
   flac(bytes) {
@@ -114,7 +114,7 @@ describe('billed length of audio', () => {
   const lying = [...Object.keys(LIARS), 'two tracks', 'chained'];
 
   it('measures the decoded audio, not its header: a budget of money refuses it', async () => {
-    const key = await makeKey('1 USD/month');
+    const key = await makeKey('0.5 USD/month');
     for (const name of lying) {
       for (const target of [TRANSCRIPTIONS, CHANGER]) {
         const { status, json } = await send(key, target, files.get(name) ?? Buffer.alloc(0));
