@@ -129,7 +129,9 @@ describe('examples of the API reference, as its pages have them', () => {
 
   async function settings(): Promise<Record<string, string>> {
     const plans = path.join(folder, 'plans.json');
-    await writeFile(plans, '{"plans":[{"id":"token_30m","price":{"amount":299000,"currency":"VND"}}]}');
+    // The example of a key asks for a grant that the free tier has only where an operator adds it.
+    const priced = { id: 'token_30m', price: { amount: 299_000, currency: 'VND' } };
+    await writeFile(plans, JSON.stringify({ plans: [priced], freeTier: { grants: ['extract'] } }));
     return {
       TEXT_UPSTREAM_URL: texts.baseUrl,
       ELEVENLABS_URL: voices.baseUrl,
