@@ -95,6 +95,7 @@ import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
 import { type Brand, devicePageRoutes, documentationRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
+import type { ServiceStatus } from './status/index.js';
 import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
 import { logRefusal, type RequestLog, type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
@@ -176,6 +177,7 @@ export interface AccountDependencies {
   catalogue: Catalogue;
   freeTierPeriod: FreeTierPeriod;
   payments: PaymentService;
+  status: Pick<ServiceStatus, 'report'>;
   /** Names of the configured webhook senders. */
   paymentSecrets: PaymentSecrets;
   /** The pepper for hashing new keys. */

@@ -18,6 +18,8 @@ import { responseMigrations } from './models/index.js';
 import { paymentMigrations } from './payments/index.js';
 import { erasureMigrations } from './personal-data/index.js';
 import { probeMigrations } from './probes/index.js';
+import { historyMigrations } from './status/history.js';
+import { incidentMigrations } from './status/incidents.js';
 import { usageMigrations } from './usage/index.js';
 import { webhookMigrations } from './webhooks/index.js';
 
@@ -44,6 +46,8 @@ export const migrations: Migrations = {
   ...probeMigrations,
   ...processMigrations,
   ...responseMigrations,
+  ...historyMigrations,
+  ...incidentMigrations,
   ...usageMigrations,
   ...webhookMigrations,
 };

@@ -39,6 +39,8 @@ import { Erasures, PersonalExport, personalRecords } from './personal-data/index
 import type { Prices } from './prices/index.js';
 import { ProbeResults } from './probes/index.js';
 import { loadIdentitySecrets } from './settings/index.js';
+import { StatusHistory } from './status/history.js';
+import { Incidents } from './status/incidents.js';
 import {
   Admissions,
   createJobCosts,
@@ -187,6 +189,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       budgetAlerts: new BudgetAlerts(database, times),
       blockedLinks: new BlockedLinks(database),
       probes: new ProbeResults(database),
+      incidents: new Incidents(database),
+      statusHistory: new StatusHistory(database),
       usage: new UsageLog(database, requestCounts),
       requestLog: new RequestLog(database),
       storedResponses,

@@ -31,6 +31,7 @@ import { type Role, settingsOfRole } from './roles.js';
 import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
 import { type Brand, loadBrand } from './site/index.js';
 import { openStateOf, type State } from './state.js';
+import { openServiceStatus } from './status/index.js';
 import { startTranscripts } from './transcripts/index.js';
 import { UsageService } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
@@ -307,7 +308,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     prices,
   });
   opened.add(() => usage.close());
-  const account = openAccounts(parts, peppers[0]);
+  const account = openAccounts(parts, health, peppers[0]);
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = new IdempotencyService({
@@ -350,19 +351,21 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
 }
 
 /** Undefined without accounts. Starts what expires orders and finishes erasures. */
-function openAccounts(parts: OpenParts, pepper: Pepper): AppDependencies['account'] {
+function openAccounts(parts: OpenParts, health: Health, pepper: Pepper): AppDependencies['account'] {
   const { settings, state, gateway, logger, catalogue, identity, site, isBackground, opened } = parts;
   if (!identity) return undefined;
   const { orders, erasures, files } = state;
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
   const payments = new PaymentService({ orders, catalogue, freeTierPeriod, receiver });
+  const status = openServiceStatus({ state, gateway, health, payments, identity, logger, clock: systemClock });
+  opened.add(() => status.close());
   if (isBackground) {
     const sweep = startPaymentSweep(orders, logger);
     opened.add(() => sweep.stop());
     const erasing = startErasureSweep({ erasures, files, gateway, logger });
     opened.add(() => erasing.close());
   }
-  return { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets, site };
+  return { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets, status, site };
 }
 
 /** Webhooks of jobs, undefined if they are disabled, and of budgets. */

@@ -34,6 +34,7 @@ import { PaymentService } from '../server/payments/index.js';
 import { DEFAULT_CATALOGUE } from '../server/plans/index.js';
 import { PLUGIN_SETTING_DESCRIPTIONS } from '../server/settings/index.js';
 import { openState, type State } from '../server/state.js';
+import { ServiceStatus } from '../server/status/index.js';
 import { UsageService } from '../server/usage/index.js';
 import {
   anchorsOf,
@@ -135,7 +136,19 @@ describe('the tables of the pages equal the code', () => {
     const identity = new Identity({ gateway, settings: { host: '127.0.0.1' }, site });
     const plans = { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' } as const;
     const payments = new PaymentService({ orders: state.orders, ...plans });
-    const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper };
+    const { incidents, probes, statusHistory: history } = state;
+    const canSignIn = () => true;
+    const status = new ServiceStatus({
+      gateway,
+      health,
+      incidents,
+      probes,
+      history,
+      clock,
+      acceptsOrders: true,
+      canSignIn,
+    });
+    const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper, status };
     const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account };
     const { idempotentResponses, files } = state;
     const answers = new IdempotencyService({

@@ -67,6 +67,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'usage-empty', path: '/usage' },
     ]);
     const orders = await fill(state, gateway);
+    await disturb(state);
     await take(page, gateway, folder, [
       { name: 'dashboard', path: '/dashboard' },
       { name: 'usage', path: '/usage' },
@@ -86,6 +87,7 @@ async function takeScreenshots(folder: string): Promise<void> {
     await take(stranger, gateway, folder, [
       { name: 'home', path: '/' },
       { name: 'login', path: '/login' },
+      { name: 'status', path: '/status' },
       { name: 'models', path: '/models' },
       { name: 'models-none', path: '/models?q=zeppelin' },
       { name: 'plans', path: '/plans' },
@@ -121,6 +123,36 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {
   await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
   return orders.map(({ code, state: is }) => ({ name: `order-${is}`, path: `/pay/${code}` }));
+}
+
+/** A day with a disturbance, and incidents. */
+async function disturb(state: State): Promise<void> {
+  const now = Date.now();
+  const parts = ['gateway', 'database', 'jobs', 'files', 'payments', 'sign_in', 'model:echo_text', 'model:images'];
+  for (let at = now - 23 * 3_600_000; at < now; at += 5 * 60_000) {
+    const hours = (now - at) / 3_600_000;
+    const stateOf = (id: string) => (id !== 'model:echo_text' || hours < 6 || hours > 8 ? 'ok' : 'down');
+    await state.statusHistory.record(
+      parts.map((id) => ({ id, state: id === 'jobs' && hours > 6 && hours < 7.5 ? 'degraded' : stateOf(id) })),
+      at,
+    );
+  }
+  await state.probes.record([{ platform: 'vidsite', at: now - 4 * 3_600_000, passed: 11, failed: 1 }]);
+  const actor = 'operator:ann';
+  const { incidents } = state;
+  const first = {
+    title: 'Images are slow',
+    kind: 'degraded',
+    message: 'Our provider has problems. Jobs take longer.',
+  } as const;
+  const { id } = await incidents.add({ ...first, startedAt: now - 8 * 3_600_000, actor });
+  await incidents.close(id, { outcome: 'The provider works again. No job was lost.', actor });
+  const next = {
+    title: 'Moving to a larger machine',
+    kind: 'maintenance',
+    message: 'The gateway is away for five minutes.',
+  } as const;
+  await incidents.add({ ...next, startedAt: now + 40 * 3_600_000, actor });
 }
 
 /** A program that asks to be let in; where that is answered. */

@@ -58,7 +58,9 @@ export type AuditAction =
   | 'key.rotated'
   | 'key.revoked'
   | 'budget.changed'
-  | 'group.deleted';
+  | 'group.deleted'
+  | 'incident.added'
+  | 'incident.closed';
 
 export interface AuditPage {
   /** Default: everything. */

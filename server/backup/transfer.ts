@@ -371,6 +371,8 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   audit_entries: true,
   blocked_links: true,
   probe_results: true,
+  incidents: true,
+  status_samples: false,
   api_keys: true,
   budgets: true,
   key_groups: true,

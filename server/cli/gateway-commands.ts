@@ -286,4 +286,47 @@ const LINK_COMMANDS = [
   }),
 ];
 
-export const GATEWAY_COMMANDS = [...JOB_COMMANDS, ...LINK_COMMANDS, ...STATE_COMMANDS, ...OFFLINE_COMMANDS];
+export const addIncident = defineCommand({
+  name: 'incidents add',
+  summary: 'report an incident on the status page',
+  arguments: [['title', 'what is wrong, in a few words']],
+  options: {
+    '--kind <kind>': {
+      text: 'outage, degraded or maintenance (default: degraded)',
+      choices: ['outage', 'degraded', 'maintenance'],
+    },
+    '--message <text>': 'what users notice, and what is being done',
+    '--from <time>': 'when it began or will begin, e.g. 2026-12-24T08:00Z (default: now)',
+  },
+  examples: ['incidents add "Images are slow" --message "Our provider has problems. Jobs take longer."'],
+  shape: 'Incident',
+  run: async (...call): Promise<Outcome<'Incident'>> => (await import('./incidents.js')).addIncidentCommand(...call),
+});
+
+export const closeIncident = defineCommand({
+  name: 'incidents close',
+  summary: 'end an incident',
+  arguments: [['id', 'id of the incident, see "incidents list"']],
+  options: { '--message <text>': 'how it ended' },
+  shape: 'Incident',
+  run: async (...call): Promise<Outcome<'Incident'>> => (await import('./incidents.js')).closeIncidentCommand(...call),
+});
+
+export const listIncidents = defineCommand({
+  name: 'incidents list',
+  isDefault: true,
+  summary: 'list the incidents of the status page, latest first',
+  options: { '--limit <number>': 'maximum number (default: 100)' },
+  shape: 'Incidents',
+  run: async (...call): Promise<Outcome<'Incidents'>> => (await import('./incidents.js')).listIncidentsCommand(...call),
+});
+
+const INCIDENT_COMMANDS = [listIncidents, addIncident, closeIncident];
+
+export const GATEWAY_COMMANDS = [
+  ...JOB_COMMANDS,
+  ...LINK_COMMANDS,
+  ...INCIDENT_COMMANDS,
+  ...STATE_COMMANDS,
+  ...OFFLINE_COMMANDS,
+];

@@ -11,6 +11,8 @@ import { OwnLimitsShape } from '../keys/index.js';
 import type { Catalogue } from '../plans/index.js';
 import { PlanBudget, USAGE_COUNTS } from '../usage/index.js';
 
+export { BlockedLinks, Incident, Incidents } from './service-shapes.js';
+
 const Texts = Type.Array(Text);
 const MaybeText = Nullable(Text);
 const Flag = Type.Boolean();
@@ -66,13 +68,6 @@ export const ChangedLink = Type.Object({
   blocked: field(Flag, 'Whether it is blocked now.'),
   ...changed,
 });
-export const BlockedLinks = Type.Array(
-  Type.Object({
-    url: field(Text, 'Canonical URL of the item.'),
-    blocked_at: field(Text, 'When it was blocked (RFC 3339).'),
-    note: field(MaybeText, 'The given reason. Null without one.'),
-  }),
-);
 export const NewKey = Type.Object({
   ...keyFields,
   ...secret,

@@ -61,6 +61,11 @@ export class PaymentService {
     if (options.receiver) checkPrices(options, options.receiver.format);
   }
 
+  /** Whether any plan can be ordered. */
+  get acceptsOrders(): boolean {
+    return this.#receiver !== undefined && this.#catalogue.prices.length > 0;
+  }
+
   /**
    * At the current price of the catalogue.
    * @throws GatewayError `invalid_value` if there is no such plan, `price_not_configured`, `too_many_open_orders`,

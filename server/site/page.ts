@@ -150,7 +150,7 @@ function renderFooter({ texts: { layout: t }, brand }: Locale): Html {
   const { termsUrl, privacyUrl, support } = brand;
   const links = [
     ['/docs', t.documentation],
-    ...(brand.isOwn ? [] : [['/health', t.health]]),
+    ['/status', t.status],
     ...(termsUrl === undefined ? [] : [[termsUrl, t.terms]]),
     ...(privacyUrl === undefined ? [] : [[privacyUrl, t.privacy]]),
     ...(support === undefined ? [] : [[contactUrl(support), t.support]]),

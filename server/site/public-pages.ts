@@ -9,16 +9,19 @@ import { GatewayError } from '../../core/runtime/index.js';
 import type { AccountServices, AccountView, SignedIn } from '../accounts/index.js';
 import type { RequestContext, Route } from '../http/index.js';
 import { type Catalogue, isOffered } from '../plans/index.js';
+import type { ServiceStatus } from '../status/index.js';
 import { localeOf } from './language/index.js';
 import { loadModels, loadPlatforms, type ModelKind, type ModelSources } from './model-views.js';
 import { PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { type ModelSearch, modelsPage } from './pages/models.js';
+import { statusPage } from './pages/status.js';
 import { labelOf } from './views.js';
 
 export interface PublicPageServices extends AccountServices, Omit<ModelSources, 'gateway'> {
   gateway: Gateway;
   catalogue: Catalogue;
   view: Pick<AccountView, 'account'>;
+  status: Pick<ServiceStatus, 'report'>;
 }
 
 export function publicPageRoutes(services: PublicPageServices): Route[] {
@@ -36,18 +39,44 @@ export function publicPageRoutes(services: PublicPageServices): Route[] {
       errors: ['invalid_value'],
       handler: (context) => sendModels(context, services),
     },
+    {
+      ...PAGE_ROUTE,
+      path: '/status',
+      summary: 'Status page',
+      description: 'Page of the state of the service: its parts now and in the last 24 hours, and incidents.',
+      handler: (context) => sendStatus(context, services),
+    },
   ];
 }
 
 async function sendModels(context: RequestContext, services: PublicPageServices): Promise<void> {
-  const { gateway, catalogue, sessions, view: accounts, prices, ...rest } = services;
+  const { gateway, catalogue, sessions, prices, ...rest } = services;
   const search = readSearch(context);
   const signedIn = await sessions.find(context);
-  const plan = signedIn && (await accounts.account(signedIn.user)).plan;
   const sources = { ...rest, gateway, prices: catalogue.publicPriceTablesVisible ? prices : undefined };
-  const hasLinks = isOffered('extract', catalogue) || plan?.grants.includes('extract');
+  const hasLinks = await offersLinks(signedIn, services);
   const view = { search, models: loadModels(sources), platforms: hasLinks ? loadPlatforms(sources) : [] };
   send(context, modelsPage(view, localeOf(context)), signedIn);
+}
+
+async function sendStatus(context: RequestContext, services: PublicPageServices): Promise<void> {
+  // The page is also for times without a database.
+  const signedIn = await services.sessions.find(context).catch(() => undefined);
+  const [report, hasLinks] = await Promise.all([
+    services.status.report(),
+    offersLinks(signedIn, services).catch(() => false),
+  ]);
+  send(context, statusPage({ report, hasLinks }, localeOf(context)), signedIn);
+}
+
+/** Whether a plan includes link data, or the visitor's own does, such as that of the operator. */
+async function offersLinks(
+  signedIn: SignedIn | undefined,
+  { catalogue, view }: Pick<PublicPageServices, 'catalogue' | 'view'>,
+): Promise<boolean> {
+  if (isOffered('extract', catalogue)) return true;
+  const { plan } = signedIn ? await view.account(signedIn.user) : { plan: null };
+  return plan?.grants.includes('extract') ?? false;
 }
 
 const MAX_SEARCH = 200;

@@ -18,6 +18,7 @@ import { playgroundImages } from './texts/playground-images.js';
 import { playgroundLinks } from './texts/playground-links.js';
 import { setup } from './texts/setup.js';
 import { signIn } from './texts/sign-in.js';
+import { status } from './texts/status.js';
 import { usage } from './texts/usage.js';
 import { words } from './texts/words.js';
 
@@ -34,6 +35,7 @@ const CATALOGUES = {
   plans,
   setup,
   signIn,
+  status,
   usage,
   words,
 };

@@ -85,7 +85,7 @@ describe('accessible pages of the site', () => {
 
   function looksAt(orders: readonly string[]): Look[] {
     return [
-      ...['/', '/login', '/models', '/models?q=none', '/plans', '/setup', '/nowhere'].map((path) => ({
+      ...['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'].map((path) => ({
         path,
         by: 'stranger' as const,
       })),

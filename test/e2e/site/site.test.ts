@@ -10,7 +10,7 @@ import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
 import { until } from '../../support/until.js';
 
-const PUBLIC = ['/', '/login', '/models', '/plans', '/setup', '/nowhere'];
+const PUBLIC = ['/', '/login', '/models', '/status', '/plans', '/setup', '/nowhere'];
 const MAX_BYTES = 150 * 1024;
 
 describe('pages of the site in a real browser', () => {

@@ -1,6 +1,6 @@
 /** An app with accounts and a scripted identity provider. */
 
-import type { Clock, GatewayOptions } from 'mediagate';
+import { type Clock, type GatewayOptions, systemClock } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
 import { Identity } from '../../../server/accounts/index.js';
 import type { AccountDependencies } from '../../../server/app.js';
@@ -10,6 +10,7 @@ import { type PaymentReceiver, PaymentService } from '../../../server/payments/i
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import type { Brand } from '../../../server/site/index.js';
+import { ServiceStatus } from '../../../server/status/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
 import type { ScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
 import type { Stack } from '../../support/databases/stacks.js';
@@ -94,7 +95,15 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
       const payments = new PaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
       const { paymentSecrets = {} } = options;
-      return { state, identity, ...plans, payments, paymentSecrets, pepper, site };
+      const { incidents, probes, statusHistory: history } = state;
+      const about = { gateway, incidents, probes, history, acceptsOrders: payments.acceptsOrders };
+      const status = new ServiceStatus({
+        ...about,
+        health: { checks: async () => ({ database: { ok: true, ms: 1 } }) },
+        canSignIn: () => true,
+        clock: clock ?? systemClock,
+      });
+      return { state, identity, ...plans, payments, paymentSecrets, pepper, site, status };
     },
   });
   if (!identity) throw new Error('the app was started without accounts');

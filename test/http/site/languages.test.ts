@@ -33,7 +33,7 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
   ...Object.values(PRICED_PLANS.support).filter((text) => text !== null),
   ...Object.values(EURO_RECEIVER).filter((text) => text !== null),
 ]);
-const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/plans', '/setup', '/nowhere'];
+const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'];
 const OWN_PAGES = [
   ...['/', '/plans', '/setup', '/dashboard', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],

@@ -23,7 +23,7 @@ const en = {
   privacy: 'Privacy',
   support: 'Support',
   documentation: 'Documentation',
-  health: 'Health',
+  status: 'Status',
   copy: 'Copy',
 };
 
@@ -49,7 +49,7 @@ const vi: typeof en = {
   privacy: 'Quyền riêng tư',
   support: 'Hỗ trợ',
   documentation: 'Tài liệu',
-  health: 'Tình trạng',
+  status: 'Tình trạng',
   copy: 'Sao chép',
 };
 

@@ -1,0 +1,95 @@
+/*
+ * Texts of the status page: states of parts now and in the last 24 hours, results of the live probes, and incidents. The
+ * words of an incident are the operator's, in the operator's language.
+ */
+
+import { counted, FORMATS } from '../formats.js';
+
+const { count } = FORMATS.vi;
+
+const en = {
+  title: 'Status',
+  description: 'The state of this gateway: its parts, models and platforms now and in the last 24 hours.',
+  overall: {
+    ok: 'All parts are operational',
+    degraded: 'Some parts are degraded',
+    down: 'The service is down',
+  },
+  asOf: 'As of',
+  states: { ok: 'Operational', degraded: 'Degraded', down: 'Down', none: 'No data' },
+  groups: { service: 'Gateway', model: 'Models', platform: 'Platforms' },
+  parts: {
+    gateway: 'API and site',
+    database: 'Database',
+    jobs: 'Background jobs',
+    files: 'File storage',
+    payments: 'Payments',
+    sign_in: 'Sign-in',
+  },
+  andMore: (more: number) => `and ${more} more`,
+  mock: 'Mock',
+  lastDay: 'Last 24 hours',
+  fine: (percent: string) => `${percent} operational`,
+  unknown: 'No data yet',
+  from: '24 hours ago',
+  to: 'Now',
+  /** A span of the last 24 hours, for screen readers and at a mouse. */
+  span: (from: string, to: string, state: string) => `${from} to ${to} UTC: ${state}`,
+  probe: (passed: number, all: number) => `Live probe: ${passed} of ${counted(all, 'check')} passed,`,
+  incidents: 'Incidents',
+  incidentKinds: { outage: 'Outage', degraded: 'Degraded service', maintenance: 'Maintenance' },
+  open: 'Open',
+  planned: 'Planned',
+  ended: 'Ended',
+  since: 'Since',
+  begins: 'Begins',
+  until: 'until',
+  noIncidents: 'No incidents',
+  noIncidentsWords: 'None were reported in the last two weeks.',
+  unread: 'The incidents cannot be read at the moment.',
+  forPrograms: 'For programs: GET /health',
+};
+
+const vi: typeof en = {
+  title: 'Tình trạng',
+  description: 'Tình trạng của dịch vụ: các bộ phận, mô hình và nền tảng hiện tại và trong 24 giờ qua.',
+  overall: {
+    ok: 'Mọi thứ hoạt động bình thường',
+    degraded: 'Một số phần đang gặp sự cố',
+    down: 'Dịch vụ đang ngừng hoạt động',
+  },
+  asOf: 'Cập nhật lúc',
+  states: { ok: 'Bình thường', degraded: 'Trục trặc', down: 'Ngừng', none: 'Chưa có dữ liệu' },
+  groups: { service: 'Hệ thống', model: 'Mô hình', platform: 'Nền tảng' },
+  parts: {
+    gateway: 'API và trang web',
+    database: 'Cơ sở dữ liệu',
+    jobs: 'Tác vụ nền',
+    files: 'Lưu trữ tệp',
+    payments: 'Thanh toán',
+    sign_in: 'Đăng nhập',
+  },
+  andMore: (more) => `và ${count(more)} mô hình khác`,
+  mock: 'Mô phỏng',
+  lastDay: '24 giờ qua',
+  fine: (percent) => `${percent} hoạt động bình thường`,
+  unknown: 'Chưa có dữ liệu',
+  from: '24 giờ trước',
+  to: 'Bây giờ',
+  span: (from, to, state) => `${from} đến ${to} UTC: ${state}`,
+  probe: (passed, all) => `Kiểm tra trực tiếp: đạt ${count(passed)} trên ${count(all)},`,
+  incidents: 'Sự cố',
+  incidentKinds: { outage: 'Ngừng dịch vụ', degraded: 'Trục trặc', maintenance: 'Bảo trì' },
+  open: 'Đang xử lý',
+  planned: 'Sắp tới',
+  ended: 'Đã kết thúc',
+  since: 'Từ',
+  begins: 'Bắt đầu',
+  until: 'đến',
+  noIncidents: 'Không có sự cố',
+  noIncidentsWords: 'Không có báo cáo nào trong hai tuần qua.',
+  unread: 'Hiện chưa đọc được danh sách sự cố.',
+  forPrograms: 'Dành cho chương trình: GET /health',
+};
+
+export const status = { en, vi };

@@ -1,0 +1,9 @@
+/*
+ * The status of the service for the public: its parts now and in the last 24 hours, and incidents. Other folders import
+ * these from here alone.
+ */
+
+export { CELL_MS, CELLS, type PartState } from './history.js';
+export { INCIDENT_KINDS, type Incident, type IncidentKind, Incidents } from './incidents.js';
+export type { ServicePart, StatusPart } from './parts.js';
+export { openServiceStatus, overallState, type PartHistory, type ServiceReport, ServiceStatus } from './service.js';

@@ -1,0 +1,93 @@
+/** Incidents and the history of states in the database. */
+
+import { expect } from 'chai';
+import type { State } from '../../../server/state.js';
+import { CELL_MS, CELLS } from '../../../server/status/index.js';
+import { codeOf } from '../../support/code-of.js';
+import { engines, type Place } from '../../support/databases/engines.js';
+
+const ACTOR = 'operator:ann';
+const SLOT_MS = 5 * 60_000;
+const NOW = Date.parse('2026-11-29T10:44:00Z');
+
+for (const engine of engines) {
+  describe(`status on ${engine.name}`, () => {
+    let place: Place;
+    let state: State;
+
+    before(async function () {
+      place = await engine.reusedPlace(this);
+      state = await place.open();
+    });
+    after(() => place?.remove());
+
+    it('keeps incidents open until they are closed, once, with both in the audit log', async () => {
+      const { incidents } = state;
+      const wanted = {
+        title: ' Images are slow ',
+        kind: 'degraded',
+        message: null,
+        startedAt: NOW,
+        actor: ACTOR,
+      } as const;
+      const { id } = await incidents.add(wanted);
+      const [open] = await incidents.list({ since: NOW + 1e12, limit: 10 });
+      expect(open).to.deep.equal({
+        ...{ id, kind: 'degraded', title: 'Images are slow', message: null, outcome: null },
+        ...{ startedAt: NOW, endedAt: null },
+      });
+      const closed = await incidents.close(id, { outcome: 'Solved.', actor: ACTOR });
+      expect(closed).to.include({ id, outcome: 'Solved.' });
+      expect(await incidents.close(id, { outcome: 'Again.', actor: ACTOR })).to.deep.equal(closed);
+      expect(await incidents.close('inc_00000000', { outcome: null, actor: ACTOR })).to.equal(undefined);
+      const audit = await state.audit.list({ subject: id, limit: 10 });
+      expect(audit.map(({ action, actor, note }) => [action, actor, note])).to.deep.equal([
+        ['incident.closed', ACTOR, 'Solved.'],
+        ['incident.added', ACTOR, 'Images are slow'],
+      ]);
+      expect(await incidents.list({ since: Date.now() + 60_000, limit: 10 })).to.deep.equal([]);
+    });
+
+    it('refuses texts that are empty, too long, or cannot be stored', async () => {
+      const add = (change: { title?: string; message?: string }) =>
+        state.incidents.add({ title: 'x', message: null, kind: 'outage', startedAt: 0, actor: ACTOR, ...change });
+      for (const change of [
+        { title: ' ' },
+        { title: 'a'.repeat(201) },
+        { title: 'a\0b' },
+        { message: 'a'.repeat(2_001) },
+      ]) {
+        expect(await codeOf(add(change))).to.equal('invalid_value');
+      }
+    });
+
+    it('remembers the worst state of five minutes, from several processes at once', async () => {
+      const { statusHistory: history } = state;
+      const states = ['ok', 'down', 'degraded', 'ok'] as const;
+      await Promise.all(
+        states.map((one) =>
+          history.record(
+            [
+              { id: 'database', state: one },
+              { id: 'jobs', state: 'ok' },
+            ],
+            NOW,
+          ),
+        ),
+      );
+      await history.record([{ id: 'database', state: 'ok' }], NOW - SLOT_MS);
+      const cells = await history.read(NOW);
+      const cell = Math.floor(NOW / CELL_MS);
+      expect(cells.get('database')).to.deep.equal([{ part: 'database', cell, state: 'down', noted: 2, fine: 1 }]);
+      expect(cells.get('jobs')).to.deep.equal([{ part: 'jobs', cell, state: 'ok', noted: 1, fine: 1 }]);
+    });
+
+    it('forgets what is older than the spans of a day', async () => {
+      const { statusHistory: history } = state;
+      const later = NOW + CELLS * CELL_MS;
+      await history.record([{ id: 'gateway', state: 'ok' }], later);
+      expect([...(await history.read(NOW)).keys()]).to.deep.equal(['gateway']);
+      expect([...(await history.read(later)).keys()]).to.deep.equal(['gateway']);
+    });
+  });
+}
