@@ -139,13 +139,28 @@ export function closestMatch(
 ): string | undefined {
   let closest: { name: string; edits: number } | undefined;
   for (const candidate of known) {
-    // For most pairs the lengths decide, without comparing letters.
-    if (Math.abs(name.length - candidate.length) > MAX_EDITS) continue;
+    // For most pairs the lengths or the letters that they have decide, without comparing one by one.
+    if (Math.abs(name.length - candidate.length) > MAX_EDITS || !mayBeClose(name, candidate)) continue;
     const edits = countEdits(name, candidate);
     if (edits > (candidate.length < LONG_NAME ? 1 : MAX_EDITS) || !mayBeMeant(candidate)) continue;
     if (!closest || edits < closest.edits) closest = { name: candidate, edits };
   }
   return closest?.name;
+}
+
+/** False only for names that are further apart: an edit replaces one kind of letter by another at most. */
+function mayBeClose(one: string, other: string): boolean {
+  let differing = lettersOf(one) ^ lettersOf(other);
+  let count = 0;
+  for (; differing !== 0; differing &= differing - 1) count += 1;
+  return count <= 2 * MAX_EDITS;
+}
+
+/** A bit for each kind of letter; several kinds share one. */
+function lettersOf(name: string): number {
+  let letters = 0;
+  for (let index = 0; index < name.length; index++) letters |= 1 << (name.charCodeAt(index) & 31);
+  return letters;
 }
 
 /** By rows of the usual table, of which the last three are enough to detect a swap. */

@@ -30,6 +30,11 @@ const { handleRequest } = Koa.prototype as unknown as {
  * Gain: 4 µs (9 %) of a chat. A link is answered by Koa.
  */
 export class App extends Koa<RequestState> {
+  constructor() {
+    super();
+    takeJsonAsText(this.response);
+  }
+
   async handleRequest(context: RequestContext, run: Run): Promise<void> {
     const { res: response } = context;
     response.statusCode = 404;
@@ -45,6 +50,23 @@ export class App extends Koa<RequestState> {
       response.statusCode = statusCode;
     });
   }
+}
+
+/**
+ * Bypasses: Koa's setter of `context.body`, for plain objects, which it gets as the text that they become.
+ * Why: Koa first asks of an object whether it is a `Response`, and for that question Node loads its HTTP client.
+ * Gain: 5 % of the CPU of a start, as part of the first request.
+ */
+function takeJsonAsText(response: Koa.BaseResponse): void {
+  const { get, set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(response), 'body') ?? {};
+  Object.defineProperty(response, 'body', {
+    get,
+    set(this: Koa.BaseResponse, value: unknown) {
+      const isPlain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+      if (isPlain && !/\bjson\b/i.test(this.type)) this.type = 'json';
+      set?.call(this, isPlain ? JSON.stringify(value) : value);
+    },
+  });
 }
 
 /** `_matchedRoute`: the template of the route, for log lines and metrics. The router sets it, and so does {@link dispatch}. */
