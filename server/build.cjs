@@ -25,7 +25,7 @@ const BASES = [
   config,
   path.join(root, 'package.json'),
   path.join(root, 'node_modules', '.package-lock.json'),
-  ...['build.cjs', 'bundle-program.cjs', 'bundles.cjs'].map((name) => path.join(__dirname, name)),
+  ...['build.cjs', 'bundle-program.cjs', 'bundles.cjs', 'load-program.cjs'].map((name) => path.join(__dirname, name)),
 ];
 
 /** Sources and their data, each with the time of its last change. */

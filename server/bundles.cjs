@@ -69,13 +69,13 @@ async function bundle(file) {
   fs.writeFileSync(output, `/*!\n${licencesOf(Object.keys(metafile.inputs))}\n*/\n${require}${text}`);
 }
 
-/** The terms of all packages that the sources are of; equal ones once. */
-function licencesOf(sources) {
+/** The terms of all packages that the sources are of; equal ones once. The sources are below the base. */
+function licencesOf(sources, base = root) {
   const namesOf = new Map();
   for (const source of sources) {
     const [, folder, name] = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(source) ?? [];
     if (name === undefined) continue;
-    const terms = termsOf(path.join(root, folder));
+    const terms = termsOf(path.resolve(base, folder));
     namesOf.set(terms, (namesOf.get(terms) ?? new Set()).add(name));
   }
   return [...namesOf].map(([terms, names]) => `${[...names].join(', ')}\n\n${terms}`).join('\n\n');
@@ -93,4 +93,4 @@ function oldestNode() {
   return require('../package.json').engines.node.replace('>=', 'node');
 }
 
-module.exports = { oldestNode, takeFromPackages };
+module.exports = { licencesOf, oldestNode, takeFromPackages };

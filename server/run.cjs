@@ -53,12 +53,12 @@ const ENVIRONMENT = {
 };
 
 /**
- * All of it in few files, which load in half the time. The condition leads plugins from elsewhere to the same modules. A
+ * All of it in one file, which loads in half the time. The condition leads plugins from elsewhere to the same modules. A
  * debugger gets the separate scripts, so that it shows the files of the sources.
  */
 const PROGRAM = [process.env.NODE_OPTIONS, ...process.execArgv].some((flags) => flags?.includes('--inspect'))
   ? [path.join(root, 'dist', 'server', 'cli', 'cli.js')]
-  : ['--conditions=mediagate-bundle', path.join(root, 'dist', 'bundle', 'cli.js')];
+  : ['--conditions=mediagate-bundle', path.join(root, 'dist', 'bundle', 'cli.cjs')];
 
 function run(node, args) {
   const child = spawn(node, [...FLAGS, ...args], { stdio: 'inherit', env: ENVIRONMENT });

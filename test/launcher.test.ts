@@ -88,12 +88,15 @@ describe('the launcher in a new checkout', () => {
 
   it('makes the scripts of changed sources alone', async () => {
     const untouched = await stat(scriptOf('server/version.js'));
-    await appendFile(path.join(folder, 'server/cli/cli.ts'), "\nconsole.error('changed: number' satisfies string);\n");
+    await appendFile(
+      path.join(folder, 'server/cli/program.ts'),
+      "\nconsole.error('changed: number' satisfies string);\n",
+    );
     const { stderr } = await launch({}, '--version');
     expect(stderr)
       .to.match(/^Compiling, because sources or packages are newer/)
       .and.to.include('changed: number');
     expect((await stat(scriptOf('server/version.js'))).mtimeMs).to.equal(untouched.mtimeMs);
-    expect(await readFile(scriptOf('server/cli/cli.js'), 'utf8')).not.to.include('satisfies');
+    expect(await readFile(scriptOf('server/cli/program.js'), 'utf8')).not.to.include('satisfies');
   });
 });

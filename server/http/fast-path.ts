@@ -63,7 +63,7 @@ function takeJsonAsText(response: Koa.BaseResponse): void {
     get,
     set(this: Koa.BaseResponse, value: unknown) {
       const isPlain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-      if (isPlain && !/\bjson\b/i.test(this.type)) this.type = 'json';
+      if (isPlain && !/\bjson\b/i.test(this.type)) this.set('Content-Type', 'application/json; charset=utf-8');
       set?.call(this, isPlain ? JSON.stringify(value) : value);
     },
   });

@@ -7,8 +7,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 /** What a finished command said. */
 export interface CommandResult {
@@ -106,7 +107,13 @@ class MarkedText {
   }
 }
 
-let count = 0;
+/** The bundled program: the first command runs when it is loaded. */
+interface Program {
+  ended: Promise<void>;
+  runProgram(): Promise<void>;
+}
+
+let loaded: Program | undefined;
 
 /** @returns The exit code. */
 async function run({ program, args, environment, folder }: HostedCommand): Promise<number> {
@@ -115,10 +122,12 @@ async function run({ program, args, environment, folder }: HostedCommand): Promi
   Object.assign(process.env, environment);
   process.argv = [process.execPath, program, ...args];
   process.exitCode = undefined;
-  count += 1;
   try {
-    // The program itself is evaluated again, and what it imports is not.
-    await import(`${pathToFileURL(program).href}?${count}`);
+    if (loaded) await loaded.runProgram();
+    else {
+      loaded = createRequire(import.meta.url)(program) as Program;
+      await loaded.ended;
+    }
     return Number(process.exitCode ?? 0);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);

@@ -12,7 +12,7 @@ export type { CommandResult };
 export type Environment = Readonly<Record<string, string>>;
 
 /** The bundled command line that the launcher runs; here by the Node that runs the tests, which is new enough. */
-const COMMAND_LINE = path.join(packageRoot, 'dist', 'bundle', 'cli.js');
+const COMMAND_LINE = path.join(packageRoot, 'dist', 'bundle', 'cli.cjs');
 /** What the scripts of package.json run. */
 const LAUNCHER = path.join(packageRoot, 'server', 'run.cjs');
 
