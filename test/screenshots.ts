@@ -64,12 +64,14 @@ async function takeScreenshots(folder: string): Promise<void> {
     await signInAs(page, gateway.url, { email: EMAIL, name: 'Rosalind Okafor' });
     await take(page, gateway, folder, [
       { name: 'dashboard-empty', path: '/dashboard' },
+      { name: 'keys-empty', path: '/keys' },
       { name: 'usage-empty', path: '/usage' },
     ]);
     const orders = await fill(state, gateway);
     await disturb(state);
     await take(page, gateway, folder, [
       { name: 'dashboard', path: '/dashboard' },
+      { name: 'keys', path: '/keys' },
       { name: 'usage', path: '/usage' },
       { name: 'usage-models', path: '/usage?by=model' },
       { name: 'requests', path: '/requests' },
@@ -112,6 +114,13 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {
   const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
   if (!user || !pepper) throw new Error('nobody signed in');
   const { orders, key } = await useAccount(state, user, pepper);
+  await state.budgets.changeKey({
+    id: key.slice(6, 14),
+    accountId: user.accountId,
+    properties: { own: { grants: ['images', 'extract'], rpm: 12, expiresAt: Date.now() + 60 * 86_400_000 } },
+    budgets: [{ unit: 'requests', amount: 1_000, currency: null, resets: 'day' }],
+    actor: 'user:screenshots',
+  });
   const send = (size: string) =>
     gateway.request('/v1/images/jobs', {
       method: 'POST',

@@ -1,14 +1,15 @@
 /*
- * The pages of usage and of single requests, their CSV files, and the deletion of requests, for the signed-in user. All
- * of them work without scripts. Files are limited by user, since one may read a million rows. Names of keys are those of
+ * The pages of keys, of usage and of single requests, their CSV files, and the deletion of requests, for the signed-in
+ * user. All of them can be read without scripts. Files are limited by user, since one may read a million rows. Names of keys are those of
  * the account; a key that was deleted has its id alone.
  */
 
 import { Type } from '../../core/contracts/index.js';
-import type { AccountServices, SessionService, SignedIn } from '../accounts/index.js';
+import type { AccountServices, AccountView, SessionService, SignedIn } from '../accounts/index.js';
 import { dayOf } from '../format/index.js';
 import { AddressLimit, defineRoute, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
 import type { ApiKeys } from '../keys/index.js';
+import type { PlanTermsOptions } from '../plans/index.js';
 import type { Prices } from '../prices/index.js';
 import {
   addUp,
@@ -28,8 +29,10 @@ import {
   sendRequestsCsv,
   type UsageLog,
 } from '../usage/index.js';
+import { loadKeys } from './keys-view.js';
 import { type Locale, localeOf } from './language/index.js';
 import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { keysPage } from './pages/keys.js';
 import { requestsPage } from './pages/requests.js';
 import { usagePage } from './pages/usage.js';
 import { labelOf } from './views.js';
@@ -38,7 +41,8 @@ const ROWS = 50;
 const FILES_PER_MINUTE = 10;
 const MAX_FORM_BYTES = 1_024;
 
-export interface AccountPageServices extends AccountServices {
+export interface AccountPageServices extends AccountServices, PlanTermsOptions {
+  view: AccountView;
   accountKeys: Pick<ApiKeys, 'listOf'>;
   usageLog: Pick<UsageLog, 'totals'>;
   requestLog: RequestLog;
@@ -53,6 +57,13 @@ const CSV_FILE = { 200: { description: 'The file.', type: 'text/csv' }, 303: OWN
 export function accountPageRoutes(services: AccountPageServices): Route[] {
   const pages = new AccountPages(services);
   return [
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      path: '/keys',
+      summary: 'Keys page',
+      description: 'Page of the keys of the account: limits, budgets, usage, and forms to make and change them.',
+      handler: (context) => pages.sendKeys(context),
+    }),
     defineRoute({
       ...OWN_PAGE_ROUTE,
       path: '/usage',
@@ -119,6 +130,20 @@ class AccountPages {
     const { clock, siblings } = services;
     const name = 'files of usage';
     this.#files = new AddressLimit({ clock, siblings, name, perMinute: FILES_PER_MINUTE, what: 'Too many files' });
+  }
+
+  async sendKeys(context: RequestContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    const locale = localeOf(context);
+    const { view, gateway, catalogue, freeTierPeriod, clock } = this.#services;
+    const { revoked, saved } = context.query;
+    const changed = {
+      ...(typeof revoked === 'string' && { revoked }),
+      ...(typeof saved === 'string' && { saved }),
+    };
+    const sources = { view, gateway, catalogue, freeTierPeriod, now: clock.now(), changed };
+    send(context, keysPage(await loadKeys(sources, signedIn.user, locale), locale), { signedIn, locale });
   }
 
   async sendUsage(context: RequestContext): Promise<void> {

@@ -200,9 +200,7 @@ class SitePages {
     if (!visit) return;
     const { signedIn, locale } = visit;
     const { view, jobs, orders, catalogue, clock } = this.#services;
-    const { revoked } = context.query;
-    const revokedId = typeof revoked === 'string' ? revoked : undefined;
-    const sources = { view, jobs, orders, catalogue, now: clock.now(), revokedId };
+    const sources = { view, jobs, orders, catalogue, now: clock.now() };
     const dashboard = await loadDashboard(sources, signedIn.user, locale);
     this.#send(context, dashboardPage(dashboard, locale), visit);
   }

@@ -27,13 +27,13 @@ import {
   planGrants,
 } from '../plans/index.js';
 import { addUp, type DayRange, isModelAllowed, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
+import type { KeyView } from './components/keys.js';
 import type { Locale } from './language/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
 import type {
   AllowanceView,
   CostsView,
   DashboardView,
-  KeyView,
   OrdersView,
   RateLimitView,
   UsageDay,
@@ -52,8 +52,6 @@ export interface DashboardSources {
   catalogue: Catalogue;
   /** Milliseconds since 1970. */
   now: number;
-  /** Id of a key that the user has just revoked. */
-  revokedId?: string;
 }
 
 /** Data of a user's dashboard. @throws GatewayError `upstream_unavailable`. */
@@ -62,7 +60,7 @@ export async function loadDashboard(
   user: UserRecord,
   locale: Locale,
 ): Promise<DashboardView> {
-  const { view, catalogue, now, revokedId } = sources;
+  const { view, catalogue, now } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
   const [{ account, budget, keys, totals, currency }, jobs, orders] = await Promise.all([
@@ -79,7 +77,6 @@ export async function loadDashboard(
     ...(currency !== undefined && { costs: describeCosts(totals, currency, locale) }),
     jobs,
     orders: describeOrders(orders, { catalogue, locale }),
-    revoked: keys.find(({ record: { id, revokedAt } }) => id === revokedId && revokedAt !== null)?.record.name ?? null,
   };
 }
 

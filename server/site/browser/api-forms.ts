@@ -2,7 +2,8 @@
  * Sends forms with `data-api="POST /path"` as JSON; `data-problem="id"` is the element for errors. Before sending,
  * `data-confirm` asks; `data-choice="name=value"` offers a box, labelled `data-choice-label`, that adds this field.
  * After it, `data-then="/path/{field}"` navigates, and `data-show="id"` displays the field that `data-key` names, once.
- * A request without an answer is repeated with the same key, so that it is done once.
+ * A request without an answer is repeated with the same key, so that it is done once. Values are texts, but numbers in
+ * fields with `data-number`; forms with `data-limits` are those of keys.ts.
  */
 
 import { confirm, signInPath } from './elements.js';
@@ -10,15 +11,15 @@ import { fieldOf, newIdempotencyKey, RequestProblem, requestJson } from './reque
 import { textsOf } from './texts.js';
 import { onSubmit } from './work.js';
 
-/** Connects one form; its attributes are described on top of this file. */
-function startApiForm(form: HTMLFormElement): void {
+/** Connects one form; its attributes are described on top of this file. @param read Default: its fields. */
+export function startApiForm(form: HTMLFormElement, read: (form: HTMLFormElement) => object = fieldsOf): void {
   const [method = 'POST', path = ''] = (form.dataset.api ?? '').split(' ');
   const keyFor = createRepeats();
 
-  async function send(fields: FormData): Promise<void> {
+  async function send(): Promise<void> {
     const chosen = await askIfMeant(form);
     if (!chosen) return;
-    const body = { ...fieldsOf(fields), ...chosen };
+    const body = { ...read(form), ...chosen };
     const repeat = keyFor(JSON.stringify(body));
     try {
       const answer = await requestJson(method, path, body, { 'Idempotency-Key': repeat.key });
@@ -55,8 +56,11 @@ async function askIfMeant({ dataset }: HTMLFormElement): Promise<Record<string, 
   return confirmed && (confirmed.isTicked ? { [name]: value } : {});
 }
 
-function fieldsOf(fields: FormData): Record<string, string> {
-  return Object.fromEntries([...fields].map(([name, value]) => [name, String(value).trim()]));
+function fieldsOf(form: HTMLFormElement): Record<string, string | number> {
+  const isNumber = (name: string) => form.querySelector(`[name="${name}"][data-number]`) !== null;
+  return Object.fromEntries(
+    [...new FormData(form)].map(([name, value]) => [name, isNumber(name) ? Number(value) : String(value).trim()]),
+  );
 }
 
 async function finish(form: HTMLFormElement, answer: unknown): Promise<void> {
@@ -85,4 +89,4 @@ function showOnce(id: string, text: string | undefined): void {
   panel?.focus();
 }
 
-for (const form of document.querySelectorAll<HTMLFormElement>('form[data-api]')) startApiForm(form);
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-api]:not([data-limits])')) startApiForm(form);

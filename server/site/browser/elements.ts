@@ -89,7 +89,7 @@ function wayOut({ code }: RequestProblem): HTMLElement | string | undefined {
   if (Object.hasOwn(ADVICE, code)) return ADVICE[code];
   if (code === 'route_not_allowed') return element('a', { href: '/plans' }, t.seePlans);
   if (code === 'too_many_open_orders') return element('a', { href: '/dashboard#orders' }, t.seeOrders);
-  if (code === 'key_replaced') return element('a', { href: '/dashboard' }, t.reloadPage);
+  if (code === 'key_replaced') return element('a', { href: location.pathname }, t.reloadPage);
   if (code !== 'not_signed_in') return undefined;
   return element('a', { href: signInPath() }, t.signIn);
 }
@@ -112,13 +112,14 @@ export class FieldProblem extends Error {
 
 /**
  * Attaches the error to the field it is about, and focuses it: the field with the `name`, or `data-param`, that the
- * gateway named.
+ * gateway named. In a form with `data-errors-beside` the error moves there.
  */
 export function markField(form: HTMLFormElement, problem: Element | null, error: unknown): void {
   const name = error instanceof FieldProblem ? error.field : error instanceof RequestProblem ? error.param : undefined;
   const field = name === undefined || !problem ? undefined : fieldOf(form, name);
   if (!field || !problem) return;
   problem.id ||= `${form.id}-problem`;
+  if (form.dataset.errorsBeside !== undefined) (field.closest('fieldset') ?? field.closest('.field'))?.append(problem);
   field.setAttribute('aria-invalid', 'true');
   const described = field.getAttribute('aria-describedby');
   field.dataset.described ??= described ?? '';
@@ -128,6 +129,8 @@ export function markField(form: HTMLFormElement, problem: Element | null, error:
 }
 
 export function unmarkFields(form: HTMLFormElement): void {
+  const problem = form.querySelector('.problem');
+  if (problem && form.dataset.errorsBeside !== undefined) form.append(problem);
   for (const field of form.querySelectorAll<HTMLElement>('[aria-invalid]')) {
     const { described = '' } = field.dataset;
     field.removeAttribute('aria-invalid');

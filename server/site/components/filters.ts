@@ -98,6 +98,7 @@ export function linkRow(label: string, links: readonly LinkRow[]): Html {
 
 const ACCOUNT_PAGES = [
   ['/dashboard', 'overview'],
+  ['/keys', 'keysPage'],
   ['/usage', 'usage'],
   ['/requests', 'requestsPage'],
 ] as const;

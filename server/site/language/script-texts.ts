@@ -5,12 +5,14 @@
  */
 
 import type { LanguageCode } from './formats.js';
+import { keysScript } from './texts/keys.js';
 import { pageScript } from './texts/page-script.js';
 import { paymentScript } from './texts/payment.js';
 import { playgroundImagesScript } from './texts/playground-images.js';
 import { playgroundLinksScript } from './texts/playground-links.js';
 
 const CATALOGUES = {
+  keys: keysScript,
   page: pageScript,
   payment: paymentScript,
   'playground-images': playgroundImagesScript,

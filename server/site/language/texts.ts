@@ -10,6 +10,7 @@ import { dashboard } from './texts/dashboard.js';
 import { errors } from './texts/errors.js';
 import { failure } from './texts/failure.js';
 import { home } from './texts/home.js';
+import { keys } from './texts/keys.js';
 import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
 import { payment } from './texts/payment.js';
@@ -27,6 +28,7 @@ const CATALOGUES = {
   errors,
   failure,
   home,
+  keys,
   layout,
   models,
   payment,

@@ -1,17 +1,17 @@
 /*
  * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, sessions and personal data. A key is never
- * shown here with its secret, except once after it was made. Valid keys are always displayed, but only a few of the
- * invalid ones. After a key is revoked, the page announces it and moves the focus there. Names within sentences have a
- * text direction of their own.
+ * shown here with its secret, except once after it was made. Of the keys it displays the newest valid ones; their page
+ * has the rest.
  */
 
 import type { JobRecord } from '../../../core/jobs/index.js';
-import { type ApiKeyRecord, isValidState, type KeyState, maskedKey } from '../../keys/index.js';
+import { isValidState } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
 import { barChart } from '../components/chart.js';
 import { accountPages, linkTo } from '../components/filters.js';
+import { type KeyView, renderKeyCreation, renderKeyHead, renderNewKey } from '../components/keys.js';
 import type { Locale } from '../language/index.js';
-import { badge, bar, copyButton, emptyState, type Html, html, type Page, scriptedButton, type Tone } from '../page.js';
+import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { jobBadge, orderBadge } from '../views.js';
 
 /** The remaining amount of one limit of a plan. */
@@ -51,8 +51,6 @@ export interface DashboardView {
   costs?: CostsView;
   jobs: readonly JobRecord[];
   orders: OrdersView;
-  /** Name of a key that was just revoked; otherwise null. */
-  revoked: string | null;
 }
 
 type OrderView = OrderRecord & { planName: string };
@@ -74,7 +72,7 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
 <div class="columns">
 <div class="stack">
-${renderKeys(view.keys, view.revoked, locale)}
+${renderKeys(view.keys, locale)}
 ${renderUsage(view.usage, locale, view.costs)}
 ${renderJobs(view.jobs, locale)}
 </div>
@@ -192,90 +190,23 @@ ${scriptedButton(t.delete, 'button-quiet')}</form>
 </div></details></section>`;
 }
 
-/** A key as its owner sees it: never the secret. */
-export interface KeyView extends Pick<ApiKeyRecord, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {
-  state: KeyState;
-}
+/** Number of keys that the dashboard displays. */
+const SHOWN_KEYS = 5;
 
-const MAX_NAME = 100;
-/** Number of displayed invalid keys. */
-const SHOWN_DEAD = 5;
-
-/** @param revoked Name of the key that was just revoked: the focus moves there. */
-function renderKeys(keys: readonly KeyView[], revoked: string | null, locale: Locale): Html {
-  const t = locale.texts.dashboard.keys;
-  return html`<section class="card stack" aria-labelledby="keys"><h2 id="keys">${t.title}</h2>
-${revoked !== null && html`<p class="notice notice-good" tabindex="-1" autofocus>${t.revoked(html`<bdi>${revoked}</bdi>`)}</p>`}
-<div class="new-key stack" id="new-key" tabindex="-1" hidden>
-<h3>${t.newTitle}</h3>
-<p>${t.newWords}</p>
-<div class="row new-key-row"><code id="new-key-text"></code>${copyButton('new-key-text', t.newKey, locale)}</div>
-<div class="row"><a class="button button-small" href="/dashboard">${t.stored}</a><a class="button button-quiet button-small" href="/setup">${t.setup}</a></div>
-</div>
-${keys.length === 0 ? emptyState(t.none, t.noneWords) : renderKeyRows(keys, locale)}
-<form class="form-row needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new">
-<div class="field"><label for="key-name">${t.name}</label>
-<input class="input" id="key-name" name="name" required maxlength="${MAX_NAME}" placeholder="${t.purpose}" autocomplete="off"></div>
-${scriptedButton(t.create)}
-<p class="problem" role="alert" id="problem-new"></p>
-</form>
-<p class="needs-no-script small muted">${t.needsScripts}</p>
-</section>`;
-}
-
-/** Valid keys are always displayed. */
-function renderKeyRows(keys: readonly KeyView[], locale: Locale): Html {
-  const dead = keys.filter(({ state }) => !isValidState(state));
-  const older = dead.slice(SHOWN_DEAD);
-  const visible = keys.filter((key) => !older.includes(key));
-  const render = (key: KeyView) => renderKey(key, locale);
-  return html`<ul class="rows">${visible.map(render)}</ul>
-${older.length > 0 && html`<details><summary>${locale.texts.dashboard.keys.older(older.length)}</summary><ul class="rows">${older.map(render)}</ul></details>`}`;
-}
-
-function renderKey({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView, locale: Locale): Html {
-  const { texts, day } = locale;
-  const t = texts.dashboard.keys;
-  const end = state === 'expired' ? t.expired : t.expires;
-  return html`<li class="key"><div><span class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</span>
-<span class="small"><code>${maskedKey(id)}</code></span>
-<span class="small muted">${t.created(day(createdAt))} · ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}${
-    state !== 'revoked' && expiresAt !== null && html` · ${end(day(expiresAt))}`
-  }</span></div>
-${isValidState(state) && renderActions({ id, name, state }, locale)}</li>`;
-}
-
-/** A name within a sentence, with its own text direction. */
-function isolated(name: string): string {
-  return `\u2068${name}\u2069`;
-}
-
-function renderActions({ id, name, state }: Pick<KeyView, 'id' | 'name' | 'state'>, { texts }: Locale): Html {
-  const t = texts.dashboard.keys;
-  return html`<div class="rows-end row needs-script">
+/** Valid keys; the page of keys has the others, and everything that can be done with them. */
+function renderKeys(keys: readonly KeyView[], locale: Locale): Html {
+  const t = locale.texts.keys;
+  const valid = keys.filter(({ state }) => isValidState(state)).slice(0, SHOWN_KEYS);
+  return html`<section class="card stack" aria-labelledby="keys">
+<div class="row row-apart"><h2 id="keys">${t.title}</h2>${keys.length > 0 && html`<a class="small" href="/keys">${t.manage}</a>`}</div>
+${renderNewKey('/dashboard', locale)}
 ${
-  state === 'active' &&
-  html`<form data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey"
-data-confirm="${t.rotateConfirm(isolated(name))}" data-confirm-label="${t.rotate}" data-problem="problem-${id}">
-<input type="hidden" name="keyId" value="${id}">
-${scriptedButton(html`${t.rotate}<span class="visually-hidden"> <bdi>${name}</bdi></span>`, 'button-quiet button-small')}</form>`
+  keys.length === 0
+    ? emptyState(t.none, t.noneWords)
+    : html`<ul class="rows">${valid.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`
 }
-<form data-api="POST /api/user/keys/${id}/revoke" data-then="/dashboard?revoked={key.id}"
-data-confirm="${t.revokeConfirm(isolated(name))}" data-confirm-label="${t.revoke}" data-confirm-bad data-choice="jobs=keep" data-choice-label="${t.keepJobs}" data-problem="problem-${id}">
-${scriptedButton(html`${t.revoke}<span class="visually-hidden"> <bdi>${name}</bdi></span>`, 'button-quiet button-small')}</form>
-</div>
-<p class="problem" role="alert" id="problem-${id}"></p>`;
-}
-
-const KEY_TONES: Readonly<Record<Exclude<KeyState, 'active'>, Tone>> = {
-  rotated: 'warn',
-  suspended: 'bad',
-  expired: 'plain',
-  revoked: 'plain',
-};
-
-function keyBadge(state: KeyState, { texts }: Locale): Html | false {
-  return state !== 'active' && badge(texts.words.keyStates[state], KEY_TONES[state]);
+${renderKeyCreation(locale)}
+</section>`;
 }
 
 /** Of one UTC day. */

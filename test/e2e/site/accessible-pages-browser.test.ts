@@ -103,8 +103,9 @@ describe('accessible pages of the site', () => {
       })),
       ...orders.map((code) => ({ path: `/pay/${code}` })),
       { path: '/dashboard', steps: [openTable] },
-      { path: '/dashboard', steps: [ask] },
       { path: '/dashboard', steps: [refuse] },
+      { path: '/keys', steps: [stay, openForms, refuseLimit] },
+      { path: '/keys', steps: [ask] },
       { path: '/dashboard', steps: [makeKey] },
       { path: '/usage' },
       { path: '/usage?by=day' },
@@ -228,6 +229,21 @@ async function outsideIfSpaced(page: Page): Promise<string[]> {
 
 function openTable(page: Page): Promise<void> {
   return page.getByText('As a table').click();
+}
+
+async function openForms(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    for (const fold of document.querySelectorAll('details')) fold.open = true;
+  });
+}
+
+/** The error stands in the part of its field. */
+async function refuseLimit(page: Page): Promise<void> {
+  const form = page.locator('form[data-limits]').first();
+  await form.getByLabel('Name of the new key').fill('tram');
+  for (const box of await form.locator('input[name="grants"]').all()) await box.uncheck();
+  await form.getByRole('button', { name: 'Create a key' }).click();
+  await form.locator('fieldset .problem').getByText('Tick at least one.').waitFor();
 }
 
 async function ask(page: Page): Promise<void> {

@@ -81,7 +81,7 @@ describe('pages of the site by keyboard alone', () => {
     await page.goto(app.url + path);
   }
 
-  it('create, rotate and revoke a key', async () => {
+  it('create, limit, rotate and revoke a key', async () => {
     await open('/');
     await tabTo('Sign in');
     await press('Enter');
@@ -99,13 +99,34 @@ describe('pages of the site by keyboard alone', () => {
     await tabTo('I have stored it');
     await press('Enter');
     await page.getByText('Created').waitFor();
+    await tabTo('Limits, rotate, revoke');
+    await press('Enter');
+    await page.waitForURL(`${app.url}/keys`);
+    await tabTo('Change laptop');
+    await press('Enter');
+    await tabTo('Requests a minute');
+    await page.keyboard.type('7');
+    await tabTo('Save laptop');
+    await press('Enter');
+    await page.getByText('is saved').waitFor();
+    expect((await focused()).name).to.contain('“laptop” is saved');
+    await page.getByText(/^7 of \d+$/).waitFor();
     await tabTo('Rotate laptop');
+    await press('Enter');
+    await tabTo('Replace the key laptop');
+    await press('Enter');
+    await page.getByText('Your new key').waitFor();
+    expect((await focused()).id).to.equal('new-key');
+    await tabTo('I have stored it');
+    await press('Enter');
+    await page.getByText('Rotated').waitFor();
+    await tabTo('Revoke laptop');
     await press('Space');
     await page.getByRole('dialog').waitFor();
     await press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect((await focused()).name).to.equal('Rotate laptop');
-    await press('Tab', 'Enter');
+    expect((await focused()).name).to.equal('Revoke laptop');
+    await press('Enter');
     await page.getByRole('dialog').waitFor();
     await tabTo('Revoke');
     await press('Enter');
@@ -116,7 +137,7 @@ describe('pages of the site by keyboard alone', () => {
   it('revoke nothing when a key is held down too long', async () => {
     const user = (await app.state.users.list({ limit: 1 }))[0]!;
     await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'keyboard')));
-    await open('/dashboard');
+    await open('/keys');
     const sent: string[] = [];
     page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
     await tabTo('Revoke shop website');
@@ -202,6 +223,7 @@ describe('pages of the site by keyboard alone', () => {
       '/plans',
       '/setup',
       '/dashboard',
+      '/keys',
       '/usage',
       '/requests',
       '/playground',
@@ -220,7 +242,7 @@ describe('pages of the site by keyboard alone', () => {
         seen.add(stop.name);
       }
       expect((await focused()).tag, `${path} keeps the focus`).to.equal('body');
-      expect([...seen], path).to.include.members(['Documentation', 'Health']);
+      expect([...seen], path).to.include.members(['Documentation', 'Status']);
     }
   });
 });

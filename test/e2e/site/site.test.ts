@@ -36,7 +36,7 @@ describe('pages of the site in a real browser', () => {
   });
 
   it('are small, load nothing foreign, break no policy, and do not shift while they load', async () => {
-    for (const path of [...PUBLIC, '/dashboard', '/usage', '/requests', `/pay/${orders[2]}`]) {
+    for (const path of [...PUBLIC, '/dashboard', '/keys', '/usage', '/requests', `/pay/${orders[2]}`]) {
       const visit = await (await browser.newContext({ storageState: await context.storageState() })).newPage();
       const complaints: string[] = [];
       const hosts = new Set<string>();
@@ -133,8 +133,10 @@ describe('pages of the site in a real browser', () => {
     await page.getByText('phone').first().waitFor();
     expect(await page.content()).not.to.contain(key);
 
-    await page.getByRole('button', { name: 'Rotate phone' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    await page.goto(`${app.url}/keys`);
+    await page.getByText('Rotate phone').click();
+    await page.getByLabel('The old key keeps working').filter({ visible: true }).selectOption('for 7 days');
+    await page.getByRole('button', { name: 'Replace the key phone' }).click();
     await page.getByText('Your new key').waitFor();
     expect(await page.textContent('#new-key-text')).not.to.equal(key);
     await page.reload();
@@ -177,7 +179,7 @@ describe('pages of the site in a real browser', () => {
   });
 
   it('confirm before a key is revoked, and do nothing after "no"', async () => {
-    await page.goto(`${app.url}/dashboard`);
+    await page.goto(`${app.url}/keys`);
     let sent = 0;
     page.on('request', (request) => {
       if (request.method() === 'POST') sent += 1;

@@ -35,11 +35,11 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
 ]);
 const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'];
 const OWN_PAGES = [
-  ...['/', '/plans', '/setup', '/dashboard', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
+  ...['/', '/plans', '/setup', '/dashboard', '/keys', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
   ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],
 ];
-const SCRIPTS = ['page.js', 'payment.js', 'playground-images.js', 'playground-links.js'];
+const SCRIPTS = ['keys.js', 'page.js', 'payment.js', 'playground-images.js', 'playground-links.js'];
 
 describe('languages of the site', () => {
   let app: SignInApp;

@@ -60,6 +60,7 @@ describe('pages of the site', () => {
       '/plans',
       '/setup',
       '/dashboard',
+      '/keys',
       '/usage',
       '/requests',
       '/device',

@@ -155,11 +155,11 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('keep the only view of a key until it is stored', async () => {
-    await open('/dashboard');
-    await page.getByRole('button', { name: 'Rotate laptop' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    await open('/keys');
+    await page.getByText('Rotate laptop').click();
+    await page.getByRole('button', { name: 'Replace the key laptop' }).click();
     await page.getByText('Your new key').waitFor();
-    expect(await page.getByRole('button', { name: /^(Rotate|Revoke) / }).count()).to.equal(0);
+    expect(await page.getByRole('button', { name: /^(Replace|Revoke|Save) / }).count()).to.equal(0);
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('new-key');
   });
 
@@ -312,10 +312,10 @@ describe('pages of the site under bad conditions', () => {
       await tab.getByRole('button', { name: 'Create a key' }).click();
       await tab.getByText('Your new key').waitFor();
     }
-    for (const tab of tabs) await tab.goto(`${app.url}/dashboard`);
+    for (const tab of tabs) await tab.goto(`${app.url}/keys`);
     for (const tab of tabs) {
-      await tab.getByRole('button', { name: 'Rotate tram' }).first().click();
-      await tab.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+      await tab.getByText('Rotate tram').first().click();
+      await tab.getByRole('button', { name: 'Replace the key tram' }).first().click();
       await tab.locator('#new-key:not([hidden]), .problem a').first().waitFor();
     }
     await tabs[1].getByRole('link', { name: 'Reload the page' }).click();
@@ -354,18 +354,18 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('collapse ended keys of an account with many, and never a valid one', async () => {
-    await open('/dashboard');
+    await open('/keys');
     for (let made = 0; made < 8; made += 1) {
       const { key } = await post('/api/user/keys', { name: `barge ${made}` });
       await post(`/api/user/keys/${key.id}/revoke`, {});
     }
-    await open('/dashboard');
+    await open('/keys');
     expect(
       await page
         .getByText(/^barge \d/)
         .filter({ visible: true })
         .count(),
-    ).to.equal(5);
+    ).to.equal(0);
     for (const good of ['laptop', 'shop website'])
       await page
         .getByRole('button', { name: `Revoke ${good}` })

@@ -1,0 +1,60 @@
+/*
+ * Forms of the limits of a key. What was not touched is not sent, so that a form changes nothing else. Everything ticked
+ * and empty fields are sent as null, which means as the plan; a day is sent as its end by UTC; each line of a budget
+ * becomes an amount such as `1000 requests/day`.
+ */
+
+import { startApiForm } from './api-forms.js';
+import { FieldProblem } from './elements.js';
+import { textsOf } from './texts.js';
+
+const t = textsOf('keys');
+
+/** The name, and what was changed. @throws FieldProblem if nothing is ticked. */
+function bodyOf(form: HTMLFormElement): Record<string, unknown> {
+  return {
+    name: inputOf(form, 'name')?.value.trim(),
+    ...ticked(form, 'grants', t.chooseGrant),
+    ...ticked(form, 'models', t.chooseModel),
+    ...changed(inputOf(form, 'rpm'), Number),
+    ...changed(inputOf(form, 'expiresAt'), (day) => `${day}T23:59:59.999Z`),
+    ...budgetsIn(form),
+  };
+}
+
+function inputOf(form: HTMLFormElement, name: string): HTMLInputElement | undefined {
+  const field = form.elements.namedItem(name);
+  return field instanceof HTMLInputElement ? field : undefined;
+}
+
+function changed(field: HTMLInputElement | undefined, read: (text: string) => unknown): Record<string, unknown> {
+  if (!field || field.value === field.defaultValue) return {};
+  return { [field.name]: field.value === '' ? null : read(field.value) };
+}
+
+function ticked(form: HTMLFormElement, name: string, problem: string): Record<string, readonly string[] | null> {
+  const boxes = [...form.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`)];
+  if (boxes.every(({ checked, defaultChecked }) => checked === defaultChecked)) return {};
+  const chosen = boxes.filter(({ checked }) => checked).map(({ value }) => value);
+  if (chosen.length === 0) throw new FieldProblem(problem, name);
+  return { [name]: chosen.length === boxes.length ? null : chosen };
+}
+
+function budgetsIn(form: HTMLFormElement): { budgets?: readonly string[] } {
+  const lines = [...form.querySelectorAll<HTMLElement>('[data-budget]')];
+  const parts = lines.flatMap((line) => [...line.querySelectorAll<HTMLInputElement | HTMLSelectElement>('.input')]);
+  return parts.some(isChanged) ? { budgets: lines.flatMap(budgetIn) } : {};
+}
+
+function isChanged(field: HTMLInputElement | HTMLSelectElement): boolean {
+  if (field instanceof HTMLInputElement) return field.value !== field.defaultValue;
+  return [...field.options].some(({ selected, defaultSelected }) => selected !== defaultSelected);
+}
+
+function budgetIn(line: HTMLElement): string[] {
+  const part = (name: string) =>
+    line.querySelector<HTMLInputElement | HTMLSelectElement>(`[data-part="${name}"]`)?.value.trim() ?? '';
+  return part('amount') === '' ? [] : [`${part('amount')} ${part('unit')}/${part('period')}`];
+}
+
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-limits]')) startApiForm(form, bodyOf);

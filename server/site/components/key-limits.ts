@@ -1,0 +1,131 @@
+/*
+ * The fields of a key's limits, for making and for changing one. They offer what the plan has, so that a browser
+ * refuses most of what the plan does not allow before anything is sent. Everything ticked and an empty field mean as the
+ * plan. Budgets have one line each; an empty one is left out.
+ */
+
+import { type BudgetState, MICROS } from '../../budgets/index.js';
+import { dayOf } from '../../format/index.js';
+import type { ApiKeyRecord, KeyGrant } from '../../keys/index.js';
+import type { Locale } from '../language/index.js';
+import { type Html, html } from '../page.js';
+
+/** What a key may be limited to. */
+export interface LimitChoices {
+  grants: readonly KeyGrant[];
+  models: readonly string[];
+  /** Requests a minute of the plan; null is unlimited. */
+  rpm: number | null;
+  /** End of the plan, after which no other one follows; null is never. */
+  planEnd: number | null;
+  /** Of the prices (ISO 4217). Default: there are none, and no budget of money. */
+  currency?: string | undefined;
+  /** `2026-06-15` (UTC). */
+  today: string;
+}
+
+/** The limits of a key before a change. */
+export type LimitedKey = Pick<ApiKeyRecord, 'own'> & { id: string; budgets: readonly BudgetState[] };
+
+const MAX_BUDGETS = 3;
+const DAY_MS = 86_400_000;
+
+/** @param key Default: a new one, without limits. */
+export function limitFields(choices: LimitChoices, locale: Locale, key?: LimitedKey): Html {
+  const { texts, count, day } = locale;
+  const { grants, models, rpm, planEnd, today } = choices;
+  const own = key?.own;
+  const t = texts.keys.form;
+  const id = key?.id ?? 'new';
+  const lastDay = planEnd === null ? undefined : lastWholeDay(planEnd);
+  const ends = own?.expiresAt === undefined ? '' : earlierOf(lastWholeDay(own.expiresAt + 1), lastDay);
+  const first = ends !== '' && ends < today ? ends : today;
+  return html`<div class="stack key-limits">
+${checks({ name: 'grants', legend: t.grants, choices: grants.map((grant) => ({ value: grant, label: texts.keys.grants[grant] })), chosen: own?.grants, hint: t.allHint })}
+${models.length > 1 && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint })}
+<div class="options">
+<div class="field"><label for="rpm-${id}">${t.rpm}</label>
+<input class="input" id="rpm-${id}" name="rpm" type="number" inputmode="numeric" min="1" step="1"${rpm !== null && html` max="${rpm}" placeholder="${count(rpm)}"`} value="${own?.rpm === undefined ? '' : Math.min(own.rpm, rpm ?? own.rpm)}" aria-describedby="rpm-hint-${id}">
+<span class="hint" id="rpm-hint-${id}">${rpm === null ? t.rpmUnlimited : t.rpmHint(count(rpm))}</span></div>
+<div class="field"><label for="expires-${id}">${t.expires}</label>
+<input class="input" id="expires-${id}" name="expiresAt" type="date" min="${first}"${lastDay !== undefined && lastDay >= first && html` max="${lastDay}"`} value="${ends}" aria-describedby="expires-hint-${id}">
+<span class="hint" id="expires-hint-${id}">${t.expiresHint}${planEnd !== null && html` ${t.expiresBy(day(planEnd))}`}</span></div>
+</div>
+<fieldset class="field" aria-describedby="budgets-hint-${id}"><legend>${t.budget}</legend>
+${budgetLines(choices, locale, { id, budgets: key?.budgets ?? [] })}
+<span class="hint" id="budgets-hint-${id}">${t.budgetHint}</span></fieldset>
+</div>`;
+}
+
+interface ChecksView {
+  name: string;
+  legend: string;
+  choices: readonly { value: string; label: string }[];
+  /** Default: all. */
+  chosen: readonly string[] | undefined;
+  hint: string;
+}
+
+function checks({ name, legend, choices, chosen, hint }: ChecksView): Html {
+  return html`<fieldset class="field"><legend>${legend}</legend>
+<div class="checks">${choices.map(
+    ({ value, label }) =>
+      html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${(chosen?.includes(value) ?? true) && html` checked`}> <span>${label}</span></label>`,
+  )}</div>
+<span class="hint">${hint}</span></fieldset>`;
+}
+
+/** The last day that is over by then: `2026-06-14` for any time of 15 June. */
+function lastWholeDay(at: number): string {
+  return dayOf(at - DAY_MS);
+}
+
+function earlierOf(day: string, other: string | undefined): string {
+  return other !== undefined && other < day ? other : day;
+}
+
+type BudgetOwn = Pick<LimitedKey, 'id' | 'budgets'>;
+
+/** A line for each budget of the key, and an empty one. */
+function budgetLines(choices: LimitChoices, locale: Locale, { id, budgets }: BudgetOwn): Html[] {
+  const own = budgets.filter(({ scope }) => scope === 'key').slice(0, MAX_BUDGETS);
+  const lines = own.length < MAX_BUDGETS ? [...own, undefined] : own;
+  return lines.map((budget, index) => budgetLine(choices, locale, { id: `${id}-${index}`, budget }));
+}
+
+function budgetLine(
+  { currency }: LimitChoices,
+  { texts }: Locale,
+  { id, budget }: { id: string; budget: BudgetState | undefined },
+): Html {
+  const t = texts.keys.form;
+  const { unit, amount, resets } = amountOf(budget);
+  const units = [
+    ['requests', t.units.requests],
+    ['tokens', t.units.tokens],
+    ...(currency === undefined ? [] : [[currency, currency] as const]),
+  ] as const;
+  return html`<div class="budget-line" data-budget>
+<div class="field"><label class="visually-hidden" for="amount-${id}">${t.amount}</label><input class="input" id="amount-${id}" data-param="budgets" data-part="amount" inputmode="decimal" pattern="[0-9]{1,13}([.][0-9]{1,6})?" placeholder="${t.amount}" value="${amount}" autocomplete="off"></div>
+<div class="field"><label class="visually-hidden" for="unit-${id}">${t.unit}</label><select class="input" id="unit-${id}" data-part="unit">${units.map(([value, label]) => option(value, label, value === unit))}</select></div>
+<div class="field"><label class="visually-hidden" for="period-${id}">${t.period}</label><select class="input" id="period-${id}" data-part="period">${PERIODS.map(([value, name]) => option(value, t.periods[name], name === resets))}</select></div>
+</div>`;
+}
+
+/** As amounts of budgets are written: `1000 requests/day`. */
+const PERIODS = [
+  ['month', 'month'],
+  ['day', 'day'],
+  ['lifetime', 'never'],
+] as const;
+
+function amountOf(budget: BudgetState | undefined): { unit: string; amount: number | ''; resets: string } {
+  const { requestLimit = null, tokenLimit = null, costLimit = null, currency = null, resets = 'month' } = budget ?? {};
+  if (costLimit !== null) return { unit: currency ?? '', amount: costLimit / MICROS, resets };
+  if (tokenLimit !== null) return { unit: 'tokens', amount: tokenLimit, resets };
+  return { unit: 'requests', amount: requestLimit ?? '', resets };
+}
+
+function option(value: string, label: string, isSelected: boolean): Html {
+  return html`<option value="${value}"${isSelected && html` selected`}>${label}</option>`;
+}

@@ -1,0 +1,191 @@
+/*
+ * The page of an account's keys: each with its limits, what is left of its budgets, its end, last use and usage of 30
+ * days, and the forms to change, rotate and revoke it. A number of failures leads to those requests. Reading works
+ * without scripts. Keys that are no longer valid stand below, without forms. While a new key is shown, the forms are
+ * hidden: they speak of the keys before it.
+ */
+
+import type { BudgetState } from '../../budgets/index.js';
+import { type ApiKeyRecord, isValidState, type KeyGrant, maskedKey } from '../../keys/index.js';
+import { accountPages, linkTo } from '../components/filters.js';
+import { type LimitChoices, limitFields } from '../components/key-limits.js';
+import {
+  type ChangedKey,
+  isolated,
+  type KeyView,
+  keyBadge,
+  MAX_KEY_NAME,
+  renderChanged,
+  renderKeyCreation,
+  renderKeyHead,
+  renderNewKey,
+  SHOWN_DEAD,
+} from '../components/keys.js';
+import type { Locale } from '../language/index.js';
+import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
+
+/** A key with its limits and usage. */
+export interface KeyDetails extends KeyView, Pick<ApiKeyRecord, 'own' | 'rpm' | 'planRpm' | 'replacedBy'> {
+  grants: readonly KeyGrant[];
+  /** Null: all. */
+  models: readonly string[] | null;
+  budgets: readonly BudgetState[];
+  used: { requests: number; failed: number; cost?: string };
+}
+
+export interface KeysView {
+  planName: string;
+  /** Newest first. */
+  keys: readonly KeyDetails[];
+  choices: LimitChoices;
+  /** Days of the usage: `2026-06-15`. */
+  range: { from: string; to: string; days: number };
+  changed: ChangedKey | null;
+}
+
+const PATH = '/keys';
+/** Number of models that are named. */
+const SHOWN_MODELS = 3;
+const OVERLAPS = [0, 24, 168] as const;
+const DEFAULT_OVERLAP = 24;
+
+export function keysPage(view: KeysView, locale: Locale): Omit<Page, 'viewer'> {
+  const t = locale.texts.keys;
+  const valid = view.keys.filter(({ state }) => isValidState(state));
+  const dead = view.keys.filter(({ state }) => !isValidState(state));
+  return {
+    title: t.title,
+    current: '/dashboard',
+    scripts: ['api-forms.js', 'keys.js'],
+    content: html`<div class="frame key-page">
+<div class="page-head"><h1>${t.title}</h1><p>${t.words(html`<strong>${view.planName}</strong>`)}</p>${accountPages(PATH, locale)}</div>
+<div class="stack">
+${renderChanged(view.changed, locale)}
+<section class="card stack" aria-label="${t.create}">
+${renderNewKey(PATH, locale)}
+${renderKeyCreation(locale, limitFields(view.choices, locale))}
+</section>
+<h2 class="visually-hidden">${t.yours}</h2>
+${valid.length === 0 && dead.length === 0 && emptyState(t.none, t.noneWords)}
+${valid.length > 0 && html`<ul class="stack key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
+${renderDead(dead, locale)}
+</div>
+</div>`,
+  };
+}
+
+function renderDead(dead: readonly KeyDetails[], locale: Locale): Html | false {
+  if (dead.length === 0) return false;
+  const rows = html`<ul class="rows">${dead.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`;
+  return html`<section class="card"><details${dead.length <= SHOWN_DEAD && html` open`}><summary>${locale.texts.keys.older(dead.length)}</summary>${rows}</details></section>`;
+}
+
+function renderKey(key: KeyDetails, view: KeysView, locale: Locale): Html {
+  const { id, name, state, createdAt, replacedBy } = key;
+  const { texts, day } = locale;
+  const t = texts.keys;
+  return html`<li class="card stack key-card" id="key-${id}">
+<div class="key-card-head"><div><h3 class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</h3>
+<p class="small muted"><code>${maskedKey(id)}</code> · ${t.created(day(createdAt))}${
+    state === 'rotated' && replacedBy !== null && html` · ${t.replacedBy(html`<code>${maskedKey(replacedBy)}</code>`)}`
+  }</p></div>
+<div class="key-actions needs-script">${renderRevocation(key, locale)}</div></div>
+${renderFacts(key, view, locale)}
+${state === 'active' && html`<div class="key-actions key-forms needs-script">${renderChange(key, view, locale)}${renderRotation(key, locale)}</div>`}
+<p class="problem" role="alert" id="problem-${id}"></p>
+</li>`;
+}
+
+function renderFacts(key: KeyDetails, { range, choices }: KeysView, locale: Locale): Html {
+  const { texts, day, count } = locale;
+  const { facts: t, grants: names } = texts.keys;
+  const { id, grants, own, lastUsedAt, used, budgets } = key;
+  const failed = linkTo('/requests', { key: id, from: range.from, to: range.to, outcome: 'failed' });
+  const requests = linkTo('/requests', { key: id, from: range.from, to: range.to });
+  return html`<dl class="key-facts">
+${fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
+${fact(t.models, renderModels(key, locale))}
+${fact(t.rpm, renderRpm(key, locale))}
+${fact(t.expires, renderEnd(key, locale))}
+${fact(t.lastUsed, lastUsedAt === null ? t.notYet : day(lastUsedAt))}
+${fact(
+  t.used(range.days),
+  html`${used.requests === 0 ? count(0) : html`<a href="${requests}">${count(used.requests)}</a>`}${
+    used.failed > 0 && html`, <a href="${failed}">${t.failed(count(used.failed))}</a>`
+  }${used.cost !== undefined && choices.currency !== undefined && html`, ${t.cost(used.cost, choices.currency)}`}`,
+)}
+</dl>
+${budgets.map((budget) => renderBudget(budget, locale))}`;
+}
+
+function fact(name: string, value: Html | string): Html {
+  return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+}
+
+function renderModels({ models, own }: KeyDetails, { texts, count }: Locale): string {
+  const { facts: t } = texts.keys;
+  if (models === null || !own?.models) return t.all;
+  const shown = models.slice(0, SHOWN_MODELS).join(', ');
+  const more = models.length - SHOWN_MODELS;
+  if (models.length === 0) return '–';
+  return more > 0 ? t.andMore(shown, count(more)) : shown;
+}
+
+function renderRpm({ rpm, planRpm, own }: KeyDetails, { texts, count }: Locale): string {
+  const { facts: t } = texts.keys;
+  if (rpm === null) return t.unlimited;
+  if (own?.rpm === undefined || rpm === planRpm) return t.ofPlan(count(rpm));
+  return planRpm === null || planRpm === undefined ? count(rpm) : t.own(count(rpm), count(planRpm));
+}
+
+function renderEnd({ expiresAt, own }: KeyDetails, { texts, day }: Locale): Html | string {
+  const { facts: t } = texts.keys;
+  if (expiresAt === null) return t.never;
+  return own?.expiresAt === expiresAt ? day(expiresAt - 1) : t.withPlan(day(expiresAt));
+}
+
+/** What is left of a budget of one amount. */
+function renderBudget(budget: BudgetState, { texts, count, cost }: Locale): Html {
+  const { allowances, plan } = texts.dashboard;
+  const { resets, currency, requestLimit, tokenLimit, costLimit } = budget;
+  const [label, limit, used, show] =
+    costLimit !== null
+      ? [allowances.cost[resets](currency ?? ''), costLimit, budget.costUsed + budget.costReserved, cost]
+      : tokenLimit !== null
+        ? [allowances.tokens[resets], tokenLimit, budget.tokensUsed + budget.tokensReserved, count]
+        : [allowances.requests[resets], requestLimit ?? 0, budget.requestsUsed, count];
+  const left = Math.max(0, limit - used);
+  return html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
+<span class="figures">${plan.left(show(left), show(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`;
+}
+
+function renderChange(key: KeyDetails, { choices }: KeysView, locale: Locale): Html {
+  const { id, name } = key;
+  const t = locale.texts.keys;
+  return html`<details><summary>${t.change}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
+<form class="stack" data-api="POST /api/user/keys/${id}" data-limits data-errors-beside data-then="${PATH}?saved={key.id}" data-problem="problem-change-${id}">
+<div class="field"><label for="name-${id}">${t.form.name}</label><input class="input" id="name-${id}" name="name" required maxlength="${MAX_KEY_NAME}" value="${name}" autocomplete="off"></div>
+${limitFields(choices, locale, key)}
+<div class="row">${scriptedButton(html`${t.save}<span class="visually-hidden"> <bdi>${name}</bdi></span>`)}</div>
+<p class="problem" role="alert" id="problem-change-${id}"></p></form></details>`;
+}
+
+function renderRotation({ id, name }: KeyDetails, { texts: { keys: t } }: Locale): Html {
+  return html`<details><summary>${t.rotate}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
+<form class="stack" data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey" data-problem="problem-rotate-${id}">
+<p class="small muted">${t.rotateWords}</p>
+<input type="hidden" name="keyId" value="${id}">
+<div class="form-row"><div class="field"><label for="overlap-${id}">${t.overlap}</label>
+<select class="input" id="overlap-${id}" name="overlapHours" data-number>${OVERLAPS.map(
+    (hours) =>
+      html`<option value="${hours}"${hours === DEFAULT_OVERLAP && html` selected`}>${t.overlaps[hours]}</option>`,
+  )}</select></div>
+${scriptedButton(html`${t.replace}<span class="visually-hidden"> <bdi>${name}</bdi></span>`)}</div>
+<p class="problem" role="alert" id="problem-rotate-${id}"></p></form></details>`;
+}
+
+function renderRevocation({ id, name }: KeyDetails, { texts: { keys: t } }: Locale): Html {
+  return html`<form data-api="POST /api/user/keys/${id}/revoke" data-then="${PATH}?revoked={key.id}"
+data-confirm="${t.revokeConfirm(isolated(name))}" data-confirm-label="${t.revoke}" data-confirm-bad data-choice="jobs=keep" data-choice-label="${t.keepJobs}" data-problem="problem-${id}">
+${scriptedButton(html`${t.revoke}<span class="visually-hidden"> <bdi>${name}</bdi></span>`, 'button-quiet button-small')}</form>`;
+}
