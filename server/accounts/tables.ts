@@ -120,6 +120,7 @@ export const accountMigrations: Migrations = {
     `create table erased_allowances (hash text primary key, used text not null, "expiresAt" bigint not null)`,
     `create index erased_allowances_expires_at on erased_allowances ("expiresAt")`,
   ),
+  '0002-languages': { ...sqlMigration('alter table users add column language text'), changes: ['users'] },
 };
 
 /** A user. Times are milliseconds since 1970. */
@@ -127,6 +128,8 @@ export interface UserRecord extends Person {
   createdAt: number;
   lastSignInAt: number;
   suspendedAt: number | null;
+  /** Of the pages: a tag of BCP 47. Null if the user has not chosen one. */
+  language: string | null;
 }
 
 /** `browser`: a cookie. `device`: a bearer token. */

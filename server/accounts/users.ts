@@ -116,6 +116,13 @@ export class Users {
     return this.#database.run((queries) => selectUsers(queries).where('users.id', '=', id).executeTakeFirst());
   }
 
+  /** Stores the language of the user's pages. It is a preference, so it writes no audit row. */
+  async setLanguage(userId: string, language: string): Promise<void> {
+    await this.#database.run((queries) =>
+      queries.updateTable('users').set({ language }).where('id', '=', userId).execute(),
+    );
+  }
+
   findByAccount(accountId: string): Promise<UserRecord | undefined> {
     return this.#database.run((queries) =>
       selectUsers(queries).where('users.accountId', '=', accountId).executeTakeFirst(),
@@ -214,7 +221,7 @@ export class Users {
       .executeTakeFirst();
     if (made) {
       await restoreAllowance({ transaction, engine: this.#database.engine, accountId: account.id, hashes, at });
-      return { ...user, email: null, name: null, suspendedAt: null };
+      return { ...user, email: null, name: null, suspendedAt: null, language: null };
     }
     // Another node created the user at the same moment.
     await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();

@@ -149,7 +149,7 @@ class AccountPages {
   async sendUsage(context: RequestContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
-    const locale = localeOf(context);
+    const locale = localeOf(context, signedIn.user.language);
     const { clock, prices } = this.#services;
     const { range, filter, totals, keys, groups, by } = await this.#readUsage(context, signedIn);
     const chosen = filterTotals(totals, filter);
@@ -195,7 +195,7 @@ class AccountPages {
   async sendRequests(context: RequestContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
-    const locale = localeOf(context);
+    const locale = localeOf(context, signedIn.user.language);
     const { clock, usageLog, requestLog, prices, requestLogDays: retentionDays = LOG_DAYS } = this.#services;
     const { accountId } = signedIn.user;
     const { query } = context;

@@ -56,7 +56,7 @@ async function sendModels(context: RequestContext, services: PublicPageServices)
   const sources = { ...rest, gateway, prices: catalogue.publicPriceTablesVisible ? prices : undefined };
   const hasLinks = await offersLinks(signedIn, services);
   const view = { search, models: loadModels(sources), platforms: hasLinks ? loadPlatforms(sources) : [] };
-  send(context, modelsPage(view, localeOf(context)), signedIn);
+  send(context, modelsPage(view, localeOf(context, signedIn?.user.language)), signedIn);
 }
 
 async function sendStatus(context: RequestContext, services: PublicPageServices): Promise<void> {
@@ -100,6 +100,6 @@ function readSearch({ query: { q = '', kind = '', page = '1' } }: RequestContext
 }
 
 function send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
-  const locale = localeOf(context);
+  const locale = localeOf(context, signedIn?.user.language);
   sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user, locale) } : null }, locale);
 }

@@ -58,7 +58,7 @@ import {
 } from './views.js';
 
 interface SiteServices extends AccountPageServices, Omit<PublicPageServices, 'view'> {
-  users: Pick<Users, 'list'>;
+  users: Pick<Users, 'list' | 'setLanguage'>;
   accounts: Pick<Accounts, 'preview'>;
   jobs: DashboardSources['jobs'];
   orders: DashboardSources['orders'];
@@ -233,11 +233,12 @@ class SitePages {
   /** Undefined if the visitor must sign in first. */
   async #visitSignedIn(context: RequestContext) {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
-    return signedIn && { signedIn, locale: localeOf(context) };
+    return signedIn && { signedIn, locale: localeOf(context, signedIn.user.language) };
   }
 
   async #visit(context: RequestContext): Promise<Visit> {
-    return { signedIn: await this.#services.sessions.find(context), locale: localeOf(context) };
+    const signedIn = await this.#services.sessions.find(context);
+    return { signedIn, locale: localeOf(context, signedIn?.user.language) };
   }
 
   #send(context: RequestContext, page: Omit<Page, 'viewer'>, { signedIn, locale }: Visit): void {
@@ -290,7 +291,7 @@ export function devicePageRoutes(services: DevicePageServices): Route[] {
       const here = code === undefined ? '/device' : `/device?user_code=${code}`;
       return seeOther(context, `${site().url}/signin?return_to=${encodeURIComponent(here)}`);
     }
-    const locale = localeOf(context);
+    const locale = localeOf(context, signedIn.user.language);
     if (isAnswer(answered)) return sendPage(context, deviceDonePage(answered, locale), locale);
     if (given === undefined) return sendPage(context, deviceCodePage(locale), locale);
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
@@ -313,7 +314,7 @@ export function devicePageRoutes(services: DevicePageServices): Route[] {
     // A redirect, so that a reload does not submit the form again.
     if (taken) return seeOther(context, `${site().url}/device?answered=${answer}`);
     context.status = 404;
-    const locale = localeOf(context);
+    const locale = localeOf(context, user.language);
     sendPage(context, deviceCodePage(locale, code), locale);
   }
 

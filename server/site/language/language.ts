@@ -13,6 +13,8 @@ declare module '../../http/koa-app.js' {
   interface RequestState {
     /** What the pages of this app show of its operator. Default: that of mediagate. */
     brand?: Brand;
+    /** Of the page that was asked for, once its account is known. */
+    language?: LanguageCode;
   }
 }
 
@@ -43,13 +45,16 @@ export function isLanguage(text: unknown): text is LanguageCode {
 
 /** The locale of a visitor. @param chosen The language of their account. Default: none. */
 export function localeOf(context: RequestContext, chosen?: string | null): Locale {
-  const locale = LOCALES[languageOf(context, chosen)];
+  const language = languageOf(context, chosen);
+  const locale = LOCALES[language];
+  // A page of an error after this has no account.
+  context.state.language = language;
   const { brand } = context.state;
   return brand ? { ...locale, brand } : locale;
 }
 
 function languageOf(context: RequestContext, chosen: string | null | undefined): LanguageCode {
-  const known = [chosen, readCookie(context, LANGUAGE_COOKIE)].find(isLanguage);
+  const known = [chosen, context.state.language, readCookie(context, LANGUAGE_COOKIE)].find(isLanguage);
   if (known) return known;
   const accepted = context.acceptsLanguages(...LANGUAGES.map(({ code }) => code));
   return isLanguage(accepted) ? accepted : 'en';

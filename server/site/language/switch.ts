@@ -1,11 +1,11 @@
 /*
- * The route of the switch in the header. It keeps the language in a cookie for a year, and returns to the page with the
- * switch, which the browser names as the referrer.
+ * The route of the switch in the header. It keeps the language in a cookie for a year, and of a signed-in user in the
+ * account as well. Then it returns to the page with the switch, which the browser names as the referrer.
  */
 
 import { Type } from '../../../core/contracts/index.js';
 import { GatewayError } from '../../../core/runtime/index.js';
-import type { AccountServices } from '../../accounts/index.js';
+import type { AccountServices, Users } from '../../accounts/index.js';
 import {
   defineRoute,
   networkOwner,
@@ -22,9 +22,12 @@ import { isLanguage, LANGUAGE_COOKIE, LANGUAGES } from './language.js';
 const MAX_FORM_BYTES = 256;
 const YEAR_SECONDS = 365 * 24 * 3_600;
 
-type LanguageServices = Pick<AccountServices, 'site' | 'publicBodies' | 'addressOf'>;
+interface LanguageServices extends Pick<AccountServices, 'site' | 'sessions' | 'polls' | 'publicBodies' | 'addressOf'> {
+  users: Pick<Users, 'setLanguage'>;
+}
 
-export function languageRoutes({ site, publicBodies, addressOf }: LanguageServices): Route[] {
+export function languageRoutes(services: LanguageServices): Route[] {
+  const { site, sessions, users, polls, publicBodies, addressOf } = services;
   return [
     defineRoute({
       method: 'POST',
@@ -33,7 +36,8 @@ export function languageRoutes({ site, publicBodies, addressOf }: LanguageServic
       tag: 'Pages',
       path: '/language',
       summary: 'Choose the language',
-      description: 'Sets the language of the pages, and returns to the page that has the form.',
+      description:
+        'Sets the language of the pages, for this browser and for the account, and returns to the page that has the form.',
       body: {
         type: 'application/x-www-form-urlencoded',
         schema: Type.Object({ language: Type.String({ description: '`en` or `vi`.' }) }),
@@ -46,6 +50,11 @@ export function languageRoutes({ site, publicBodies, addressOf }: LanguageServic
         if (!isLanguage(language)) {
           const accepted = LANGUAGES.map(({ code }) => code).join(' or ');
           throw new GatewayError('invalid_value', `language must be ${accepted}.`, { param: 'language' });
+        }
+        const user = (await sessions.find(context))?.user;
+        if (user) {
+          polls.admit(user.id);
+          await users.setLanguage(user.id, language);
         }
         setCookie(context, site(), { name: LANGUAGE_COOKIE, value: language, maxAgeSeconds: YEAR_SECONDS });
         seeOther(context, site().url + pathBefore(context, site()));

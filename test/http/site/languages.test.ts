@@ -75,6 +75,20 @@ describe('languages of the site', () => {
     expect(await languageOf(stranger, { 'accept-language': 'vi' })).to.equal('en');
   });
 
+  it('follow the account to other browsers, before what these have chosen', async () => {
+    const first = await app.signedIn('mai@example.com');
+    await choose(first, 'vi');
+    const second = createBrowserSession();
+    await choose(second, 'en');
+    expect(await languageOf(second, {}, '/plans')).to.equal('en');
+    await app.signIn(second, 'mai@example.com');
+    for (const path of ['/plans', '/dashboard', '/usage', '/device', '/pay/MG00000000', '/models']) {
+      expect(await languageOf(second, {}, path), path).to.equal('vi');
+    }
+    const [user] = await app.state.users.findByEmail('mai@example.com');
+    expect(user?.language).to.equal('vi');
+  });
+
   it('return to no other site, and accept no other language and no form of another site', async () => {
     const stranger = createBrowserSession();
     for (const referer of ['https://other.example/x', 'nonsense', `${app.url}//other.example`, `${app.url}/signin`]) {
@@ -99,27 +113,28 @@ describe('languages of the site', () => {
   });
 
   it('show no text outside of the catalogues', async () => {
-    const english = await app.signedIn('ann@example.com');
-    const [user] = await app.state.users.list({ limit: 1 });
+    const known = await app.signedIn('ann@example.com');
+    const [user] = await app.state.users.findByEmail('ann@example.com');
     const { orders } = await useAccount(app.state, user!, createPepper(Buffer.alloc(32, 'languages')));
-    const vietnamese = await app.signedIn('ann@example.com');
-    await choose(vietnamese, 'vi');
-    const stranger = createBrowserSession();
-    const vietnameseStranger = createBrowserSession();
-    await choose(vietnameseStranger, 'vi');
-    const paths = [...OWN_PAGES, ...orders.map(({ code }) => `/pay/${code}`)];
-    const untranslated: string[] = [];
-    for (const [pages, one, other] of [
-      [PUBLIC_PAGES, stranger, vietnameseStranger],
-      [paths, english, vietnamese],
-    ] as const) {
-      for (const path of pages) {
-        const before = shownTexts((await one.send(app.url + path)).text);
-        const found = shownTexts((await other.send(app.url + path)).text);
-        expect(found.size, path).to.be.greaterThan(10);
-        const same = [...found].filter((text) => before.has(text) && !isName(text));
-        untranslated.push(...same.map((text) => `${path}: ${text}`));
+    const textsOf = async (language: string) => {
+      const stranger = createBrowserSession();
+      const found = new Map<string, Set<string>>();
+      for (const [browser, paths] of [
+        [stranger, PUBLIC_PAGES],
+        [known, [...OWN_PAGES, ...orders.map(({ code }) => `/pay/${code}`)]],
+      ] as const) {
+        await choose(browser, language);
+        const of = browser === known ? 'known' : 'stranger';
+        for (const path of paths) found.set(`${of} ${path}`, shownTexts((await browser.send(app.url + path)).text));
       }
+      return found;
+    };
+    const english = await textsOf('en');
+    const untranslated: string[] = [];
+    for (const [path, found] of await textsOf('vi')) {
+      expect(found.size, path).to.be.greaterThan(10);
+      const same = [...found].filter((text) => english.get(path)?.has(text) && !isName(text));
+      untranslated.push(...same.map((text) => `${path}: ${text}`));
     }
     expect(untranslated).to.deep.equal([]);
   });
