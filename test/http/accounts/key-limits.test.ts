@@ -6,8 +6,10 @@ import { createManualClock } from 'mediagate/testing';
 import type { PlanTerms } from '../../../server/plans/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { inventedModel } from '../../support/images/invented-image.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import type { Answer } from '../http/listening-app.js';
+import { imageClient } from '../images/client.js';
 import { type AccountClient, newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
@@ -30,7 +32,10 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
   before(async () => {
     app = await startSignInApp({
       stack,
-      plugins: ['m-5.5', 'm-5.4'].map((model) => ({ id: model, use: echoText, options: { model } })),
+      plugins: [
+        ...['m-5.5', 'm-5.4'].map((model) => ({ id: model, use: echoText, options: { model } })),
+        { use: inventedModel() },
+      ],
       prices: createPrices({ currency: 'USD', models: { 'm-5.5': { input: 1, output: 10 } } }),
     });
   });
@@ -130,6 +135,18 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     const refused = await ask(narrow.apiKey);
     expect(outcome(refused)).to.equal('rate_limit_exceeded');
     expect(refused.json.error.message).to.match(accepted(0) < 5 ? /^This account may make 12/ : /^This /);
+  });
+
+  it('limit image jobs in the transaction that accepts them', async () => {
+    const ann = await somebody({ ...WIDE, rpm: 3 });
+    const { apiKey } = await make(ann, { rpm: 1, grants: ['images'] });
+    const first = await imageClient(app, apiKey).submit();
+    expect([first.status, first.headers.get('x-ratelimit-remaining-requests')], first.text).to.deep.equal([202, '0']);
+    const refused = await imageClient(app, apiKey).submit();
+    expect(outcome(refused)).to.equal('rate_limit_exceeded');
+    expect(refused.json.error.message).to.equal('This API key may make one request in 60 seconds.');
+    const wide = await make(ann);
+    expect((await imageClient(app, wide.apiKey).submit()).headers.get('x-ratelimit-remaining-requests')).to.equal('1');
   });
 
   it('are refused with the field and what the plan allows', async () => {
