@@ -24,6 +24,9 @@ const BUNDLED = [
   'server/site/docs/marked',
 ];
 
+/** Scripts of the site. Those that no other one imports are what pages name. */
+const PAGE_SCRIPTS = path.join(root, 'server', 'site', 'browser');
+
 /** Folders of dist with the files that are copied into them, each from a folder of a package. */
 const COPIED = {
   'plugins/offline_speech/weights': [
@@ -35,7 +38,7 @@ const COPIED = {
 
 /** Writes all of them into dist, over what the compiler made of the same modules. */
 async function takeFromPackages() {
-  await Promise.all(BUNDLED.map(bundle));
+  await Promise.all([...BUNDLED.map(bundle), bundlePageScripts()]);
   for (const [folder, sources] of Object.entries(COPIED)) {
     fs.mkdirSync(path.join(dist, folder), { recursive: true });
     for (const [from, names] of sources)
@@ -67,6 +70,38 @@ async function bundle(file) {
     ? "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);\n"
     : '';
   fs.writeFileSync(output, `/*!\n${licencesOf(Object.keys(metafile.inputs))}\n*/\n${require}${text}`);
+}
+
+/** The scripts that pages name: each becomes one file, and what several share or load later further ones. */
+function pageScripts() {
+  const files = fs.readdirSync(PAGE_SCRIPTS).filter((name) => name.endsWith('.ts'));
+  const sources = files.map((name) => fs.readFileSync(path.join(PAGE_SCRIPTS, name), 'utf8')).join('\n');
+  const imported = new Set([...sources.matchAll(/(?:from |import\()'\.\/([\w-]+)\.js'/g)].map(([, name]) => `${name}.ts`));
+  return files.filter((name) => !imported.has(name)).map((name) => path.join(PAGE_SCRIPTS, name));
+}
+
+/** Writes the scripts of pages to `server/site/scripts` of dist, with the packages that they import. */
+async function bundlePageScripts() {
+  const folder = path.join(dist, 'server', 'site', 'scripts');
+  const { metafile } = await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: pageScripts(),
+    outdir: folder,
+    chunkNames: 'part-[hash]',
+    bundle: true,
+    splitting: true,
+    metafile: true,
+    minify: true,
+    platform: 'browser',
+    format: 'esm',
+    target: 'es2022',
+    charset: 'utf8',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const made = new Set(Object.keys(metafile.outputs).map((file) => path.basename(file)));
+  for (const name of fs.readdirSync(folder)) if (!made.has(name)) fs.rmSync(path.join(folder, name));
+  fs.writeFileSync(path.join(folder, 'licences.txt'), `${licencesOf(Object.keys(metafile.inputs))}\n`);
 }
 
 /** The terms of all packages that the sources are of; equal ones once. The sources are below the base. */

@@ -71,7 +71,7 @@ function loadAssets(): Assets {
   const files = new Map([
     ['site.css', Buffer.concat(STYLES.map(readStyles))],
     ...PAGE_STYLES.map((name) => [`${name}.css`, readStyles(name)] as const),
-    ...readFolder(new URL('browser/', import.meta.url), '.js'),
+    ...readFolder(new URL('scripts/', import.meta.url), '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
     ...readFolder(new URL('pictures/', SOURCES), '.svg'),
     ['sentences-vi.json', Buffer.from(JSON.stringify(VIETNAMESE_SENTENCES))],
