@@ -24,7 +24,7 @@ const BUNDLED = [
   'server/site/docs/marked',
 ];
 
-/** Scripts of the site. Those that no other one imports are what pages name. */
+/** Scripts of the site. Each that a page names becomes one file, and what several share or load later further ones. */
 const PAGE_SCRIPTS = path.join(root, 'server', 'site', 'browser');
 
 /** Folders of dist with the files that are copied into them, each from a folder of a package. */
@@ -72,12 +72,14 @@ async function bundle(file) {
   fs.writeFileSync(output, `/*!\n${licencesOf(Object.keys(metafile.inputs))}\n*/\n${require}${text}`);
 }
 
-/** The scripts that pages name: each becomes one file, and what several share or load later further ones. */
+/** The scripts that pages name, as in `'payment.js'`. */
 function pageScripts() {
-  const files = fs.readdirSync(PAGE_SCRIPTS).filter((name) => name.endsWith('.ts'));
-  const sources = files.map((name) => fs.readFileSync(path.join(PAGE_SCRIPTS, name), 'utf8')).join('\n');
-  const imported = new Set([...sources.matchAll(/(?:from |import\()'\.\/([\w-]+)\.js'/g)].map(([, name]) => `${name}.ts`));
-  return files.filter((name) => !imported.has(name)).map((name) => path.join(PAGE_SCRIPTS, name));
+  const site = path.join(root, 'server', 'site');
+  const names = fs.readdirSync(PAGE_SCRIPTS).filter((name) => name.endsWith('.ts'));
+  const pages = fs.readdirSync(site, { recursive: true }).filter((name) => /^(?!browser\b).*\.ts$/.test(name));
+  const text = pages.map((name) => fs.readFileSync(path.join(site, name), 'utf8')).join('\n');
+  const isNamed = (name) => text.includes(`'${name.replace(/\.ts$/, '.js')}'`);
+  return names.filter(isNamed).map((name) => path.join(PAGE_SCRIPTS, name));
 }
 
 /** Writes the scripts of pages to `server/site/scripts` of dist, with the packages that they import. */

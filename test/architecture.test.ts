@@ -63,7 +63,8 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/otlp-transformer': 'server/observability/opentelemetry.ts',
   '@opentelemetry/resources': 'server/observability/opentelemetry.ts',
   '@opentelemetry/sdk-trace': 'server/observability/opentelemetry.ts',
-  marked: 'server/site/docs/marked.ts',
+  // The bundles of pages have a copy of their own.
+  marked: ['server/site/docs/marked.ts', 'server/site/browser/markdown.ts'],
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
   tsyringe: 'core/plugins/tsyringe.ts',
@@ -165,9 +166,10 @@ const LAYERS: readonly Layer[] = [
       /^(node:|mediagate\/(plugin|testing)$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
   },
   {
-    name: 'scripts of pages import each other alone, and the type of their texts',
+    name: 'scripts of pages import each other, the type of their texts, the writer of examples, and a parser',
     holds: /^server\/site\/browser\//,
-    allows: (target) => /^server\/site\/(browser\/|language\/script-texts\.ts$)/.test(target),
+    allows: (target) =>
+      /^server\/site\/(browser\/|language\/script-texts\.ts$|docs\/examples\.ts$)/.test(target) || target === 'marked',
   },
   {
     name: 'the server imports node:, mediagate, folders of core, its own packages and itself, never a plugin',

@@ -135,6 +135,11 @@ function sameGatewayElsewhere({ req, path, querystring }: RequestContext, site: 
 
 const MAX_BODY_BYTES = 1_024;
 
+/** The browser deletes what pages kept in it, such as chats. Browsers obey it on https and on the own machine. */
+function leaveNothing({ res }: RequestContext): void {
+  res.setHeader('Clear-Site-Data', '"storage"');
+}
+
 /** Ends the session of a request, or all sessions of its user. No error without a session. */
 export function signOutRoutes({ site, sessions, publicBodies, addressOf }: AccountServices): Route[] {
   const signedOut = () => ({ authenticated: false, loginUrl: `${site().url}/signin` });
@@ -161,6 +166,7 @@ export function signOutRoutes({ site, sessions, publicBodies, addressOf }: Accou
       description: 'Ends the session, for forms of the site.',
       async handler(context) {
         await sessions.end(context);
+        leaveNothing(context);
         seeOther(context, `${site().url}/`);
       },
     }),
@@ -171,6 +177,7 @@ export function signOutRoutes({ site, sessions, publicBodies, addressOf }: Accou
       description: 'Ends all sessions of the user, for forms of the site.',
       async handler(context) {
         await sessions.endAll(context);
+        leaveNothing(context);
         seeOther(context, `${site().url}/`);
       },
     }),

@@ -13,7 +13,7 @@ import { parsePluginConfig, readPluginConfig, servesOf } from '../../core/plugin
 import { isGatewayError, withFileLock } from '../../core/runtime/index.js';
 import { describeUpstreams } from '../doctor/index.js';
 import { renderTable, sanitizeForTerminal } from '../format/index.js';
-import { encodeModel, orderModels } from '../models/index.js';
+import { encodeModel, mockEntries, orderModels } from '../models/index.js';
 import { pluginsFileOf } from '../open-gateway.js';
 import type { Settings } from '../settings/index.js';
 import { withGateway } from './command.js';
@@ -239,7 +239,7 @@ export async function listModelsCommand(settings: Settings): Promise<Outcome<'Mo
 function listModels(gateway: Gateway, messagesEnabled: boolean) {
   const ready = gateway.models();
   const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
-  const mocks = new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));
+  const mocks = mockEntries(gateway);
   return orderModels(ready.map(({ id }) => id)).map((id) => {
     const { kind = '', entry = '', contextLength } = ready.find((model) => model.id === id) ?? {};
     return {
@@ -249,7 +249,7 @@ function listModels(gateway: Gateway, messagesEnabled: boolean) {
       mock: mocks.has(entry),
       upstreams: texts.get(gateway.resolveModel(id))?.upstreams ?? [],
       context_length: contextLength ?? null,
-      routes: encodeModel(id, ready, messagesEnabled).routes,
+      routes: encodeModel(id, ready, { messagesEnabled, mocks }).routes,
     };
   });
 }

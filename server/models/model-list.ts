@@ -6,6 +6,7 @@
  * OpenRouter and of vLLM.
  */
 
+import type { Gateway } from 'mediagate';
 import {
   type AudioOperation,
   field,
@@ -38,6 +39,7 @@ export const ModelSchema = Type.Object(
       131072,
     ),
     max_model_len: optional(Count, 'The same, by the name that vLLM gives it.', 131072),
+    mock: optional(Type.Boolean(), 'True if a mock answers, because no real model is connected. Absent otherwise.'),
   },
   { description: 'A model.' },
 );
@@ -81,25 +83,40 @@ export function contextLengthOf(id: string, models: readonly ReadyModel[]): numb
   return models.find((model) => model.id === id && model.contextLength !== undefined)?.contextLength;
 }
 
-/**
- * @param models The ready models; entries of the same id are one model.
- * @param messagesEnabled Whether models answer on `/v1/messages`.
- */
-export function encodeModel(id: string, models: readonly ReadyModel[], messagesEnabled: boolean): ModelObject {
+/** Ids of the plugin entries that are mocks. */
+export function mockEntries(gateway: Pick<Gateway, 'plugins'>): ReadonlySet<string> {
+  return new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));
+}
+
+export interface ModelListOptions {
+  /** Whether models answer on `/v1/messages`. */
+  messagesEnabled: boolean;
+  /** See {@link mockEntries}. */
+  mocks: ReadonlySet<string>;
+}
+
+/** @param models The ready models; entries of the same id are one model. */
+export function encodeModel(
+  id: string,
+  models: readonly ReadyModel[],
+  { messagesEnabled, mocks }: ModelListOptions,
+): ModelObject {
   const own = models.filter((model) => model.id === id);
   const routes = new Set(own.flatMap((model) => pathsOf(model, messagesEnabled)));
   const length = contextLengthOf(id, models);
   const lengths = length === undefined ? undefined : { context_length: length, max_model_len: length };
-  return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes], ...lengths };
+  const isMock = own.length > 0 && own.every(({ entry }) => mocks.has(entry));
+  const mock = isMock ? { mock: true } : undefined;
+  return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes], ...lengths, ...mock };
 }
 
 /** @param models The models that are ready; repetitions are allowed. */
 export function encodeModelList(
   models: readonly ReadyModel[],
-  messagesEnabled: boolean,
+  options: ModelListOptions,
 ): { object: 'list'; data: ModelObject[] } {
   const ids = orderModels(models.map(({ id }) => id));
-  return { object: 'list', data: ids.map((id) => encodeModel(id, models, messagesEnabled)) };
+  return { object: 'list', data: ids.map((id) => encodeModel(id, models, options)) };
 }
 
 /** Each once: the operator's own names first, then those of the service document. */

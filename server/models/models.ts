@@ -34,6 +34,7 @@ import {
   encodeModelPage,
   isWritingModel,
   ModelSchema,
+  mockEntries,
   orderModels,
   withoutAliases,
 } from './model-list.js';
@@ -136,7 +137,7 @@ export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ModelLis
         const { anthropic } = context.state;
         context.body = anthropic
           ? encodeModelPage(orderModels(models.map(({ id }) => id)), models, context.query)
-          : encodeModelList(models, messagesEnabled);
+          : encodeModelList(models, { messagesEnabled, mocks: mockEntries(gateway) });
       },
     }),
     defineRoute({
@@ -157,7 +158,8 @@ export function modelRoutes({ gateway, messagesEnabled, modelAliases }: ModelLis
           throw new GatewayError('model_not_found', message, { param: 'model' });
         }
         checkModel(keyOf(context), id, gateway.resolveModel);
-        context.body = context.state.anthropic ? describeModel(id, models) : encodeModel(id, models, messagesEnabled);
+        const options = { messagesEnabled, mocks: mockEntries(gateway) };
+        context.body = context.state.anthropic ? describeModel(id, models) : encodeModel(id, models, options);
       },
     }),
   ];

@@ -6,7 +6,7 @@
 
 import type { Gateway } from 'mediagate';
 import type { AudioOperation, ReadyModel } from '../../core/contracts/index.js';
-import { encodeModel, isWritingModel, orderModels, withoutAliases } from '../models/index.js';
+import { encodeModel, isWritingModel, mockEntries, orderModels, withoutAliases } from '../models/index.js';
 import type { Prices } from '../prices/index.js';
 
 /** What a model does. */
@@ -89,7 +89,7 @@ export function loadModels(sources: ModelSources): readonly ModelEntry[] {
   const { gateway, messagesEnabled, modelAliases } = sources;
   const there = gateway.models().filter(({ isAbsent }) => !isAbsent);
   const listed = modelAliases ? there : withoutAliases(there);
-  const mocks = new Set(gateway.plugins().flatMap(({ id, standIn }) => (standIn ? [id] : [])));
+  const mocks = mockEntries(gateway);
   const byModel = Map.groupBy(listed, ({ id, aliasOf = id }) => aliasOf);
   return orderModels(listed.map(({ id, aliasOf = id }) => aliasOf)).flatMap((id) => {
     const names = byModel.get(id) ?? [];
@@ -102,7 +102,7 @@ export function loadModels(sources: ModelSources): readonly ModelEntry[] {
       aliases: orderModels(names.map((one) => one.id).filter((name) => name !== id)),
       uses: [...new Set(own.flatMap(usesOf))],
       isMock: own.every(({ entry }) => mocks.has(entry)),
-      routes: encodeModel(id, own, messagesEnabled).routes,
+      routes: encodeModel(id, own, { messagesEnabled, mocks }).routes,
       limits: limitsOf(first, sources),
       prices: pricesOf(id, own, sources.prices),
     };

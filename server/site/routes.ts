@@ -46,16 +46,9 @@ import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
+import { loadPlayground } from './playground-view.js';
 import { type PublicPageServices, publicPageRoutes } from './public-pages.js';
-import {
-  type DashboardSources,
-  describeOutcome,
-  labelOf,
-  loadDashboard,
-  loadPlayground,
-  planName,
-  planViews,
-} from './views.js';
+import { type DashboardSources, describeOutcome, labelOf, loadDashboard, planName, planViews } from './views.js';
 
 interface SiteServices extends AccountPageServices, Omit<PublicPageServices, 'view'> {
   users: Pick<Users, 'list' | 'setLanguage'>;
@@ -209,7 +202,7 @@ class SitePages {
     const visit = await this.#visitSignedIn(context);
     if (!visit) return;
     const playground = await loadPlayground(this.#services, visit.signedIn.user, visit.locale);
-    this.#send(context, playgroundPage(playground), visit);
+    this.#send(context, playgroundPage(playground, visit.locale), visit);
   }
 
   async sendPayment(context: ParamsContext): Promise<void> {

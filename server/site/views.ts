@@ -1,32 +1,18 @@
 /*
- * Prepares the data that pages display: the dashboard with 30 days of usage, the plans, and what the playground offers.
+ * Prepares the data that pages display: the dashboard with 30 days of usage, and the plans.
  * An order that is not paid yet is always displayed, others only up to a limit. Rate limits are those of the newest
- * valid key. The playground offers models and platforms that are ready, and explains for a group of routes that the plan
- * of the account does not allow which plan includes it. Prices are omitted unless the catalogue makes them public. Texts
- * are those of the locale.
+ * valid key. Prices are omitted unless the catalogue makes them public. Texts are those of the locale.
  */
 
-import type { Gateway } from 'mediagate';
 import type { JobState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
-import type { Clock } from '../../core/runtime/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
-import { isWritingModel, orderModels } from '../models/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
-import {
-  type Catalogue,
-  DEFAULT_CATALOGUE,
-  freeTierTerms,
-  OPERATOR_PLAN,
-  type Plan,
-  type PlanTerms,
-  type PlanTermsOptions,
-  planGrants,
-} from '../plans/index.js';
-import { addUp, type DayRange, isModelAllowed, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
+import { type Catalogue, DEFAULT_CATALOGUE, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
+import { addUp, type DayRange, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
 import type { KeyView } from './components/keys.js';
 import type { Locale } from './language/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
@@ -86,7 +72,7 @@ export function labelOf({ name, email }: Pick<UserRecord, 'name' | 'email'>, { t
 }
 
 /** What the plans of the catalogue are described with. */
-interface PlanWords {
+export interface PlanWords {
   catalogue: Catalogue;
   locale: Locale;
 }
@@ -237,7 +223,7 @@ export function describeGrants(
 }
 
 /** Why a plan does not allow this, and which one does. */
-function describeWithheld(grant: Grant, planId: string, words: PlanWords): string {
+export function describeWithheld(grant: Grant, planId: string, words: PlanWords): string {
   const { catalogue, locale } = words;
   const { plans, freeTier } = catalogue;
   const t = locale.texts.plans.withheld;
@@ -293,71 +279,6 @@ function planView(plan: Plan, { catalogue, locale }: PlanWords): PlanView {
   const found = prices.find(({ planId }) => planId === id);
   const price = found && publicPriceTablesVisible ? locale.money(found.amount, found.currency) : null;
   return { id, name, points, note, price, isFree: false, canBeOrdered: found !== undefined };
-}
-
-/** What the playground offers: ready models and platforms, as far as the plan of the account allows. */
-export interface PlaygroundView {
-  /** Address of the gateway, without a trailing slash. */
-  baseUrl: string;
-  /** Route groups that the plan does not allow: why, and which plan does. */
-  withheld: Readonly<Partial<Record<Grant, string>>>;
-  platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
-  /** Ids of models, in the order of the list of models. */
-  models: Readonly<Record<'image' | 'text' | 'speak' | 'transcribe', readonly string[]>>;
-}
-
-type PlaygroundPlan = Pick<PlanTerms, 'planId' | 'grants' | 'models'>;
-
-export interface PlaygroundSources extends PlanTermsOptions {
-  view: Pick<AccountView, 'account'>;
-  gateway: Pick<Gateway, 'platforms' | 'models' | 'audioProvider' | 'resolveModel'>;
-  clock: Clock;
-  baseUrl(): string;
-}
-
-/**
- * The plan is that of the internal key, which the first request makes: without one, the free tier.
- * @throws GatewayError `upstream_unavailable`.
- */
-export async function loadPlayground(
-  sources: PlaygroundSources,
-  user: UserRecord,
-  locale: Locale,
-): Promise<PlaygroundView> {
-  const { view, catalogue, gateway, clock, baseUrl } = sources;
-  const { plan: own } = await view.account(user);
-  const isOver = own !== null && own.expiresAt !== null && own.expiresAt <= clock.now();
-  const plan = own && !isOver ? own : freeTierTerms(sources);
-  const audio = (operation: 'speak' | 'transcribe') =>
-    idsOf(gateway, 'audio', plan).filter((id) => gateway.audioProvider(id, operation));
-  return {
-    baseUrl: baseUrl(),
-    withheld: withheldOf(plan, { catalogue, locale }),
-    platforms: gateway.platforms(),
-    models: {
-      image: idsOf(gateway, 'image'),
-      text: idsOf(gateway, 'text', plan),
-      speak: audio('speak'),
-      transcribe: audio('transcribe'),
-    },
-  };
-}
-
-function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): PlaygroundView['withheld'] {
-  const withheld = GRANTS.filter((grant) => !grants.includes(grant));
-  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, words)]));
-}
-
-/** @param plan Omits the models that it does not allow. Default: none is omitted. */
-function idsOf(
-  gateway: Pick<Gateway, 'models' | 'resolveModel'>,
-  kind: 'image' | 'text' | 'audio',
-  plan?: PlaygroundPlan,
-): string[] {
-  const models = gateway.models().filter((model) => model.kind === kind && (kind !== 'text' || isWritingModel(model)));
-  return orderModels(
-    models.map(({ id }) => id).filter((id) => !plan || isModelAllowed(plan, id, gateway.resolveModel)),
-  );
 }
 
 const JOB_TONES: Readonly<Record<JobState, Tone>> = {

@@ -1,60 +1,229 @@
 /*
- * The forms of the playground that speak a text and transcribe a recording.
+ * The audio forms of the playground: speech and voices to hear, transcription with lines that play from their time,
+ * sound effects, and the voice changer. Each result has a player and a download, and says if a mock made it.
  */
 
-import { byId, element, FieldProblem } from './elements.js';
-import { arrival, play, playJson, textAt } from './requests.js';
-import { onSubmit, showWork, startFileDrop } from './work.js';
+import { byId, element, FieldProblem, showProblem } from './elements.js';
+import { startRecorder } from './recorder.js';
+import { arrival, listAt, numberAt, play, textAt } from './requests.js';
+import { textsOf } from './texts.js';
+import { type Line, linesOf, markPlayed } from './transcript.js';
+import { type FileDrop, onSubmit, showWork, startFileDrop } from './work.js';
 
-const speechWork = byId('speech-work', HTMLElement);
-const speechResult = byId('speech-result', HTMLElement);
+const t = textsOf('playground-audio');
 
-onSubmit(byId('speech-form', HTMLFormElement), async (fields) => {
-  const json = {
-    model: String(fields.get('model')),
-    voice: String(fields.get('voice')),
-    input: String(fields.get('text')),
-  };
-  const done = showWork(speechWork, 'Speaking');
-  try {
-    const response = await play('/v1/audio/speech', { method: 'POST', json });
-    showAudio(await arrival(response.blob()));
-    done('Ready.');
-  } catch (error) {
-    done();
-    throw error;
+/** A card of the page: its form, its progress and its result. */
+class Card {
+  readonly form: HTMLFormElement;
+  readonly #work: HTMLElement;
+  readonly #result: HTMLElement;
+  #addresses: string[] = [];
+
+  constructor(readonly id: string) {
+    this.form = byId(`${id}-form`, HTMLFormElement);
+    this.#work = byId(`${id}-work`, HTMLElement);
+    this.#result = byId(`${id}-result`, HTMLElement);
   }
-});
 
-function showAudio(audio: Blob): void {
-  const before = speechResult.querySelector('audio');
-  if (before) URL.revokeObjectURL(before.src);
-  const src = URL.createObjectURL(audio);
-  speechResult.className = 'stack-small';
-  speechResult.replaceChildren(
-    element('audio', { src, controls: true, 'aria-label': 'What was spoken' }),
-    element('a', { href: src, download: 'speech.mp3', class: 'small' }, 'Download the MP3'),
-  );
+  /** Shows the progress of work, and then what it returns. */
+  async work(words: string, done: string, run: () => Promise<readonly Node[]>): Promise<void> {
+    const end = showWork(this.#work, words);
+    try {
+      const parts = await run();
+      this.#result.className = 'stack-small audio-result';
+      this.#result.replaceChildren(...parts);
+      end(done);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** The address of a file of the result. Those of earlier results end. */
+  addressOf(blob: Blob): string {
+    for (const address of this.#addresses) URL.revokeObjectURL(address);
+    const made = URL.createObjectURL(blob);
+    this.#addresses = [made];
+    return made;
+  }
+
+  /** What a model made: a player and a download. */
+  async audioParts(response: Response, label: string, name: string): Promise<Node[]> {
+    const src = this.addressOf(await arrival(response.blob()));
+    return [
+      ...mockNote(response),
+      element('audio', { src, controls: true, 'aria-label': label }),
+      element('a', { href: src, download: name, class: 'small' }, `${t.download} (MP3)`),
+    ];
+  }
 }
 
-const transcriptWork = byId('hearing-work', HTMLElement);
-const transcript = byId('hearing-result', HTMLElement);
-const recordings = startFileDrop(byId('hearing-sound', HTMLInputElement), 1);
+/** Says that a mock made a result. */
+function mockNote({ headers }: Response): Node[] {
+  if (!headers.has('x-mediagate-stand-in')) return [];
+  const badge = element('span', { class: 'badge badge-warn' }, t.mock);
+  return [element('p', { class: 'small' }, badge, ` ${t.mockWords}`)];
+}
 
-onSubmit(byId('hearing-form', HTMLFormElement), async (fields) => {
-  const [recording] = recordings.files;
-  if (!recording) throw new FieldProblem('Choose a recording first.', 'file');
-  const form = new FormData();
-  form.set('model', String(fields.get('model')));
-  form.set('file', recording, recording.name);
-  transcript.replaceChildren();
-  const done = showWork(transcriptWork, 'Transcribing');
+function post(path: string, json: unknown): Promise<Response> {
+  return play(path, { method: 'POST', json });
+}
+
+function textOf(fields: FormData, name: string): string {
+  return String(fields.get(name) ?? '').trim();
+}
+
+const speech = new Card('speech');
+
+onSubmit(speech.form, (fields) =>
+  speech.work(t.speaking, t.ready, async () => {
+    const speed = Number(textOf(fields, 'speed'));
+    const response = await post('/v1/audio/speech', {
+      model: textOf(fields, 'model'),
+      voice: textOf(fields, 'voice'),
+      input: textOf(fields, 'text'),
+      ...(speed !== 1 && { speed }),
+    });
+    return speech.audioParts(response, t.spoken, 'speech.mp3');
+  }),
+);
+
+/** Samples by model and voice: hearing one again costs nothing. */
+const samples = new Map<string, Blob>();
+const sampler = new Audio();
+
+byId('speech-hear', HTMLButtonElement).addEventListener('click', async () => {
+  const problem = speech.form.querySelector('.problem');
+  showProblem(problem);
+  const fields = new FormData(speech.form);
+  const wanted = { model: textOf(fields, 'model'), voice: textOf(fields, 'voice') };
+  const name = JSON.stringify(wanted);
   try {
-    const text = textAt(await playJson('/v1/audio/transcriptions', { method: 'POST', form }), 'text');
-    transcript.replaceChildren(element('p', { class: 'transcript', role: 'status' }, text ?? 'No speech was found.'));
-    done('Transcribed.');
+    const sample =
+      samples.get(name) ??
+      (await arrival((await post('/v1/audio/speech', { ...wanted, input: t.voiceSample })).blob()));
+    samples.set(name, sample);
+    sampler.src = URL.createObjectURL(sample);
+    await sampler.play();
   } catch (error) {
-    done();
-    throw error;
+    showProblem(problem, error);
   }
 });
+
+const hearing = new Card('hearing');
+const spoken = recordingsOf('hearing');
+
+onSubmit(hearing.form, async (fields) => {
+  const recording = chosenOf(spoken, 'file');
+  const form = new FormData();
+  form.set('model', textOf(fields, 'model'));
+  form.set('response_format', 'verbose_json');
+  if (textOf(fields, 'language') !== '') form.set('language', textOf(fields, 'language'));
+  form.set('file', recording, recording.name);
+  await hearing.work(t.transcribing, t.transcribed, async () => {
+    const response = await play('/v1/audio/transcriptions', { method: 'POST', form });
+    const transcript: unknown = await arrival(response.json());
+    return [...mockNote(response), ...transcriptParts(transcript, recording)];
+  });
+});
+
+/** The recording, the lines of the transcript, and downloads of both kinds. */
+function transcriptParts(transcript: unknown, recording: File): Node[] {
+  const text = textAt(transcript, 'text');
+  if (text === undefined) return [element('p', {}, t.noSpeech)];
+  const audio = element('audio', {
+    src: hearing.addressOf(recording),
+    controls: true,
+    'aria-label': recording.name,
+  });
+  const playFrom = (seconds: number) => {
+    audio.currentTime = seconds;
+    void audio.play();
+  };
+  const lines = linesOf(transcript, { playFrom });
+  audio.addEventListener('timeupdate', () => markPlayed(lines, audio.currentTime));
+  const words =
+    lines.length === 0
+      ? element('p', { class: 'transcript', id: 'hearing-text', dir: 'auto' }, text)
+      : element('ol', { class: 'timed timed-tall', tabindex: '0', 'aria-label': t.transcript, dir: 'auto' });
+  words.append(...lines.map((line) => line.element));
+  const name = recording.name.replace(/\.[^.]*$/, '');
+  return [
+    audio,
+    words,
+    element(
+      'div',
+      { class: 'row' },
+      download(t.downloadText, `${name}.txt`, `${text}\n`),
+      lines.length > 0 && download(t.downloadSubtitles, `${name}.srt`, subtitles(transcript, lines)),
+    ),
+  ];
+}
+
+function download(label: string, name: string, text: string): HTMLElement {
+  const href = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
+  return element('a', { href, download: name, class: 'small' }, label);
+}
+
+/** SubRip. */
+function subtitles(transcript: unknown, lines: readonly Line[]): string {
+  const ends = listAt(transcript, 'segments').map((segment) => numberAt(segment, 'end'));
+  const cues = lines.map(({ start, text }, index) => {
+    const end = ends[index] ?? start + 2;
+    return `${index + 1}\n${subtitleTime(start)} --> ${subtitleTime(end)}\n${text}\n`;
+  });
+  return cues.join('\n');
+}
+
+/** `00:01:02,500`. */
+function subtitleTime(seconds: number): string {
+  return new Date(Math.round(seconds * 1_000)).toISOString().slice(11, 23).replace('.', ',');
+}
+
+const sound = new Card('sound');
+
+onSubmit(sound.form, (fields) =>
+  sound.work(t.creating, t.ready, async () => {
+    const seconds = textOf(fields, 'seconds');
+    const response = await post('/v1/audio/sound-effects', {
+      model: textOf(fields, 'model'),
+      text: textOf(fields, 'text'),
+      ...(seconds !== '' && { duration_seconds: Number(seconds) }),
+    });
+    return sound.audioParts(response, t.soundMade, 'sound.mp3');
+  }),
+);
+
+const changer = new Card('changer');
+const changed = recordingsOf('changer');
+
+onSubmit(changer.form, async (fields) => {
+  const recording = chosenOf(changed, 'audio');
+  const form = new FormData();
+  form.set('model', textOf(fields, 'model'));
+  form.set('voice', textOf(fields, 'voice'));
+  form.set('audio', recording, recording.name);
+  await changer.work(t.changing, t.ready, async () => {
+    const response = await play('/v1/audio/voice-changer', { method: 'POST', form });
+    return changer.audioParts(response, t.changedVoice, 'voice.mp3');
+  });
+});
+
+/** One file, which is dropped, chosen or recorded. */
+function recordingsOf(id: string): FileDrop {
+  const files = startFileDrop(byId(`${id}-file`, HTMLInputElement), 1);
+  const form = byId(`${id}-form`, HTMLFormElement);
+  const elements = {
+    button: byId(`${id}-record`, HTMLButtonElement),
+    time: byId(`${id}-record-time`, HTMLElement),
+    problem: form.querySelector('.problem'),
+  };
+  startRecorder(elements, files);
+  return files;
+}
+
+/** @throws FieldProblem */
+function chosenOf({ files: [recording] }: FileDrop, field: string): File {
+  if (!recording) throw new FieldProblem(t.chooseRecording, field);
+  return recording;
+}

@@ -33,7 +33,9 @@ function startTabs(tabs: Element): void {
     });
   }
   const showNamed = () => {
-    const named = buttons.find((button) => `#${button.getAttribute('aria-controls')}` === location.hash);
+    const named = buttons.find((button) =>
+      [button.getAttribute('aria-controls'), button.dataset.also].some((id) => `#${id}` === location.hash),
+    );
     const selected = named ?? buttons[0];
     if (selected) show(selected);
   };

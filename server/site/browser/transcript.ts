@@ -16,7 +16,8 @@ const ASK_AGAIN_MS = 15_000;
 /** Speech recognition ends within this time, or fails. */
 const MAX_ASKS = 60;
 
-interface Line {
+/** A line with a time. */
+export interface Line {
   start: number;
   text: string;
   element: HTMLElement;
@@ -133,7 +134,8 @@ function transcriptParts(transcript: unknown, player: Player | undefined): HTMLE
   return [from, searchField(lines, player), list];
 }
 
-function linesOf(transcript: unknown, player: Player | undefined): Line[] {
+/** The segments of a transcript, as buttons that play from their time. */
+export function linesOf(transcript: unknown, player: Pick<Player, 'playFrom'> | undefined): Line[] {
   return listAt(transcript, 'segments').flatMap((segment) => {
     const [start, text] = [numberAt(segment, 'start'), textAt(segment, 'text')];
     if (start === undefined || text === undefined) return [];
@@ -144,7 +146,7 @@ function linesOf(transcript: unknown, player: Player | undefined): Line[] {
 }
 
 /** Marks the line that is being spoken. */
-function markPlayed(lines: readonly Line[], seconds: number): void {
+export function markPlayed(lines: readonly Line[], seconds: number): void {
   const played = lines.findLast(({ start }) => start <= seconds + 0.2);
   for (const line of lines) {
     if (line === played) line.element.setAttribute('aria-current', 'true');

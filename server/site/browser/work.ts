@@ -6,6 +6,9 @@
  */
 
 import { element, markField, reveal, showProblem, unmarkFields } from './elements.js';
+import { fill, textsOf } from './texts.js';
+
+const t = textsOf('page');
 
 const TICK_MS = 1_000;
 
@@ -27,7 +30,7 @@ export function showWork(target: HTMLElement, words: string): (words?: string) =
 }
 
 /**
- * Runs the action of a form, one at a time, and displays errors.
+ * Runs the action of a form, one at a time, and displays errors. Ctrl+Enter in a text of several lines submits it.
  *
  * @param problem Element of the errors.
  */
@@ -54,6 +57,12 @@ export function onSubmit(
       button?.removeAttribute('aria-disabled');
     }
   });
+  form.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+    if (!(event.target instanceof HTMLTextAreaElement)) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
   if (button) button.disabled = false;
 }
 
@@ -66,6 +75,9 @@ export function isStillAt(target: Element | null): boolean {
 /** Dropped or chosen files, which can be removed again. */
 export interface FileDrop {
   readonly files: readonly File[];
+  /** As if they were chosen, for files that are pasted or recorded. */
+  add(files: Iterable<File>): void;
+  clear(): void;
 }
 
 /** @param atMost Of more files, only the last ones are kept, with a message. */
@@ -79,8 +91,7 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
     const all = [...files, ...added];
     files = all.slice(-atMost);
     const left = all.length - files.length;
-    if (words && atMost > 1)
-      words.textContent = left > 0 ? `${left} left out: at most ${atMost}. The last ones stay.` : '';
+    if (words && atMost > 1) words.textContent = left > 0 ? fill(t.leftOut, { count: left, most: atMost }) : '';
     // Chosen files are listed here; the same file may be chosen again.
     input.value = '';
     show();
@@ -93,8 +104,8 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
   function entry(file: File): HTMLElement {
     const remove = element(
       'button',
-      { type: 'button', class: 'link-button', 'aria-label': `Remove ${file.name}` },
-      'Remove',
+      { type: 'button', class: 'link-button', 'aria-label': fill(t.removeFile, { name: file.name }) },
+      t.remove,
     );
     remove.addEventListener('click', () => {
       files = files.filter((other) => other !== file);
@@ -103,6 +114,7 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
     });
     const made = element('li', {}, element('span', {}, file.name), remove);
     if (file.type.startsWith('image/')) void showPicture(made, file);
+    if (file.type.startsWith('audio/')) made.append(playerOf(file));
     return made;
   }
 
@@ -119,7 +131,18 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
     get files() {
       return files;
     },
+    add,
+    clear() {
+      files = [];
+      show();
+    },
   };
+}
+
+/** The address lasts as long as the page, as the file may be sent again. */
+function playerOf(file: File): HTMLElement {
+  const src = URL.createObjectURL(file);
+  return element('audio', { src, controls: true, preload: 'metadata', 'aria-label': file.name });
 }
 
 /** An unreadable file is reported when it is sent. */
@@ -132,7 +155,7 @@ export function toDataUri(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener('load', () => resolve(String(reader.result)));
-    reader.addEventListener('error', () => reject(new Error(`${file.name} cannot be read.`)));
+    reader.addEventListener('error', () => reject(new Error(fill(t.unreadable, { name: file.name }))));
     reader.readAsDataURL(file);
   });
 }

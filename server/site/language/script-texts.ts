@@ -8,6 +8,8 @@ import type { LanguageCode } from './formats.js';
 import { keysScript } from './texts/keys.js';
 import { pageScript } from './texts/page-script.js';
 import { paymentScript } from './texts/payment.js';
+import { playgroundAudioScript } from './texts/playground-audio.js';
+import { playgroundChatScript } from './texts/playground-chat.js';
 import { playgroundImagesScript } from './texts/playground-images.js';
 import { playgroundLinksScript } from './texts/playground-links.js';
 
@@ -15,6 +17,8 @@ const CATALOGUES = {
   keys: keysScript,
   page: pageScript,
   payment: paymentScript,
+  'playground-audio': playgroundAudioScript,
+  'playground-chat': playgroundChatScript,
   'playground-images': playgroundImagesScript,
   'playground-links': playgroundLinksScript,
 };

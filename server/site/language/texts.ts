@@ -15,6 +15,9 @@ import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
 import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
+import { playground } from './texts/playground.js';
+import { playgroundAudio } from './texts/playground-audio.js';
+import { playgroundChat } from './texts/playground-chat.js';
 import { playgroundImages } from './texts/playground-images.js';
 import { playgroundLinks } from './texts/playground-links.js';
 import { setup } from './texts/setup.js';
@@ -32,6 +35,9 @@ const CATALOGUES = {
   layout,
   models,
   payment,
+  playground,
+  playgroundAudio,
+  playgroundChat,
   playgroundImages,
   playgroundLinks,
   plans,

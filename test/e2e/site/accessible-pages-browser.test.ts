@@ -113,7 +113,8 @@ describe('accessible pages of the site', () => {
       { path: '/requests?code=none' },
       { path: '/playground#links', steps: [readLink] },
       { path: '/playground#images', steps: [makeImage] },
-      { path: '/playground#models', steps: [chat] },
+      { path: '/playground#chat', steps: [stay, chat, showCode] },
+      { path: '/playground#audio' },
     ];
   }
 
@@ -284,6 +285,11 @@ async function makeImage(page: Page): Promise<void> {
 async function chat(page: Page): Promise<void> {
   await page.getByLabel('Message').fill(LONG);
   await page.keyboard.press('Enter');
-  await page.getByRole('log').getByText('You said').waitFor();
-  await page.waitForFunction(() => !document.querySelector('#chat-log')?.hasAttribute('aria-busy'));
+  await page.locator('#chat-log').getByText('You said').waitFor();
+  await page.locator('#chat-log .chat-facts').waitFor();
+}
+
+async function showCode(page: Page): Promise<void> {
+  await page.locator('#chat-code').click();
+  await page.getByRole('dialog').waitFor();
 }

@@ -184,15 +184,15 @@ describe('pages of the site by keyboard alone', () => {
     expect((await focused()).id).to.equal('key-name');
     expect(await field.getAttribute('aria-invalid')).to.equal('true');
     expect(await field.getAttribute('aria-describedby')).to.equal('problem-new');
-    await open('/playground#models');
-    await page.getByRole('tab', { name: 'Models' }).focus();
+    await open('/playground#chat');
+    await page.getByRole('tab', { name: 'Chat' }).focus();
     await tabTo('Send');
     await press('Enter');
     await page.getByRole('alert').getByText('Write a message first.').waitFor();
     expect((await focused()).id).to.equal('chat-text');
     await page.keyboard.type('Ahoy');
     await press('Enter');
-    await page.getByRole('log').getByText('You said: Ahoy').waitFor();
+    await page.locator('#chat-log').getByText('You said: Ahoy').waitFor();
     expect(await page.getByLabel('Message').getAttribute('aria-invalid')).to.equal(null);
   });
 
@@ -227,7 +227,8 @@ describe('pages of the site by keyboard alone', () => {
       '/usage',
       '/requests',
       '/playground',
-      '/playground#models',
+      '/playground#chat',
+      '/playground#audio',
       '/device',
     ]) {
       await open(path);

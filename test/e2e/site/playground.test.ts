@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { definePlugin, GatewayError } from 'mediagate';
 import echoText from 'mediagate/plugins/echo_text';
+import ffmpegAudio from 'mediagate/plugins/ffmpeg_audio';
 import offlineSpeech from 'mediagate/plugins/offline_speech';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import type { Browser, Locator, Page } from 'playwright-core';
@@ -66,6 +67,7 @@ describe('the playground in a real browser', () => {
         { use: darkroom },
         { use: echoText, options: { model: 'm-5.5' } },
         { use: offlineSpeech },
+        { use: ffmpegAudio },
       ],
     });
     browser = await launchPageBrowser(executable);
@@ -116,10 +118,10 @@ describe('the playground in a real browser', () => {
     });
 
   it('works without a key that the user made, and explains missing grants of the plan', async () => {
-    await open('models');
+    await open('chat');
     await page.getByLabel('Message').fill('Ahoy!');
     await page.keyboard.press('Enter');
-    await page.getByRole('log').getByText('You said: Ahoy!').waitFor();
+    await page.locator('#chat-log').getByText('You said: Ahoy!').waitFor();
     await page.goto(`${app.url}/dashboard`);
     await page.getByText('No key yet').waitFor();
     await open('links');
@@ -136,14 +138,15 @@ describe('the playground in a real browser', () => {
       area.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }));
     });
     expect(await page.locator('#image-form .drop-files li').count()).to.equal(0);
-    await open('models');
+    await open('audio');
     await page
       .getByText('does not include audio models. Included in 30M tokens, 100M tokens or 300M tokens.')
       .first()
       .waitFor();
     expect(await page.getByRole('button', { name: 'Speak' }).isDisabled()).to.equal(true);
+    await expectGood('closed-audio');
+    await open('chat');
     expect(await page.getByRole('button', { name: 'Send' }).isEnabled()).to.equal(true);
-    await expectGood('closed-models');
     const user = (await app.state.users.list({ limit: 1 }))[0]!;
     await useAccount(app.state, user, createPepper(Buffer.alloc(32, 'playground')));
     await open('links');
@@ -234,38 +237,74 @@ describe('the playground in a real browser', () => {
     expect(await app.state.jobs.active('image')).to.equal(0);
   });
 
-  it('chats, and keeps the conversation while the page is open', async () => {
-    await open('models');
-    await page.getByLabel('Message').fill('Ahoy!');
-    await page.keyboard.press('Enter');
-    const log = page.getByRole('log');
-    await log.getByText('You said: Ahoy!').waitFor();
-    await page.waitForFunction(() => !document.querySelector('#chat-log')?.hasAttribute('aria-busy'));
-    await page.getByLabel('Message').fill('And again.');
-    await page.getByRole('button', { name: 'Send' }).click();
-    await log.getByText('You said: And again.').waitFor();
-    expect(await log.getByRole('listitem').count()).to.equal(4);
-  });
-
-  it('speaks a sentence, and transcribes the result', async function () {
+  it('speaks a sentence, and transcribes the result with times', async function () {
     // Engines on a busy machine take their time.
     this.timeout(180_000);
+    await open('audio');
     await page.getByLabel('Text', { exact: true }).fill(SENTENCE);
-    await page.getByRole('button', { name: 'Speak' }).click();
+    await page.getByLabel('Text', { exact: true }).press('Control+Enter');
     await page.locator('#speech-result audio').waitFor({ timeout: 90_000 });
-    await page.waitForFunction(() => (document.querySelector('audio')?.duration ?? 0) > 1);
+    await page.waitForFunction(
+      () => (document.querySelector<HTMLAudioElement>('#speech-result audio')?.duration ?? 0) > 1,
+    );
     const saved = page.waitForEvent('download');
-    await page.getByRole('link', { name: 'Download the MP3' }).click();
+    await page.locator('#speech-result').getByRole('link', { name: 'Download' }).click();
     const buffer = await readFile(await (await saved).path());
-    await page
-      .getByLabel('Recording', { exact: true })
-      .setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
+    await page.locator('#hearing-file').setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
     await page.getByRole('button', { name: 'Transcribe' }).click();
-    const transcript = page.locator('.transcript, #hearing-form .problem:not(:empty)');
-    await transcript.waitFor({ timeout: 90_000 });
-    const heard = (await transcript.textContent()) ?? '';
-    expect(countWordErrors(SENTENCE, heard).errors, heard).to.be.below(3);
-    await expectGood('models');
+    await page.locator('#hearing-result .timed, #hearing-form .problem:not(:empty)').waitFor({ timeout: 90_000 });
+    const heard = await page.locator('#hearing-result .timed-button > span:last-child').allTextContents();
+    expect(countWordErrors(SENTENCE, heard.join(' ')).errors, heard.join(' ')).to.be.below(3);
+    await page.locator('#hearing-result .timed-button').last().click();
+    await page.waitForFunction(
+      () => (document.querySelector<HTMLAudioElement>('#hearing-result audio')?.currentTime ?? 0) >= 0,
+    );
+    const file = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download as subtitles' }).click();
+    expect(await readFile(await (await file).path(), 'utf8')).to.match(/^1\n00:00:0\d,\d{3} --> 00:00:0\d,\d{3}\n/);
+    await expectGood('audio');
+  });
+
+  it('records with the microphone, changes the voice, and creates a sound, each marked as made by a mock', async function () {
+    this.timeout(180_000);
+    const recording = page.locator('#changer-form .drop-files li');
+    await open('audio');
+    // As browsers refuse it; this one has nobody to ask.
+    await page.evaluate(() => {
+      navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('refused', 'NotAllowedError'));
+    });
+    await page.locator('#changer-record').click();
+    await page.locator('#changer-form .problem').getByText('does not allow this page to use the microphone').waitFor();
+    expect(await recording.count()).to.equal(0);
+    // A headless browser has no microphone: what it would hear is a tone.
+    await page.evaluate(() => {
+      navigator.mediaDevices.getUserMedia = async () => {
+        const audio = new AudioContext();
+        const tone = new OscillatorNode(audio, { frequency: 330 });
+        const heard = new MediaStreamAudioDestinationNode(audio);
+        tone.connect(heard);
+        tone.start();
+        return heard.stream;
+      };
+    });
+    await page.locator('#changer-record').click();
+    await page.locator('#changer-record-time').getByText('Recording 0:02').waitFor();
+    await page.getByRole('button', { name: 'Stop recording' }).click();
+    await recording.getByText('Recording 1.webm').waitFor();
+    await page.locator('#changer-voice').selectOption('onyx');
+    await page.getByRole('button', { name: 'Change the voice' }).click();
+    await page.getByLabel('Sound', { exact: true }).fill('rain');
+    await page.getByLabel('Seconds').fill('2');
+    await page.getByRole('button', { name: 'Create the sound' }).click();
+    for (const id of ['changer', 'sound']) {
+      await page.locator(`#${id}-result audio`).waitFor({ timeout: 90_000 });
+      await page.waitForFunction(
+        (name) => (document.querySelector<HTMLAudioElement>(`#${name}-result audio`)?.duration ?? 0) > 1,
+        id,
+      );
+      await page.locator(`#${id}-result`).getByText('A mock made this').waitFor();
+    }
+    await expectGood('sounds');
   });
 
   it('sends requests from the API reference with the session, and shows them in one language', async () => {

@@ -186,37 +186,39 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('keep the question and the partial answer of an interrupted chat', async () => {
-    await open('/playground#models');
+    await open('/playground#chat');
     await send(`one two three four five six seven eight nine ten ${'and so on '.repeat(20)}`);
-    await page.getByRole('log').getByText('You said: one two').waitFor();
+    await page.locator('#chat-log').getByText('You said: one two').waitFor();
     app.server.closeAllConnections();
     await page.locator('#chat-form [role="alert"]').getByText('was interrupted').waitFor();
-    expect(await page.getByRole('log').textContent()).to.contain('You said: one two');
-    expect(await page.getByLabel('Message').inputValue()).to.match(/^one two/);
+    expect(await page.locator('#chat-log').textContent()).to.contain('You said: one two');
+    await page.locator('#chat-log').getByText('The answer was interrupted.').waitFor();
+    await page.locator('#chat-log').getByRole('button', { name: 'Retry' }).waitFor();
   });
 
   it('start a new chat even during an answer', async () => {
-    await open('/playground#models');
+    await open('/playground#chat');
     const asked: string[] = [];
     page.on('request', (request) => {
       if (request.url().endsWith('/v1/chat/completions')) asked.push(request.postData() ?? '');
     });
     await send(`Harbour ${'and so on '.repeat(20)}`);
-    await page.getByRole('log').getByText('You said: Harbour').waitFor();
-    await page.getByRole('button', { name: 'Start over' }).click();
+    await page.locator('#chat-log').getByText('You said: Harbour').waitFor();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await page.getByRole('button', { name: 'Delete and start' }).click();
     await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'hidden' });
     await send('Ahoy');
-    await page.getByRole('log').getByText('You said: Ahoy').waitFor();
+    await page.locator('#chat-log').getByText('You said: Ahoy').waitFor();
     expect(JSON.parse(asked.at(-1) ?? '').messages).to.deep.equal([{ role: 'user', content: 'Ahoy' }]);
   });
 
   it('keep the focus in another field when an answer ends', async () => {
-    await open('/playground#models');
+    await open('/playground#chat');
     await send('one two three');
-    await page.getByRole('log').getByText('You said').waitFor();
-    await page.getByLabel('Text', { exact: true }).focus();
-    await page.waitForFunction(() => !document.querySelector('#chat-log')?.hasAttribute('aria-busy'));
-    expect(await page.evaluate(() => document.activeElement?.id)).to.equal('speech-text');
+    await page.locator('#chat-log').getByText('You said').waitFor();
+    await page.getByLabel('Instructions').focus();
+    await page.locator('#chat-log .chat-facts').waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).to.equal('chat-system');
   });
 
   it('follow an image through a network outage', async () => {
@@ -336,9 +338,9 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('explain what to do about a file that is too large', async () => {
-    await open('/playground#models');
+    await open('/playground#audio');
     await page
-      .getByLabel('Recording', { exact: true })
+      .locator('#hearing-file')
       .setInputFiles({ name: 'tug.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(30_000_000) });
     await page.getByRole('button', { name: 'Transcribe' }).click();
     await page.locator('#hearing-form [role="alert"]').getByText('Choose a smaller file.').waitFor();

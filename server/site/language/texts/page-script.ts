@@ -22,6 +22,10 @@ const en = {
   signIn: 'Sign in',
   goBack: 'Go back',
   yes: 'Yes',
+  remove: 'Remove',
+  removeFile: 'Remove {name}',
+  leftOut: '{count} left out: at most {most}. The last ones stay.',
+  unreadable: '{name} cannot be read.',
 };
 
 const vi: typeof en = {
@@ -44,6 +48,10 @@ const vi: typeof en = {
   signIn: 'Đăng nhập',
   goBack: 'Quay lại',
   yes: 'Đồng ý',
+  remove: 'Bỏ',
+  removeFile: 'Bỏ {name}',
+  leftOut: 'Đã bỏ {count} tệp: tối đa {most}, giữ các tệp sau cùng.',
+  unreadable: 'Không đọc được {name}.',
 };
 
 export const pageScript = { en, vi };

@@ -1,0 +1,37 @@
+/*
+ * Texts of the playground around its parts: the head, the tabs, and forms that the plan does not allow.
+ */
+
+const en = {
+  title: 'Playground',
+  words: 'Requests from this page count like any others of your account. They need no API key.',
+  needsScripts: 'The playground needs scripts.',
+  needsScriptsSetup: 'The setup page shows the same requests with curl',
+  tabs: 'What to try',
+  links: 'Links',
+  images: 'Images',
+  chat: 'Chat',
+  audio: 'Audio',
+  model: 'Model',
+  mock: (model: string) => `${model} (mock)`,
+  seePlans: 'See the plans',
+  noModel: 'Your account has no model for this.',
+};
+
+const vi: typeof en = {
+  title: 'Dùng thử',
+  words: 'Yêu cầu từ trang này được tính như mọi yêu cầu khác của tài khoản. Không cần khóa API.',
+  needsScripts: 'Trang dùng thử cần JavaScript.',
+  needsScriptsSetup: 'Trang cài đặt có các yêu cầu tương tự bằng curl',
+  tabs: 'Phần dùng thử',
+  links: 'Liên kết',
+  images: 'Ảnh',
+  chat: 'Trò chuyện',
+  audio: 'Âm thanh',
+  model: 'Mô hình',
+  mock: (model) => `${model} (mô phỏng)`,
+  seePlans: 'Xem các gói',
+  noModel: 'Tài khoản chưa có mô hình cho phần này.',
+};
+
+export const playground = { en, vi };

@@ -1,0 +1,84 @@
+/*
+ * The audio part of the playground: speech, transcription, sound effects and the voice changer. Recordings are dropped,
+ * chosen, or made with the microphone.
+ */
+
+import type { Locale } from '../language/index.js';
+import { type Html, html, scriptedButton } from '../page.js';
+import type { PlaygroundView } from '../playground-view.js';
+import { fileDrop, modelSelect, workForm } from './playground-forms.js';
+
+/** Voices that every speech model supports or maps. */
+const VOICES = ['alloy', 'echo', 'fable', 'nova', 'onyx', 'shimmer'] as const;
+const SPEEDS = ['0.75', '1', '1.25', '1.5'] as const;
+const RECORDINGS = 'audio/*,video/mp4,video/webm';
+
+export function audioPanel(view: PlaygroundView, locale: Locale): Html {
+  const parts = [speech, transcription, soundEffects, voiceChanger];
+  return html`<h2 class="visually-hidden">${locale.texts.playground.audio}</h2><div class="model-cards">${parts.map((part) => part(view, locale))}</div>`;
+}
+
+interface CardView {
+  id: string;
+  title: string;
+  form: Html;
+}
+
+/** The elements for progress and results have the id of the card as a beginning. */
+function card({ id, title, form }: CardView): Html {
+  return html`<section class="card stack" aria-labelledby="${id}-title"><h3 id="${id}-title">${title}</h3>${form}
+<p class="work" id="${id}-work" role="status"></p><div id="${id}-result"></div></section>`;
+}
+
+function speech(page: PlaygroundView, locale: Locale): Html {
+  const { playgroundAudio: t } = locale.texts;
+  const { speak: models } = page.models;
+  const content = html`<div class="field"><label for="speech-text">${t.text}</label><textarea class="input" id="speech-text" name="text" data-param="input" rows="3" required maxlength="4096" placeholder="${t.textSample}"></textarea></div>
+<div class="options">${modelSelect('speech-model', models, locale)}${voiceSelect('speech-voice', locale)}
+<div class="field"><label for="speech-speed">${t.speed}</label><select class="input" id="speech-speed" name="speed">${SPEEDS.map((speed) => html`<option value="${speed}"${speed === '1' && html` selected`}>${speed}×</option>`)}</select></div></div>
+<div class="row">${scriptedButton(t.speak)}<button type="button" class="button button-quiet" id="speech-hear">${t.tryVoice}</button></div>`;
+  const form = workForm({ id: 'speech-form', page, grant: 'audio', models, content }, locale);
+  return card({ id: 'speech', title: t.speech, form });
+}
+
+function transcription(page: PlaygroundView, locale: Locale): Html {
+  const { playgroundAudio: t } = locale.texts;
+  const { transcribe: models } = page.models;
+  const languages = Object.entries(t.languages);
+  const content = html`${recordingDrop('hearing', 'file', locale)}
+<div class="options">${modelSelect('hearing-model', models, locale)}
+<div class="field"><label for="hearing-language">${t.language}</label><select class="input" id="hearing-language" name="language"><option value="">${t.detect}</option>${languages.map(([code, name]) => html`<option value="${code}">${name}</option>`)}</select></div></div>
+<div class="row">${scriptedButton(t.transcribe)}</div>`;
+  const form = workForm({ id: 'hearing-form', page, grant: 'audio', models, content }, locale);
+  return card({ id: 'hearing', title: t.transcription, form });
+}
+
+function soundEffects(page: PlaygroundView, locale: Locale): Html {
+  const { playgroundAudio: t } = locale.texts;
+  const { generateSound: models } = page.models;
+  const content = html`<div class="field"><label for="sound-text">${t.sound}</label><textarea class="input" id="sound-text" name="text" data-param="text" rows="2" required maxlength="1000" placeholder="${t.soundSample}"></textarea></div>
+<div class="options">${modelSelect('sound-model', models, locale)}
+<div class="field"><label for="sound-seconds">${t.seconds}</label><input class="input" id="sound-seconds" name="seconds" data-param="duration_seconds" type="number" min="0.5" max="30" step="0.5" inputmode="decimal" placeholder="${t.secondsHint}"></div></div>
+<div class="row">${scriptedButton(t.makeSound)}</div>`;
+  const form = workForm({ id: 'sound-form', page, grant: 'audio', models, content }, locale);
+  return card({ id: 'sound', title: t.sounds, form });
+}
+
+function voiceChanger(page: PlaygroundView, locale: Locale): Html {
+  const { playgroundAudio: t } = locale.texts;
+  const { changeVoice: models } = page.models;
+  const content = html`<p class="small muted">${t.changerWords}</p>${recordingDrop('changer', 'audio', locale)}
+<div class="options">${modelSelect('changer-model', models, locale)}${voiceSelect('changer-voice', locale)}</div>
+<div class="row">${scriptedButton(t.changeVoice)}</div>`;
+  const form = workForm({ id: 'changer-form', page, grant: 'audio', models, content }, locale);
+  return card({ id: 'changer', title: t.changer, form });
+}
+
+function recordingDrop(id: string, param: string, { texts: { playgroundAudio: t } }: Locale): Html {
+  return html`${fileDrop({ id: `${id}-file`, param, label: t.recording, words: t.recordingWords, accept: RECORDINGS })}
+<div class="row"><button type="button" class="button button-quiet button-small" id="${id}-record" aria-pressed="false">${t.record}</button><span class="small muted" id="${id}-record-time" role="status"></span></div>`;
+}
+
+function voiceSelect(id: string, { texts: { playgroundAudio: t } }: Locale): Html {
+  return html`<div class="field"><label for="${id}">${t.voice}</label><select class="input" id="${id}" name="voice">${VOICES.map((voice) => html`<option>${voice}</option>`)}</select></div>`;
+}

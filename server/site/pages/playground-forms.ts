@@ -1,0 +1,67 @@
+/*
+ * What the forms of the playground share: the choice of a model, files that are dropped or chosen, and a form that is
+ * disabled, with the reason, if the plan does not allow its work or no model is ready.
+ */
+
+import type { Grant } from '../../keys/index.js';
+import type { Locale } from '../language/index.js';
+import { type Html, html } from '../page.js';
+import type { ModelChoice, PlaygroundView } from '../playground-view.js';
+
+export interface WorkForm {
+  id: string;
+  /** Additional classes, such as `card`. Default: none. */
+  kind?: string;
+  page: PlaygroundView;
+  grant: Grant;
+  /** Options of the selection. Default: none needed. */
+  models?: readonly ModelChoice[];
+  content: Html;
+}
+
+/** A form for work of that group. */
+export function workForm(view: WorkForm, locale: Locale): Html {
+  const { id, kind = '', page, grant, models, content } = view;
+  const { notice, closed } = closedForm({ id, page, grant, models }, locale);
+  return html`${notice}<form class="${kind} stack" id="${id}"><fieldset class="form-body stack"${closed}>
+${content}
+<p class="problem" role="alert"></p>
+</fieldset></form>`;
+}
+
+/** Why a form is disabled, and the attributes of its fieldset; both are false if it is not. */
+export function closedForm(
+  { id, page, grant, models }: Pick<WorkForm, 'id' | 'page' | 'grant' | 'models'>,
+  { texts: { playground: t } }: Locale,
+): { notice: Html | false; closed: Html | false } {
+  const reason = page.withheld[grant] ?? (models?.length === 0 && t.noModel);
+  if (!reason) return { notice: false, closed: false };
+  return {
+    notice: html`<p class="notice" id="${id}-closed">${reason} <a href="/plans">${t.seePlans}</a></p>`,
+    closed: html` disabled aria-describedby="${id}-closed"`,
+  };
+}
+
+/** A mock is named as one. */
+export function modelSelect(id: string, models: readonly ModelChoice[], { texts: { playground: t } }: Locale): Html {
+  return html`<div class="field"><label for="${id}">${t.model}</label>
+<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}">${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
+}
+
+export interface FileDropView {
+  id: string;
+  label: string;
+  words: string;
+  accept: string;
+  /** Field of the request. */
+  param: string;
+  /** Default false. */
+  multiple?: boolean;
+}
+
+/** A file input: by drop, dialog, or keyboard. */
+export function fileDrop({ id, label, words, accept, param, multiple = false }: FileDropView): Html {
+  return html`<div class="field"><label for="${id}">${label}</label>
+<div class="drop" data-drop="${id}"><input type="file" id="${id}" data-param="${param}" accept="${accept}"${multiple && html` multiple`} aria-describedby="${id}-words">
+<p class="small muted" id="${id}-words">${words}</p><p class="small drop-left" role="status"></p><ul class="drop-files" aria-live="polite"></ul></div></div>`;
+}

@@ -1,0 +1,100 @@
+/*
+ * Prepares what the playground offers: models and platforms that are ready, as far as the plan of the account allows
+ * them. For a group of routes that the plan does not include, it names the plans that do.
+ */
+
+import type { Gateway } from 'mediagate';
+import type { Clock } from '../../core/runtime/index.js';
+import type { AccountView, UserRecord } from '../accounts/index.js';
+import { GRANTS, type Grant } from '../keys/index.js';
+import { isWritingModel, mockEntries, orderModels } from '../models/index.js';
+import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../plans/index.js';
+import type { Prices } from '../prices/index.js';
+import { isModelAllowed } from '../usage/index.js';
+import type { Locale } from './language/index.js';
+import { describeWithheld, type PlanWords } from './views.js';
+
+/** A model that can be chosen. */
+export interface ModelChoice {
+  id: string;
+  /** Whether a mock answers. */
+  isMock: boolean;
+}
+
+/** What models are offered for. */
+export type PlaygroundWork = 'image' | 'text' | 'speak' | 'transcribe' | 'changeVoice' | 'generateSound';
+
+/** What the playground offers: ready models and platforms, as far as the plan of the account allows. */
+export interface PlaygroundView {
+  /** Address of the gateway, without a trailing slash. */
+  baseUrl: string;
+  /** Scripts keep conversations of one account apart from those of another. */
+  accountId: string;
+  /** Currency of the costs; undefined if there are no prices. */
+  currency: string | undefined;
+  /** Route groups that the plan does not allow: why, and which plan does. */
+  withheld: Readonly<Partial<Record<Grant, string>>>;
+  platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
+  /** In the order of the list of models. */
+  models: Readonly<Record<PlaygroundWork, readonly ModelChoice[]>>;
+}
+
+type PlaygroundPlan = Pick<PlanTerms, 'planId' | 'grants' | 'models'>;
+type PlaygroundGateway = Pick<Gateway, 'platforms' | 'plugins' | 'models' | 'audioProvider' | 'resolveModel'>;
+
+export interface PlaygroundSources extends PlanTermsOptions {
+  view: Pick<AccountView, 'account'>;
+  gateway: PlaygroundGateway;
+  clock: Clock;
+  /** Default: none. */
+  prices?: Prices;
+  baseUrl(): string;
+}
+
+/**
+ * The plan is that of the internal key, which the first request makes: without one, the free tier.
+ * @throws GatewayError `upstream_unavailable`.
+ */
+export async function loadPlayground(
+  sources: PlaygroundSources,
+  user: UserRecord,
+  locale: Locale,
+): Promise<PlaygroundView> {
+  const { view, catalogue, gateway, clock, prices, baseUrl } = sources;
+  const { plan: own } = await view.account(user);
+  const isOver = own !== null && own.expiresAt !== null && own.expiresAt <= clock.now();
+  const plan = own && !isOver ? own : freeTierTerms(sources);
+  const audio = (operation: 'speak' | 'transcribe' | 'changeVoice' | 'generateSound') =>
+    choicesOf(gateway, 'audio', plan).filter(({ id }) => gateway.audioProvider(id, operation));
+  return {
+    baseUrl: baseUrl(),
+    accountId: user.accountId,
+    currency: prices?.currency,
+    withheld: withheldOf(plan, { catalogue, locale }),
+    platforms: gateway.platforms(),
+    models: {
+      image: choicesOf(gateway, 'image'),
+      text: choicesOf(gateway, 'text', plan),
+      speak: audio('speak'),
+      transcribe: audio('transcribe'),
+      changeVoice: audio('changeVoice'),
+      generateSound: audio('generateSound'),
+    },
+  };
+}
+
+function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): PlaygroundView['withheld'] {
+  const withheld = GRANTS.filter((grant) => !grants.includes(grant));
+  return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, words)]));
+}
+
+/** @param plan Omits the models that it does not allow. Default: none is omitted. */
+function choicesOf(gateway: PlaygroundGateway, kind: 'image' | 'text' | 'audio', plan?: PlaygroundPlan): ModelChoice[] {
+  const mocks = mockEntries(gateway);
+  const models = gateway.models().filter((model) => model.kind === kind && (kind !== 'text' || isWritingModel(model)));
+  const ids = models.map(({ id }) => id).filter((id) => !plan || isModelAllowed(plan, id, gateway.resolveModel));
+  return orderModels(ids).map((id) => {
+    const own = models.filter((model) => model.id === id);
+    return { id, isMock: own.every(({ entry }) => mocks.has(entry)) };
+  });
+}
