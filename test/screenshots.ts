@@ -131,7 +131,12 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Shot[]> {
   await until(async () => (await send('1024x1024')).status === 202, POLL_MS);
   await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
-  return orders.map(({ code, state: is }) => ({ name: `order-${is}`, path: `/pay/${code}` }));
+  const paid = orders.filter(({ state: is }) => is === 'paid');
+  return [
+    ...orders.map(({ code, state: is }) => ({ name: `order-${is}`, path: `/pay/${code}` })),
+    ...paid.map(({ code }) => ({ name: 'order-receipt', path: `/pay/${code}/receipt` })),
+    { name: 'order-list', path: '/orders' },
+  ];
 }
 
 /** A day with a disturbance, and incidents. */

@@ -381,6 +381,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   erased_allowances: true,
   orders: true,
   bank_transactions: true,
+  receipt_counters: true,
   rate_windows: true,
   rate_slots: true,
   daily_quotas: true,

@@ -208,6 +208,7 @@ export const Order = Type.Object({
   account: field(Text, 'Account that ordered.'),
   expires_at: field(MaybeText, 'When it expires unpaid (RFC 3339).'),
   paid_at: field(MaybeText, 'When it was paid (RFC 3339). Null if it is not.'),
+  receipt: field(MaybeText, 'Number of its receipt. Null if it was never paid.', '2026-000042'),
 });
 export const Orders = Type.Array(Order);
 const transferFields = {

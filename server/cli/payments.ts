@@ -12,6 +12,7 @@ import {
   type RecordedTransaction,
   type Recording,
   readBankStatement,
+  receiptName,
 } from '../payments/index.js';
 import type { Settings } from '../settings/index.js';
 import type { importPayments, listPayments, NoteOptions } from './access-commands.js';
@@ -81,6 +82,7 @@ function describe(order: OrderRecord) {
     created_at: isoTime(order.createdAt),
     expires_at: isoTime(order.expiresAt),
     paid_at: isoTime(order.paidAt),
+    receipt: receiptName(order),
   };
 }
 

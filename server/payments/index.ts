@@ -20,4 +20,5 @@ export {
   startPaymentSweep,
 } from './payment-service.js';
 export { paymentPersonalRecords } from './personal-records.js';
+export { receiptName } from './receipts.js';
 export { PAYMENT_FORMATS, type PaymentReceiver, type ReceiverSettings, readReceiver } from './transfer-qr.js';

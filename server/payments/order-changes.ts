@@ -1,6 +1,6 @@
 /*
  * Moves orders between states: by operators, by their user (cancelling), by money and by time. A move locks the account
- * and then the order, and writes the new state, the granted or revoked plan and the audit rows in one transaction. A
+ * and then the order, and writes the new state, the granted or revoked plan, the number of the receipt and the audit rows in one transaction. A
  * move to the current state has no effect; one that the table of changes does not list is refused. The plan is granted
  * at the price of the order, not of the current catalogue. The sweep skips orders that are locked, and changes at most
  * 200 orders at once. The file also has the codes of orders and how they are found in the text of a transfer.
@@ -28,6 +28,7 @@ import type {
   OrdersTable,
   ReviewReason,
 } from './order-records.js';
+import { takeReceiptNumber } from './receipts.js';
 
 /** An operator, or the user, changes an order. No effect on one that is in the wanted state already. */
 export async function changeOrder(
@@ -78,7 +79,8 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   const { code } = order;
   const from = stateAt(order, at);
   const isGranted = to === 'paid' && from !== 'paid';
-  const change = { state: to, paidAmount, ...(isGranted && { paidAt: at }) };
+  const receipt = isGranted && (await takeReceiptNumber(transaction, at));
+  const change = { state: to, paidAmount, ...(receipt && { paidAt: at, ...receipt }) };
   await transaction.updateTable('orders').set(change).where('code', '=', code).execute();
   await writeAudit(transaction, { ...line, subject: code, at, from, to });
   const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.planId };

@@ -37,6 +37,9 @@ export interface OrderRecord {
   expiresAt: number;
   /** When the plan was granted. */
   paidAt: number | null;
+  /** Year (UTC) and number of its receipt, given when it was paid; a refund keeps them. Null before. */
+  receiptYear: number | null;
+  receiptNumber: number | null;
 }
 
 export interface NewOrder {

@@ -57,6 +57,7 @@ import {
   selectTransactions,
   settleReview,
 } from './order-transactions.js';
+import type { ReceiptCounter } from './receipts.js';
 
 const MAX_OPEN = 5;
 
@@ -209,6 +210,8 @@ async function insertOrder(
     createdAt: at,
     expiresAt: at + lifetimeMs,
     paidAt: null,
+    receiptYear: null,
+    receiptNumber: null,
     idempotencyHash,
     fingerprint,
   } as const;
@@ -284,6 +287,7 @@ declare module '../../core/database/tables.js' {
   interface Tables {
     orders: OrdersTable;
     bank_transactions: RecordedTransaction;
+    receipt_counters: ReceiptCounter;
   }
 }
 
@@ -294,7 +298,10 @@ export const paymentMigrations: Migrations = {
       `create table orders (
       code text primary key, "accountId" text not null references accounts (id), "planId" text not null, terms text not null,
       amount bigint not null, currency text not null, state text not null, "paidAmount" bigint not null,
-      "createdAt" bigint not null, "expiresAt" bigint not null, "paidAt" bigint, "idempotencyHash" text unique, fingerprint text)`,
+      "createdAt" bigint not null, "expiresAt" bigint not null, "paidAt" bigint, "receiptYear" integer, "receiptNumber" integer,
+      "idempotencyHash" text unique, fingerprint text)`,
+      `create unique index orders_receipt on orders ("receiptYear", "receiptNumber") where "receiptNumber" is not null`,
+      `create table receipt_counters (year integer not null primary key, last integer not null)`,
       `create index orders_created_at on orders ("createdAt", code)`,
       `create index orders_account on orders ("accountId", "createdAt", code)`,
       `create index orders_due on orders ("expiresAt") where state = 'pending'`,

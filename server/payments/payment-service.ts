@@ -61,6 +61,11 @@ export class PaymentService {
     if (options.receiver) checkPrices(options, options.receiver.format);
   }
 
+  /** Holder of the receiving account. Undefined if none is configured. */
+  get seller(): string | undefined {
+    return this.#receiver?.accountName;
+  }
+
   /** Whether any plan can be ordered. */
   get acceptsOrders(): boolean {
     return this.#receiver !== undefined && this.#catalogue.prices.length > 0;
@@ -75,6 +80,11 @@ export class PaymentService {
     const price = this.#priceOf(planId);
     const who = { accountId: user.accountId, actor: `user:${user.id}` };
     return this.#orders.create({ ...price, ...who, lifetimeMs: LIFETIME_MS, ...(idempotency && { idempotency }) });
+  }
+
+  /** Newest first, at most `limit`. @param before Code of an order: those created before it. */
+  page({ accountId }: UserRecord, limit: number, before?: string): Promise<readonly OrderRecord[]> {
+    return this.#orders.list({ accountId, limit, ...(before !== undefined && { before }) });
   }
 
   /** Newest first, 100 at most. */

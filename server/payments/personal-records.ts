@@ -34,7 +34,19 @@ async function* readOrders(database: Database, accountId: string) {
   const rows = pages<{ code: string; createdAt: number }>(database, ROWS, (after) => (queries) => {
     const page = queries
       .selectFrom('orders')
-      .select(['code', 'planId', 'amount', 'currency', 'state', 'paidAmount', 'createdAt', 'expiresAt', 'paidAt'])
+      .select([
+        'code',
+        'planId',
+        'amount',
+        'currency',
+        'state',
+        'paidAmount',
+        'createdAt',
+        'expiresAt',
+        'paidAt',
+        'receiptYear',
+        'receiptNumber',
+      ])
       .where('accountId', '=', accountId)
       .orderBy('createdAt')
       .orderBy('code')

@@ -39,6 +39,7 @@ import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './acc
 import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
+import { orderPageRoutes } from './order-pages.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
@@ -73,6 +74,7 @@ export function siteRoutes(services: SiteServices): Route[] {
     ...languageRoutes(services),
     ...accountPageRoutes(services),
     ...publicPageRoutes(services),
+    ...orderPageRoutes(services),
     {
       ...PAGE_ROUTE,
       path: '/',

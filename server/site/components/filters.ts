@@ -101,6 +101,7 @@ const ACCOUNT_PAGES = [
   ['/keys', 'keysPage'],
   ['/usage', 'usage'],
   ['/requests', 'requestsPage'],
+  ['/orders', 'orders'],
 ] as const;
 
 /** The pages of an account. */

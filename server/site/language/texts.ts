@@ -13,6 +13,7 @@ import { home } from './texts/home.js';
 import { keys } from './texts/keys.js';
 import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
+import { orders } from './texts/orders.js';
 import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
 import { playground } from './texts/playground.js';
@@ -34,6 +35,7 @@ const CATALOGUES = {
   keys,
   layout,
   models,
+  orders,
   payment,
   playground,
   playgroundAudio,

@@ -153,7 +153,7 @@ function took({ startedAt, finishedAt }: JobRecord, { texts, count }: Locale): s
 
 function renderOrders({ latest, older }: OrdersView, locale: Locale): Html {
   const t = locale.texts.dashboard.orders;
-  return html`<section class="card stack" aria-labelledby="orders"><h2 id="orders">${t.title}</h2>
+  return html`<section class="card stack" aria-labelledby="orders"><div class="row row-apart"><h2 id="orders">${t.title}</h2>${latest.length > 0 && html`<a class="small" href="/orders">${t.all}</a>`}</div>
 ${latest.length === 0 ? emptyState(t.none, t.noneWords) : renderOrderRows(latest, locale)}
 ${older.length > 0 && html`<details><summary>${t.older(older.length)}</summary>${renderOrderRows(older, locale)}</details>`}</section>`;
 }

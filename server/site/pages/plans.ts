@@ -5,7 +5,14 @@
  * the state changes.
  */
 
-import { isOpen, type OrderRecord, type OrderState, type PaymentTransfer, paymentPath } from '../../payments/index.js';
+import {
+  isOpen,
+  type OrderRecord,
+  type OrderState,
+  type PaymentTransfer,
+  paymentPath,
+  receiptName,
+} from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
 import type { Locale } from '../language/index.js';
 import { copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
@@ -162,15 +169,18 @@ function fact(id: string, name: string, value: string, locale: Locale): Html {
   return html`<div><dt>${name}</dt><dd><span id="${id}">${value}</span>${copyButton(id, name, locale)}</dd></div>`;
 }
 
-function renderClosed({ state, paidAt, paidAmount, currency }: OrderRecord, support: Support, locale: Locale): Html {
+function renderClosed(order: OrderRecord, support: Support, locale: Locale): Html {
+  const { code, state, paidAt, paidAmount, currency } = order;
   const { texts, money, minute } = locale;
   const t = texts.payment;
+  const receipt =
+    receiptName(order) !== null && html`<a class="button button-quiet" href="/pay/${code}/receipt">${t.receipt}</a>`;
   const { title, words } = t.closed[state as Exclude<OrderState, 'pending' | 'underpaid'>];
   const isSuccess = state === 'paid';
   return html`<div class="card stack pay-closed">
 ${isSuccess && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
 <h2>${title}</h2><p class="muted">${words} ${state === 'needs_review' && supportWords(support, locale)}</p>
 ${paidAt !== null && html`<p class="small muted figures">${money(paidAmount, currency)}, ${minute(paidAt)}</p>`}
-<div class="row">${isSuccess ? html`<a class="button" href="/dashboard">${t.toDashboard}</a>` : html`<a class="button" href="/plans">${t.seePlans}</a><a class="button button-quiet" href="/dashboard">${t.dashboard}</a>`}</div>
+<div class="row">${isSuccess ? html`<a class="button" href="/dashboard">${t.toDashboard}</a>${receipt}` : html`<a class="button" href="/plans">${t.seePlans}</a>${receipt}<a class="button button-quiet" href="/dashboard">${t.dashboard}</a>`}</div>
 </div>`;
 }

@@ -101,7 +101,8 @@ describe('accessible pages of the site', () => {
       ...['/', '/plans', '/setup', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'].map((path) => ({
         path,
       })),
-      ...orders.map((code) => ({ path: `/pay/${code}` })),
+      ...orders.flatMap((code) => [{ path: `/pay/${code}` }, { path: `/pay/${code}/receipt` }]),
+      { path: '/orders' },
       { path: '/dashboard', steps: [openTable] },
       { path: '/dashboard', steps: [refuse] },
       { path: '/keys', steps: [stay, openForms, refuseLimit] },

@@ -36,6 +36,7 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
 const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'];
 const OWN_PAGES = [
   ...['/', '/plans', '/setup', '/dashboard', '/keys', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
+  '/orders',
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
   ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],
 ];
@@ -116,12 +117,13 @@ describe('languages of the site', () => {
     const known = await app.signedIn('ann@example.com');
     const [user] = await app.state.users.findByEmail('ann@example.com');
     const { orders } = await useAccount(app.state, user!, createPepper(Buffer.alloc(32, 'languages')));
+    const receipt = `/pay/${orders.find(({ state }) => state === 'paid')?.code}/receipt`;
     const textsOf = async (language: string) => {
       const stranger = createBrowserSession();
       const found = new Map<string, Set<string>>();
       for (const [browser, paths] of [
         [stranger, PUBLIC_PAGES],
-        [known, [...OWN_PAGES, ...orders.map(({ code }) => `/pay/${code}`)]],
+        [known, [...OWN_PAGES, ...orders.map(({ code }) => `/pay/${code}`), receipt]],
       ] as const) {
         await choose(browser, language);
         const of = browser === known ? 'known' : 'stranger';

@@ -52,6 +52,7 @@ const en = {
     took: (seconds: string) => `, ${seconds} s`,
   },
   orders: {
+    all: 'All orders',
     title: 'Orders',
     none: 'No orders yet',
     noneWords: 'Choose a plan to place an order.',
@@ -129,6 +130,7 @@ const vi: typeof en = {
     took: (seconds) => `, ${seconds} giây`,
   },
   orders: {
+    all: 'Tất cả đơn hàng',
     title: 'Đơn hàng',
     none: 'Chưa có đơn hàng',
     noneWords: 'Hãy chọn một gói để đặt hàng.',

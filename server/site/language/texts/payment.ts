@@ -44,6 +44,7 @@ const en = {
     },
   },
   toDashboard: 'Go to the dashboard',
+  receipt: 'Receipt',
   seePlans: 'See the plans',
   dashboard: 'Dashboard',
 };
@@ -86,6 +87,7 @@ const vi: typeof en = {
     },
   },
   toDashboard: 'Đến bảng điều khiển',
+  receipt: 'Biên nhận',
   seePlans: 'Xem các gói',
   dashboard: 'Bảng điều khiển',
 };

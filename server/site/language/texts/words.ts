@@ -48,6 +48,7 @@ const en = {
   keysPage: 'Keys',
   usage: 'Usage',
   requestsPage: 'Requests',
+  orders: 'Orders',
   show: 'Show',
   reset: 'Reset',
 };
@@ -93,6 +94,7 @@ const vi: typeof en = {
   keysPage: 'Khóa',
   usage: 'Mức dùng',
   requestsPage: 'Yêu cầu',
+  orders: 'Đơn hàng',
   show: 'Xem',
   reset: 'Đặt lại',
 };

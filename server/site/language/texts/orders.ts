@@ -1,0 +1,68 @@
+/*
+ * Texts of the page of all orders of an account, and of the receipt of one. A receipt states what was paid for a plan and
+ * when; it is no tax invoice, which the seller issues where the law asks for one.
+ */
+
+const en = {
+  title: 'Orders',
+  lead: 'Every order of this account, with the receipts of those that were paid.',
+  date: 'Ordered',
+  plan: 'Plan',
+  amount: 'Amount',
+  state: 'State',
+  receipt: 'Receipt',
+  code: 'Order',
+  empty: 'No orders yet',
+  emptyWords: 'Order a plan, and it is listed here with its receipt.',
+  seePlans: 'See the plans',
+  receiptTitle: (number: string) => `Receipt ${number}`,
+  number: 'Receipt number',
+  paidOn: 'Paid on',
+  orderedOn: 'Ordered on',
+  from: 'Paid to',
+  to: 'Paid by',
+  service: 'Service',
+  what: 'Description',
+  planLine: (plan: string) => `Plan ${plan}`,
+  total: 'Total paid',
+  method: 'Bank transfer',
+  methodName: 'Method',
+  refunded: 'This order was refunded. The receipt stays valid as a record of the payment.',
+  noInvoice: 'This receipt confirms the payment. It is not a tax invoice.',
+  support: 'Questions',
+  print: 'Print or save as PDF',
+  back: 'Back to the order',
+};
+
+const vi: typeof en = {
+  title: 'Đơn hàng',
+  lead: 'Mọi đơn hàng của tài khoản, kèm biên nhận của các đơn đã thanh toán.',
+  date: 'Ngày đặt',
+  plan: 'Gói',
+  amount: 'Số tiền',
+  state: 'Trạng thái',
+  receipt: 'Biên nhận',
+  code: 'Mã đơn',
+  empty: 'Chưa có đơn hàng',
+  emptyWords: 'Hãy đặt một gói. Đơn hàng và biên nhận sẽ hiện ở đây.',
+  seePlans: 'Xem các gói',
+  receiptTitle: (number) => `Biên nhận ${number}`,
+  number: 'Số biên nhận',
+  paidOn: 'Ngày thanh toán',
+  orderedOn: 'Ngày đặt hàng',
+  from: 'Bên nhận tiền',
+  to: 'Bên thanh toán',
+  service: 'Dịch vụ',
+  what: 'Nội dung',
+  planLine: (plan) => `Gói ${plan}`,
+  total: 'Tổng tiền đã trả',
+  method: 'Chuyển khoản ngân hàng',
+  methodName: 'Hình thức',
+  refunded: 'Đơn hàng này đã được hoàn tiền. Biên nhận vẫn là bằng chứng của lần thanh toán.',
+  noInvoice: 'Biên nhận này xác nhận đã thanh toán, không phải hóa đơn thuế.',
+  support: 'Liên hệ',
+  print: 'In hoặc lưu PDF',
+  back: 'Quay lại đơn hàng',
+};
+
+export const orders = { en, vi };

@@ -1,0 +1,83 @@
+/*
+ * The routes of the page of all orders and of receipts, for the signed-in user. An order that has no receipt yet leads to
+ * its own page.
+ */
+
+import { Type } from '../../core/contracts/index.js';
+import type { AccountServices } from '../accounts/index.js';
+import { type ParamsContext, paramOf, type RequestContext, type Route, seeOther } from '../http/index.js';
+import { type PaymentService, receiptName } from '../payments/index.js';
+import type { Catalogue } from '../plans/index.js';
+import { findOrSignIn } from './account-pages.js';
+import { localeOf } from './language/index.js';
+import { OWN_PAGE_ROUTE, sendPage } from './page.js';
+import { ordersPage, receiptPage } from './pages/orders.js';
+import { labelOf, planName } from './views.js';
+
+const ROWS = 25;
+
+export interface OrderPageServices extends AccountServices {
+  payments: PaymentService;
+  catalogue: Catalogue;
+}
+
+export function orderPageRoutes(services: OrderPageServices): Route[] {
+  return [
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/orders',
+      query: {
+        before: { schema: Type.String(), description: 'Code of an order: those before it. Default: the newest.' },
+      },
+      summary: 'Orders page',
+      description: 'Page of all orders of the account, with their receipts.',
+      handler: (context) => sendOrders(context, services),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/pay/:code/receipt',
+      params: { code: { description: 'Code of the order.' } },
+      summary: 'Receipt page',
+      description: 'Receipt of a paid order, for paper. An order without one leads to its page.',
+      errors: ['order_not_found'],
+      handler: (context) => sendReceipt(context, services),
+    },
+  ];
+}
+
+async function sendOrders(
+  context: RequestContext,
+  { sessions, payments, catalogue }: OrderPageServices,
+): Promise<void> {
+  const signedIn = await findOrSignIn(context, sessions);
+  if (!signedIn) return;
+  const locale = localeOf(context);
+  const { before } = context.query;
+  const after = typeof before === 'string' && before !== '' ? before : undefined;
+  const found = await payments.page(signedIn.user, ROWS + 1, after);
+  const rows = found
+    .slice(0, ROWS)
+    .map((order) => ({ ...order, planName: planName({ catalogue, locale }, order.planId) }));
+  const next = found.length > ROWS ? rows.at(-1)?.code : undefined;
+  const page = ordersPage({ rows, isFirst: after === undefined, next }, locale);
+  sendPage(context, { ...page, viewer: { label: labelOf(signedIn.user, locale) } }, locale);
+}
+
+async function sendReceipt(
+  context: ParamsContext,
+  { sessions, payments, catalogue }: OrderPageServices,
+): Promise<void> {
+  const signedIn = await findOrSignIn(context, sessions);
+  if (!signedIn) return;
+  const { user } = signedIn;
+  const locale = localeOf(context);
+  const order = await payments.find(user, paramOf(context, 'code'));
+  const number = receiptName(order);
+  if (number === null) return seeOther(context, `/pay/${order.code}`);
+  const label = labelOf(user, locale);
+  const buyer = [...new Set([label, user.email])].filter((name) => name !== null);
+  const { seller, support } = payments;
+  const name = planName({ catalogue, locale }, order.planId);
+  const page = receiptPage({ order, number, planName: name, seller, buyer, support }, locale);
+  sendPage(context, { ...page, viewer: { label } }, locale);
+}

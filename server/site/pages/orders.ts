@@ -1,0 +1,108 @@
+/*
+ * The page of all orders of an account, and the receipt of a paid order. A receipt is made for paper: it fits one page,
+ * and printing leaves out the frame and the buttons. Its number, date and amount never change; a refund is added as a
+ * note.
+ */
+
+import { type OrderRecord, receiptName } from '../../payments/index.js';
+import type { Support } from '../../plans/index.js';
+import { accountPages, linkTo } from '../components/filters.js';
+import { dataTable, pager } from '../components/table.js';
+import type { Locale } from '../language/index.js';
+import { type Html, html, type Page, supportWords } from '../page.js';
+import { orderBadge } from '../views.js';
+
+export type OrderRow = OrderRecord & { planName: string };
+
+export interface OrdersPageView {
+  rows: readonly OrderRow[];
+  isFirst: boolean;
+  /** Code with which the next page begins. Undefined on the last one. */
+  next: string | undefined;
+}
+
+const PATH = '/orders';
+
+export function ordersPage({ rows, isFirst, next }: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
+  const { texts, money, day } = locale;
+  const t = texts.orders;
+  const receiptOf = (order: OrderRow) => {
+    const name = receiptName(order);
+    return name === null ? '' : html`<a class="figures" href="/pay/${order.code}/receipt">${name}</a>`;
+  };
+  return {
+    title: t.title,
+    content: html`<div class="frame stack">
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
+${accountPages(PATH, locale)}
+${dataTable<OrderRow>({
+  label: t.title,
+  isStacked: true,
+  rows,
+  columns: [
+    { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
+    { head: t.date, cell: ({ createdAt }) => day(createdAt) },
+    { head: t.plan, cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
+    { head: t.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+    { head: t.state, cell: ({ state }) => orderBadge(state, locale) },
+    { head: t.receipt, cell: receiptOf },
+  ],
+  empty: { title: t.empty, words: html`${t.emptyWords} <a href="/plans">${t.seePlans}</a>` },
+})}
+${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { before: next }) }, locale)}
+</div>`,
+  };
+}
+
+export interface ReceiptView {
+  order: OrderRecord;
+  /** Name of the receipt: `2026-000042`. */
+  number: string;
+  planName: string;
+  /** Holder of the receiving account. Undefined if none is configured any more. */
+  seller: string | undefined;
+  /** Name and address of the user; those that are known. */
+  buyer: readonly string[];
+  support: Support;
+}
+
+export function receiptPage(view: ReceiptView, locale: Locale): Omit<Page, 'viewer'> {
+  const { order, number, planName, seller, buyer, support } = view;
+  const { code, amount, currency, createdAt, paidAt, state } = order;
+  const { texts, money, day, brand } = locale;
+  const t = texts.orders;
+  const party = (label: string, names: readonly string[]) =>
+    html`<div><dt>${label}</dt>${names.map((name) => html`<dd><bdi>${name}</bdi></dd>`)}</div>`;
+  return {
+    title: t.receiptTitle(number),
+    scripts: ['receipt.js'],
+    content: html`<div class="frame frame-text stack receipt">
+<div class="page-head"><p class="receipt-brand">${brand.name}</p><h1>${t.receiptTitle(number)}</h1></div>
+<div class="card stack">
+<dl class="receipt-facts">
+<div><dt>${t.number}</dt><dd class="figures">${number}</dd></div>
+<div><dt>${t.paidOn}</dt><dd>${paidAt !== null && day(paidAt)}</dd></div>
+<div><dt>${t.code}</dt><dd><code>${code}</code></dd></div>
+<div><dt>${t.orderedOn}</dt><dd>${day(createdAt)}</dd></div>
+${party(t.from, seller === undefined || seller === brand.name ? [brand.name] : [seller, brand.name])}
+${party(t.to, buyer)}
+</dl>
+<table class="receipt-lines"><thead><tr><th scope="col">${t.what}</th><th scope="col" class="number">${t.amount}</th></tr></thead>
+<tbody><tr><th scope="row"><bdi>${t.planLine(planName)}</bdi></th><td class="number">${money(amount, currency)}</td></tr></tbody>
+<tfoot><tr><th scope="row">${t.total}</th><td class="number">${money(amount, currency)}</td></tr></tfoot></table>
+<p class="small muted">${t.methodName}: ${t.method}</p>
+${state === 'refunded' && html`<p class="notice notice-warn">${t.refunded}</p>`}
+<p class="small muted">${t.noInvoice}${contactOf(support, locale)}</p>
+</div>
+<div class="row no-print"><button type="button" class="button needs-script" data-print>${t.print}</button><a class="button button-quiet" href="/pay/${code}">${t.back}</a></div>
+</div>`,
+  };
+}
+
+function contactOf(support: Support, locale: Locale): Html | false {
+  const { email, url } = support;
+  return (
+    (email !== null || url !== null) &&
+    html` ${locale.texts.orders.support}: ${supportWords({ ...support, text: '' }, locale)}`
+  );
+}
