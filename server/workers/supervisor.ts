@@ -159,6 +159,8 @@ class Supervisor {
     this.#running.add(worker);
     place.worker = worker;
     place.state = 'starting';
+    // Before its first connection: a worker that knows of no others would say that all of them work.
+    worker.send({ type: 'states', states: this.#states() });
     child.on('message', (message: WorkerMessage) => {
       if (message.type !== 'ready') return this.#receive(worker, message);
       worker.isReady = true;
@@ -301,13 +303,17 @@ class Supervisor {
     }
   }
 
-  #sendStates(): void {
-    const states = this.#places.map(({ index, worker, state, restarts }) => ({
+  #states(): readonly WorkerState[] {
+    return this.#places.map(({ index, worker, state, restarts }) => ({
       index,
       pid: worker?.child.pid ?? 0,
       state,
       restarts,
     }));
+  }
+
+  #sendStates(): void {
+    const states = this.#states();
     for (const { worker } of this.#places) worker?.send({ type: 'states', states });
   }
 }
