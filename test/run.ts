@@ -96,7 +96,9 @@ process.once('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 const stopServers = quick ? undefined : await startServers();
 if (quick) process.env.TEST_QUICK = '1';
-await Promise.all([...Array.from({ length: PROCESSES }, runShares), addWhileIdle()]);
+const isOver = new AbortController();
+const shares = Promise.all(Array.from({ length: PROCESSES }, runShares)).finally(() => isOver.abort());
+await Promise.all([shares, addWhileIdle(isOver.signal)]);
 await Promise.all(idle.map((one) => one.end()));
 await stopServers?.();
 
@@ -185,11 +187,12 @@ async function runShares(): Promise<void> {
   for (let next = nextShare(); next; next = nextShare()) await runShare(next);
 }
 
-/** Runs further shares while the others leave cores idle. */
-async function addWhileIdle(): Promise<void> {
+/** Runs further shares while the others leave cores idle. @param signal Of their end: a quick run has files left then. */
+async function addWhileIdle(signal: AbortSignal): Promise<void> {
   const added = new Set<Promise<void>>();
   for (let before = coreTimes(); browserShares.length + queue.left > 0; before = coreTimes()) {
-    await sleep(IDLE_SECONDS * 1_000);
+    await sleep(IDLE_SECONDS * 1_000, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) break;
     const times = coreTimes();
     const isIdle = times.idle - before.idle >= IDLE * (times.all - before.all);
     if (added.size === MORE_PROCESSES || !isIdle) continue;

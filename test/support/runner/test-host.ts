@@ -20,10 +20,13 @@ const config: Mocha.MochaOptions = createRequire(import.meta.url)(path.join(pack
 
 async function run({ files, output, reverse, color }: TestOrder): Promise<void> {
   const { timeout, slow } = config;
-  const mocha = new Mocha({ timeout, slow, color, reporter: TotalsReporter, reporterOptions: { output, reverse } });
+  const reporting = { color, reporter: TotalsReporter, reporterOptions: { output, reverse } };
+  const mocha = new Mocha({ timeout, slow, ...reporting }).cleanReferencesAfterRun(false);
   for (const file of files) mocha.addFile(path.resolve(packageRoot, file));
   await mocha.loadFilesAsync();
   await new Promise((resolve) => mocha.run(resolve));
+  // Its listeners of the process would see the errors of later shares.
+  mocha.dispose();
 }
 
 process.on('message', async (order: TestOrder) => {
