@@ -19,11 +19,11 @@ const en = {
 };
 
 const vi: typeof en = {
-  title: 'Dùng thử',
+  title: 'Thử nghiệm',
   words: 'Yêu cầu từ trang này được tính như mọi yêu cầu khác của tài khoản. Không cần khóa API.',
-  needsScripts: 'Trang dùng thử cần JavaScript.',
+  needsScripts: 'Trang thử nghiệm cần JavaScript.',
   needsScriptsSetup: 'Trang cài đặt có các yêu cầu tương tự bằng curl',
-  tabs: 'Phần dùng thử',
+  tabs: 'Phần thử nghiệm',
   links: 'Liên kết',
   images: 'Ảnh',
   chat: 'Trò chuyện',
