@@ -56,8 +56,9 @@ ${TABS.map(
 const COUNTS = [1, 2, 3, 4, 6, 8] as const;
 
 export function imagesPanel(view: PlaygroundView, locale: Locale): Html {
+  const { playgroundImages: t } = locale.texts;
   const { image } = view.models;
-  return html`<h2 class="visually-hidden">Images</h2>
+  return html`<h2 class="visually-hidden">${t.title}</h2>
 ${workForm(
   {
     id: 'image-form',
@@ -65,25 +66,26 @@ ${workForm(
     page: view,
     grant: 'images',
     models: image,
-    content: html`<div class="field"><label for="image-prompt">Prompt</label>
-<textarea class="input" id="image-prompt" name="prompt" required maxlength="32000" rows="3" placeholder="A tug in the harbour at dawn"></textarea></div>
+    content: html`<div class="field"><label for="image-prompt">${t.prompt}</label>
+<textarea class="input" id="image-prompt" name="prompt" required maxlength="32000" rows="3" placeholder="${t.promptSample}"></textarea></div>
 <div class="options">
 ${modelSelect('image-model', image, locale)}
-<div class="field"><label for="image-size">Size</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">Let the model decide</option></select></div>
-<div class="field"><label for="image-count">Number of images</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
+<div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">${t.autoSize}</option></select></div>
+<div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 </div>
-${fileDrop({ id: 'image-references', param: 'image', label: 'Input images', words: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.', accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
-<div class="row">${scriptedButton('Create images')}<span class="small muted">Each image is one job and counts as one request.</span></div>`,
+${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
+<div class="row">${scriptedButton(t.create)}<span class="small muted">${t.counts}</span></div>`,
   },
   locale,
 )}
 <p class="visually-hidden" id="image-news" role="status"></p>
-<ul class="image-cards" id="image-cards" aria-label="Images"></ul>`;
+<ul class="image-cards" id="image-cards" aria-label="${t.title}"></ul>`;
 }
 
 export function linksPanel(view: PlaygroundView, locale: Locale): Html {
+  const { playgroundLinks: t } = locale.texts;
   const { platforms } = view;
-  return html`<h2 class="visually-hidden">Links</h2>
+  return html`<h2 class="visually-hidden">${t.title}</h2>
 ${workForm(
   {
     id: 'link-form',
@@ -91,17 +93,17 @@ ${workForm(
     page: view,
     grant: 'extract',
     content: html`<div class="form-row">
-<div class="field"><label for="link-url">Public link</label>
+<div class="field"><label for="link-url">${t.url}</label>
 <input class="input" id="link-url" name="url" type="text" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
-${scriptedButton('Extract')}
+${scriptedButton(t.read)}
 </div>
-<details><summary>Options</summary><div class="options">
-<div class="field"><label for="link-reviews">Reviews of a product, at most</label><input class="input" id="link-reviews" name="reviews" data-param="clip_review_limit" type="number" min="1" max="100" value="10"></div>
-<div class="field"><label for="link-sort">Order of the reviews</label><select class="input" id="link-sort" name="sort" data-param="clip_sort"><option value="recommended">Recommended</option><option value="latest">Latest</option></select></div>
-<label class="check"><input type="checkbox" name="audio" checked> Include an MP3 link</label>
-<label class="check"><input type="checkbox" name="background"> Products as a background job</label>
+<details><summary>${t.options}</summary><div class="options">
+<div class="field"><label for="link-reviews">${t.reviews}</label><input class="input" id="link-reviews" name="reviews" data-param="clip_review_limit" type="number" min="1" max="100" value="10"></div>
+<div class="field"><label for="link-sort">${t.sort}</label><select class="input" id="link-sort" name="sort" data-param="clip_sort"><option value="recommended">${t.recommended}</option><option value="latest">${t.latest}</option></select></div>
+<label class="check"><input type="checkbox" name="audio" checked> ${t.audio}</label>
+<label class="check"><input type="checkbox" name="background"> ${t.background}</label>
 </div></details>
-<details><summary>Supported links</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>`,
+<details><summary>${t.supported}</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>`,
   },
   locale,
 )}

@@ -25,6 +25,11 @@ const NAMES: ReadonlySet<string> = new Set([
 ]);
 /** Files, addresses, dates, and names of models and platforms. */
 const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK)$/;
+/** Of models: efforts and voices. */
+const VALUES = [
+  ...['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+  ...['alloy', 'echo', 'fable', 'nova', 'onyx', 'shimmer'],
+];
 /** Of the account. */
 const KEYS = ['laptop', 'nightly import', 'shop website'];
 /** What the operator has named. */
@@ -36,11 +41,14 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
 const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'];
 const OWN_PAGES = [
   ...['/', '/plans', '/setup', '/dashboard', '/keys', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
-  '/orders',
+  ...['/orders', '/playground'],
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
   ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],
 ];
-const SCRIPTS = ['keys.js', 'page.js', 'payment.js', 'playground-images.js', 'playground-links.js'];
+const SCRIPTS = [
+  ...['keys.js', 'page.js', 'payment.js', 'playground-audio.js', 'playground-chat.js'],
+  ...['playground-images.js', 'playground-links.js'],
+];
 
 describe('languages of the site', () => {
   let app: SignInApp;
@@ -191,7 +199,9 @@ describe('catalogues of texts', () => {
 });
 
 function isName(text: string): boolean {
-  return NAMES.has(text) || KEYS.includes(text) || OPERATOR_TEXTS.has(text) || CODES.test(text);
+  return (
+    NAMES.has(text) || KEYS.includes(text) || VALUES.includes(text) || OPERATOR_TEXTS.has(text) || CODES.test(text)
+  );
 }
 
 /** Texts of both languages at the same place; those of functions are compared on pages. */

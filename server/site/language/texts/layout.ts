@@ -33,7 +33,7 @@ const vi: typeof en = {
   site: 'Trang web',
   models: 'Mô hình',
   plans: 'Gói',
-  playground: 'Thử nghiệm',
+  playground: 'Dùng thử',
   setup: 'Cài đặt',
   docs: 'Tài liệu',
   signIn: 'Đăng nhập',
