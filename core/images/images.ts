@@ -9,6 +9,7 @@
 import type { Clock, JobFailure, JobState, Logger, QueueShare, Storage, StoredBody } from '../contracts/index.js';
 import {
   type Accepted,
+  filesOfJob,
   type JobFilter,
   type JobRecord,
   type JobRun,
@@ -26,6 +27,7 @@ import { PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
   fileNamesOf,
   type ImageJobSummary,
+  type KeptImageRequest,
   ReferenceFiles,
   type References,
   type StoredReference,
@@ -41,6 +43,11 @@ export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   terms?: unknown;
   /** URL of the webhook for the job's end; see Webhooks. Default: none. */
   webhookUrl?: string;
+  /**
+   * Whether the job shows its prompt and settings until it is deleted, as for a gallery. Default false: they are deleted
+   * when the job has ended.
+   */
+  keepsRequest?: boolean;
 }
 
 /**
@@ -73,6 +80,10 @@ export interface ImageJob {
   error: JobFailure | null;
   /** Once completed. */
   image?: FinishedImage;
+  /** What was asked for, if the request is kept. */
+  request?: KeptImageRequest;
+  /** Maximum number of partial images, if any are wanted. */
+  partialImages?: number;
   /** Name of the plugin that makes or made the image, if it only replaces a provider that is not configured. */
   standIn?: string;
 }
@@ -100,6 +111,11 @@ export interface Images {
    * @throws GatewayError `job_not_found`, `job_already_terminal`.
    */
   cancel(id: string, owner: string): Promise<ImageJob>;
+  /**
+   * Deletes a job with its image; a job that has not ended is cancelled before.
+   * @throws GatewayError `job_not_found`.
+   */
+  delete(id: string, owner: string): Promise<void>;
   /**
    * Notifies of the partial images of a job that runs: of those that were shown already, and of each further one. Some
    * may be missing if another process runs the job. Call the result to stop.
@@ -233,9 +249,8 @@ export class ImageService implements Images {
     const files = fileNamesOf(stored);
     let areNeeded = false;
     try {
-      const { delivery } = request;
       const input = this.#taskOf({ ...request, model }, stored);
-      const summary: ImageJobSummary = { model, delivery, requestId: requestId ?? null, owner, files };
+      const summary = summaryOf({ ...request, model }, files);
       const accepted = await store.accept({ ...terms, job: { ...job, summary, input } });
       areNeeded = accepted.job !== undefined && !accepted.replayed;
       const submission = this.#toSubmission(accepted);
@@ -292,6 +307,25 @@ export class ImageService implements Images {
     return this.#view(record);
   }
 
+  async delete(id: string, owner: string): Promise<void> {
+    const { store, storage } = this.#options;
+    const found = existing(await store.find(id, owner));
+    if (found.finishedAt === null) await this.#cancelIfOpen(id, owner);
+    const { kind, summary, result } = existing(await store.find(id, owner));
+    // Files first: interrupted work can be repeated while the job names them.
+    await Promise.all(filesOfJob(kind, summary, result).map((name) => storage.delete(name)));
+    await store.delete(id, owner);
+  }
+
+  /** The job may end meanwhile. */
+  async #cancelIfOpen(id: string, owner: string): Promise<void> {
+    try {
+      await this.cancel(id, owner);
+    } catch (error) {
+      if (!isGatewayError(error) || error.code !== 'job_already_terminal') throw error;
+    }
+  }
+
   onPartial(id: string, listener: PartialListener): () => void {
     return this.#partials.listen(id, listener);
   }
@@ -312,10 +346,14 @@ export class ImageService implements Images {
 
   #view(record: JobRecord): ImageJob {
     const { id, state, attempts, createdAt, startedAt, finishedAt, expiresAt, error } = record;
-    const { model, delivery, requestId } = record.summary as ImageJobSummary;
+    const { model, delivery, requestId, request, partialImages } = record.summary as ImageJobSummary;
     const standIn = state === 'completed' ? (record.result as ImageResult).standIn : this.#standInOf(model);
     const times = { createdAt, startedAt, finishedAt, expiresAt };
-    const job = { id, state, model, delivery, requestId, attempts, ...times, error, ...(standIn && { standIn }) };
+    const wanted = { ...(request && { request }), ...(partialImages && { partialImages }) };
+    const job = {
+      ...{ id, state, model, delivery, requestId, attempts, ...times, error, ...wanted },
+      ...(standIn && { standIn }),
+    };
     if (state !== 'completed') return job;
     const { image, ...details } = record.result as ImageResult;
     return { ...job, image: { ...image, ...details } };
@@ -363,6 +401,17 @@ export class ImageService implements Images {
   }
 }
 
+/** @param files Those of the input images. */
+function summaryOf(request: ImageSubmitRequest, files: readonly string[]): ImageJobSummary {
+  const { model, delivery, requestId = null, owner, prompt, size, options, references, mask, partialImages } = request;
+  const kept = { prompt, size, options, references: references.length, hasMask: mask !== undefined };
+  return {
+    ...{ model, delivery, requestId, owner, files },
+    ...(request.keepsRequest && { request: kept }),
+    ...(partialImages && { partialImages }),
+  };
+}
+
 function existing(record: JobRecord | undefined): JobRecord {
   if (record?.kind !== 'image') throw new GatewayError('job_not_found', 'There is no such job.');
   return record;
@@ -387,6 +436,7 @@ export const absentImages: Images = {
   onPartial: () => () => {},
   list: refuse,
   cancel: refuse,
+  delete: refuse,
   content: refuse,
   file: refuse,
 };

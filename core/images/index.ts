@@ -19,6 +19,7 @@ export {
 } from './images.js';
 export {
   type ImageJobSummary,
+  type KeptImageRequest,
   MAX_REFERENCES,
   type ReferenceInput,
   References,

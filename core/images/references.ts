@@ -7,7 +7,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import type { Clock, HttpClient, HttpStream, Logger, Media, Storage } from '../contracts/index.js';
+import type { Clock, HttpClient, HttpStream, ImageSize, Logger, Media, Storage } from '../contracts/index.js';
 import type { JobRecord } from '../jobs/index.js';
 import {
   checkHeader,
@@ -396,4 +396,18 @@ export interface ImageJobSummary {
   owner: string;
   /** Files of the input images, which are removed when the job has ended. */
   files: readonly string[];
+  /** What was asked for, if the request is kept. */
+  request?: KeptImageRequest;
+  /** Maximum number of partial images, if any are wanted. */
+  partialImages?: number;
+}
+
+/** What was asked for, without input images. */
+export interface KeptImageRequest {
+  prompt: string;
+  size: ImageSize | 'auto';
+  options: Readonly<Record<string, unknown>>;
+  /** Number of input images. */
+  references: number;
+  hasMask: boolean;
 }

@@ -133,6 +133,11 @@ export interface Jobs {
    * @throws GatewayError `job_already_terminal` if it has completed or failed.
    */
   cancel(id: string, owner: string): Promise<JobRecord | undefined>;
+  /**
+   * Deletes a job that has ended; if other owners joined it, it stays for them. Its files are the caller's to delete
+   * before. Does nothing if there is no such job.
+   */
+  delete(id: string, owner: string): Promise<void>;
   /** Finds the job once it has ended or the time is over. */
   waitFor(id: string, owner: string, options: WaitOptions): Promise<JobRecord | undefined>;
   /**

@@ -16,7 +16,7 @@ import {
 } from '../database/index.js';
 import { isGatewayError } from '../runtime/index.js';
 import type { Jobs } from './jobs.js';
-import { filesOfJob } from './kinds.js';
+import { filesOfJob, kindOfJob } from './kinds.js';
 import { ACTIVE, ownedBy } from './statements.js';
 
 const ROWS = 50;
@@ -90,6 +90,26 @@ async function deleteJobs(database: Database, { owner, files, signal }: JobErasu
   }
 }
 
+/** Deletes an ended job of an owner. Does nothing if there is none. */
+export async function deleteJob(database: Database, id: string, owner: string): Promise<void> {
+  if (!kindOfJob(id)) return;
+  await database.transaction(async (transaction) => {
+    const found = await transaction
+      .selectFrom('jobs')
+      .select('owner')
+      .where('id', '=', id)
+      .where(ownedBy(owner))
+      .where(sql<boolean>`"finishedAt" is not null`)
+      .executeTakeFirst();
+    if (found?.owner === owner) await leaveOrDelete(transaction, id);
+    else if (found) await leave(transaction, id, owner);
+  });
+}
+
+async function leave(transaction: Transaction<Tables>, id: string, owner: string): Promise<void> {
+  await transaction.deleteFrom('job_owners').where('jobId', '=', id).where('owner', '=', owner).execute();
+}
+
 /** A job that others joined stays for them, under the first of them. */
 async function leaveOrDelete(transaction: Transaction<Tables>, id: string): Promise<void> {
   const heir = await transaction
@@ -108,7 +128,7 @@ async function leaveOrDelete(transaction: Transaction<Tables>, id: string): Prom
     .set({ owner: heir.owner, keyId: '', requestId: null })
     .where('id', '=', id)
     .execute();
-  await transaction.deleteFrom('job_owners').where('jobId', '=', id).where('owner', '=', heir.owner).execute();
+  await leave(transaction, id, heir.owner);
 }
 
 /** Everything stored of the jobs of an owner: active, ended and joined ones. */

@@ -28,6 +28,7 @@ import {
   type WorkOptions,
 } from './jobs.js';
 import { type JobKind, kindOfJob } from './kinds.js';
+import { deleteJob } from './owner-jobs.js';
 import type { JobRecord } from './records.js';
 import { JobEndTable, JobRunTable, type RunKey } from './run-statements.js';
 import { JobTable, toJobRecord } from './statements.js';
@@ -112,6 +113,7 @@ export function createJobs(options: JobsOptions): ClosableJobs {
       const row = await ends.cancel(id, owner);
       return row && toJobRecord(row);
     },
+    delete: (id, owner) => deleteJob(database, id, owner),
     async cancelAsOperator(cancellation) {
       return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
     },

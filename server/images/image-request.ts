@@ -84,7 +84,7 @@ export const ImageBodySchema = Type.Object({
   ),
   partial_images: optional(
     Type.Integer({ minimum: 0, maximum: 3 }),
-    'Maximum number of partial images in a stream; a model may make fewer, or none. Default 0.',
+    'Maximum number of partial images in a stream, or in the events of a job; a model may make fewer, or none. Default 0.',
   ),
   items: optional(
     Type.Array(Type.Object({}), { minItems: 1, maxItems: 1 }),
@@ -209,7 +209,8 @@ export function decodeImage(sent: Readonly<Record<string, unknown>>, rule: SizeR
     ...(body.mask !== undefined && { mask: { value: body.mask, param: 'mask' } }),
     options: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
     delivery: deliveryOf(body),
-    ...(body.stream && body.partial_images && { partialImages: body.partial_images }),
+    // Those of a job are among its events, without `stream`.
+    ...((body.stream || !rule.streams) && body.partial_images && { partialImages: body.partial_images }),
   };
 }
 

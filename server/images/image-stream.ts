@@ -44,40 +44,25 @@ async function* eventsOf(
   const { gateway, clock, baseUrl } = server;
   const { job, image, events, wait } = stream;
   const settings = settingsOf(image);
-  const waiting: { image: Media; index: number }[] = [];
-  let wake: () => void = () => {};
-  const take = (partial: Media, index: number) => {
-    waiting.push({ image: partial, index });
-    wake();
-  };
-  const stop = image.partialImages ? gateway.images.onPartial(job.id, take) : () => {};
-  let ended: { job: ImageJob } | { error: unknown } | undefined;
-  const end = (how: typeof ended) => {
-    ended = how;
-    wake();
-  };
-  wait().then(
-    (latest) => end({ job: latest }),
-    (error: unknown) => end({ error }),
+  const partials = followPartials(gateway, job.id, image.partialImages);
+  const end = wait().then(
+    (latest) => ({ job: latest }),
+    (error: unknown) => ({ error }),
   );
   try {
     // The head is sent with the first bytes.
     yield KEEP_ALIVE;
-    for (;;) {
-      for (let partial = waiting.shift(); partial; partial = waiting.shift()) {
-        const { bytes, contentType } = partial.image;
+    let ended: Awaited<typeof end> | undefined;
+    while (!ended) {
+      ended = await Promise.race([end, partials.arrived()]);
+      for (const partial of partials.take()) {
         yield encodeTypedEvent(`${events}.partial_image`, {
-          b64_json: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
-          partial_image_index: partial.index,
+          ...encodePartial(partial),
           created_at: Math.floor(clock.now() / 1000),
           ...settings,
-          output_format: formatOf(contentType),
+          output_format: formatOf(partial.image.contentType),
         });
       }
-      if (ended) break;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
     }
     if ('error' in ended) throw ended.error;
     yield await completed(ended.job);
@@ -86,7 +71,7 @@ async function* eventsOf(
     const { requestId, imageJob } = context.state;
     yield encodeEvent(encodeError(error, { requestId, ...(imageJob && { imageJob }) }), 'error');
   } finally {
-    stop();
+    partials.stop();
   }
 
   async function completed(latest: ImageJob) {
@@ -107,6 +92,52 @@ async function* eventsOf(
     }));
     return encodeLongEvent(`event: ${type}`, bytes);
   }
+}
+
+interface Partial {
+  image: Media;
+  index: number;
+}
+
+/** The partial images of a job for one reader. */
+interface Partials {
+  /** Resolves when there is one to take. */
+  arrived(): Promise<undefined>;
+  /** Those that came since the last call, in order. */
+  take(): Partial[];
+  stop(): void;
+}
+
+/** @param count Maximum number that is wanted. Default: none come. */
+export function followPartials(gateway: Pick<ServerContext['gateway'], 'images'>, id: string, count = 0): Partials {
+  let waiting: Partial[] = [];
+  let wake: () => void = () => {};
+  const receive = (image: Media, index: number) => {
+    waiting.push({ image, index });
+    wake();
+  };
+  const stop = count > 0 ? gateway.images.onPartial(id, receive) : () => {};
+  return {
+    stop,
+    async arrived() {
+      while (waiting.length === 0) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return undefined;
+    },
+    take() {
+      const taken = waiting;
+      waiting = [];
+      return taken;
+    },
+  };
+}
+
+export function encodePartial({ image: { bytes }, index }: Partial) {
+  const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  return { b64_json: base64, partial_image_index: index };
 }
 
 /** What the vendor's events repeat of the request. */

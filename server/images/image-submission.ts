@@ -129,7 +129,10 @@ export async function submitImage(
     nameIgnored(context, [...sent.ignored, ...fitted.ignored]);
     if (sent.stream) streamed = { ...image, references: [] };
     const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
-    const wanted = { ...image, webhookUrl, owner: key.accountId, ...queueShareOf(key, accountQueueShare) };
+    const share = queueShareOf(key, accountQueueShare);
+    // Pages of the site show their own requests again.
+    const keepsRequest = state.playedKey !== undefined;
+    const wanted = { ...image, webhookUrl, owner: key.accountId, keepsRequest, ...share };
     const submit = (idempotency: Idempotency | undefined) =>
       gateway.images.submit({
         ...wanted,

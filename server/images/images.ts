@@ -8,7 +8,13 @@
 
 import { Type } from '../../core/contracts/index.js';
 import type { ImageJob } from '../../core/images/index.js';
-import { encodeEvent, encodeLongEvent, isGatewayError, withKeepAlive } from '../../core/runtime/index.js';
+import {
+  encodeEvent,
+  encodeLongEvent,
+  encodeTypedEvent,
+  isGatewayError,
+  withKeepAlive,
+} from '../../core/runtime/index.js';
 import {
   clientSignal,
   defineRoute,
@@ -44,6 +50,7 @@ import {
   statusUrlOf,
 } from './image-answers.js';
 import { IMAGE_EXAMPLE, IMAGE_ROUTE, ImageJobBodySchema, SUBMISSION_ERRORS } from './image-request.js';
+import { encodePartial, followPartials } from './image-stream.js';
 import { type ImageServices, submitImage } from './image-submission.js';
 
 const ROUTE = '/v1/images/jobs';
@@ -51,6 +58,7 @@ const ROUTE = '/v1/images/jobs';
 const POLL_MS = 2_000;
 /** For reconnecting readers: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 const RETRY = 'retry: 2000\n\n';
+const PARTIAL_EVENT = 'image_generation.partial_image';
 
 const SUBMIT: RouteDeclaration = {
   ...IMAGE_ROUTE,
@@ -97,7 +105,7 @@ const FOLLOW: RouteDeclaration = {
   path: `${ROUTE}/:id/events`,
   endpoint: 'imageJobEvents',
   summary: 'Follow an image job',
-  description: 'Sends the status of an image job as server-sent events, until it has ended.',
+  description: 'Sends the status of an image job as server-sent events, until it has ended. Partial images, if the job asked for them, are events of the name `image_generation.partial_image`.',
   headers: { 'Last-Event-ID': 'Id of the last event that was received. 204 if it was the final one.' },
   answers: {
     200: {
@@ -142,6 +150,7 @@ export function imageRoutes(services: ImageServices): Route[] {
 interface JobEventsOptions {
   /** Resolves when the job has ended, or after {@link POLL_MS}. */
   wait(): Promise<ImageJob>;
+  partials: ReturnType<typeof followPartials>;
   /** Ends the stream without a final event: the reader has disconnected or should reconnect. */
   signal: AbortSignal;
   request: ErrorContext;
@@ -200,7 +209,9 @@ class ImageJobs {
       const signal = AbortSignal.any([clientSignal(context.res), drain]);
       const untilEnded = AbortSignal.any([signal, key.ended]);
       const wait = () => gateway.images.wait(job.id, accountId, { timeoutMs: POLL_MS, signal: untilEnded });
-      const events = this.#events(job, { wait, signal, request: { requestId: context.state.requestId } });
+      const partials = followPartials(gateway, job.id, isOpen(job) ? job.partialImages : 0);
+      const request = { requestId: context.state.requestId };
+      const events = this.#events(job, { wait, partials, signal, request });
       await sendEvents(context, { status: 200, headers: {} }, withKeepAlive(events));
     } finally {
       key.leave();
@@ -209,31 +220,37 @@ class ImageJobs {
   }
 
   /**
-   * The state of a job now, after each change, and at its end; the id of each event is the tag of its content. An event
-   * `error` ends them if the job can no longer be read.
+   * The state of a job now, after each change, and at its end; the id of each event is the tag of its content. Partial
+   * images are events of their own name, without an id. An event `error` ends them if the job can no longer be read.
    */
   async *#events(
     first: ImageJob,
-    { wait, signal, request }: JobEventsOptions,
+    { wait, partials, signal, request }: JobEventsOptions,
   ): AsyncGenerator<string | AsyncIterable<Uint8Array>> {
     let job = first;
     let sent: string | undefined;
     yield RETRY;
-    for (;;) {
-      const tag = this.#tagOf(job);
-      if (tag !== sent) {
-        yield encodeLongEvent(`id: ${tag}`, this.#bytesOf(job));
-        sent = tag;
+    try {
+      for (;;) {
+        const tag = this.#tagOf(job);
+        if (tag !== sent) {
+          yield encodeLongEvent(`id: ${tag}`, this.#bytesOf(job));
+          sent = tag;
+        }
+        if (!isOpen(job) || signal.aborted) return;
+        const next = wait();
+        for (let latest: ImageJob | undefined; !latest; ) {
+          latest = await Promise.race([next, partials.arrived()]);
+          for (const partial of partials.take()) yield encodeTypedEvent(PARTIAL_EVENT, encodePartial(partial));
+          job = latest ?? job;
+        }
       }
-      if (!isOpen(job) || signal.aborted) return;
-      try {
-        job = await wait();
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!isGatewayError(error)) throw error;
-        yield encodeEvent(encodeError(error, request), 'error');
-        return;
-      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isGatewayError(error)) throw error;
+      yield encodeEvent(encodeError(error, request), 'error');
+    } finally {
+      partials.stop();
     }
   }
 

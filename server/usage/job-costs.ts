@@ -58,6 +58,17 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions) {
         return used.get(accountId) ?? 0;
       }),
 
+    /**
+     * Costs of jobs that were charged, by id, in millionths of the currency; null without a known price.
+     * @param ids At most a hundred.
+     */
+    costsOf: (ids: readonly string[], accountId: string): Promise<ReadonlyMap<string, number | null>> =>
+      database.run(async (queries) => {
+        const charges = queries.selectFrom('job_charges').select(['jobId', 'cost']).where('jobId', 'in', ids);
+        const rows = ids.length === 0 ? [] : await charges.where('accountId', '=', accountId).execute();
+        return new Map(rows.map(({ jobId, cost }) => [jobId, cost]));
+      }),
+
     /** Undefined if there is no such job. May return a job that is already hidden from clients. */
     async inspect(id: string): Promise<CostedJob | undefined> {
       const job = await jobs.inspect(id);
