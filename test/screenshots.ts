@@ -79,6 +79,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'requests-none', path: '/requests?code=invalid_json' },
       { name: 'plans-signed-in', path: '/plans' },
       ...orders,
+      { name: 'images', path: '/images' },
       { name: 'playground-links', path: '/playground' },
       { name: 'playground-images', path: '/playground#images' },
       { name: 'playground-models', path: '/playground#models' },

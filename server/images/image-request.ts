@@ -15,6 +15,13 @@ const MAX_PROMPT_LENGTH = 32_000;
 const MAX_NAME_LENGTH = 64;
 const MAX_USER_LENGTH = 512;
 
+/** Two names of one model, of which pages show one. */
+const OTHER_NAME = { 'gen-image-2': 'gen-img-2' } as const;
+
+export function shownImageModel(id: string): string {
+  return id in OTHER_NAME ? OTHER_NAME[id as keyof typeof OTHER_NAME] : id;
+}
+
 /** The canvas sizes of the service document. */
 export const NAMED_SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'] as const;
 const DEFAULT_SIZE: ImageSize = { width: 1024, height: 1024 };

@@ -105,7 +105,8 @@ const FOLLOW: RouteDeclaration = {
   path: `${ROUTE}/:id/events`,
   endpoint: 'imageJobEvents',
   summary: 'Follow an image job',
-  description: 'Sends the status of an image job as server-sent events, until it has ended. Partial images, if the job asked for them, are events of the name `image_generation.partial_image`.',
+  description:
+    'Sends the status of an image job as server-sent events, until it has ended. Partial images, if the job asked for them, are events of the name `image_generation.partial_image`.',
   headers: { 'Last-Event-ID': 'Id of the last event that was received. 204 if it was the final one.' },
   answers: {
     200: {

@@ -38,6 +38,7 @@ import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '
 import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
 import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
+import { type ImagePageServices, imagePageRoutes } from './image-pages.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { orderPageRoutes } from './order-pages.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
@@ -51,10 +52,13 @@ import { loadPlayground } from './playground-view.js';
 import { type PublicPageServices, publicPageRoutes } from './public-pages.js';
 import { type DashboardSources, describeOutcome, labelOf, loadDashboard, planName, planViews } from './views.js';
 
-interface SiteServices extends AccountPageServices, Omit<PublicPageServices, 'view'> {
+interface SiteServices
+  extends AccountPageServices,
+    Omit<ImagePageServices, 'view' | 'gateway' | 'jobs'>,
+    Omit<PublicPageServices, 'view'> {
   users: Pick<Users, 'list' | 'setLanguage'>;
   accounts: Pick<Accounts, 'preview'>;
-  jobs: DashboardSources['jobs'];
+  jobs: DashboardSources['jobs'] & ImagePageServices['jobs'];
   orders: DashboardSources['orders'];
   identity: Identity;
   catalogue: Catalogue;
@@ -73,6 +77,7 @@ export function siteRoutes(services: SiteServices): Route[] {
     ...brandRoutes(services.brand ?? MEDIAGATE),
     ...languageRoutes(services),
     ...accountPageRoutes(services),
+    ...imagePageRoutes(services),
     ...publicPageRoutes(services),
     ...orderPageRoutes(services),
     {

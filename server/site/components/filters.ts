@@ -101,6 +101,7 @@ const ACCOUNT_PAGES = [
   ['/keys', 'keysPage'],
   ['/usage', 'usage'],
   ['/requests', 'requestsPage'],
+  ['/images', 'imagesPage'],
   ['/orders', 'orders'],
 ] as const;
 

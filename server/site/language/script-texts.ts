@@ -5,6 +5,7 @@
  */
 
 import type { LanguageCode } from './formats.js';
+import { imageEditScript, imagesScript } from './texts/images.js';
 import { keysScript } from './texts/keys.js';
 import { pageScript } from './texts/page-script.js';
 import { paymentScript } from './texts/payment.js';
@@ -15,6 +16,8 @@ import { playgroundLinksScript } from './texts/playground-links.js';
 
 const CATALOGUES = {
   keys: keysScript,
+  'image-edit': imageEditScript,
+  images: imagesScript,
   page: pageScript,
   payment: paymentScript,
   'playground-audio': playgroundAudioScript,

@@ -10,6 +10,7 @@ import { dashboard } from './texts/dashboard.js';
 import { errors } from './texts/errors.js';
 import { failure } from './texts/failure.js';
 import { home } from './texts/home.js';
+import { images } from './texts/images.js';
 import { keys } from './texts/keys.js';
 import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
@@ -33,6 +34,7 @@ const CATALOGUES = {
   failure,
   home,
   keys,
+  images,
   layout,
   models,
   orders,

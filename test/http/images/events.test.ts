@@ -56,6 +56,30 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(JSON.parse(told.events[2]?.data ?? '')).to.deep.equal((await client.poll(second.id)).json);
   });
 
+  it('have partial images between the states, if the job asks for them', async () => {
+    const { json: job } = await client.submit({ ...PROMPT, partial_images: 2 });
+    await darkroom.asked(1);
+    const events: ReadEvents['events'] = [];
+    const heard = readEvents(await ask(job.id), events);
+    await until(() => events.length === 1);
+    const preview = { bytes: Buffer.from('a preview'), contentType: 'image/png' } as const;
+    darkroom.calls[0]?.partials?.show(preview);
+    await until(() => events.length === 2);
+    await darkroom.develop();
+    const told = await heard;
+    expect(told.events.map(({ event }) => event)).to.deep.equal([
+      undefined,
+      'image_generation.partial_image',
+      undefined,
+    ]);
+    expect(JSON.parse(told.events[1]?.data ?? '')).to.deep.equal({
+      type: 'image_generation.partial_image',
+      b64_json: preview.bytes.toString('base64'),
+      partial_image_index: 0,
+    });
+    expect(told.events[1]?.id).to.equal(undefined);
+  });
+
   it('send an ended job once, and nothing to a client that has seen it', async () => {
     const { json: job } = await client.submit();
     await client.cancel(job.id);

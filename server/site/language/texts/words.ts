@@ -48,6 +48,7 @@ const en = {
   keysPage: 'Keys',
   usage: 'Usage',
   requestsPage: 'Requests',
+  imagesPage: 'Images',
   orders: 'Orders',
   show: 'Show',
   reset: 'Reset',
@@ -96,6 +97,7 @@ const vi: typeof en = {
   requestsPage: 'Yêu cầu',
   orders: 'Đơn hàng',
   show: 'Xem',
+  imagesPage: 'Ảnh',
   reset: 'Đặt lại',
 };
 

@@ -1,0 +1,151 @@
+/*
+ * The editor of an image: parts are painted on a canvas above the picture, or given as rectangles in numbers, and can be
+ * undone one by one. They become a mask of the picture's size whose transparent pixels mark what may change, and the
+ * edit is a job with the picture as its input. The pages of images show the job as any other.
+ */
+
+import { byId, FieldProblem } from './elements.js';
+import { submitImage } from './image-submission.js';
+import { fill, textsOf } from './texts.js';
+import { onSubmit, toDataUri } from './work.js';
+
+const t = textsOf('image-edit');
+const PARTIAL_IMAGES = 1;
+/** The sizes that every model makes. */
+const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'];
+
+/** Sizes and positions in pixels of the picture. */
+type Part =
+  | { kind: 'stroke'; size: number; points: { x: number; y: number }[] }
+  | { kind: 'rectangle'; x: number; y: number; width: number; height: number };
+
+const picture = byId('edit-image', HTMLImageElement);
+const canvas = byId('edit-canvas', HTMLCanvasElement);
+const brush = byId('edit-brush', HTMLInputElement);
+const news = byId('edit-news', HTMLElement);
+const parts: Part[] = [];
+
+function draw(): void {
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  paint(context, getComputedStyle(document.documentElement).getPropertyValue('--accent').trim() || '#0b6b4a');
+}
+
+function paint(context: CanvasRenderingContext2D, colour: string): void {
+  context.fillStyle = colour;
+  context.strokeStyle = colour;
+  context.lineCap = 'round';
+  context.lineJoin = 'round';
+  for (const part of parts) {
+    if (part.kind === 'rectangle') {
+      context.fillRect(part.x, part.y, part.width, part.height);
+      continue;
+    }
+    const [first, ...rest] = part.points;
+    if (!first) continue;
+    context.lineWidth = part.size;
+    context.beginPath();
+    context.moveTo(first.x, first.y);
+    for (const { x, y } of rest.length > 0 ? rest : [first]) context.lineTo(x, y);
+    context.stroke();
+  }
+}
+
+function changed(): void {
+  draw();
+  news.textContent = fill(t.painted, { count: parts.length });
+}
+
+/** Opaque, and transparent where something was painted; undefined if nothing was. */
+function maskOf(): string | undefined {
+  if (parts.length === 0) return undefined;
+  const mask = document.createElement('canvas');
+  mask.width = canvas.width;
+  mask.height = canvas.height;
+  const context = mask.getContext('2d');
+  if (!context) return undefined;
+  context.fillStyle = '#000';
+  context.fillRect(0, 0, mask.width, mask.height);
+  context.globalCompositeOperation = 'destination-out';
+  paint(context, '#000');
+  return mask.toDataURL('image/png');
+}
+
+function positionOf({ clientX, clientY }: PointerEvent): { x: number; y: number } {
+  const box = canvas.getBoundingClientRect();
+  return {
+    x: ((clientX - box.left) / box.width) * canvas.width,
+    y: ((clientY - box.top) / box.height) * canvas.height,
+  };
+}
+
+function startPainting(): void {
+  let stroke: Part | undefined;
+  canvas.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    canvas.setPointerCapture(event.pointerId);
+    const size = (Number(brush.value) / 100) * Math.max(canvas.width, canvas.height);
+    stroke = { kind: 'stroke', size, points: [positionOf(event)] };
+    parts.push(stroke);
+    draw();
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (stroke?.kind !== 'stroke') return;
+    stroke.points.push(positionOf(event));
+    draw();
+  });
+  for (const type of ['pointerup', 'pointercancel'] as const) {
+    canvas.addEventListener(type, () => {
+      if (stroke) changed();
+      stroke = undefined;
+    });
+  }
+}
+
+byId('edit-undo', HTMLButtonElement).addEventListener('click', () => {
+  parts.pop();
+  changed();
+});
+byId('edit-clear', HTMLButtonElement).addEventListener('click', () => {
+  parts.length = 0;
+  changed();
+});
+
+onSubmit(byId('edit-rectangle', HTMLFormElement), async (fields) => {
+  const [left = 0, top = 0, width = 0, height = 0] = ['left', 'top', 'width', 'height'].map((name) => {
+    const text = String(fields.get(name)).trim().replace(',', '.');
+    const value = /^\d{1,3}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= 0 && value <= 100)) throw new FieldProblem(t.badRectangle, name);
+    return value / 100;
+  });
+  if (width === 0 || left + width > 1) throw new FieldProblem(t.badRectangle, 'width');
+  if (height === 0 || top + height > 1) throw new FieldProblem(t.badRectangle, 'height');
+  parts.push({
+    kind: 'rectangle',
+    x: left * canvas.width,
+    y: top * canvas.height,
+    width: width * canvas.width,
+    height: height * canvas.height,
+  });
+  changed();
+});
+
+onSubmit(byId('edit-form', HTMLFormElement), async (fields) => {
+  const file = await (await fetch(picture.src)).blob();
+  const image = await toDataUri(new File([file], 'image', { type: file.type }));
+  const mask = maskOf();
+  const size = `${canvas.width}x${canvas.height}`;
+  await submitImage({
+    model: String(fields.get('model')),
+    prompt: String(fields.get('prompt')),
+    size: SIZES.includes(size) ? size : 'auto',
+    partial_images: PARTIAL_IMAGES,
+    image,
+    ...(mask !== undefined && { mask }),
+  });
+  location.assign('/images#gallery-title');
+});
+
+startPainting();

@@ -1,0 +1,214 @@
+/*
+ * The pages of images: the list of the account's image jobs, the page of one, and the deletion of one. Prompts are shown
+ * of jobs that pages of the site submitted; jobs of API clients keep none. An image of another account does not exist.
+ */
+
+import { Type } from '../../core/contracts/index.js';
+import type { ImageJob } from '../../core/images/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import type { AccountServices, SignedIn } from '../accounts/index.js';
+import { type ParamsContext, paramOf, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
+import { shownImageModel } from '../images/index.js';
+import type { Prices } from '../prices/index.js';
+import type { JobCosts } from '../usage/index.js';
+import { findOrSignIn } from './account-pages.js';
+import { type Locale, localeOf } from './language/index.js';
+import { html, OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { imagePage } from './pages/image.js';
+import { type ImageView, imagesPage, type PictureView } from './pages/images.js';
+import { labelOf, loadPlayground, type PlaygroundSources } from './views.js';
+
+const SHOWN = 24;
+const MAX_FORM_BYTES = 256;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Of ended image jobs. */
+const RETENTION_MS = 7 * DAY_MS;
+const ID = { schema: Type.String(), description: 'Id of an image job of the account.' } as const;
+
+export interface ImagePageServices extends AccountServices, Omit<PlaygroundSources, 'gateway'> {
+  jobs: Pick<JobCosts, 'costsOf'>;
+  /** Default: none. */
+  prices?: Prices;
+}
+
+export function imagePageRoutes(services: ImagePageServices): Route[] {
+  const pages = new ImagePages(services);
+  return [
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/images',
+      summary: 'Images page',
+      description: 'Page of the images of the account, and the form for new ones.',
+      query: {
+        after: { ...ID, description: 'Id of an image: the page begins with the one before it.' },
+        again: { ...ID, description: 'Id of an image whose prompt and settings the form shows.' },
+        reference: { ...ID, description: 'Id of an image that the form has as an input.' },
+      },
+      errors: ['job_not_found'],
+      handler: (context) => pages.sendList(context),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      path: '/images/:id',
+      params: { id: { description: 'Id of the image job.', example: 'imgjob_0123456789abcdef' } },
+      summary: 'Page of an image',
+      description: 'Page of one image: the picture, its prompt and facts, and an editor.',
+      errors: ['job_not_found'],
+      handler: (context) => pages.sendOne(context),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      method: 'POST',
+      path: '/images/delete',
+      summary: 'Delete an image',
+      description: 'Deletes an image job with its files. One that runs is cancelled.',
+      body: { type: 'application/x-www-form-urlencoded', schema: Type.Object({ id: Type.String(ID) }) },
+      answers: { 303: { description: 'To the images page.' } },
+      errors: ['job_not_found'],
+      handler: (context) => pages.delete(context),
+    },
+  ];
+}
+
+class ImagePages {
+  readonly #services: ImagePageServices;
+
+  constructor(services: ImagePageServices) {
+    this.#services = services;
+  }
+
+  async sendList(context: RequestContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    const locale = localeOf(context);
+    const { gateway } = this.#services;
+    const { accountId } = signedIn.user;
+    const after = textOf(context.query.after);
+    const filter = after === undefined ? {} : { after };
+    const [found, again, reference, playground] = await Promise.all([
+      gateway.images.list(accountId, SHOWN + 1, filter),
+      this.#findShown(textOf(context.query.again), accountId, locale),
+      this.#findShown(textOf(context.query.reference), accountId, locale),
+      loadPlayground(this.#services, signedIn.user, locale),
+    ]);
+    const jobs = found.slice(0, SHOWN);
+    const page = imagesPage(
+      {
+        images: await this.#views(jobs, accountId, locale),
+        models: this.#models(),
+        closed:
+          playground.withheld.images &&
+          html`${playground.withheld.images} <a href="/plans">${locale.texts.plans.title}</a>`,
+        retentionDays: RETENTION_MS / DAY_MS,
+        next: found.length > SHOWN ? jobs.at(-1)?.id : undefined,
+        isFirst: after === undefined,
+        again,
+        reference: reference?.picture,
+      },
+      locale,
+    );
+    send(context, page, { signedIn, locale });
+  }
+
+  async sendOne(context: ParamsContext): Promise<void> {
+    const signedIn = await findOrSignIn(context, this.#services.sessions);
+    if (!signedIn) return;
+    const locale = localeOf(context);
+    const { accountId } = signedIn.user;
+    const job = await this.#services.gateway.images.find(paramOf(context, 'id'), accountId);
+    const [image] = await this.#views([job], accountId, locale);
+    const { withheld } = await loadPlayground(this.#services, signedIn.user, locale);
+    const editModels = withheld.images ? [] : this.#models((model) => model.takesMask === true);
+    if (image) send(context, imagePage({ image, editModels }, locale), { signedIn, locale });
+  }
+
+  async delete(context: RequestContext): Promise<void> {
+    const { sessions, bodies, gateway, site } = this.#services;
+    const { accountId } = (await sessions.require(context)).user;
+    const { id = '' } = await readForm(context.req, context.res, {
+      maxBytes: MAX_FORM_BYTES,
+      budget: bodies,
+      owner: accountId,
+    });
+    await gateway.images.delete(id, accountId);
+    // A redirect, so that a reload does not submit the form again.
+    seeOther(context, `${site().url}/images`);
+  }
+
+  /** Undefined if it is gone. */
+  async #findShown(id: string | undefined, accountId: string, locale: Locale): Promise<ImageView | undefined> {
+    if (id === undefined) return undefined;
+    try {
+      const job = await this.#services.gateway.images.find(id, accountId);
+      return (await this.#views([job], accountId, locale))[0];
+    } catch (error) {
+      if (isGatewayError(error) && error.code === 'job_not_found') return undefined;
+      throw error;
+    }
+  }
+
+  async #views(found: readonly ImageJob[], accountId: string, locale: Locale): Promise<ImageView[]> {
+    const { jobs, prices } = this.#services;
+    const ended = found.filter(({ finishedAt }) => finishedAt !== null).map(({ id }) => id);
+    const costs = prices && (await jobs.costsOf(ended, accountId));
+    return found.map((job) => {
+      const cost = costs?.get(job.id) ?? undefined;
+      return viewOf(job, cost === undefined ? undefined : `${locale.cost(cost)} ${prices?.currency}`);
+    });
+  }
+
+  /** Each model once, by one name. */
+  #models(suits: (model: OfferedModel) => boolean = () => true): string[] {
+    const { gateway } = this.#services;
+    const names = gateway.models().flatMap(({ id, kind, aliasOf }) => {
+      if (kind !== 'image' || aliasOf !== undefined) return [];
+      const model = gateway.imageProvider(id)?.models.find((offered) => offered.id === id);
+      return model && suits(model) ? [shownImageModel(id)] : [];
+    });
+    return [...new Set(names)];
+  }
+}
+
+type OfferedModel = NonNullable<ReturnType<ImagePageServices['gateway']['imageProvider']>>['models'][number];
+
+function viewOf(job: ImageJob, cost: string | undefined): ImageView {
+  const { id, state, model, createdAt, startedAt, finishedAt, expiresAt, request, image, standIn, error } = job;
+  const { size, options, ...asked } = request ?? {
+    size: 'auto',
+    options: {},
+    prompt: '',
+    references: 0,
+    hasMask: false,
+  };
+  const seed = typeof options.seed === 'number' ? options.seed : undefined;
+  return {
+    ...{ id, state, createdAt, expiresAt, cost },
+    model: shownImageModel(model),
+    runMs: startedAt === null || finishedAt === null ? null : Math.max(0, finishedAt - startedAt),
+    request: request && { ...asked, size: typeof size === 'string' ? size : `${size.width}x${size.height}`, seed },
+    picture: pictureOf(job),
+    seed: image?.seed ?? seed,
+    isMock: image !== undefined && standIn !== undefined,
+    error: error && state === 'failed' ? { code: error.code, message: error.message } : undefined,
+  };
+}
+
+/** Pages load files from their own origin. */
+function pictureOf({ image, delivery }: ImageJob): PictureView | undefined {
+  if (!image || delivery === 'inline') return undefined;
+  const { name, width, height, bytes } = image;
+  return { src: `/v1/images/files/${name}`, fileName: name, width, height, bytes };
+}
+
+function textOf(value: string | string[] | undefined): string | undefined {
+  if (Array.isArray(value)) throw new GatewayError('invalid_value', 'This field may be sent once.');
+  return value === '' ? undefined : value;
+}
+
+function send(
+  context: RequestContext,
+  page: Omit<Page, 'viewer'>,
+  { signedIn, locale }: { signedIn: SignedIn; locale: Locale },
+): void {
+  sendPage(context, { ...page, viewer: { label: labelOf(signedIn.user, locale) } }, locale);
+}

@@ -1,0 +1,104 @@
+/*
+ * The page of one image: the whole picture, the whole prompt, its facts, and what can be done with it. A part of it can
+ * be painted over and described anew; the part can also be given by numbers. The script of the list shows the article of
+ * this page over the list, and takes the card from it.
+ */
+
+import { linkTo } from '../components/filters.js';
+import type { Locale } from '../language/index.js';
+import { type Html, type HtmlValue, html, type Page, scriptedButton } from '../page.js';
+import { deleteForm, type ImageView, imageCard, type PictureView } from './images.js';
+
+export interface OneImageView {
+  image: ImageView;
+  /** Models that change a part of an image; none if images cannot be made. */
+  editModels: readonly string[];
+}
+
+const PATH = '/images';
+
+export function imagePage({ image, editModels }: OneImageView, locale: Locale): Omit<Page, 'viewer'> {
+  const { picture } = image;
+  const t = locale.texts.images;
+  const isEditable = picture !== undefined && editModels.length > 0;
+  return {
+    title: t.title,
+    current: PATH,
+    styles: ['images.css'],
+    scripts: ['images.js', ...(isEditable ? ['image-edit.js'] : [])],
+    content: html`<div class="frame stack images">
+<div class="page-head"><p><a href="${PATH}">${t.back}</a></p><h1 class="visually-hidden">${t.title}</h1></div>
+${imageDetail(image, isEditable, locale)}
+${isEditable && editor(image.id, picture, editModels, locale)}
+<template id="image-card">${imageCard(image, locale)}</template>
+</div>`,
+  };
+}
+
+function imageDetail(image: ImageView, isEditable: boolean, locale: Locale): Html {
+  const { id, picture, request, isMock, state, error } = image;
+  const t = locale.texts.images;
+  const shown = picture
+    ? html`<a class="image-whole" href="${picture.src}"><img src="${picture.src}" alt="${request?.prompt ?? t.anImage}" width="${picture.width}" height="${picture.height}"></a>`
+    : html`<div class="image-whole image-frame"><p>${t.states[state]}</p>${error && html`<p class="small">${locale.texts.errors.meaningOf(error.code)}</p><p class="small muted" lang="en" dir="auto">${error.message}</p>`}</div>`;
+  return html`<article class="image-detail" id="image-detail">
+${shown}
+<div class="stack">
+${request ? html`<p class="image-words" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="muted">${t.noPrompt}</p>`}
+${isMock && html`<p class="notice small">${t.mockWords}</p>`}
+<dl class="facts small">${factsOf(image, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+<div class="row">
+${picture && html`<a class="button" href="${picture.src}" download="${picture.fileName}">${t.download}</a>`}
+${request && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { again: id })}">${t.again}</a>`}
+${picture && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { reference: id })}">${t.reference}</a>`}
+${isEditable && html`<a class="button button-quiet needs-script" href="${PATH}/${id}#edit">${t.edit}</a>`}
+${state !== 'queued' && state !== 'running' && deleteForm(id, false, locale)}
+</div></div></article>`;
+}
+
+function factsOf(image: ImageView, locale: Locale): [string, HtmlValue][] {
+  const { picture, request, seed, cost, model, createdAt, runMs, expiresAt } = image;
+  const t = locale.texts.images;
+  const masked = request?.hasMask ? `, ${t.withMask}` : '';
+  const facts: [string, HtmlValue | undefined][] = [
+    [t.facts.size, picture && `${picture.width} × ${picture.height}`],
+    [t.facts.model, model],
+    [t.facts.seed, seed === undefined ? undefined : String(seed)],
+    [t.facts.inputs, request && request.references > 0 ? `${request.references}${masked}` : undefined],
+    [t.facts.cost, cost],
+    [t.facts.file, picture && locale.dataSize(picture.bytes)],
+    [t.facts.took, runMs === null ? undefined : t.secondsTaken(locale.count(runMs / 1_000))],
+    [t.facts.created, locale.minute(createdAt)],
+    [t.facts.expires, expiresAt === null ? undefined : locale.day(expiresAt)],
+  ];
+  return facts.filter((fact): fact is [string, HtmlValue] => fact[1] !== undefined);
+}
+
+/** In percent, as a person can measure them on the screen. */
+const RECTANGLE = [
+  ['left', '25'],
+  ['top', '25'],
+  ['width', '50'],
+  ['height', '50'],
+] as const;
+
+function editor(id: string, { src, width, height }: PictureView, models: readonly string[], locale: Locale): Html {
+  const t = locale.texts.images;
+  return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
+<p class="muted">${t.editWords}</p>
+<div class="image-edit">
+<div class="stack">
+<div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>
+<div class="row"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
+<button type="button" class="button button-quiet button-small" id="edit-undo">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear">${t.clear}</button></div>
+<p class="small muted" id="edit-news" role="status"></p>
+</div>
+<div class="stack">
+<details><summary>${t.rectangle}</summary><form class="stack" id="edit-rectangle"><p class="small muted" id="edit-rectangle-words">${t.rectangleWords}</p>
+<div class="image-numbers">${RECTANGLE.map(([name, value]) => html`<div class="field"><label for="edit-${name}">${t[name]}</label><input class="input" id="edit-${name}" name="${name}" inputmode="decimal" value="${value}" aria-describedby="edit-rectangle-words" autocomplete="off"></div>`)}</div>
+<div>${scriptedButton(t.addRectangle, 'button-quiet button-small')}</div><p class="problem" role="alert"></p></form></details>
+<form class="stack" id="edit-form"><div class="field"><label for="edit-prompt">${t.editPrompt}</label><textarea class="input" id="edit-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.editSample}"></textarea></div>
+<div class="field"><label for="edit-model">${t.model}</label><select class="input" id="edit-model" name="model">${models.map((model) => html`<option>${model}</option>`)}</select></div>
+<div class="row">${scriptedButton(t.createEdit)}<span class="small muted">${t.counts}</span></div><p class="problem" role="alert"></p></form>
+</div></div></section>`;
+}

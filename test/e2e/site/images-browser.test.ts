@@ -1,0 +1,237 @@
+/** The pages of images in a real browser: create, follow, open, edit a part, use again, delete. */
+
+import { expect } from 'chai';
+import { definePlugin, GatewayError } from 'mediagate';
+import sketchImage from 'mediagate/plugins/sketch_image';
+import type { Browser, Page } from 'playwright-core';
+import { createPepper } from '../../../server/keys/index.js';
+import { createPrices } from '../../../server/prices/index.js';
+import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
+import { useAccount } from '../../support/accounts/used-account.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { imageModel } from '../../support/images/invented-image.js';
+import { until } from '../../support/until.js';
+import { untilAborted } from '../../support/until-aborted.js';
+
+const WIDTHS = [1_280, 390] as const;
+/** Right-to-left override, markup, a script address, emoji, and a word that is as long as a line. */
+const HOSTILE = `\u202e"><img src=x onerror=alert(1)><script>alert(1)</script> javascript:alert(1) 🚢🏳️‍🌈 ${'w'.repeat(300)}`;
+
+const darkroom = definePlugin({
+  name: 'darkroom',
+  apiVersion: 1,
+  summary: 'Models that make no image.',
+  provides: ['image'],
+  setup: () => ({
+    imageProviders: [
+      { models: [imageModel('slow-image')], generate: ({ signal }) => untilAborted(signal) },
+      {
+        models: [imageModel('prim-image')],
+        generate: () => Promise.reject(new GatewayError('moderation_blocked', 'The words were not to its liking.')),
+      },
+    ],
+  }),
+});
+
+describe('the pages of images in a real browser', function () {
+  this.timeout(40_000);
+  let app: SignInApp;
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+
+  before(async function () {
+    this.timeout(60_000);
+    const executable = await chromiumFor(this);
+    app = await startSignInApp({
+      plugins: [{ use: sketchImage }, { use: darkroom }],
+      prices: createPrices({ currency: 'USD', models: { 'gen-img-2': { images: [{ price: 0.04 }] } } }),
+    });
+    browser = await launchPageBrowser(executable);
+    page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(10_000);
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('dialog', () => complaints.push('a script ran'));
+    await signInAs(page, app.url, { email: 'ann@example.com', name: 'Ann' });
+    const [user] = await app.state.users.list({ limit: 1 });
+    await useAccount(app.state, user!, createPepper(Buffer.alloc(32, 'images')));
+  });
+  after(async () => {
+    await browser?.close();
+    await app?.close();
+  });
+
+  const cards = () => page.locator('#image-cards > li');
+  const open = (path = '/images') => page.goto(app.url + path);
+
+  async function create(prompt: string, model = 'gen-img-2'): Promise<void> {
+    await page.getByLabel('Prompt').fill(prompt);
+    await page.getByLabel('Model').selectOption(model);
+    await page.getByRole('button', { name: 'Create images' }).click();
+  }
+
+  async function expectGood(what: string): Promise<void> {
+    for (const width of WIDTHS) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia({ colorScheme });
+        const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(tooWide, `${what} at ${width} scrolls sideways`).to.be.at.most(0);
+        expect(await findings(page), `${what} at ${width}, ${colorScheme}`).to.deep.equal([]);
+      }
+    }
+    await page.setViewportSize({ width: 1_280, height: 844 });
+  }
+
+  it('say what is missing, and offer each model by one name', async () => {
+    await open();
+    await page.getByText('No images yet').waitFor();
+    expect(await page.getByLabel('Model').locator('option').allTextContents()).to.deep.equal([
+      'gen-img-2',
+      'slow-image',
+      'prim-image',
+    ]);
+    await expectGood('empty');
+  });
+
+  it('show an image while it is made, and after a reload with its prompt and cost', async () => {
+    await create('A tug in the harbour at dawn');
+    await cards().first().waitFor();
+    await page.locator('#image-cards img:not(.image-partial)').waitFor();
+    await open();
+    expect(await cards().count()).to.equal(1);
+    const text = (await cards().first().textContent()) ?? '';
+    expect(text).to.contain('A tug in the harbour at dawn').and.contain('1024 × 1024').and.contain('0.04 USD');
+    await page.getByText('No images yet').waitFor({ state: 'hidden' });
+  });
+
+  it('follow a running job after a reload, and show it as cancelled', async () => {
+    await create('Never ready', 'slow-image');
+    await page.getByText('Generating').first().waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: 'Cancel Never ready' }).click();
+    await page.getByText('You stopped it before it was ready.').waitFor();
+    expect(await cards().first().locator('progress').count()).to.equal(0);
+  });
+
+  it('give the reason of a failure in words', async () => {
+    await create('Something rude', 'prim-image');
+    await page.getByText('The words were not to its liking.').waitFor();
+    await expectGood('with failures');
+  });
+
+  it('show hostile prompts as text', async () => {
+    await create(HOSTILE);
+    await until(async () => (await cards().first().locator('img:not(.image-partial)').count()) === 1, 200);
+    expect(await cards().first().locator('script, img[src=x]').count()).to.equal(0);
+    await expectGood('hostile prompts');
+    await cards().first().locator('a.image-open').click();
+    await page.locator('.lightbox .image-words').waitFor();
+    await expectGood('hostile lightbox');
+    await page.keyboard.press('Escape');
+    const id = await cards().first().getAttribute('id');
+    await open(`/images/${id}`);
+    expect(await page.locator('.image-words').textContent()).to.equal(HOSTILE);
+    await expectGood('hostile image');
+    await open(`/images?again=${id}`);
+    expect(await page.getByLabel('Prompt').inputValue()).to.equal(HOSTILE);
+  });
+
+  it('open pictures over the page by keyboard, and return the focus', async () => {
+    await open();
+    const links = page.locator('a.image-open');
+    await links.first().focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.lightbox #image-detail').waitFor();
+    await page.keyboard.press('ArrowRight');
+    await page.locator('.lightbox').getByText('A tug in the harbour at dawn').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.lightbox').waitFor({ state: 'detached' });
+    expect(await links.last().evaluate((link) => link === document.activeElement)).to.equal(true);
+  });
+
+  it('use an image as an input', async () => {
+    await page.keyboard.press('Enter');
+    await page.locator('.lightbox').getByRole('link', { name: 'Use as input' }).click();
+    await page.locator('#image-form .drop-files img').waitFor();
+    await create('The same in winter');
+    await until(async () => (await cards().first().textContent())?.includes('The same in winter') === true, 200);
+    await until(async () => (await cards().first().locator('img:not(.image-partial)').count()) === 1, 200);
+    await cards().first().locator('a.image-open').click();
+    await page.locator('.lightbox').getByText('Input images').waitFor();
+    await page.locator('.lightbox').getByRole('link', { name: 'Again' }).click();
+    await page.getByText('That image had 1 input image').waitFor();
+  });
+
+  it('change a painted part alone, also by keyboard', async () => {
+    await open();
+    await page.locator('a.image-open').last().click();
+    await page.locator('.lightbox').getByRole('link', { name: 'Edit' }).click();
+    await page.locator('#edit-canvas').waitFor();
+    const box = (await page.locator('#edit-canvas').boundingBox())!;
+    await page.mouse.move(box.x + 40, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 120, box.y + 90);
+    await page.mouse.up();
+    await page.getByText('Painted parts: 1.').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Painted parts: 0.').waitFor();
+    await page.getByText('Add a rectangle by numbers').click();
+    await page.getByLabel('Left').fill('90');
+    await page.keyboard.press('Enter');
+    await page.getByText('Give numbers from 0 to 100').waitFor();
+    expect(await page.getByLabel('Width').evaluate((field) => field === document.activeElement)).to.equal(true);
+    await page.getByLabel('Left').fill('25');
+    await page.keyboard.press('Enter');
+    await page.getByText('Painted parts: 1.').waitFor();
+    await expectGood('editor');
+    await page.getByLabel('What shall be there').fill('A red lighthouse');
+    await page.getByRole('button', { name: 'Create edit' }).click();
+    await page.waitForURL(/\/images#/);
+    await until(async () => (await cards().first().locator('img:not(.image-partial)').count()) === 1, 200);
+    const [edited, original] = await Promise.all([cards().first(), cards().last()].map(pixelsOf));
+    // A corner stays, the middle changes.
+    expect(edited!.corner).to.deep.equal(original!.corner);
+    expect(edited!.middle).not.to.deep.equal(original!.middle);
+  });
+
+  it('delete an image with its file, after a question', async () => {
+    await open();
+    const count = await cards().count();
+    const first = cards().first();
+    const src = (await first.locator('img').getAttribute('src'))!;
+    await first.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Go back' }).click();
+    expect(await cards().count()).to.equal(count);
+    await first.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await until(async () => (await cards().count()) === count - 1, 100);
+    expect(
+      await cards()
+        .first()
+        .evaluate((card) => card === document.activeElement),
+    ).to.equal(true);
+    expect((await fetch(app.url + src)).status).to.be.oneOf([404, 410]);
+    await page.reload();
+    expect(await cards().count()).to.equal(count - 1);
+  });
+
+  it('complain about nothing in the console', () => {
+    expect(complaints).to.deep.equal([]);
+  });
+
+  async function pixelsOf(card: ReturnType<typeof cards>): Promise<{ corner: number[]; middle: number[] }> {
+    return card.locator('img').evaluate(async (image: HTMLImageElement) => {
+      await image.decode();
+      const canvas = document.createElement('canvas');
+      canvas.width = image.naturalWidth;
+      canvas.height = image.naturalHeight;
+      const context = canvas.getContext('2d', { willReadFrequently: true })!;
+      context.drawImage(image, 0, 0);
+      const read = (x: number, y: number) => [...context.getImageData(x, y, 40, 40).data];
+      return { corner: read(10, 10), middle: read(canvas.width / 2, canvas.height / 2) };
+    });
+  }
+});
