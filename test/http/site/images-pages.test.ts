@@ -63,7 +63,7 @@ describe('pages of images', () => {
     });
     const answer = await fetch(`${app.url}/v1/images/jobs`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${JSON.parse(text).key.key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${JSON.parse(text).apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: MODEL, prompt: 'A secret of the client' }),
     });
     const { id } = (await answer.json()) as { id: string };
