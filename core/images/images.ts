@@ -27,9 +27,9 @@ import { PartialImagesOfJobs, type PartialListener } from './partial-images.js';
 import {
   fileNamesOf,
   type ImageJobSummary,
-  type KeptImageRequest,
   ReferenceFiles,
   type References,
+  type StoredImageRequest,
   type StoredReference,
 } from './references.js';
 import { type FinishedImage, type ImageDelivery, type ImageFile, ResultFiles, targetOfRun } from './result-files.js';
@@ -81,7 +81,7 @@ export interface ImageJob {
   /** Once completed. */
   image?: FinishedImage;
   /** What was asked for, if the request is kept. */
-  request?: KeptImageRequest;
+  request?: StoredImageRequest;
   /** Maximum number of partial images, if any are wanted. */
   partialImages?: number;
   /** Name of the plugin that makes or made the image, if it only replaces a provider that is not configured. */
@@ -404,10 +404,10 @@ export class ImageService implements Images {
 /** @param files Those of the input images. */
 function summaryOf(request: ImageSubmitRequest, files: readonly string[]): ImageJobSummary {
   const { model, delivery, requestId = null, owner, prompt, size, options, references, mask, partialImages } = request;
-  const kept = { prompt, size, options, references: references.length, hasMask: mask !== undefined };
+  const stored = { prompt, size, options, references: references.length, hasMask: mask !== undefined };
   return {
     ...{ model, delivery, requestId, owner, files },
-    ...(request.keepsRequest && { request: kept }),
+    ...(request.keepsRequest && { request: stored }),
     ...(partialImages && { partialImages }),
   };
 }

@@ -19,10 +19,10 @@ export {
 } from './images.js';
 export {
   type ImageJobSummary,
-  type KeptImageRequest,
   MAX_REFERENCES,
   type ReferenceInput,
   References,
   removeInputImages,
+  type StoredImageRequest,
 } from './references.js';
 export type { FinishedImage, ImageDelivery } from './result-files.js';

@@ -397,13 +397,13 @@ export interface ImageJobSummary {
   /** Files of the input images, which are removed when the job has ended. */
   files: readonly string[];
   /** What was asked for, if the request is kept. */
-  request?: KeptImageRequest;
+  request?: StoredImageRequest;
   /** Maximum number of partial images, if any are wanted. */
   partialImages?: number;
 }
 
 /** What was asked for, without input images. */
-export interface KeptImageRequest {
+export interface StoredImageRequest {
   prompt: string;
   size: ImageSize | 'auto';
   options: Readonly<Record<string, unknown>>;

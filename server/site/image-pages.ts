@@ -80,7 +80,7 @@ class ImagePages {
   async sendList(context: RequestContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
-    const locale = localeOf(context);
+    const locale = localeOf(context, signedIn.user.language);
     const { gateway } = this.#services;
     const { accountId } = signedIn.user;
     const after = textOf(context.query.after);
@@ -113,7 +113,7 @@ class ImagePages {
   async sendOne(context: ParamsContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
-    const locale = localeOf(context);
+    const locale = localeOf(context, signedIn.user.language);
     const { accountId } = signedIn.user;
     const job = await this.#services.gateway.images.find(paramOf(context, 'id'), accountId);
     const [image] = await this.#views([job], accountId, locale);

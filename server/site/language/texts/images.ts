@@ -1,5 +1,7 @@
 /*
- * Texts of the page of images, of the page of one image, and of their scripts.
+ * Texts of the page of images, of the page of one image, and of their scripts. What a model's vendor says about a failure
+ * stays English, as do prompts. Times and costs come from the locale. Words for what is done to an image are the same on
+ * the card, in the lightbox and on the page of the image.
  */
 
 import { counted, FORMATS } from '../formats.js';
