@@ -13,10 +13,11 @@ import type { Prices } from '../prices/index.js';
 import type { JobCosts } from '../usage/index.js';
 import { findOrSignIn } from './account-pages.js';
 import { type Locale, localeOf } from './language/index.js';
-import { html, OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { imagePage } from './pages/image.js';
 import { type ImageView, imagesPage, type PictureView } from './pages/images.js';
-import { labelOf, loadPlayground, type PlaygroundSources } from './views.js';
+import { loadPlayground, type ModelChoice, type PlaygroundSources, type PlaygroundView } from './playground-view.js';
+import { labelOf } from './views.js';
 
 const SHOWN = 24;
 const MAX_FORM_BYTES = 256;
@@ -95,10 +96,8 @@ class ImagePages {
     const page = imagesPage(
       {
         images: await this.#views(jobs, accountId, locale),
-        models: this.#models(),
-        closed:
-          playground.withheld.images &&
-          html`${playground.withheld.images} <a href="/plans">${locale.texts.plans.title}</a>`,
+        models: this.#models(playground),
+        playground,
         retentionDays: RETENTION_MS / DAY_MS,
         next: found.length > SHOWN ? jobs.at(-1)?.id : undefined,
         isFirst: after === undefined,
@@ -117,8 +116,9 @@ class ImagePages {
     const { accountId } = signedIn.user;
     const job = await this.#services.gateway.images.find(paramOf(context, 'id'), accountId);
     const [image] = await this.#views([job], accountId, locale);
-    const { withheld } = await loadPlayground(this.#services, signedIn.user, locale);
-    const editModels = withheld.images ? [] : this.#models((model) => model.takesMask === true);
+    const playground = await loadPlayground(this.#services, signedIn.user, locale);
+    const { images: withheld } = playground.withheld;
+    const editModels = withheld ? [] : this.#models(playground, (model) => model.takesMask === true);
     if (image) send(context, imagePage({ image, editModels }, locale), { signedIn, locale });
   }
 
@@ -158,14 +158,15 @@ class ImagePages {
   }
 
   /** Each model once, by one name. */
-  #models(suits: (model: OfferedModel) => boolean = () => true): string[] {
+  #models({ models }: PlaygroundView, suits: (model: OfferedModel) => boolean = () => true): ModelChoice[] {
     const { gateway } = this.#services;
-    const names = gateway.models().flatMap(({ id, kind, aliasOf }) => {
-      if (kind !== 'image' || aliasOf !== undefined) return [];
+    const aliases = new Set(gateway.models().flatMap(({ id, aliasOf }) => (aliasOf === undefined ? [] : [id])));
+    const choices = models.image.flatMap(({ id, isMock }): [string, ModelChoice][] => {
       const model = gateway.imageProvider(id)?.models.find((offered) => offered.id === id);
-      return model && suits(model) ? [shownImageModel(id)] : [];
+      if (aliases.has(id) || !model || !suits(model)) return [];
+      return [[shownImageModel(id), { id: shownImageModel(id), isMock }]];
     });
-    return [...new Set(names)];
+    return [...new Map(choices).values()];
   }
 }
 

@@ -9,7 +9,7 @@ import { startLightbox } from './image-lightbox.js';
 import { submitImage } from './image-submission.js';
 import { loadJob, numberAt, play, textAt } from './requests.js';
 import { fill, textsOf } from './texts.js';
-import { onSubmit, startFileDrop, toDataUri } from './work.js';
+import { type FileDrop, onSubmit, startFileDrop, toDataUri } from './work.js';
 
 const t = textsOf('images');
 const MAX_REFERENCES = 4;
@@ -25,7 +25,7 @@ let streams = 0;
 function startForm(form: HTMLFormElement): void {
   const input = form.querySelector<HTMLInputElement>('#image-references');
   const drop = input && startFileDrop(input, MAX_REFERENCES);
-  if (input) void addReference(input);
+  if (input && drop) void addReference(input, drop);
   onSubmit(form, async (fields) => {
     const image = await Promise.all((drop?.files ?? []).map(toDataUri));
     const seed = String(fields.get('seed')).trim();
@@ -50,15 +50,12 @@ function startForm(form: HTMLFormElement): void {
 }
 
 /** An image of the account that the page names as an input. */
-async function addReference(input: HTMLInputElement): Promise<void> {
+async function addReference(input: HTMLInputElement, drop: FileDrop): Promise<void> {
   const { reference, referenceName } = input.closest<HTMLElement>('[data-reference]')?.dataset ?? {};
   if (reference === undefined || input.disabled) return;
   try {
     const picture = await (await fetch(reference)).blob();
-    const files = new DataTransfer();
-    files.items.add(new File([picture], referenceName ?? 'image', { type: picture.type }));
-    input.files = files.files;
-    input.dispatchEvent(new Event('change'));
+    drop.add([new File([picture], referenceName ?? 'image', { type: picture.type })]);
   } catch {
     announce(t.notLoaded);
   }

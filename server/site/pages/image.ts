@@ -7,12 +7,14 @@
 import { linkTo } from '../components/filters.js';
 import type { Locale } from '../language/index.js';
 import { type Html, type HtmlValue, html, type Page, scriptedButton } from '../page.js';
+import type { ModelChoice } from '../playground-view.js';
 import { deleteForm, type ImageView, imageCard, type PictureView } from './images.js';
+import { modelSelect } from './playground-forms.js';
 
 export interface OneImageView {
   image: ImageView;
   /** Models that change a part of an image; none if images cannot be made. */
-  editModels: readonly string[];
+  editModels: readonly ModelChoice[];
 }
 
 const PATH = '/images';
@@ -29,7 +31,7 @@ export function imagePage({ image, editModels }: OneImageView, locale: Locale): 
     content: html`<div class="frame stack images">
 <div class="page-head"><p><a href="${PATH}">${t.back}</a></p><h1 class="visually-hidden">${t.title}</h1></div>
 ${imageDetail(image, isEditable, locale)}
-${isEditable && editor(image.id, picture, editModels, locale)}
+${isEditable && editor(image, picture, editModels, locale)}
 <template id="image-card">${imageCard(image, locale)}</template>
 </div>`,
   };
@@ -82,7 +84,12 @@ const RECTANGLE = [
   ['height', '50'],
 ] as const;
 
-function editor(id: string, { src, width, height }: PictureView, models: readonly string[], locale: Locale): Html {
+function editor(
+  { id, model }: ImageView,
+  { src, width, height }: PictureView,
+  models: readonly ModelChoice[],
+  locale: Locale,
+): Html {
   const t = locale.texts.images;
   return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
 <p class="muted">${t.editWords}</p>
@@ -98,7 +105,7 @@ function editor(id: string, { src, width, height }: PictureView, models: readonl
 <div class="image-numbers">${RECTANGLE.map(([name, value]) => html`<div class="field"><label for="edit-${name}">${t[name]}</label><input class="input" id="edit-${name}" name="${name}" inputmode="decimal" value="${value}" aria-describedby="edit-rectangle-words" autocomplete="off"></div>`)}</div>
 <div>${scriptedButton(t.addRectangle, 'button-quiet button-small')}</div><p class="problem" role="alert"></p></form></details>
 <form class="stack" id="edit-form"><div class="field"><label for="edit-prompt">${t.editPrompt}</label><textarea class="input" id="edit-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.editSample}"></textarea></div>
-<div class="field"><label for="edit-model">${t.model}</label><select class="input" id="edit-model" name="model">${models.map((model) => html`<option>${model}</option>`)}</select></div>
+${modelSelect('edit-model', models, locale, model)}
 <div class="row">${scriptedButton(t.createEdit)}<span class="small muted">${t.counts}</span></div><p class="problem" role="alert"></p></form>
 </div></div></section>`;
 }

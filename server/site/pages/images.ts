@@ -11,7 +11,8 @@ import { accountPages, linkTo } from '../components/filters.js';
 import { pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { badge, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
-import { fileDrop } from './playground.js';
+import type { ModelChoice, PlaygroundView } from '../playground-view.js';
+import { closedForm, fileDrop, modelSelect } from './playground-forms.js';
 
 /** An image job as pages show it. */
 export interface ImageView {
@@ -53,10 +54,9 @@ export interface PictureView {
 
 export interface ImagesView {
   images: readonly ImageView[];
-  /** Ids of the models that are offered. */
-  models: readonly string[];
-  /** Why no image can be made; undefined if it can. */
-  closed: Html | string | undefined;
+  /** Models that are offered, each by one name. */
+  models: readonly ModelChoice[];
+  playground: PlaygroundView;
   /** Days for which images are kept. */
   retentionDays: number;
   /** Id of the last image, if there are older ones. */
@@ -95,21 +95,21 @@ ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { afte
   };
 }
 
-function imageForm({ models, closed, again, reference }: ImagesView, locale: Locale): Html {
+function imageForm({ models, playground, again, reference }: ImagesView, locale: Locale): Html {
   const t = locale.texts.images;
   const asked = again?.request;
   const inputs = asked?.references ?? 0;
-  const disabled = closed && html` disabled aria-describedby="image-form-closed"`;
+  const { notice, closed } = closedForm({ id: 'image-form', page: playground, grant: 'images', models }, locale);
   const size = asked?.size ?? NAMED_SIZES[0];
   const focus = (again || reference) && html` autofocus`;
   return html`<section class="needs-script stack" aria-labelledby="form-title"><h2 class="visually-hidden" id="form-title">${t.form}</h2>
-${closed && html`<p class="notice" id="image-form-closed">${closed}</p>`}
-<form class="card stack" id="image-form"><fieldset class="form-body stack"${disabled}>
+${notice}
+<form class="card stack" id="image-form"><fieldset class="form-body stack"${closed}>
 ${inputs > 0 && html`<p class="notice notice-warn">${t.inputsGone(inputs)}</p>`}
 <div class="field"><label for="image-prompt">${t.prompt}</label>
 <textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea></div>
 <div class="options">
-<div class="field"><label for="image-model">${t.model}</label><select class="input" id="image-model" name="model">${models.map((model) => option(model, model, again?.model))}</select></div>
+${modelSelect('image-model', models, locale, again?.model)}
 <div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((name) => option(name, name.replace('x', ' × '), size))}${option('auto', t.autoSize, size)}</select></div>
 <div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 <div class="field"><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>

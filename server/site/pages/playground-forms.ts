@@ -42,10 +42,15 @@ export function closedForm(
   };
 }
 
-/** A mock is named as one. */
-export function modelSelect(id: string, models: readonly ModelChoice[], { texts: { playground: t } }: Locale): Html {
+/** A mock is named as one. @param chosen Default: the first one. */
+export function modelSelect(
+  id: string,
+  models: readonly ModelChoice[],
+  { texts: { playground: t } }: Locale,
+  chosen?: string,
+): Html {
   return html`<div class="field"><label for="${id}">${t.model}</label>
-<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}">${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
+<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
 }
 
 export interface FileDropView {

@@ -88,8 +88,8 @@ describe('the pages of images in a real browser', function () {
   it('say what is missing, and offer each model by one name', async () => {
     await open();
     await page.getByText('No images yet').waitFor();
-    expect(await page.getByLabel('Model').locator('option').allTextContents()).to.deep.equal([
-      'gen-img-2',
+    expect(await page.getByLabel('Model').locator('option').allTextContents()).to.have.members([
+      'gen-img-2 (mock)',
       'slow-image',
       'prim-image',
     ]);
