@@ -67,7 +67,7 @@ export function renderPage(page: Page, locale: Locale): string {
 ${description === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${description}">`}
 <title>${title} · ${brand.name}</title>
 <link rel="preload" href="${assets.url('geist-latin.woff2')}" as="font" type="font/woff2" crossorigin>
-${['site.css', ...styles].map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
+${locale.language === 'vi' && html`<link rel="preload" href="${assets.url('geist-vietnamese.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${['site.css', ...styles].map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
 ${
   accent &&
   html`<link rel="stylesheet" href="${accent.url}">
