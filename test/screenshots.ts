@@ -94,6 +94,7 @@ async function takeScreenshots(folder: string): Promise<void> {
       { name: 'models', path: '/models' },
       { name: 'models-none', path: '/models?q=zeppelin' },
       { name: 'plans', path: '/plans' },
+      { name: 'plans-chosen', path: '/plans?plan=token_100m' },
       { name: 'setup', path: '/setup' },
       { name: 'docs', path: '/docs' },
       { name: 'docs-images', path: '/docs/api/images' },

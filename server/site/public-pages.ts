@@ -70,7 +70,7 @@ async function sendStatus(context: RequestContext, services: PublicPageServices)
 }
 
 /** Whether a plan includes link data, or the visitor's own does, such as that of the operator. */
-async function offersLinks(
+export async function offersLinks(
   signedIn: SignedIn | undefined,
   { catalogue, view }: Pick<PublicPageServices, 'catalogue' | 'view'>,
 ): Promise<boolean> {

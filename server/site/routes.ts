@@ -49,7 +49,7 @@ import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
 import { loadPlayground } from './playground-view.js';
-import { type PublicPageServices, publicPageRoutes } from './public-pages.js';
+import { offersLinks, type PublicPageServices, publicPageRoutes } from './public-pages.js';
 import { type DashboardSources, describeOutcome, labelOf, loadDashboard, planName, planViews } from './views.js';
 
 interface SiteServices
@@ -151,9 +151,11 @@ class SitePages {
     const visit = await this.#visit(context);
     if (!visit.locale.brand.hasHome) return seeOther(context, visit.signedIn ? '/dashboard' : '/login');
     const platforms = gateway.platforms().map(({ name }) => name);
-    const plans = planViews(catalogue, visit.locale);
+    const current = visit.signedIn && (await this.#services.view.account(visit.signedIn.user)).plan?.planId;
+    const plans = planViews(catalogue, visit.locale, current);
+    const hasLinks = await offersLinks(visit.signedIn, this.#services);
     const models = countModels(gateway);
-    const view = { baseUrl: baseUrl(), platforms, models, plans, isSignedIn: !!visit.signedIn };
+    const view = { baseUrl: baseUrl(), platforms, models, plans, hasLinks, isSignedIn: !!visit.signedIn };
     this.#send(context, homePage(view, visit.locale), visit);
   }
 
@@ -175,12 +177,15 @@ class SitePages {
     const current = signedIn && (await view.account(signedIn.user));
     const terms = orderableTerms(this.#services);
     const previews = signedIn ? await accounts.preview(signedIn.user.accountId, terms) : [];
-    const plans = planViews(catalogue, locale).map((plan) => {
+    const currentPlanId = current?.plan?.planId;
+    const plans = planViews(catalogue, locale, currentPlanId).map((plan) => {
       const preview = previews.find(({ planId }) => planId === plan.id);
       return preview ? { ...plan, outcome: describeOutcome(preview, { catalogue, locale }) } : plan;
     });
     const { support } = catalogue;
-    const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId: current?.plan?.planId };
+    const { plan: chosen } = context.query;
+    const chosenId = typeof chosen === 'string' ? chosen : undefined;
+    const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId, chosenId };
     this.#send(context, plansPage(plansView, locale), visit);
   }
 

@@ -11,7 +11,7 @@ import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
-import { type Catalogue, DEFAULT_CATALOGUE, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
+import { type Catalogue, DEFAULT_CATALOGUE, isOffered, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
 import { addUp, type DayRange, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
 import type { KeyView } from './components/keys.js';
 import type { Locale } from './language/index.js';
@@ -177,6 +177,8 @@ export interface PlanView {
   name: string;
   /** Its features, one line each. */
   points: readonly string[];
+  /** What it does not include and others do. */
+  missing: readonly string[];
   note: string | null;
   /** `€12.00`; null if prices are not public. */
   price: string | null;
@@ -187,9 +189,16 @@ export interface PlanView {
   outcome?: Html;
 }
 
-/** The free tier, then the plans in the order of the catalogue. */
-export function planViews(catalogue: Catalogue, locale: Locale): readonly PlanView[] {
-  return [freeView({ catalogue, locale }), ...catalogue.plans.map((plan) => planView(plan, { catalogue, locale }))];
+/**
+ * The free tier, then the plans in the order of the catalogue.
+ * @param currentId Plan of the visitor. The free tier is left out for those who have another one.
+ */
+export function planViews(catalogue: Catalogue, locale: Locale, currentId?: string): readonly PlanView[] {
+  const isFree = currentId === undefined || currentId === catalogue.freeTier.id;
+  return [
+    ...(isFree ? [freeView({ catalogue, locale })] : []),
+    ...catalogue.plans.map((plan) => planView(plan, { catalogue, locale })),
+  ];
 }
 
 /** The id, if the plan no longer exists. Plans that the operator has not named have a name in each language. */
@@ -238,47 +247,50 @@ function freeView(words: PlanWords): PlanView {
   const { catalogue, locale } = words;
   const { id, requestLimit, rpm, modelAccess } = catalogue.freeTier;
   const { plans: t, words: w } = locale.texts;
+  const { included, missing } = groupsOf(id, words);
   const points = [
     w.modelRequests(requestLimit),
     t.points.models(modelAccess.join(', ')),
-    ...pointsOf(planGrants(id, catalogue), locale),
+    ...included,
     w.aMinute(w.requests(rpm)),
     t.points.firstKey,
   ];
   const name = planName(words, id);
-  return { id, name, points, note: null, price: t.noCharge, isFree: true, canBeOrdered: false };
+  return { id, name, points, missing, note: null, price: t.noCharge, isFree: true, canBeOrdered: false };
 }
 
-/** What a key allows besides text, and what it does not. */
-function pointsOf(grants: readonly KeyGrant[], locale: Locale): string[] {
-  const { withheld } = describeGrants(grants, locale);
-  const t = locale.texts.plans.points;
-  return [
-    grants.includes('audio') && t.audio,
-    grants.includes('images') && t.images,
-    grants.includes('extract') && t.links,
-    withheld !== '' && t.not(withheld),
-  ].filter((point) => point !== false);
+/** Groups of routes besides text that a plan includes, and those that only other plans do. */
+function groupsOf(planId: string, { catalogue, locale }: PlanWords): { included: string[]; missing: string[] } {
+  const { allText: text, audio, images, links: extract } = locale.texts.plans.points;
+  const words = { text, audio, images, extract };
+  const own = planGrants(planId, catalogue);
+  const namesOf = (grants: readonly Grant[]) => grants.map((grant) => words[grant]);
+  return {
+    included: namesOf(GRANTS.filter((grant) => grant !== 'text' && own.includes(grant))),
+    missing: namesOf(GRANTS.filter((grant) => !own.includes(grant) && isOffered(grant, catalogue))),
+  };
 }
 
-function planView(plan: Plan, { catalogue, locale }: PlanWords): PlanView {
+function planView(plan: Plan, words: PlanWords): PlanView {
+  const { catalogue, locale } = words;
   const { prices, publicPriceTablesVisible } = catalogue;
   const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
   const { plans, words: w } = locale.texts;
   const t = plans.points;
+  const { included, missing } = groupsOf(id, words);
   const points = [
     tokenLimit !== null && w.tokens(tokenLimit),
     dailyTokenLimit !== null && w.aDay(w.tokens(dailyTokenLimit)),
     requestLimit !== null && w.modelRequests(requestLimit),
     imageDailyLimit !== null && w.aDay(w.images(imageDailyLimit)),
     !plan.imageOnly && (plan.allModels ? t.allText : t.freeText),
-    ...pointsOf(planGrants(id, catalogue), locale),
+    ...included,
     w.aMinute(w.requests(plan.includedRpm)),
     durationDays === 0 ? t.doesNotExpire : t.validFor(durationDays),
   ].filter((point) => point !== false);
   const found = prices.find(({ planId }) => planId === id);
   const price = found && publicPriceTablesVisible ? locale.money(found.amount, found.currency) : null;
-  return { id, name, points, note, price, isFree: false, canBeOrdered: found !== undefined };
+  return { id, name, points, missing, note, price, isFree: false, canBeOrdered: found !== undefined };
 }
 
 const JOB_TONES: Readonly<Record<JobState, Tone>> = {

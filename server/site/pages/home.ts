@@ -17,12 +17,15 @@ export interface HomeView {
   /** Number of ready models of each kind. */
   models: Readonly<Record<'text' | 'audio' | 'image', number>>;
   plans: readonly PlanView[];
+  /** Whether a plan, or the visitor's own, includes link data. Without, the page does not advertise it. */
+  hasLinks: boolean;
   isSignedIn: boolean;
 }
 
 export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
-  const { baseUrl, plans, isSignedIn } = view;
-  const t = locale.texts.home;
+  const { baseUrl, plans, hasLinks, isSignedIn } = view;
+  const { home: all } = locale.texts;
+  const t = hasLinks ? all : { ...all, ...all.withoutLinks };
   const { isOwn } = locale.brand;
   return {
     title: t.title,
@@ -38,9 +41,9 @@ ${isSignedIn ? html`<a class="button" href="/dashboard">${t.openDashboard}</a>` 
 </div>
 </div>
 <div class="hero-code">
-${codeBlock({ id: 'hero-request', title: t.request, text: linkRequest(baseUrl) }, locale)}
+${codeBlock({ id: 'hero-request', title: t.request, text: hasLinks ? linkRequest(baseUrl) : chatRequest(baseUrl) }, locale)}
 <figure class="code"><figcaption class="code-head">${t.answer}</figcaption>
-<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${LINK_ANSWER}</code></pre></figure>
+<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${hasLinks ? LINK_ANSWER : CHAT_ANSWER}</code></pre></figure>
 </div>
 </div>
 ${renderJobs(view, locale)}
@@ -57,14 +60,17 @@ ${t.steps.map(({ title, words }) => html`<li><h3>${title}</h3><p>${words}</p></l
   };
 }
 
-function renderJobs({ baseUrl, platforms, models }: HomeView, locale: Locale): Html {
+function renderJobs({ baseUrl, platforms, models, hasLinks }: HomeView, locale: Locale): Html {
   const t = locale.texts.home;
   return html`<section class="frame section" aria-labelledby="jobs">
-<div class="section-head"><h2 id="jobs">${t.jobsTitle}</h2></div>
-<article class="job"><div class="stack"><h3>${t.links}</h3>
+<div class="section-head"><h2 id="jobs">${hasLinks ? t.jobsTitle : t.withoutLinks.jobsTitle}</h2></div>
+${
+  hasLinks &&
+  html`<article class="job"><div class="stack"><h3>${t.links}</h3>
 <p class="muted">${t.linksWords}</p>
 ${platforms.length > 0 && html`<ul class="chips" aria-label="${t.platforms}">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
-${codeBlock({ id: 'job-batch', title: t.batch, text: batchRequest(baseUrl) }, locale)}</article>
+${codeBlock({ id: 'job-batch', title: t.batch, text: batchRequest(baseUrl) }, locale)}</article>`
+}
 <article class="job"><div class="stack"><h3>${t.images}</h3>
 <p class="muted">${t.imagesWords}</p></div>
 ${codeBlock({ id: 'job-image', title: t.imageJob, text: imageRequest(baseUrl) }, locale)}</article>
@@ -89,6 +95,24 @@ const LINK_ANSWER = `{
     }
   }
 }`;
+
+const CHAT_ANSWER = `{
+  "object": "chat.completion",
+  "choices": [{
+    "message": {
+      "role": "assistant",
+      "content": "Ostend, Da Nang and Valparaíso."
+    }
+  }],
+  "usage": { "total_tokens": 24 }
+}`;
+
+function chatRequest(baseUrl: string): string {
+  return `curl ${baseUrl}/v1/chat/completions \\
+  -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"model":"m-5.5","messages":[{"role":"user","content":"Name three harbours."}]}'`;
+}
 
 function linkRequest(baseUrl: string): string {
   return `curl ${baseUrl}/v1/extract \\

@@ -5,7 +5,9 @@
  * the state changes.
  */
 
+import { minorDigits } from '../../format/index.js';
 import {
+  bankAppLinks,
   isOpen,
   type OrderRecord,
   type OrderState,
@@ -24,13 +26,16 @@ export interface PlansView {
   support: Support;
   /** Of the signed-in user. */
   currentPlanId?: string;
+  /** The plan that the visitor has chosen, also before the sign-in. */
+  chosenId?: string | undefined;
 }
 
 export function plansPage(
-  { plans, support, isSignedIn, currentPlanId }: PlansView,
+  { plans, support, isSignedIn, currentPlanId, chosenId }: PlansView,
   locale: Locale,
 ): Omit<Page, 'viewer'> {
   const t = locale.texts.plans;
+  const chosen = plans.find(({ id, canBeOrdered }) => id === chosenId && canBeOrdered);
   return {
     title: t.title,
     description: t.description,
@@ -38,11 +43,39 @@ export function plansPage(
     scripts: ['api-forms.js'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
+${chosen && renderChosen(chosen, isSignedIn, locale)}
 <h2 class="visually-hidden">${t.content}</h2>
 ${renderPlanCards({ plans, isSignedIn, currentPlanId }, locale)}
 ${renderPaying(plans, support, locale)}
 </div>`,
   };
+}
+
+/** What the visitor has chosen, with its effect, before it is ordered. */
+function renderChosen(plan: PlanView, isSignedIn: boolean, locale: Locale): Html {
+  const { id, name, price, outcome } = plan;
+  const t = locale.texts.plans;
+  const to = `/login?${new URLSearchParams({ return_to: pathOf(id) })}`;
+  return html`<section class="card stack plan-chosen" aria-labelledby="chosen">
+<div class="row row-apart"><h2 id="chosen">${t.chosen(name)}</h2><span class="figures">${price ?? t.priceInOrder}</span></div>
+${outcome && html`<p>${outcome}</p>`}
+${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<div><a class="button" href="${to}">${t.signInToOrder}</a></div>`}
+</section>`;
+}
+
+/** The page with a plan chosen. */
+function pathOf(id: string): string {
+  return `/plans?${new URLSearchParams({ plan: id })}`;
+}
+
+function orderForm(id: string, place: string, label: Html | string, { texts: { plans: t } }: Locale): Html {
+  const problem = `problem-${place}`;
+  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="${problem}">
+<input type="hidden" name="planId" value="${id}">
+<p class="problem" role="alert" id="${problem}"></p>
+${scriptedButton(label)}
+<p class="needs-no-script small muted">${t.needsScripts}</p>
+</form>`;
 }
 
 function renderPaying(plans: readonly PlanView[], support: Support, locale: Locale): Html {
@@ -69,8 +102,10 @@ export function renderPlanCards(
   return html`<ul class="plans">${plans.map(
     (plan) => html`<li class="card plan">
 <h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">${t.yours}</span>`}</h3>
-<p class="plan-price figures">${plan.price ?? t.onRequest}</p>
-<ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}</ul>
+<p class="plan-price figures">${plan.price ?? (plan.canBeOrdered ? t.priceInOrder : t.onRequest)}</p>
+<ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}${plan.missing.map(
+      (point) => html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point}</li>`,
+    )}</ul>
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
 ${renderAction(plan, isSignedIn, locale)}
@@ -78,19 +113,14 @@ ${renderAction(plan, isSignedIn, locale)}
   )}</ul>`;
 }
 
-function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: boolean, { texts }: Locale): Html {
-  const t = texts.plans;
+function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: boolean, locale: Locale): Html {
+  const t = locale.texts.plans;
   const title = html`<span class="visually-hidden"> ${name}</span>`;
   if (isFree)
     return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">${t.start}${title}</a>`;
   if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">${t.askSupport}${title}</a>`;
-  if (!isSignedIn) return html`<a class="button button-quiet" href="/login?return_to=/plans">${t.choose}${title}</a>`;
-  return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="problem-${id}">
-<input type="hidden" name="planId" value="${id}">
-<p class="problem" role="alert" id="problem-${id}"></p>
-${scriptedButton(html`${t.choose}${title}`)}
-<p class="needs-no-script small muted">${t.needsScripts}</p>
-</form>`;
+  if (!isSignedIn) return html`<a class="button button-quiet" href="${pathOf(id)}">${t.choose}${title}</a>`;
+  return orderForm(id, id, html`${t.choose}${title}`, locale);
 }
 
 export interface PaymentView {
@@ -130,17 +160,20 @@ function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTrans
 <div class="card pay-qr">
 <img src="${paymentPath(code)}/qr.svg" width="264" height="264" alt="${t.qr}">
 <p class="small muted">${t.scan}</p>
+<a class="button button-quiet button-small no-print" href="${paymentPath(code)}/qr.png" download="${code}.png">${t.save}</a>
 </div>
 <div class="card stack">
 <div><p class="small muted">${t.toPay}</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
 ${state === 'underpaid' && html`<p class="notice notice-warn">${t.partly(money(paidAmount, currency), money(amount, currency))}</p>`}
 ${outcome && html`<p class="small" id="outcome">${outcome}</p>`}
 <dl class="pay-facts">
-${fact('bank', t.bank, transfer.bankName, locale)}
-${fact('account-name', t.holder, transfer.accountName, locale)}
+${fact('amount', `${t.amount} (${currency})`, plainAmount(transfer.amount, currency), locale)}
 ${fact('account', transfer.qr.format === 'epc' ? t.iban : t.accountNumber, transfer.accountNumber, locale)}
 ${fact('content', t.reference, transfer.content, locale)}
+${fact('bank', t.bank, transfer.bankName, locale)}
+${fact('account-name', t.holder, transfer.accountName, locale)}
 </dl>
+${renderApps(transfer, locale)}
 <p class="small muted">${t.referenceWords}</p>
 <p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>${t.waiting}</span><span class="pulse" aria-hidden="true"></span></span>
 <span>${t.expiresIn(left)}</span></p>
@@ -148,6 +181,21 @@ ${fact('content', t.reference, transfer.content, locale)}
 </div>
 </div>
 <p class="small muted">${t.late}</p>`;
+}
+
+/** As banking apps take it: `299000`, `19.00`. */
+function plainAmount(amount: number, currency: string): string {
+  const digits = minorDigits(currency);
+  return (amount / 10 ** digits).toFixed(digits);
+}
+
+/** On phones: the apps are there. */
+function renderApps(transfer: PaymentTransfer, { texts: { payment: t } }: Locale): Html | false {
+  const links = bankAppLinks(transfer);
+  if (links.length === 0) return false;
+  return html`<section class="pay-apps stack-small no-print" aria-labelledby="apps"><h2 id="apps">${t.apps}</h2>
+<ul class="row">${links.map(({ name, url }) => html`<li><a class="button button-quiet button-small" href="${url}" rel="noreferrer">${name}</a></li>`)}</ul>
+<p class="small muted">${t.appsWords}</p></section>`;
 }
 
 /** Only before the payment. */

@@ -1,5 +1,6 @@
 /*
- * Texts of the home page: what the gateway does, and how to start with it.
+ * Texts of the home page: what the gateway does, and how to start with it. A gateway whose plans include no link data has
+ * other words for the headline and the jobs, so that nothing is advertised that no plan gives.
  */
 
 import { html } from '../../html.js';
@@ -16,6 +17,17 @@ const en = {
     'One API reads public links, creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
   headline: html`Links in.<br>Documents out.`,
   lead: 'Your own gateway reads public links, creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
+  /** Where no plan includes link data. */
+  withoutLinks: {
+    title: 'Images and models behind one key',
+    description: 'A self-hosted gateway: prompts become images, and models answer.',
+    ownDescription: 'Prompts become images, and models answer.',
+    headline: html`One key.<br>Every model.`,
+    lead: 'Your own gateway creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
+    ownLead:
+      'One API creates images as durable jobs, and offers text and audio models in the format of OpenAI’s SDKs. One key for all of it.',
+    jobsTitle: 'Two jobs, one key',
+  },
   openDashboard: 'Open the dashboard',
   getKey: 'Sign in and get a key',
   seeSetup: 'See the setup',
@@ -63,6 +75,16 @@ const vi: typeof en = {
     'Một API đọc liên kết công khai, tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
   headline: html`Gửi liên kết.<br>Nhận dữ liệu.`,
   lead: 'Cổng API của riêng bạn đọc liên kết công khai, tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
+  withoutLinks: {
+    title: 'Ảnh và mô hình với một khóa',
+    description: 'Cổng API tự vận hành: câu lệnh thành ảnh, mô hình trả lời.',
+    ownDescription: 'Câu lệnh thành ảnh, mô hình trả lời.',
+    headline: html`Một khóa.<br>Mọi mô hình.`,
+    lead: 'Cổng API của riêng bạn tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
+    ownLead:
+      'Một API tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
+    jobsTitle: 'Hai việc, một khóa',
+  },
   openDashboard: 'Mở bảng điều khiển',
   getKey: 'Đăng nhập và lấy khóa',
   seeSetup: 'Xem cách cài đặt',
