@@ -34,16 +34,18 @@ import {
   seeOther,
 } from '../http/index.js';
 import type { PaymentService } from '../payments/index.js';
-import { type Catalogue, type FreeTierPeriod, type PlanTerms, planTerms } from '../plans/index.js';
+import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
 import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
 import { type ImagePageServices, imagePageRoutes } from './image-pages.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
+import { loadModels } from './model-views.js';
 import { orderPageRoutes } from './order-pages.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
+import type { NextSteps } from './pages/next-steps.js';
 import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
@@ -207,7 +209,8 @@ class SitePages {
     const { view, jobs, orders, catalogue, clock } = this.#services;
     const sources = { view, jobs, orders, catalogue, now: clock.now() };
     const dashboard = await loadDashboard(sources, signedIn.user, locale);
-    this.#send(context, dashboardPage(dashboard, locale), visit);
+    const nextSteps = dashboard.plan?.isOperator ? this.#nextSteps() : undefined;
+    this.#send(context, dashboardPage({ ...dashboard, nextSteps }, locale), visit);
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {
@@ -233,6 +236,17 @@ class SitePages {
       now: clock.now(),
     };
     this.#send(context, paymentPage(view, locale), visit);
+  }
+
+  /** What the operator of this gateway has done. */
+  #nextSteps(): NextSteps {
+    const { gateway, catalogue, identity, payments } = this.#services;
+    return {
+      model: loadModels({ ...this.#services, prices: undefined }).some(({ isMock }) => !isMock),
+      people: !identity.status().standIn,
+      links: isOffered('extract', catalogue) || gateway.platforms().length === 0,
+      payments: payments.acceptsOrders,
+    };
   }
 
   /** Undefined if the visitor must sign in first. */

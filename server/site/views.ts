@@ -103,7 +103,7 @@ function describePlan(
     isFree,
     isOperator: planId === OPERATOR_PLAN.id,
     expiresAt,
-    ...describeGrants(grants, words.locale),
+    ...describeGrants(grants, words),
     allowances: budget ? allowancesOf(budget, words.locale) : [],
   };
 }
@@ -221,14 +221,17 @@ ${before && endsReplaced && ` ${t.endsReplaced(before)}`}
 ${nextPlanId !== null && ` ${t.next(planName(words, nextPlanId))}`}`;
 }
 
-/** Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. */
-export function describeGrants(
-  grants: readonly KeyGrant[],
-  { texts, allOf, anyOf }: Locale,
-): { opened: string; withheld: string } {
-  const words = (has: boolean) =>
-    GRANTS.filter((grant) => grants.includes(grant) === has).map((grant) => texts.words.grants[grant]);
-  return { opened: allOf(words(true)), withheld: anyOf(words(false)) };
+/**
+ * Allowed and forbidden uses of keys with these grants, as text: `images or link data`; empty if there is none. What no
+ * plan includes is not named as forbidden.
+ */
+function describeGrants(grants: readonly KeyGrant[], { catalogue, locale }: PlanWords) {
+  const { texts, allOf, anyOf } = locale;
+  const namesOf = (some: readonly Grant[]) => some.map((grant) => texts.words.grants[grant]);
+  return {
+    opened: allOf(namesOf(GRANTS.filter((grant) => grants.includes(grant)))),
+    withheld: anyOf(namesOf(GRANTS.filter((grant) => !grants.includes(grant) && isOffered(grant, catalogue)))),
+  };
 }
 
 /** Why a plan does not allow this, and which one does. */

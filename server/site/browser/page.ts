@@ -1,13 +1,16 @@
 /*
- * Behaviour of every page: buttons that copy a text and announce it, and submit buttons that count a double click once.
+ * Behaviour of every page: buttons that copy a text and announce it, submit buttons that count a double click once, and
+ * times in the zone of the visitor.
  */
 
 import { fill, textsOf } from './texts.js';
+import { showLocalTimes } from './times.js';
 
 const t = textsOf('page');
 
 startCopyButtons(document);
 ignoreDoubleClicks(document);
+showLocalTimes(document);
 
 const SHOWN_MS = 2_000;
 /** An instruction takes longer to read than a confirmation. */

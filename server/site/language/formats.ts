@@ -69,7 +69,8 @@ export const FORMATS: Readonly<Record<LanguageCode, Formats>> = { en: createForm
 function createFormats(code: LanguageCode): Formats {
   const tags = TAGS[code];
   const intl = once(() => createIntl(tags));
-  const time = (at: number, text: string) => html`<time datetime="${new Date(at).toISOString()}">${text}</time>`;
+  const time = (at: number, text: string, of?: 'minute' | 'second') =>
+    html`<time datetime="${new Date(at).toISOString()}"${of && html` data-time="${of}"`}>${text}</time>`;
   const count = (value: number) => intl().count.format(value);
   return {
     count,
@@ -85,8 +86,8 @@ function createFormats(code: LanguageCode): Formats {
       ),
     day: (at) => time(at, intl().date.format(at)),
     shortDay: (at) => intl().shortDate.format(at),
-    minute: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().minute.format(at)} UTC`),
-    second: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().second.format(at)}`),
+    minute: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().minute.format(at)} UTC`, 'minute'),
+    second: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().second.format(at)}`, 'second'),
     allOf: (names) => intl().all.format(names),
     anyOf: (names) => intl().any.format(names),
   };

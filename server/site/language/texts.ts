@@ -14,6 +14,7 @@ import { images } from './texts/images.js';
 import { keys } from './texts/keys.js';
 import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
+import { nextSteps } from './texts/next-steps.js';
 import { orders } from './texts/orders.js';
 import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
@@ -37,6 +38,7 @@ const CATALOGUES = {
   images,
   layout,
   models,
+  nextSteps,
   orders,
   payment,
   playground,

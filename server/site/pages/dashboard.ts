@@ -13,6 +13,7 @@ import { type KeyView, renderKeyCreation, renderKeyHead, renderNewKey } from '..
 import type { Locale } from '../language/index.js';
 import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { jobBadge, orderBadge } from '../views.js';
+import { type NextSteps, renderNextSteps } from './next-steps.js';
 
 /** The remaining amount of one limit of a plan. */
 export interface AllowanceView {
@@ -51,6 +52,8 @@ export interface DashboardView {
   costs?: CostsView;
   jobs: readonly JobRecord[];
   orders: OrdersView;
+  /** Only for the operator. */
+  nextSteps?: NextSteps | undefined;
 }
 
 type OrderView = OrderRecord & { planName: string };
@@ -72,6 +75,7 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
 <div class="columns">
 <div class="stack">
+${view.nextSteps && renderNextSteps(view.nextSteps, locale)}
 ${renderKeys(view.keys, locale)}
 ${renderUsage(view.usage, locale, view.costs)}
 ${renderJobs(view.jobs, locale)}

@@ -33,7 +33,7 @@ const ROWS = 40;
 const SHOWN_FORMS = 3;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
-const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe'];
+const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
 
 type Entry = { kind: ModelKind; words: string; content: Html };
 

@@ -1,0 +1,34 @@
+/*
+ * Texts of the list on the dashboard of an operator: what a fresh gateway still lacks, and where the guides say how.
+ */
+
+const en = {
+  title: 'Set up your gateway',
+  lead: 'You operate this gateway. It works with mocks until you connect the real thing.',
+  steps: {
+    model: { title: 'Connect a model', words: 'OpenAI, Anthropic, a local server, or any compatible one.' },
+    people: { title: 'Let people in', words: 'Sign-in with your identity provider in place of the development one.' },
+    links: { title: 'Open link data', words: 'No plan includes it yet, so your keys alone can use it.' },
+    payments: { title: 'Take payments', words: 'Prices and a bank account: orders are then paid by transfer.' },
+  },
+  done: 'Done',
+  open: 'Guide',
+};
+
+const vi: typeof en = {
+  title: 'Thiết lập dịch vụ của bạn',
+  lead: 'Bạn vận hành dịch vụ này. Trước khi kết nối mô hình thật, các mô hình chỉ là mô phỏng.',
+  steps: {
+    model: {
+      title: 'Kết nối mô hình',
+      words: 'OpenAI, Anthropic, máy chủ của bạn hoặc bất kỳ dịch vụ tương thích nào.',
+    },
+    people: { title: 'Mời người dùng', words: 'Dùng nhà cung cấp danh tính của bạn thay cho bản thử nghiệm.' },
+    links: { title: 'Mở dữ liệu liên kết', words: 'Chưa gói nào bao gồm, nên chỉ khóa của bạn dùng được.' },
+    payments: { title: 'Nhận thanh toán', words: 'Đặt giá và tài khoản ngân hàng để khách trả bằng chuyển khoản.' },
+  },
+  done: 'Đã xong',
+  open: 'Hướng dẫn',
+};
+
+export const nextSteps = { en, vi };

@@ -1,0 +1,32 @@
+/*
+ * What the operator of a fresh gateway can do next, on their dashboard: a list with a guide for each step. Steps that are
+ * done are marked, and the list is gone when all are.
+ */
+
+import type { Locale } from '../language/index.js';
+import { badge, type Html, html } from '../page.js';
+
+/** Whether each step is done. */
+export interface NextSteps {
+  model: boolean;
+  people: boolean;
+  links: boolean;
+  payments: boolean;
+}
+
+const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
+  ['model', '/docs/operate/connect-models'],
+  ['people', '/docs/accounts/sign-in'],
+  ['links', '/docs/accounts/plans'],
+  ['payments', '/docs/accounts/payments'],
+];
+
+export function renderNextSteps(steps: NextSteps, { texts: { nextSteps: t } }: Locale): Html | false {
+  if (Object.values(steps).every((isDone) => isDone)) return false;
+  return html`<section class="card stack" aria-labelledby="next-steps"><h2 id="next-steps">${t.title}</h2><p class="small muted">${t.lead}</p>
+<ul class="rows">${GUIDES.map(([step, guide]) => {
+    const { title, words } = t.steps[step];
+    const link = html`<a href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
+    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end">${steps[step] ? badge(t.done, 'good') : link}</div></li>`;
+  })}</ul></section>`;
+}

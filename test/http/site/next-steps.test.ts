@@ -1,0 +1,53 @@
+/** What the dashboard tells the operator of a fresh gateway to do next. */
+
+import { expect } from 'chai';
+import { load } from 'cheerio';
+import echoText from 'mediagate/plugins/echo_text';
+import type { BrowserSession } from '../../support/accounts/browser-session.js';
+import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
+import { invented } from '../../support/links/invented-plugin.js';
+import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
+
+const GUIDES = ['connect-models', 'sign-in', 'plans', 'payments'];
+
+describe('next steps of an operator', () => {
+  let app: SignInApp;
+  afterEach(() => app?.close());
+
+  const stepsOf = async (browser: BrowserSession) => {
+    const page = load((await browser.send(`${app.url}/dashboard`)).text);
+    const list = page('section[aria-labelledby="next-steps"]');
+    const open = list
+      .find('a')
+      .toArray()
+      .map((one) => page(one).attr('href')?.split('/').at(-1));
+    return { open, text: page('main').text(), list };
+  };
+
+  it('are on a fresh gateway all four, with guides that exist, and for the operator alone', async () => {
+    app = await startSignInApp({
+      withoutUsers: true,
+      plugins: [{ use: invented() }, { use: echoText, options: { model: 'm-5.5' } }],
+    });
+    const operator = await app.signedIn('ann@example.com');
+    const { open, text } = await stepsOf(operator);
+    expect(open).to.deep.equal(GUIDES);
+    expect(text).not.to.match(/free plan/i);
+    for (const guide of ['operate/connect-models', 'accounts/sign-in', 'accounts/plans', 'accounts/payments']) {
+      expect((await app.request(`/docs/${guide}`)).status, guide).to.equal(200);
+    }
+    expect((await stepsOf(await app.signedIn('bob@example.com'))).list).to.have.length(0);
+  });
+
+  it('mark what is done', async () => {
+    app = await startSignInApp({
+      withoutUsers: true,
+      catalogue: { ...PRICED_PLANS, furtherGrants: [{ planId: 'free', grants: ['extract'] }] },
+      paymentReceiver: EURO_RECEIVER,
+      plugins: [{ use: invented() }, { use: echoText, options: { model: 'm-5.5' } }],
+    });
+    const { open, list } = await stepsOf(await app.signedIn('ann@example.com'));
+    expect(open).to.deep.equal(['connect-models', 'sign-in']);
+    expect(list.find('.badge-good')).to.have.length(2);
+  });
+});
