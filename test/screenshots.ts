@@ -191,6 +191,8 @@ async function take(page: Page, gateway: GatewayProcess, folder: string, shots: 
         for (const colorScheme of SCHEMES) {
           await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
           await page.emulateMedia({ colorScheme });
+          // A new part of the same address alone would keep the page, with its language.
+          await page.goto('about:blank');
           // Never idle: the page of an open order waits for the money.
           await page.goto(gateway.url + target, { waitUntil: 'load' });
           await page.evaluate(() => document.fonts.ready.then(() => undefined));
