@@ -19,9 +19,9 @@ import {
   setInText,
   usedSettingsFile,
 } from '../settings/index.js';
+import { replaceFile } from './gateway/plugins-file.js';
 import { CommandFailure, CommandMistake } from './mistakes.js';
 import type { Outcome } from './output.js';
-import { replaceFile } from './plugins-file.js';
 
 interface Question {
   setting: string;

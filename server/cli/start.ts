@@ -24,7 +24,7 @@ import {
   usedSettingsFile,
 } from '../settings/index.js';
 import { BrandError } from '../site/index.js';
-import { describeEntries } from './plugins.js';
+import { describeEntries } from './gateway/plugins.js';
 
 /** The grant suggested for a further key. */
 const KINDS = [

@@ -21,7 +21,7 @@ import { grouped } from '../usage/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { requireState, startSpinner, withLogger, withProgress } from './command.js';
 import type { OptionsOf } from './define-command.js';
-import type { backUp, migrate } from './gateway-commands.js';
+import type { backUp, migrate } from './gateway/gateway-commands.js';
 import { CommandFailure } from './mistakes.js';
 import type { Outcome } from './output.js';
 

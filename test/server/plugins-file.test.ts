@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
-import { appendToList } from '../../server/cli/plugins-file.js';
+import { appendToList } from '../../server/cli/gateway/plugins-file.js';
 import { packageRoot } from '../support/package-root.js';
 
 describe('a change of the plugins file', () => {

@@ -1,7 +1,7 @@
 /** The worker state of a job in words. */
 
 import { expect } from 'chai';
-import { renderLease, renderWait } from '../../../server/cli/jobs.js';
+import { renderLease, renderWait } from '../../../server/cli/gateway/jobs.js';
 
 const LEASE = { at: 100_000, leaseMs: 15_000 };
 

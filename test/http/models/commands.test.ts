@@ -4,8 +4,8 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import { type AddModelOptions, addModelCommand, testModelCommand } from '../../../server/cli/gateway/models.js';
 import { CommandFailure } from '../../../server/cli/mistakes.js';
-import { type AddModelOptions, addModelCommand, testModelCommand } from '../../../server/cli/models.js';
 import type { Outcome } from '../../../server/cli/output.js';
 import { readSettings } from '../../../server/settings/index.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';

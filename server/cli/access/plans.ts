@@ -2,15 +2,15 @@
  * The commands that list the plans and grant one to a user without an order.
  */
 
-import { renderBudget } from '../budgets/index.js';
-import { isoTime, renderMoney, renderTable } from '../format/index.js';
-import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../plans/index.js';
-import type { Settings } from '../settings/index.js';
-import { grouped } from '../usage/index.js';
+import { renderBudget } from '../../budgets/index.js';
+import { isoTime, renderMoney, renderTable } from '../../format/index.js';
+import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../../plans/index.js';
+import type { Settings } from '../../settings/index.js';
+import { grouped } from '../../usage/index.js';
+import { byOperator, withState } from '../command.js';
+import { CommandMistake, suggestName } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { NoteOptions } from './access-commands.js';
-import { byOperator, withState } from './command.js';
-import { CommandMistake, suggestName } from './mistakes.js';
-import type { Outcome } from './output.js';
 import { findUser } from './users.js';
 
 const HEAD = ['ID', 'NAME', 'TOKENS', 'REQUESTS', 'DAYS', 'RPM', 'GRANTS', 'MODELS', 'PRICE'];

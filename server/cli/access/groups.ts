@@ -5,21 +5,21 @@
  * keys has no budget: its keys are limited by their own budgets and by groups.
  */
 
-import { isGatewayError, systemClock } from '../../core/runtime/index.js';
-import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../budgets/index.js';
-import { dayOf, isoTime, sanitizeForTerminal } from '../format/index.js';
-import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../keys/index.js';
-import { loadWebhookSecrets, type Settings } from '../settings/index.js';
-import type { Records } from '../state.js';
-import { addUp, type UsageCounts } from '../usage/index.js';
-import { ALERT_SIGNER, WebhookSecrets } from '../webhooks/index.js';
+import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
+import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../../budgets/index.js';
+import { dayOf, isoTime, sanitizeForTerminal } from '../../format/index.js';
+import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../../keys/index.js';
+import { loadWebhookSecrets, type Settings } from '../../settings/index.js';
+import type { Records } from '../../state.js';
+import { addUp, type UsageCounts } from '../../usage/index.js';
+import { ALERT_SIGNER, WebhookSecrets } from '../../webhooks/index.js';
+import { byOperator, withNewState, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake, suggestName } from '../mistakes.js';
+import { joinParts, type Outcome, renderFacts, renderRows } from '../output.js';
 import type { createGroup, deleteGroup } from './access-commands.js';
-import { byOperator, withNewState, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
 import { changedBudgets } from './key-changes.js';
 import { checkCurrency } from './keys.js';
-import { CommandFailure, CommandMistake, suggestName } from './mistakes.js';
-import { joinParts, type Outcome, renderFacts, renderRows } from './output.js';
 import { describeCounts, renderCounts } from './usage.js';
 
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;

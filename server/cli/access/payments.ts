@@ -5,7 +5,7 @@
  * who ran the command and an optional note.
  */
 
-import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../../format/index.js';
 import {
   BankStatementError,
   type OrderRecord,
@@ -13,13 +13,13 @@ import {
   type Recording,
   readBankStatement,
   receiptName,
-} from '../payments/index.js';
-import type { Settings } from '../settings/index.js';
+} from '../../payments/index.js';
+import type { Settings } from '../../settings/index.js';
+import { byOperator, limitOf, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake } from '../mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderRows } from '../output.js';
 import type { importPayments, listPayments, NoteOptions } from './access-commands.js';
-import { byOperator, limitOf, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
-import { CommandFailure, CommandMistake } from './mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderRows } from './output.js';
 
 /** Transfers and audit rows printed per order. */
 const MAX_ROWS = 100;

@@ -7,8 +7,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { literalEnd } from '../../core/runtime/index.js';
-import { CommandFailure } from './mistakes.js';
+import { literalEnd } from '../../../core/runtime/index.js';
+import { CommandFailure } from '../mistakes.js';
 
 /** Path of a value: names of fields and indexes of lists. */
 type JsonPath = readonly (string | number)[];

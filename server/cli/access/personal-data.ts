@@ -6,16 +6,16 @@
 
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import type { UserRecord } from '../accounts/index.js';
-import { isoTime, sanitizeForTerminal } from '../format/index.js';
-import type { Erasure } from '../personal-data/index.js';
-import type { Settings } from '../settings/index.js';
-import { openStateOf } from '../state.js';
+import type { UserRecord } from '../../accounts/index.js';
+import { isoTime, sanitizeForTerminal } from '../../format/index.js';
+import type { Erasure } from '../../personal-data/index.js';
+import type { Settings } from '../../settings/index.js';
+import { openStateOf } from '../../state.js';
+import { byOperator, requireState, using, withLogger, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { eraseUser } from './access-commands.js';
-import { byOperator, requireState, using, withLogger, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
-import { CommandFailure, CommandMistake } from './mistakes.js';
-import type { Outcome } from './output.js';
 import { findUser } from './users.js';
 
 const WHAT_GOES = `Deleted for good: email, name and identity, sessions, names of keys, jobs with their prompts and files, stored answers, webhook secret.

@@ -4,8 +4,8 @@
  * imports does its work.
  */
 
-import { defineCommand, type OptionsOf } from './define-command.js';
-import type { Outcome } from './output.js';
+import { defineCommand, type OptionsOf } from '../define-command.js';
+import type { Outcome } from '../output.js';
 
 const KEY = ['id', 'key id (8 characters, see "keys list"), or the key itself'] as const;
 const USER = ['user', 'id of a user or of an account, or the address of one user'] as const;

@@ -3,13 +3,13 @@
  * number there.
  */
 
-import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
-import type { Finding } from '../doctor/index.js';
-import { renderTable } from '../format/index.js';
-import { groupEntries, type PluginGroup } from '../plugin-groups.js';
-import type { Settings } from '../settings/index.js';
-import { withGateway, withLogger } from './command.js';
-import type { Outcome } from './output.js';
+import type { PlatformInfo, PluginStatus } from '../../../core/contracts/index.js';
+import type { Finding } from '../../doctor/index.js';
+import { renderTable } from '../../format/index.js';
+import { groupEntries, type PluginGroup } from '../../plugin-groups.js';
+import type { Settings } from '../../settings/index.js';
+import { withGateway, withLogger } from '../command.js';
+import type { Outcome } from '../output.js';
 
 /** Loads every entry of the plugins file, for its status. */
 export async function pluginsCommand(settings: Settings): Promise<Outcome<'Plugins'>> {
@@ -70,7 +70,7 @@ function renderPluginTable(plugins: readonly PluginStatus[]): string {
 
 /** Reports what works and what to install. Exit code 1 if the gateway would not work. */
 export async function doctorCommand(settings: Settings): Promise<Outcome<'Findings'>> {
-  const { runChecks } = await import('../doctor/index.js');
+  const { runChecks } = await import('../../doctor/index.js');
   const findings = await withLogger(settings, (logger) => runChecks(settings, process.env, logger), { quiet: true });
   const exitCode = findings.some(({ level }) => level === 'fail') ? 1 : 0;
   return { json: findings, text: findings.map(render).join('\n'), exitCode };

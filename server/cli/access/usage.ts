@@ -4,10 +4,10 @@
  * are ordered newest first, all else by the number of requests. Keys that were deleted have no name in the report.
  */
 
-import { systemClock } from '../../core/runtime/index.js';
-import { csvCell, renderTable, sanitizeForTerminal } from '../format/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
-import type { Settings } from '../settings/index.js';
+import { systemClock } from '../../../core/runtime/index.js';
+import { csvCell, renderTable, sanitizeForTerminal } from '../../format/index.js';
+import type { ApiKeyRecord } from '../../keys/index.js';
+import type { Settings } from '../../settings/index.js';
 import {
   addUp,
   encodeCounts,
@@ -16,13 +16,13 @@ import {
   renderCost,
   type UsageCounts,
   type UsageTotal,
-} from '../usage/index.js';
+} from '../../usage/index.js';
+import { withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandMistake, suggestName } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { showUsage } from './access-commands.js';
-import { withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
 import { findKey, readKeyId } from './keys.js';
-import { CommandMistake, suggestName } from './mistakes.js';
-import type { Outcome } from './output.js';
 
 type UsageOptions = OptionsOf<typeof showUsage>;
 type Column = 'day' | 'key' | 'name' | 'account' | 'group' | 'route' | 'model';

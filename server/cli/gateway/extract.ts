@@ -4,15 +4,15 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { ERRORS, type GatewayError, type Logger } from '../../core/runtime/index.js';
-import { encodeError, newRequestId, toGatewayError } from '../http/index.js';
-import { ExtractRequests, encodeExtraction } from '../links/index.js';
-import type { Settings } from '../settings/index.js';
-import { startSpinner, withGateway } from './command.js';
-import type { OptionsOf } from './define-command.js';
+import { ERRORS, type GatewayError, type Logger } from '../../../core/runtime/index.js';
+import { encodeError, newRequestId, toGatewayError } from '../../http/index.js';
+import { ExtractRequests, encodeExtraction } from '../../links/index.js';
+import type { Settings } from '../../settings/index.js';
+import { startSpinner, withGateway } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { mistakeOf } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { extract } from './gateway-commands.js';
-import { mistakeOf } from './mistakes.js';
-import type { Outcome } from './output.js';
 
 type ExtractOptions = OptionsOf<typeof extract>;
 

@@ -8,16 +8,16 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Gateway } from 'mediagate';
-import { type PlatformInfo, type ProbeLink, Type } from '../../core/contracts/index.js';
-import { createValidator, type GatewayError, isGatewayError, systemClock } from '../../core/runtime/index.js';
-import { isStateThere } from '../backup/index.js';
-import { isoTime, renderTable } from '../format/index.js';
-import type { Settings } from '../settings/index.js';
-import { startSpinner, withGateway, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
+import { type PlatformInfo, type ProbeLink, Type } from '../../../core/contracts/index.js';
+import { createValidator, type GatewayError, isGatewayError, systemClock } from '../../../core/runtime/index.js';
+import { isStateThere } from '../../backup/index.js';
+import { isoTime, renderTable } from '../../format/index.js';
+import type { Settings } from '../../settings/index.js';
+import { startSpinner, withGateway, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandMistake } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { probe } from './gateway-commands.js';
-import { CommandMistake } from './mistakes.js';
-import type { Outcome } from './output.js';
 import { type MediaTrial, renderMedia, tryMedia } from './probe-media.js';
 
 type ProbeOptions = OptionsOf<typeof probe>;

@@ -7,26 +7,26 @@
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { JobFailure } from '../../core/contracts/index.js';
-import type { ExtractionJobSummary } from '../../core/extraction/index.js';
-import { type ImageJobSummary, removeInputImages } from '../../core/images/index.js';
-import type { JobKind, JobList, JobRecord, JobWorker, ListedJob } from '../../core/jobs/index.js';
-import { systemClock } from '../../core/runtime/index.js';
-import { openFiles } from '../../core/storage/index.js';
-import type { AuditEntry } from '../audit/index.js';
-import type { BatchSummary } from '../batches/index.js';
-import { isoTime, renderDuration, sanitizeForTerminal } from '../format/index.js';
-import { decimalOf } from '../prices/index.js';
-import type { Settings } from '../settings/index.js';
-import type { Records } from '../state.js';
-import type { TranscriptSummary } from '../transcripts/index.js';
-import { type CostedJob, grouped, type JobCharge } from '../usage/index.js';
-import type { NoteOptions } from './access-commands.js';
-import { byOperator, limitOf, using, withLogger, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
+import type { JobFailure } from '../../../core/contracts/index.js';
+import type { ExtractionJobSummary } from '../../../core/extraction/index.js';
+import { type ImageJobSummary, removeInputImages } from '../../../core/images/index.js';
+import type { JobKind, JobList, JobRecord, JobWorker, ListedJob } from '../../../core/jobs/index.js';
+import { systemClock } from '../../../core/runtime/index.js';
+import { openFiles } from '../../../core/storage/index.js';
+import type { AuditEntry } from '../../audit/index.js';
+import type { BatchSummary } from '../../batches/index.js';
+import { isoTime, renderDuration, sanitizeForTerminal } from '../../format/index.js';
+import { decimalOf } from '../../prices/index.js';
+import type { Settings } from '../../settings/index.js';
+import type { Records } from '../../state.js';
+import type { TranscriptSummary } from '../../transcripts/index.js';
+import { type CostedJob, grouped, type JobCharge } from '../../usage/index.js';
+import type { NoteOptions } from '../access/access-commands.js';
+import { byOperator, limitOf, using, withLogger, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure } from '../mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
 import type { listJobs } from './gateway-commands.js';
-import { CommandFailure } from './mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
 const KINDS: readonly JobKind[] = ['image', 'extraction', 'batch', 'transcript'];
 

@@ -4,9 +4,9 @@
  */
 
 import type { Gateway } from 'mediagate';
-import type { MediaEntry } from '../../core/contracts/index.js';
-import { isGatewayError, systemClock } from '../../core/runtime/index.js';
-import { renderTable, sanitizeForTerminal } from '../format/index.js';
+import type { MediaEntry } from '../../../core/contracts/index.js';
+import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
+import { renderTable, sanitizeForTerminal } from '../../format/index.js';
 
 /** One file of a link, or the link itself if it has none. */
 export interface MediaTrial {

@@ -8,17 +8,17 @@
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Gateway } from 'mediagate';
-import type { StoredBody } from '../../core/contracts/index.js';
-import type { FinishedImage, ImageJob } from '../../core/images/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
-import { decodeImage, isOpen } from '../images/index.js';
-import type { Settings } from '../settings/index.js';
-import { openStateOf, type State } from '../state.js';
-import { INTERRUPTED_EXIT_CODE, startSpinner, using, withGateway, withLogger } from './command.js';
-import type { OptionsOf } from './define-command.js';
+import type { StoredBody } from '../../../core/contracts/index.js';
+import type { FinishedImage, ImageJob } from '../../../core/images/index.js';
+import { GatewayError } from '../../../core/runtime/index.js';
+import { decodeImage, isOpen } from '../../images/index.js';
+import type { Settings } from '../../settings/index.js';
+import { openStateOf, type State } from '../../state.js';
+import { INTERRUPTED_EXIT_CODE, startSpinner, using, withGateway, withLogger } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake, mistakeOf } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { makeImage } from './gateway-commands.js';
-import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
-import type { Outcome } from './output.js';
 
 const ACCOUNT = 'local';
 const POLL_MS = 500;

@@ -3,15 +3,15 @@
  * their texts as they were typed. Running servers show a change within 10 seconds.
  */
 
-import { systemClock } from '../../core/runtime/index.js';
-import { isoTime, sanitizeForTerminal } from '../format/index.js';
-import type { Settings } from '../settings/index.js';
-import type { Incident } from '../status/index.js';
-import { byOperator, limitOf, withNewState, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
+import { systemClock } from '../../../core/runtime/index.js';
+import { isoTime, sanitizeForTerminal } from '../../format/index.js';
+import type { Settings } from '../../settings/index.js';
+import type { Incident } from '../../status/index.js';
+import { byOperator, limitOf, withNewState, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake } from '../mistakes.js';
+import { type Outcome, renderRows } from '../output.js';
 import type { addIncident, closeIncident, listIncidents } from './gateway-commands.js';
-import { CommandFailure, CommandMistake } from './mistakes.js';
-import { type Outcome, renderRows } from './output.js';
 
 /** Reports an incident; it is open until it is closed. */
 export async function addIncidentCommand(

@@ -5,11 +5,11 @@
  * hours by default. A key may be named by its id or by the key itself.
  */
 
-import { systemClock } from '../../core/runtime/index.js';
-import { MAX_OVERLAP_HOURS } from '../accounts/index.js';
-import type { AuditEntry } from '../audit/index.js';
-import { type BudgetAmount, renderBudget } from '../budgets/index.js';
-import { dayOf, isoTime, sanitizeForTerminal } from '../format/index.js';
+import { systemClock } from '../../../core/runtime/index.js';
+import { MAX_OVERLAP_HOURS } from '../../accounts/index.js';
+import type { AuditEntry } from '../../audit/index.js';
+import { type BudgetAmount, renderBudget } from '../../budgets/index.js';
+import { dayOf, isoTime, sanitizeForTerminal } from '../../format/index.js';
 import {
   type ApiKeyRecord,
   createKey,
@@ -18,13 +18,15 @@ import {
   hashKey,
   isSiteAccount,
   type KeyChange,
-} from '../keys/index.js';
-import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
-import { loadPeppers, type Settings } from '../settings/index.js';
-import { addUp, encodeBudget, type UsageCounts } from '../usage/index.js';
+} from '../../keys/index.js';
+import { type PlanKey, planKey, readCatalogue } from '../../plans/index.js';
+import { loadPeppers, type Settings } from '../../settings/index.js';
+import { addUp, encodeBudget, type UsageCounts } from '../../usage/index.js';
+import { byOperator, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake, mistakeOf } from '../mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts } from '../output.js';
 import type { rotateKey, updateKey } from './access-commands.js';
-import { byOperator, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
 import {
   asMistake,
   budgetAmounts,
@@ -44,8 +46,6 @@ import {
   rpmOf,
   stateOf,
 } from './keys.js';
-import { CommandFailure, CommandMistake, mistakeOf } from './mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts } from './output.js';
 import { describeCounts, renderCounts } from './usage.js';
 
 const HOUR_MS = 60 * 60 * 1000;

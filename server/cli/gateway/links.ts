@@ -3,14 +3,14 @@
  * canonical URL of its item. Short links are refused, since the platform would have to be asked where they lead.
  */
 
-import { isGatewayError } from '../../core/runtime/index.js';
-import { isoTime, sanitizeForTerminal } from '../format/index.js';
-import type { Settings } from '../settings/index.js';
-import { byOperator, withGateway, withNewState, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
+import { isGatewayError } from '../../../core/runtime/index.js';
+import { isoTime, sanitizeForTerminal } from '../../format/index.js';
+import type { Settings } from '../../settings/index.js';
+import { byOperator, withGateway, withNewState, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandMistake } from '../mistakes.js';
+import { type Outcome, renderRows } from '../output.js';
 import type { blockLink } from './gateway-commands.js';
-import { CommandMistake } from './mistakes.js';
-import { type Outcome, renderRows } from './output.js';
 
 type Options = OptionsOf<typeof blockLink>;
 

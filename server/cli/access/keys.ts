@@ -5,9 +5,9 @@
  * set in another shell. Values that are not given come from the plan, if there is one.
  */
 
-import { JOB_PRIORITIES, type JobPriority } from '../../core/contracts/index.js';
-import { readPluginConfig, servesOf } from '../../core/plugins/index.js';
-import { isGatewayError, systemClock } from '../../core/runtime/index.js';
+import { JOB_PRIORITIES, type JobPriority } from '../../../core/contracts/index.js';
+import { readPluginConfig, servesOf } from '../../../core/plugins/index.js';
+import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
 import {
   BUDGET_FORM,
   type BudgetAmount,
@@ -15,8 +15,8 @@ import {
   encodeSharedBudget,
   parseBudget,
   renderSharedLeft,
-} from '../budgets/index.js';
-import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
+} from '../../budgets/index.js';
+import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../../format/index.js';
 import {
   type ApiKeyRecord,
   createKeyRecord,
@@ -30,17 +30,17 @@ import {
   NO_PLAN,
   namedKeyId,
   soonerOf,
-} from '../keys/index.js';
-import { pluginsFileOf } from '../open-gateway.js';
-import { type PlanKey, planKey, readCatalogue } from '../plans/index.js';
-import { loadPeppers, type Settings } from '../settings/index.js';
-import type { Records } from '../state.js';
-import { leftOf, renderLeft } from '../usage/index.js';
+} from '../../keys/index.js';
+import { pluginsFileOf } from '../../open-gateway.js';
+import { type PlanKey, planKey, readCatalogue } from '../../plans/index.js';
+import { loadPeppers, type Settings } from '../../settings/index.js';
+import type { Records } from '../../state.js';
+import { leftOf, renderLeft } from '../../usage/index.js';
+import { byOperator, withGateway, withNewState, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure, CommandMistake, mistakeOf, suggestName } from '../mistakes.js';
+import type { Outcome } from '../output.js';
 import type { createKey, listKeys, revokeKey } from './access-commands.js';
-import { byOperator, withGateway, withNewState, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
-import { CommandFailure, CommandMistake, mistakeOf, suggestName } from './mistakes.js';
-import type { Outcome } from './output.js';
 import { planIds } from './plans.js';
 
 const DEFAULT_RPM = 30;

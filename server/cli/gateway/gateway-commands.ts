@@ -4,8 +4,8 @@
  * command imports does its work.
  */
 
-import { defineCommand } from './define-command.js';
-import type { Outcome } from './output.js';
+import { defineCommand } from '../define-command.js';
+import type { Outcome } from '../output.js';
 
 const MODEL = 'id of the model';
 const JOB = ['job', 'its id'] as const;
@@ -17,12 +17,12 @@ export const serve = defineCommand({
     '--role <role>': { text: 'answer requests, or run background jobs; default: both', choices: ['api', 'worker'] },
     '--first-run': { text: 'create a key if there is none, and print how to use it', conflicts: 'role' },
   },
-  moreHelp: async () => (await import('../settings/index.js')).settingsHelp(),
+  moreHelp: async () => (await import('../../settings/index.js')).settingsHelp(),
   exits: true,
   json: false,
   run: async (settings, { firstRun, role }): Promise<Outcome> => {
     const print = (text: string) => void process.stdout.write(text);
-    const { serve } = await import('../serve.js');
+    const { serve } = await import('../../serve.js');
     return { exitCode: await serve({ settings, environment: process.env, firstRun, role, print }) };
   },
 });
@@ -35,7 +35,7 @@ export const init = defineCommand({
   help: `It asks for text models, an image model, the public address, sign-in and payments. The file is in the data folder, or where
 mediagate.env is already.`,
   examples: ['init --yes'],
-  run: async (...call): Promise<Outcome<'WrittenSettings'>> => (await import('./init.js')).initCommand(...call),
+  run: async (...call): Promise<Outcome<'WrittenSettings'>> => (await import('../init.js')).initCommand(...call),
 });
 
 export const testModel = defineCommand({
@@ -135,7 +135,7 @@ export const migrate = defineCommand({
   summary: 'migrate the database to the schema of this release, as serve does at its start',
   options: { '--check': 'only check; exit code 1 if a migration is needed' },
   json: false,
-  run: async (...call): Promise<Outcome> => (await import('./state.js')).migrateCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('../state.js')).migrateCommand(...call),
 });
 
 export const backUp = defineCommand({
@@ -144,7 +144,7 @@ export const backUp = defineCommand({
   arguments: [['folder', 'target folder; must not exist']],
   options: { '--secrets': 'include the secrets in DATA_DIR' },
   json: false,
-  run: async (...call): Promise<Outcome> => (await import('./state.js')).backupCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('../state.js')).backupCommand(...call),
 });
 
 const importDatabase = defineCommand({
@@ -155,7 +155,7 @@ const importDatabase = defineCommand({
   },
   json: false,
   examples: ['import --from /backups/2026-06-15'],
-  run: async (...call): Promise<Outcome> => (await import('./state.js')).importCommand(...call),
+  run: async (...call): Promise<Outcome> => (await import('../state.js')).importCommand(...call),
 });
 
 const STATE_COMMANDS = [
@@ -166,7 +166,7 @@ const STATE_COMMANDS = [
     summary: 'restore a backup into an empty DATA_DIR',
     arguments: [['folder', 'what "backup" made']],
     json: false,
-    run: async (...call): Promise<Outcome> => (await import('./state.js')).restoreCommand(...call),
+    run: async (...call): Promise<Outcome> => (await import('../state.js')).restoreCommand(...call),
   }),
   importDatabase,
 ];
@@ -245,8 +245,8 @@ const OFFLINE_COMMANDS = [
     help: `To load it: eval "$(mediagate completion bash)", likewise for zsh, or mediagate completion fish | source`,
     json: false,
     run: async (_settings, shell, words): Promise<Outcome> => {
-      const { COMMANDS } = await import('./program.js');
-      return (await import('./completion.js')).completionCommand(COMMANDS, shell, words);
+      const { COMMANDS } = await import('../program.js');
+      return (await import('../completion.js')).completionCommand(COMMANDS, shell, words);
     },
   }),
 ];

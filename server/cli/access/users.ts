@@ -5,21 +5,21 @@
  * the audit log is the system user who ran the command.
  */
 
-import { systemClock } from '../../core/runtime/index.js';
-import type { AccountPlan, AccountRecord, UserRecord } from '../accounts/index.js';
-import type { AuditEntry } from '../audit/index.js';
-import type { BudgetState } from '../budgets/index.js';
-import { isoTime, renderMoney, sanitizeForTerminal } from '../format/index.js';
-import { type ApiKeyRecord, keyState } from '../keys/index.js';
-import type { OrderRecord } from '../payments/index.js';
-import type { Settings } from '../settings/index.js';
-import type { State } from '../state.js';
-import { leftOf, renderLeft } from '../usage/index.js';
+import { systemClock } from '../../../core/runtime/index.js';
+import type { AccountPlan, AccountRecord, UserRecord } from '../../accounts/index.js';
+import type { AuditEntry } from '../../audit/index.js';
+import type { BudgetState } from '../../budgets/index.js';
+import { isoTime, renderMoney, sanitizeForTerminal } from '../../format/index.js';
+import { type ApiKeyRecord, keyState } from '../../keys/index.js';
+import type { OrderRecord } from '../../payments/index.js';
+import type { Settings } from '../../settings/index.js';
+import type { State } from '../../state.js';
+import { leftOf, renderLeft } from '../../usage/index.js';
+import { byOperator, limitOf, withState } from '../command.js';
+import type { OptionsOf } from '../define-command.js';
+import { CommandFailure } from '../mistakes.js';
+import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
 import type { listUsers, NoteOptions } from './access-commands.js';
-import { byOperator, limitOf, withState } from './command.js';
-import type { OptionsOf } from './define-command.js';
-import { CommandFailure } from './mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from './output.js';
 
 const HEAD = ['ID', 'ACCOUNT', 'EMAIL', 'NAME', 'PLAN', 'STATE', 'CREATED', 'LAST SIGN-IN'];
 
