@@ -46,7 +46,7 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
     content: html`<div class="frame frame-text stack status">
 <div class="page-head"><h1>${t.title}</h1></div>
 <div class="card status-overall row row-apart status-${state}"><strong>${t.overall[state]}</strong><span class="small muted">${t.asOf} ${minute(at)}</span></div>
-${open.length > 0 && html`<ul class="stack" aria-label="${t.open}">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
+${open.length > 0 && html`<h2 class="visually-hidden" id="open-incidents">${t.openIncidents}</h2><ul class="stack" aria-labelledby="open-incidents">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
 ${GROUPS.map((group) => renderGroup(group, shown, report.since, locale))}
 <section class="stack model-kind" aria-labelledby="incidents"><h2 id="incidents">${t.incidents}</h2>
 ${incidents === undefined ? emptyState(t.unread, '') : ended.length === 0 && open.length === 0 && emptyState(t.noIncidents, t.noIncidentsWords)}

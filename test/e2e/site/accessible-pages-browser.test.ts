@@ -85,7 +85,17 @@ describe('accessible pages of the site', () => {
 
   function looksAt(orders: readonly string[]): Look[] {
     return [
-      ...['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'].map((path) => ({
+      ...[
+        '/',
+        '/login',
+        '/models',
+        '/models?q=none',
+        '/status',
+        '/plans',
+        '/plans?plan=token_100m',
+        '/setup',
+        '/nowhere',
+      ].map((path) => ({
         path,
         by: 'stranger' as const,
       })),
@@ -98,7 +108,15 @@ describe('accessible pages of the site', () => {
       { path: '/docs/api/links' },
       { path: '/docs/api/images', steps: [stay, tryRoute] },
       { path: '/docs/api/audio', by: 'stranger', steps: [tryRoute] },
-      ...['/', '/plans', '/setup', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'].map((path) => ({
+      ...[
+        '/',
+        '/plans',
+        '/plans?plan=token_100m',
+        '/setup',
+        '/device',
+        '/device?user_code=BCDF-GHJK',
+        '/pay/MG00000000',
+      ].map((path) => ({
         path,
       })),
       ...orders.flatMap((code) => [{ path: `/pay/${code}` }, { path: `/pay/${code}/receipt` }]),

@@ -4,9 +4,11 @@ import { expect } from 'chai';
 import echoText from 'mediagate/plugins/echo_text';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import type { Browser, Page } from 'playwright-core';
+import { DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
+import { order, transfer } from '../../support/accounts/people.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
-import { launchPageBrowser } from '../../support/browser/page-browser.js';
+import { findings, launchPageBrowser } from '../../support/browser/page-browser.js';
 
 describe('public pages in a real browser', () => {
   let app: SignInApp;
@@ -21,6 +23,18 @@ describe('public pages in a real browser', () => {
         { use: echoText, id: 'other', options: { model: 'other/model:1' } },
         { use: sketchImage },
       ],
+      catalogue: {
+        ...DEFAULT_CATALOGUE,
+        prices: [{ planId: 'token_30m', amount: 299_000, currency: 'VND' }],
+        publicPriceTablesVisible: true,
+      },
+      paymentReceiver: {
+        format: 'vietqr',
+        bankName: 'Vietcombank',
+        bankBin: '970436',
+        accountNumber: '0011004321',
+        accountName: 'CONG TY CANG BIEN',
+      },
       withoutUsers: true,
     });
     browser = await launchPageBrowser(executable);
@@ -67,5 +81,39 @@ describe('public pages in a real browser', () => {
     expect((await seen('Asia/Ho_Chi_Minh', 'vi-VN'))[0]).to.equal('22/11, 03:26');
     expect((await seen('UTC', 'en-US'))[0]).to.equal('21 Nov, 20:26 UTC');
     await app.state.incidents.close(id, { outcome: null, actor: 'test' });
+  });
+
+  it('are accessible in Vietnamese, and offer banking apps on phones without asking another host', async () => {
+    const { accountId } = (await app.state.users.list({ limit: 1 }))[0]!;
+    const { code } = await order(app.state, accountId, { amount: 299_000, currency: 'VND' });
+    const paid = await order(app.state, accountId, { amount: 299_000, currency: 'VND' });
+    await app.state.orders.record(transfer(paid.code, { amount: 299_000, currency: 'VND' }));
+    const storageState = await page.context().storageState();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const look = { colorScheme, hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } };
+      const context = await browser.newContext({ ...look, locale: 'vi-VN', storageState });
+      const phone = await context.newPage();
+      const hosts = new Set<string>();
+      phone.on('request', (request) => hosts.add(new URL(request.url()).host));
+      for (const path of [
+        '/models',
+        '/status',
+        '/plans',
+        `/pay/${code}`,
+        `/pay/${paid.code}/receipt`,
+        '/orders',
+        '/dashboard',
+      ]) {
+        await phone.goto(app.url + path);
+        expect(await phone.locator('html').getAttribute('lang')).to.equal('vi');
+        expect(await findings(phone), `${path} ${colorScheme}`).to.deep.equal([]);
+        if (!path.endsWith(code)) continue;
+        const link = phone.getByRole('link', { name: 'Vietcombank' });
+        expect(await link.isVisible()).to.equal(true);
+        expect(await link.getAttribute('href')).to.contain(`&am=299000&tn=${code}`);
+      }
+      expect([...hosts]).to.deep.equal([new URL(app.url).host]);
+      await context.close();
+    }
   });
 });
