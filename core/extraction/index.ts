@@ -21,11 +21,11 @@ export {
 export { describeLimitation, LIMITATIONS, type LimitationMessage } from './limitation-messages.js';
 export { LinkLimits } from './link-limits.js';
 export { matchPasted, parseLinkText } from './links/index.js';
-export { MediaChecks } from './media-checks.js';
-export { MediaFiles } from './media-files.js';
-export { MediaLinks } from './media-links.js';
-export { MediaSources } from './media-sources.js';
-export { AudioFiles, AudioLinks } from './mp3-files.js';
+export { MediaChecks } from './media/media-checks.js';
+export { MediaFiles } from './media/media-files.js';
+export { MediaLinks } from './media/media-links.js';
+export { MediaSources } from './media/media-sources.js';
+export { AudioFiles, AudioLinks } from './media/mp3-files.js';
 export { defaultRequestOptions } from './request-options.js';
 export { parseCount } from './scraping/counts.js';
 export { parseDuration } from './scraping/dates.js';

@@ -11,7 +11,7 @@ import { LRUCache } from 'lru-cache';
 import type { Cache, Clock, Extraction } from '../contracts/index.js';
 import { type ErrorCode, GatewayError, isDefinitiveCode } from '../runtime/index.js';
 import { boundedTable } from '../storage/index.js';
-import { entriesOf } from './media-links.js';
+import { entriesOf } from './media/media-links.js';
 
 /** An extraction and when it was fetched. */
 export interface CachedResult {

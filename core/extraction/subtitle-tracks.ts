@@ -5,8 +5,8 @@
 
 import { discard } from '../net/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { askRange, hopOf } from './media-hosts.js';
-import { EXPIRED, type MediaReaderOptions, unavailable } from './media-reader.js';
+import { askRange, hopOf } from './media/media-hosts.js';
+import { EXPIRED, type MediaReaderOptions, unavailable } from './media/media-reader.js';
 
 /** Several times the captions of a day. */
 const MAX_BYTES = 4 * 1024 * 1024;

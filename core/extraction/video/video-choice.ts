@@ -5,7 +5,7 @@
  */
 
 import type { ExtractionData, MediaEntry } from '../../contracts/index.js';
-import { entriesOf } from '../media-links.js';
+import { entriesOf } from '../media/media-links.js';
 import { choosePicture, chooseSound, type VideoContainer, type VideoRequest } from './tracks.js';
 
 /** What a video is made of. */

@@ -4,9 +4,9 @@
  */
 
 import type { ExtractionData, LinkRef, MediaLinkOptions, VideoLink } from '../../contracts/index.js';
-import type { MediaTarget } from '../media-links.js';
-import { TTL_MS } from '../media-links.js';
-import { SignedNames } from '../signed-names.js';
+import type { MediaTarget } from '../media/media-links.js';
+import { TTL_MS } from '../media/media-links.js';
+import { SignedNames } from '../media/signed-names.js';
 import { chooseVideo, videoContainers } from './video-choice.js';
 
 export type VideoTarget = Omit<MediaTarget, 'file'>;

@@ -5,7 +5,7 @@
  */
 
 import { boxAt, movedMovie } from '../../media/index.js';
-import type { MediaReader } from '../media-reader.js';
+import type { MediaReader } from '../media/media-reader.js';
 import { unplayable } from './tracks.js';
 
 /** That of a day of video has a fourth of it. */

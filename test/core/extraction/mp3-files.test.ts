@@ -1,7 +1,7 @@
 /** Signed links of MP3 files: validity, forgery, and the change of a secret. */
 
 import { expect } from 'chai';
-import { AudioLinks } from '../../../core/extraction/mp3-files.js';
+import { AudioLinks } from '../../../core/extraction/media/mp3-files.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 
 const baseUrl = 'http://gateway.example';

@@ -1,7 +1,7 @@
 /** MP3 files during transcoding: deadlines and the end of the gateway. */
 
 import { expect } from 'chai';
-import { type RunTranscode, Transcodes } from '../../../core/extraction/mp3-transcoding.js';
+import { type RunTranscode, Transcodes } from '../../../core/extraction/media/mp3-transcoding.js';
 import { GatewayError } from '../../../core/runtime/errors.js';
 import { createManualClock } from '../../../core/testing/fakes.js';
 import { rejection } from '../../support/rejection.js';

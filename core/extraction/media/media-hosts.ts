@@ -3,9 +3,9 @@
  * a platform names as a file is as untrusted as its pages, so a host that is not on the list is never asked.
  */
 
-import type { HttpClient, HttpRequest, HttpStream } from '../contracts/index.js';
-import { discard, type Hop, nextHop } from '../net/index.js';
-import type { GatewayError } from '../runtime/index.js';
+import type { HttpClient, HttpRequest, HttpStream } from '../../contracts/index.js';
+import { discard, type Hop, nextHop } from '../../net/index.js';
+import type { GatewayError } from '../../runtime/index.js';
 
 const MAX_REDIRECTS = 5;
 

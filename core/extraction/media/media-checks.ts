@@ -7,18 +7,18 @@
  */
 
 import pLimit from 'p-limit';
-import type { Clock, Extraction, ExtractionData, MediaCheck, MediaEntry } from '../contracts/index.js';
-import { mediaTypeOf, SNIFF_BYTES } from '../media/index.js';
-import { isGatewayError } from '../runtime/index.js';
+import type { Clock, Extraction, ExtractionData, MediaCheck, MediaEntry } from '../../contracts/index.js';
+import { mediaTypeOf, SNIFF_BYTES } from '../../media/index.js';
+import { isGatewayError } from '../../runtime/index.js';
+import type { Extracted, ExtractionService, Item } from '../extraction.js';
+import { loadTracks } from '../video/load-tracks.js';
+import { fetchManifest } from '../video/track-reader.js';
+import type { Segment, Track } from '../video/tracks.js';
+import { chooseVideo } from '../video/video-choice.js';
 import { filesToCheck, MAX_CHECKED } from './checked-files.js';
-import type { Extracted, ExtractionService, Item } from './extraction.js';
 import { entriesOf } from './media-links.js';
 import { MediaReader, unavailable } from './media-reader.js';
 import { headersOf, lacksVisit, type MediaSources } from './media-sources.js';
-import { loadTracks } from './video/load-tracks.js';
-import { fetchManifest } from './video/track-reader.js';
-import type { Segment, Track } from './video/tracks.js';
-import { chooseVideo } from './video/video-choice.js';
 
 /** Of one document, and of all documents, at a time. */
 const AT_ONCE = 4;

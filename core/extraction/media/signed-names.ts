@@ -8,8 +8,8 @@
  */
 
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { GatewayError } from '../runtime/index.js';
-import { boundedTable } from '../storage/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import { boundedTable } from '../../storage/index.js';
 
 /** Names made within this time are equal. */
 const STEP_MS = 600_000;

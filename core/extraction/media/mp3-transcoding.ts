@@ -10,7 +10,7 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
-import type { AudioSource, Clock, HttpClient, HttpStream, Storage } from '../contracts/index.js';
+import type { AudioSource, Clock, HttpClient, HttpStream, Storage } from '../../contracts/index.js';
 import {
   type Container,
   type ConversionReport,
@@ -20,8 +20,8 @@ import {
   type ScratchFolders,
   SNIFF_BYTES,
   sniffContainer,
-} from '../media/index.js';
-import { discard } from '../net/index.js';
+} from '../../media/index.js';
+import { discard } from '../../net/index.js';
 import {
   diskFailure,
   GatewayError,
@@ -29,8 +29,8 @@ import {
   isGatewayError,
   isTransientCode,
   withDeadline,
-} from '../runtime/index.js';
-import { boundedTable } from '../storage/index.js';
+} from '../../runtime/index.js';
+import { boundedTable } from '../../storage/index.js';
 import { askRange, hopOf, type MediaHosts, type RangeReply, readContentRange } from './media-hosts.js';
 
 /** Maximum duration of audio. */

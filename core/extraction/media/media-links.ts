@@ -14,8 +14,8 @@ import type {
   MediaLinkOptions,
   SignedLink,
   SubtitleFormat,
-} from '../contracts/index.js';
-import { GatewayError } from '../runtime/index.js';
+} from '../../contracts/index.js';
+import { GatewayError } from '../../runtime/index.js';
 import { SignedNames } from './signed-names.js';
 
 /** With the ten minutes that names are rounded up by, links are valid for at most six hours. */

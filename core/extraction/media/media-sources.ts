@@ -3,15 +3,15 @@
  * reader of that file. A cached document is used while its addresses work; otherwise the item is resolved again.
  */
 
-import type { Clock, Cue, Extraction, ExtractResult, LinkRef, MediaEntry } from '../contracts/index.js';
-import { parseSubtitles } from '../media/index.js';
-import type { HttpClients } from '../net/index.js';
-import type { PluginHost } from '../plugins/index.js';
-import type { ExtractionService, Item } from './extraction.js';
+import type { Clock, Cue, Extraction, ExtractResult, LinkRef, MediaEntry } from '../../contracts/index.js';
+import { parseSubtitles } from '../../media/index.js';
+import type { HttpClients } from '../../net/index.js';
+import type { PluginHost } from '../../plugins/index.js';
+import type { ExtractionService, Item } from '../extraction.js';
+import { defaultRequestOptions } from '../request-options.js';
+import { readSubtitles } from '../subtitle-tracks.js';
 import { entriesOf, fileIds, fileOf, filesOf } from './media-links.js';
 import { MediaReader, type MediaSource, unavailable } from './media-reader.js';
-import { defaultRequestOptions } from './request-options.js';
-import { readSubtitles } from './subtitle-tracks.js';
 
 /** Deadline of one client's transfer. */
 export const TRANSFER_MS = 6 * 3_600_000;

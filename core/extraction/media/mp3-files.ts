@@ -19,15 +19,15 @@ import type {
   Logger,
   Storage,
   StoredBody,
-} from '../contracts/index.js';
-import type { Ffmpeg, ScratchFolders } from '../media/index.js';
-import type { HttpClients } from '../net/index.js';
-import type { PluginHost, Registered } from '../plugins/index.js';
-import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../runtime/index.js';
-import type { ExtractionService } from './extraction.js';
+} from '../../contracts/index.js';
+import type { Ffmpeg, ScratchFolders } from '../../media/index.js';
+import type { HttpClients } from '../../net/index.js';
+import type { PluginHost, Registered } from '../../plugins/index.js';
+import { GatewayError, isDamagedFile, isGatewayError, unlessAborted } from '../../runtime/index.js';
+import type { ExtractionService } from '../extraction.js';
+import { defaultRequestOptions } from '../request-options.js';
 import { plainNameOf } from './media-links.js';
 import { makeAudio, type RunTranscode, Transcodes } from './mp3-transcoding.js';
-import { defaultRequestOptions } from './request-options.js';
 import { SignedNames } from './signed-names.js';
 
 /** Deadline of media requests: the whole transcode has its own, so this one never expires first. */

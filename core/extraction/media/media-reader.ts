@@ -6,10 +6,10 @@
  * progress, so a host that always refuses ends the file. Bytes are read at the client's pace, with one chunk in memory.
  */
 
-import type { Clock, HttpStream } from '../contracts/index.js';
-import { SNIFF_BYTES } from '../media/index.js';
-import { discard, type Hop } from '../net/index.js';
-import { countShortLived, GatewayError, isGatewayError } from '../runtime/index.js';
+import type { Clock, HttpStream } from '../../contracts/index.js';
+import { SNIFF_BYTES } from '../../media/index.js';
+import { discard, type Hop } from '../../net/index.js';
+import { countShortLived, GatewayError, isGatewayError } from '../../runtime/index.js';
 import { askRange, hopOf, type MediaHosts, readContentRange } from './media-hosts.js';
 
 const PIECE_BYTES = 10 * 1024 * 1024;

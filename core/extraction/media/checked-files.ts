@@ -2,10 +2,10 @@
  * Which media files of a document are verified, and how a document shows the outcomes, which are parallel to its entries.
  */
 
-import type { ExtractionData, MediaCheck, MediaEntry } from '../contracts/index.js';
+import type { ExtractionData, MediaCheck, MediaEntry } from '../../contracts/index.js';
+import { chooseSound } from '../video/tracks.js';
+import { chooseVideo, type VideoChoice } from '../video/video-choice.js';
 import { entriesOf, isListed } from './media-links.js';
-import { chooseSound } from './video/tracks.js';
-import { chooseVideo, type VideoChoice } from './video/video-choice.js';
 
 /** Files of one document that are asked for. */
 export const MAX_CHECKED = 12;

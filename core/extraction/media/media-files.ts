@@ -18,7 +18,7 @@ import type {
   MediaFileRequest,
   MediaLink,
   SubtitleFormat,
-} from '../contracts/index.js';
+} from '../../contracts/index.js';
 import {
   encodeSubtitles,
   MAX_ZIP_BYTES,
@@ -28,11 +28,11 @@ import {
   SUBTITLE_TYPES,
   type ZipFile,
   zip,
-} from '../media/index.js';
-import { GatewayError } from '../runtime/index.js';
-import { boundedTable } from '../storage/index.js';
-import type { Item } from './extraction.js';
-import { type LimitedTransfer, type LinkLimits, MAX_TIMES } from './link-limits.js';
+} from '../../media/index.js';
+import { GatewayError } from '../../runtime/index.js';
+import { boundedTable } from '../../storage/index.js';
+import type { Item } from '../extraction.js';
+import { type LimitedTransfer, type LinkLimits, MAX_TIMES } from '../link-limits.js';
 import { ARCHIVE, archivedFiles, fileOf, type MediaLinks, type MediaTarget, plainNameOf } from './media-links.js';
 import type { MediaReader } from './media-reader.js';
 import { type MediaSources, type SourceFile, TRANSFER_MS } from './media-sources.js';
