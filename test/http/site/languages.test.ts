@@ -21,7 +21,7 @@ import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 /** Texts that are the same in both languages: names, and words that Vietnamese has taken over. */
 const NAMES: ReadonlySet<string> = new Set([
-  ...['mediagate', 'API', 'Token', 'Video', 'MP3', 'Email', 'IBAN', 'OIDC_ISSUER', 'Codex', 'curl'],
+  ...['mediagate', 'API', 'Token', 'Video', 'MP3', 'Seed', 'Email', 'IBAN', 'OIDC_ISSUER', 'Codex', 'curl'],
 ]);
 /** Files, addresses, dates, and names of models and platforms. */
 const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK)$/;

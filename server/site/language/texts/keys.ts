@@ -20,8 +20,7 @@ const en = {
   stored: 'I have stored it',
   setup: 'Client setup',
   none: 'No key yet',
-  noneWords:
-    'Your programs send a key with each request. Name one and create it. Without a plan, it comes with the free one.',
+  noneWords: 'Your programs send a key with each request. Name one and create it.',
   name: 'Name of the new key',
   purpose: 'What is it for?',
   create: 'Create a key',
@@ -107,8 +106,7 @@ const vi: typeof en = {
   stored: 'Tôi đã lưu',
   setup: 'Cách cài đặt',
   none: 'Chưa có khóa',
-  noneWords:
-    'Chương trình gửi khóa kèm mỗi yêu cầu. Hãy đặt tên rồi tạo khóa. Nếu chưa có gói, khóa đi kèm gói miễn phí.',
+  noneWords: 'Chương trình gửi khóa kèm mỗi yêu cầu. Hãy đặt tên rồi tạo khóa.',
   name: 'Tên khóa mới',
   purpose: 'Dùng để làm gì?',
   create: 'Tạo khóa',
