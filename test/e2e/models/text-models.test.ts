@@ -28,7 +28,6 @@ describe('text models of a running gateway', () => {
     upstream = await startTextUpstream({ apiKey: KEY });
   });
   beforeEach(() => upstream.reset());
-  afterEach(() => gateway.stop());
   after(() => upstream.close());
 
   const entries = async () => (await gateway.request('/health')).json.checks.plugins.entries as { id: string }[];
@@ -39,8 +38,12 @@ describe('text models of a running gateway', () => {
   }
 
   describe('without an upstream', () => {
-    it('are mocks, and are announced in one notice', async () => {
+    before(async () => {
       gateway = await startGatewayProcess({ firstRun: true });
+    });
+    after(() => gateway.stop());
+
+    it('are mocks, and are announced in one notice', async () => {
       expect(await entries()).to.deep.include({ id: 'echo_text', state: 'ready', entries: MODELS, stand_in: true });
       expect(gateway.output()).to.match(/echo_text +ready +12 models \(mock\)\n/);
       expect(gateway.output()).to.match(/openai_text +disabled\n/);
@@ -62,7 +65,6 @@ describe('text models of a running gateway', () => {
     });
 
     it('repeat the last message to the SDKs, marked as a mock', async () => {
-      gateway = await startGatewayProcess();
       const openai = await client();
       const { data, response } = await openai.chat.completions
         .create({ model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }], reasoning_effort: 'high' })
@@ -88,14 +90,16 @@ describe('text models of a running gateway', () => {
     });
   });
 
+  const start = async (more: Record<string, string> = {}) => {
+    const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TEXT_UPSTREAM_KEY: KEY, ...more };
+    gateway = await startGatewayProcess({ environment, firstRun: true });
+  };
+
   describe('with an upstream', () => {
-    const start = async (more: Record<string, string> = {}) => {
-      const environment = { TEXT_UPSTREAM_URL: upstream.baseUrl, TEXT_UPSTREAM_KEY: KEY, ...more };
-      gateway = await startGatewayProcess({ environment, firstRun: true });
-    };
+    before(() => start());
+    after(() => gateway.stop());
 
     it('are requested under its own names, which clients do not see', async () => {
-      await start();
       expect(await entries()).to.deep.include({ id: 'openai_text', state: 'ready' });
       expect((await entries()).map(({ id }) => id)).not.to.include('echo_text');
       expect(gateway.output())
@@ -111,6 +115,47 @@ describe('text models of a running gateway', () => {
       expect(new Set(asked).size, 'each has a name of its own there').to.equal(MODELS.length);
       for (const name of asked) expect(MODELS).not.to.include(name);
     });
+
+    it('report errors of the caller, and hide those of the operator', async () => {
+      const openai = await client();
+      const ask = () => openai.chat.completions.create({ model: 'm-5.5', messages: [] }).catch((error) => error);
+      upstream.behave([
+        { does: 'error', status: 400, code: 'context_length_exceeded', param: 'messages', message: 'Too long.' },
+        { does: 'error', status: 401, message: `Incorrect API key provided: ${KEY}` },
+        { does: 'error', status: 429, headers: { 'retry-after': '20' } },
+      ]);
+      const mine = await ask();
+      expect(mine).to.be.instanceOf(OpenAI.BadRequestError);
+      expect([mine.code, mine.param, mine.error.message]).to.deep.equal([
+        'context_length_exceeded',
+        'messages',
+        'Too long.',
+      ]);
+      const theirs = await ask();
+      expect([theirs.status, theirs.code]).to.deep.equal([502, 'upstream_auth_error']);
+      const limited = await ask();
+      expect(limited).to.be.instanceOf(OpenAI.RateLimitError);
+      expect(limited.headers.get('retry-after')).to.equal('20');
+      expect(gateway.output()).not.to.include(KEY);
+    });
+
+    it('are aborted when the client disconnects', async () => {
+      const openai = await client();
+      upstream.behave([{ does: 'answer', stall: { events: 3 } }]);
+      const leaving = new AbortController();
+      const seen = upstream.next();
+      const stream = await openai.chat.completions.create(
+        { model: 'm-5.5', messages: [], stream: true },
+        { signal: leaving.signal },
+      );
+      for await (const _chunk of stream) break;
+      leaving.abort();
+      expect((await (await seen).ended).whole).to.equal(false);
+    });
+  });
+
+  describe('with an upstream and names of models', () => {
+    afterEach(() => gateway.stop());
 
     it('make embeddings and rate texts under the configured names', async () => {
       await start({
@@ -156,45 +201,6 @@ describe('text models of a running gateway', () => {
       const openai = await client();
       for (const model of ['m-5.5', 'm-5-code']) await openai.responses.create({ model, input: 'x' });
       expect(upstream.requests.map(({ members }) => members.model)).to.deep.equal(['local-1', 'local-1']);
-    });
-
-    it('report errors of the caller, and hide those of the operator', async () => {
-      await start();
-      const openai = await client();
-      const ask = () => openai.chat.completions.create({ model: 'm-5.5', messages: [] }).catch((error) => error);
-      upstream.behave([
-        { does: 'error', status: 400, code: 'context_length_exceeded', param: 'messages', message: 'Too long.' },
-        { does: 'error', status: 401, message: `Incorrect API key provided: ${KEY}` },
-        { does: 'error', status: 429, headers: { 'retry-after': '20' } },
-      ]);
-      const mine = await ask();
-      expect(mine).to.be.instanceOf(OpenAI.BadRequestError);
-      expect([mine.code, mine.param, mine.error.message]).to.deep.equal([
-        'context_length_exceeded',
-        'messages',
-        'Too long.',
-      ]);
-      const theirs = await ask();
-      expect([theirs.status, theirs.code]).to.deep.equal([502, 'upstream_auth_error']);
-      const limited = await ask();
-      expect(limited).to.be.instanceOf(OpenAI.RateLimitError);
-      expect(limited.headers.get('retry-after')).to.equal('20');
-      expect(gateway.output()).not.to.include(KEY);
-    });
-
-    it('are aborted when the client disconnects', async () => {
-      await start();
-      const openai = await client();
-      upstream.behave([{ does: 'answer', stall: { events: 3 } }]);
-      const leaving = new AbortController();
-      const seen = upstream.next();
-      const stream = await openai.chat.completions.create(
-        { model: 'm-5.5', messages: [], stream: true },
-        { signal: leaving.signal },
-      );
-      for await (const _chunk of stream) break;
-      leaving.abort();
-      expect((await (await seen).ended).whole).to.equal(false);
     });
   });
 });
