@@ -44,16 +44,55 @@ export interface Finding {
   nodes: readonly string[];
 }
 
+/** Each width and each scheme once: what depends on both of them together, no rule looks at. */
+export const WIDE_AND_NARROW = [
+  { width: 1_280, colorScheme: 'light' },
+  { width: 390, colorScheme: 'dark' },
+] as const;
+
+/** How a page is looked at. */
+export interface Medium {
+  width: number;
+  colorScheme: 'light' | 'dark';
+  forcedColors?: 'active';
+}
+
+/** Shows the page in a medium, and waits until that is drawn. */
+export async function showIn(page: Page, { width, ...look }: Medium): Promise<void> {
+  await page.setViewportSize({ width, height: 844 });
+  await page.emulateMedia(look);
+  await page.evaluate(async () => {
+    for (let frames = 0; frames < 2; frames++) await new Promise((resolve) => requestAnimationFrame(resolve));
+    const fading = document.getAnimations().filter((one) => one instanceof CSSTransition);
+    await Promise.allSettled(fading.map(({ finished }) => finished));
+  });
+}
+
+/** The first form of a page of the API reference, and what it answers; for a stranger, the field of the key. */
+export async function tryRoute(page: Page): Promise<void> {
+  const form = page.locator('.try').first();
+  await form.locator('summary').click();
+  await form.locator('.try-access > *').waitFor();
+  const key = form.getByLabel('API key');
+  if (await key.isVisible()) return;
+  await form.getByRole('button', { name: 'Send' }).click();
+  await form.locator('.try-answer pre').waitFor();
+}
+
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds on the page: what WCAG 2.2 A and AA forbid, and what practice has found out. */
-export async function findings(page: Page): Promise<readonly Finding[]> {
+/**
+ * What axe-core finds on the page: what WCAG 2.2 A and AA forbid, and what practice has found out.
+ * @param within - selector of the one part to look at. Default: the whole document.
+ */
+export async function findings(page: Page, within?: string): Promise<readonly Finding[]> {
   // The page's own policy lets no script in that is not a file of the site; this way comes from the browser itself.
   const session = await page.context().newCDPSession(page);
-  await session.send('Runtime.evaluate', { expression: AXE });
+  const { result: known } = await session.send('Runtime.evaluate', { expression: 'typeof axe' });
+  if (known.value === 'undefined') await session.send('Runtime.evaluate', { expression: AXE });
+  const part = within === undefined ? 'document' : JSON.stringify(within);
   const { result } = await session.send('Runtime.evaluate', {
-    expression:
-      'axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }).then(({ violations }) => JSON.stringify(violations))',
+    expression: `axe.run(${part}, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }).then(({ violations }) => JSON.stringify(violations))`,
     awaitPromise: true,
   });
   await session.detach();
