@@ -1,14 +1,17 @@
 /*
  * Displays an answer of the extraction route for people: a post with its numbers, players, pictures and files, or a
- * product with its best and worst reviews. Files come through the media links of the gateway, which work where a
+ * product (`product-card.ts`). Files come through the media links of the gateway, which work where a
  * platform refuses other addresses or pages. Without such a link, they are loaded from the platform, pictures without a
  * referrer; a picture that fails is removed. Fields that an answer lacks are omitted, and a rounded number is marked as
  * such.
  */
 
-import { amount, clock, element, price, webLink, whole } from './elements.js';
+import { carousel } from './carousel.js';
+import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
+import { clock, element, webLink, whole } from './elements.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
-import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
+import { productParts } from './product-card.js';
+import { fieldAt, listAt, numberAt, textAt, textsAt } from './requests.js';
 import { fill, textsOf } from './texts.js';
 import { transcriptSection } from './transcript.js';
 import { chapterList, type Player, postPlayer } from './video-player.js';
@@ -30,18 +33,6 @@ export function documentCard(answer: unknown, options: CardOptions): HTMLElement
   return element('article', { class: 'card document' }, ...parts);
 }
 
-/** Address of the file in a browser → the media link of the gateway, on this origin. */
-type MediaLinks = ReadonlyMap<string, string>;
-
-function mediaLinksOf(entries: readonly unknown[]): MediaLinks {
-  const links = new Map<string, string>();
-  for (const entry of entries) {
-    const [url, own] = ['url', 'proxy_url'].map((name) => textAt(entry, name));
-    if (url !== undefined && own !== undefined) links.set(url, new URL(ownAddress(own), location.href).href);
-  }
-  return links;
-}
-
 const METRICS = ['views', 'plays', 'likes', 'comments', 'shares', 'saves', 'subscriber_count'] as const;
 
 function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement | false)[] {
@@ -58,11 +49,15 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
     element('div', { class: 'stack' }, shown?.element, downloadButtons(data), player !== undefined && cutForm(data)),
     spoken.length > 0 && element('div', { class: 'stack' }, ...spoken),
   );
+  const pictures = textsAt(data, 'media.image_urls');
+  const isCarousel = !isSeen && pictures.length > 1;
+  const head = isSeen || isCarousel ? undefined : thumbnail;
   return [
-    documentHead(isSeen ? undefined : thumbnail, postWords(data), links),
+    documentHead(head, postWords(data, links), links),
+    isCarousel && carousel(slidesOf(pictures, links), t.pictures),
     watched,
     postMetrics(data),
-    gallery(textsAt(data, 'media.image_urls'), links),
+    !isCarousel && gallery(pictures, links),
     fileList(data),
   ];
 }
@@ -78,7 +73,7 @@ function spokenParts(
   return [player !== undefined && chapterList(data, player), transcriptSection(data, body, player)];
 }
 
-function postWords(data: unknown): HTMLElement[] {
+function postWords(data: unknown, links: MediaLinks): HTMLElement[] {
   const title = textAt(data, 'common.title');
   const url = textAt(data, 'ids.canonical_url');
   const author = textAt(data, 'common.author.name') ?? textAt(data, 'common.author.username');
@@ -87,11 +82,25 @@ function postWords(data: unknown): HTMLElement[] {
   const publishedAt = textAt(data, 'common.published_at');
   const facts = [seconds !== undefined && clock(seconds), publishedAt?.slice(0, 10)].filter((fact) => !!fact);
   return [
-    element('h3', {}, webLink(url, title ?? t.untitled)),
-    ...(author === undefined ? [] : [element('p', {}, `${t.by} `, webLink(textAt(data, 'common.author.url'), author))]),
+    element('h3', { dir: 'auto' }, webLink(url, title ?? t.untitled)),
+    ...(author === undefined ? [] : [authorLine(data, author, links)]),
     ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
     ...(text === undefined || text === title ? [] : [longText(text)]),
   ];
+}
+
+/** The picture of the account is omitted if it cannot be loaded. */
+function authorLine(data: unknown, name: string, links: MediaLinks): HTMLElement {
+  const avatar = textAt(data, 'common.author.avatar');
+  const picture = avatar?.startsWith('https:') === true && pictureOf(avatar, links, 'avatar');
+  const isVerified = fieldAt(data, 'common.author.verified') === true;
+  return element(
+    'p',
+    { class: 'row author' },
+    picture,
+    element('span', {}, `${t.by} `, element('bdi', {}, webLink(textAt(data, 'common.author.url'), name))),
+    isVerified && element('span', { class: 'badge badge-good' }, t.verified),
+  );
 }
 
 function postMetrics(data: unknown): HTMLElement | false {
@@ -105,16 +114,7 @@ function postMetrics(data: unknown): HTMLElement | false {
   return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': t.numbers }, ...visible);
 }
 
-/** Long ones scroll within themselves, also by keyboard. */
-export function longText(text: string): HTMLElement {
-  return element(
-    'div',
-    { class: 'document-text small', tabindex: '0', role: 'region', 'aria-label': t.description },
-    text,
-  );
-}
-
-export function documentHead(
+function documentHead(
   thumbnail: string | undefined,
   words: readonly HTMLElement[],
   links: MediaLinks = new Map(),
@@ -128,16 +128,8 @@ export function documentHead(
   );
 }
 
-/** Without a link of the gateway it is loaded from the platform, without a referrer; it is omitted if it fails. */
-function pictureOf(url: string, links: MediaLinks, className?: string): HTMLElement {
-  const src = links.get(url) ?? url;
-  const image = element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
-  image.addEventListener('error', () => (image.closest('li') ?? image).remove());
-  return image;
-}
-
 /** @param urls The first is already displayed above. */
-export function gallery(urls: readonly string[], links: MediaLinks = new Map()): HTMLElement | false {
+function gallery(urls: readonly string[], links: MediaLinks = new Map()): HTMLElement | false {
   const visible = urls.filter((url) => url.startsWith('https:'));
   if (visible.length < 2) return false;
   return element(
@@ -151,72 +143,4 @@ function galleryEntry(url: string, index: number, links: MediaLinks): HTMLElemen
   const link = webLink(links.get(url) ?? url, '', { 'aria-label': fill(t.picture, { number: index + 1 }) });
   link.replaceChildren(pictureOf(url, links));
   return element('li', {}, link);
-}
-
-/** A product of a shop link, and its reviews. */
-export function productParts(data: unknown): (HTMLElement | false)[] {
-  const product = fieldAt(data, 'product');
-  const pictures = textsAt(product, 'image_urls');
-  const links = mediaLinksOf(listAt(product, 'media'));
-  return [
-    documentHead(pictures[0], productWords(product), links),
-    gallery(pictures, links),
-    reviewList(t.bestReviews, listAt(data, 'reviews.five_star')),
-    reviewList(t.worstReviews, listAt(data, 'reviews.one_star')),
-  ];
-}
-
-function productWords(product: unknown): HTMLElement[] {
-  const shop = textAt(product, 'shop.name');
-  const text = textAt(product, 'description');
-  const [average, ratings, sold, stock] = ['rating.average', 'rating.count', 'sold_count', 'stock'].map((path) =>
-    numberAt(product, path),
-  );
-  const facts = [
-    average !== undefined && fill(t.ofFive, { rating: amount(average) }),
-    ratings !== undefined && fill(t.ratings, { count: whole(ratings) }),
-    sold !== undefined && fill(t.sold, { count: whole(sold) }),
-    stock !== undefined && fill(t.inStock, { count: whole(stock) }),
-  ].filter((fact) => !!fact);
-  return [
-    element('h3', {}, webLink(textAt(product, 'url'), textAt(product, 'name') ?? t.unnamed)),
-    ...priceLine(product),
-    ...(shop === undefined ? [] : [element('p', {}, `${t.from} `, webLink(textAt(product, 'shop.url'), shop))]),
-    ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
-    ...(text === undefined ? [] : [longText(text)]),
-  ];
-}
-
-function priceLine(product: unknown): HTMLElement[] {
-  const currency = textAt(product, 'price.currency');
-  const [now, before] = ['price.amount', 'price.original_amount'].map((path) => numberAt(product, path));
-  const words = now === undefined ? textAt(product, 'price.text') : price(now, currency);
-  if (words === undefined) return [];
-  const old = before !== undefined && before !== now && element('s', { class: 'muted small' }, price(before, currency));
-  return [element('p', { class: 'figures' }, element('strong', {}, words), ' ', old)];
-}
-
-function reviewList(title: string, reviews: readonly unknown[]): HTMLElement | false {
-  if (reviews.length === 0) return false;
-  return element(
-    'details',
-    { open: true },
-    element('summary', {}, fill(title, { count: reviews.length })),
-    element('ul', { class: 'reviews' }, ...reviews.map(reviewEntry)),
-  );
-}
-
-function reviewEntry(review: unknown): HTMLElement {
-  const facts = [textAt(review, 'author'), textAt(review, 'created_at')?.slice(0, 10), textAt(review, 'variant')];
-  const rating = numberAt(review, 'rating') ?? 0;
-  return element(
-    'li',
-    {},
-    element(
-      'span',
-      { class: 'small muted' },
-      [fill(t.ofFive, { rating }), ...facts].filter((fact) => fact).join(' · '),
-    ),
-    element('p', {}, textAt(review, 'text') ?? t.noText),
-  );
 }

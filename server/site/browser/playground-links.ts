@@ -2,9 +2,18 @@
  * The link form of the playground: it displays the document, and the curl command of the same request.
  */
 
-import { documentCard } from './document-card.js';
 import { byId, codeFigure, element } from './elements.js';
-import { failureWords, listAt, loadJob, notesOf, numberAt, playJson, RequestProblem, textAt } from './requests.js';
+import {
+  brokenOff,
+  failureWords,
+  listAt,
+  loadJob,
+  notesOf,
+  numberAt,
+  playJson,
+  RequestProblem,
+  textAt,
+} from './requests.js';
 import { fill, textsOf } from './texts.js';
 import { isStillAt, onSubmit, showWork } from './work.js';
 
@@ -25,8 +34,13 @@ onSubmit(form, async (fields) => {
     done();
     done = showWork(work, t.noConnection);
   };
+  // Loaded meanwhile: most visits of the playground show no document.
+  const card = import('./document-card.js').catch(() => undefined);
   try {
-    await showDocument(body, await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost));
+    const answer = await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost);
+    const loaded = await card;
+    if (!loaded) throw brokenOff();
+    await showDocument(body, answer, loaded.documentCard);
     done(t.done);
   } catch (error) {
     done();
@@ -80,7 +94,11 @@ function platformName(key: string): string {
   return textAt(names, key) ?? t.thePlatform;
 }
 
-async function showDocument(body: Record<string, unknown>, answer: unknown): Promise<void> {
+async function showDocument(
+  body: Record<string, unknown>,
+  answer: unknown,
+  documentCard: typeof import('./document-card.js').documentCard,
+): Promise<void> {
   const platform = platformName(textAt(answer, 'platform') ?? '');
   const notes = [fill(t.readFrom, { platform }), ...(await shownNotes(answer))];
   result.replaceChildren(

@@ -78,6 +78,7 @@ ${fileDrop({ id: 'image-references', param: 'image', label: t.references, words:
   },
   locale,
 )}
+<p class="small"><a href="/images">${t.allImages}</a></p>
 <p class="visually-hidden" id="image-news" role="status"></p>
 <ul class="image-cards" id="image-cards" aria-label="${t.title}"></ul>`;
 }

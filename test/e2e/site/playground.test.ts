@@ -186,6 +186,16 @@ describe('the playground in a real browser', () => {
     for (const said of ['€34.50', '€42.00', '4.7 of 5', 'Pours without a drip.', 'The lid came in two.']) {
       expect(card).to.contain(said);
     }
+    for (const said of ['Variants (2)', 'Sand', '€36.00 · sold out', 'Verified purchase', '5 ★256'])
+      expect(card).to.contain(said);
+    const count = page.locator('.carousel-controls');
+    await count.getByText('1 of 2').waitFor();
+    await page.getByRole('group', { name: 'Pictures' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await count.getByText('2 of 2').waitFor();
+    await page.getByRole('button', { name: 'Previous picture' }).click();
+    await count.getByText('1 of 2').waitFor();
+    expect(await page.getByRole('link', { name: 'Photo 1 of the review' }).count()).to.equal(2);
     await expectGood('product');
   });
 

@@ -13,7 +13,11 @@ export function richPost(id: string): Extraction {
     data: {
       common: {
         title: 'Tugs of Ostend, a morning on the quay',
-        author: { name: 'Harbour Notes', url: 'https://invented.example/harbour-notes' },
+        author: {
+          name: 'Harbour Notes',
+          url: 'https://invented.example/harbour-notes',
+          avatar: `${MEDIA}/avatar.png`,
+        },
         description: 'Three tugs, one freighter and a good deal of fog.\n\n<b>Filmed</b> in one take.',
         thumbnail: `${MEDIA}/thumbnail.png`,
         published_at: '2026-03-14T08:30:00Z',
@@ -43,7 +47,8 @@ export function richProduct(id: string): Extraction {
     rating: stars,
     text,
     author: 'M. Okafor',
-    images: [],
+    images: [`${MEDIA}/review-${stars}.png`],
+    verified_purchase: true,
   });
   const { data } = inventedProduct(id);
   if (!('product' in data)) throw new Error('a product has no product');
@@ -56,7 +61,11 @@ export function richProduct(id: string): Extraction {
         description: 'Thrown by hand. Keeps warm for an hour.',
         shop: { name: 'Kiln Lane', url: 'https://bazaar.example/shop/kiln-lane' },
         price: { amount: 34.5, currency: 'EUR', original_amount: 42 },
-        rating: { average: 4.7, count: 318 },
+        rating: { average: 4.7, count: 318, distribution: { 1: 6, 2: 4, 3: 12, 4: 40, 5: 256 } },
+        variants: [
+          { id: 'blue', name: 'Blue', price: 34.5, stock: 12, image: `${MEDIA}/blue.png` },
+          { id: 'sand', properties: [{ name: 'Glaze', value: 'Sand' }], price: 36, stock: 0 },
+        ],
         sold_count: 2_104,
         image_urls: [`${MEDIA}/pot.png`, `${MEDIA}/pot-2.png`],
       },

@@ -13,6 +13,7 @@ const en = {
   referencesWords: 'Drop up to four here: PNG, JPEG, WebP or GIF, 10 MB each.',
   create: 'Create images',
   counts: 'Each image is one job and counts as one request.',
+  allImages: 'All your images',
 };
 
 const vi: typeof en = {
@@ -26,6 +27,7 @@ const vi: typeof en = {
   referencesWords: 'Thả tối đa bốn ảnh vào đây: PNG, JPEG, WebP hoặc GIF, mỗi ảnh 10 MB.',
   create: 'Tạo ảnh',
   counts: 'Mỗi ảnh là một tác vụ và tính là một yêu cầu.',
+  allImages: 'Tất cả ảnh của bạn',
 };
 
 export const playgroundImages = { en, vi };

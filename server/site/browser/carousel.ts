@@ -1,0 +1,107 @@
+/*
+ * Pictures and videos of an item, one at a time: a strip that scrolls by touch, buttons, arrow keys, and small pictures
+ * to choose from. A picture that cannot be loaded is removed with its small one. A strip of one has no buttons.
+ */
+
+import { element } from './elements.js';
+import { fill, textsOf } from './texts.js';
+
+const t = textsOf('playground-links');
+
+/** A picture or a video; addresses are those that a browser can load. */
+export interface Slide {
+  kind: 'picture' | 'video';
+  src: string;
+}
+
+/** False without any. @param label What the pictures are of. */
+export function carousel(slides: readonly Slide[], label: string): HTMLElement | false {
+  return slides.length > 0 && new Carousel(slides, label).element;
+}
+
+class Carousel {
+  readonly element: HTMLElement;
+  readonly #strip: HTMLElement;
+  readonly #small = element('div', { class: 'carousel-small' });
+  readonly #count = element('span', { class: 'small muted figures', 'aria-live': 'polite' });
+  readonly #previous = stepButton('‹', t.previousPicture);
+  readonly #next = stepButton('›', t.nextPicture);
+  readonly #controls: HTMLElement;
+
+  constructor(slides: readonly Slide[], label: string) {
+    const strip = { class: 'carousel-strip', tabindex: '0', role: 'group', 'aria-label': label };
+    this.#strip = element('div', strip);
+    this.#controls = element('div', { class: 'row carousel-controls' }, this.#previous, this.#count, this.#next);
+    this.element = element('div', { class: 'carousel' }, this.#strip, this.#controls, this.#small);
+    for (const [index, slide] of slides.entries()) this.#add(slide, index);
+    this.#previous.addEventListener('click', () => this.#show(this.#index - 1));
+    this.#next.addEventListener('click', () => this.#show(this.#index + 1));
+    this.#strip.addEventListener('scroll', () => this.#update());
+    this.#strip.addEventListener('keydown', (event) => this.#onKey(event));
+    this.#update();
+  }
+
+  get #index(): number {
+    const { scrollLeft, clientWidth } = this.#strip;
+    return clientWidth === 0 ? 0 : Math.round(scrollLeft / clientWidth);
+  }
+
+  #add({ kind, src }: Slide, index: number): void {
+    const name = fill(t.picture, { number: index + 1 });
+    const large =
+      kind === 'video'
+        ? element('video', { src, controls: true, playsinline: true, preload: 'metadata', 'aria-label': t.video })
+        : element('img', { src, alt: name, referrerpolicy: 'no-referrer', loading: index === 0 ? 'eager' : 'lazy' });
+    const slide = element('div', { class: 'carousel-slide' }, large);
+    const picture =
+      kind === 'picture' && element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy' });
+    const choice = element(
+      'button',
+      { type: 'button', class: 'carousel-choice', 'aria-label': kind === 'video' ? t.video : name },
+      picture || '▶',
+    );
+    choice.addEventListener('click', () => this.#show([...this.#small.children].indexOf(choice)));
+    large.addEventListener('error', () => {
+      slide.remove();
+      choice.remove();
+      this.#update();
+    });
+    this.#strip.append(slide);
+    this.#small.append(choice);
+  }
+
+  #show(index: number): void {
+    const last = this.#strip.childElementCount - 1;
+    const wanted = Math.max(0, Math.min(last, index));
+    this.#strip.scrollTo({ left: wanted * this.#strip.clientWidth });
+    this.#update(wanted);
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    const steps: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
+    const step = steps[event.key];
+    // A video within has its own keys.
+    if (step === undefined || event.target !== this.#strip) return;
+    event.preventDefault();
+    this.#show(this.#index + step);
+  }
+
+  #update(index = this.#index): void {
+    const count = this.#strip.childElementCount;
+    this.element.hidden = count === 0;
+    this.#controls.hidden = count < 2;
+    this.#small.hidden = count < 2;
+    const words = fill(t.pictureOf, { number: index + 1, count });
+    if (this.#count.textContent !== words) this.#count.textContent = words;
+    this.#previous.setAttribute('aria-disabled', String(index === 0));
+    this.#next.setAttribute('aria-disabled', String(index >= count - 1));
+    for (const [position, choice] of [...this.#small.children].entries()) {
+      choice.setAttribute('aria-current', String(position === index));
+    }
+  }
+}
+
+function stepButton(sign: string, label: string): HTMLButtonElement {
+  const shown = element('span', { 'aria-hidden': 'true' }, sign);
+  return element('button', { type: 'button', class: 'button button-quiet button-small', 'aria-label': label }, shown);
+}

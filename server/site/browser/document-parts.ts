@@ -1,0 +1,48 @@
+/*
+ * Parts that the cards of posts and products share: the media links of the gateway by address, pictures that are omitted
+ * if they cannot be loaded, slides of a carousel, and long texts that scroll within themselves.
+ */
+
+import type { Slide } from './carousel.js';
+import { element } from './elements.js';
+import { ownAddress, textAt } from './requests.js';
+import { textsOf } from './texts.js';
+
+const t = textsOf('playground-links');
+
+/** Address of the file in a browser → the media link of the gateway, on this origin. */
+export type MediaLinks = ReadonlyMap<string, string>;
+
+export function mediaLinksOf(entries: readonly unknown[]): MediaLinks {
+  const links = new Map<string, string>();
+  for (const entry of entries) {
+    const [url, own] = ['url', 'proxy_url'].map((name) => textAt(entry, name));
+    if (url !== undefined && own !== undefined) links.set(url, new URL(ownAddress(own), location.href).href);
+  }
+  return links;
+}
+
+/** Long ones scroll within themselves, also by keyboard. */
+export function longText(text: string): HTMLElement {
+  return element(
+    'div',
+    { class: 'document-text small', dir: 'auto', tabindex: '0', role: 'region', 'aria-label': t.description },
+    text,
+  );
+}
+
+/**
+ * Without a link of the gateway it is loaded from the platform, without a referrer; it is omitted if it fails.
+ * @param isListed Whether the entry of a list around it is omitted as well. Default true.
+ */
+export function pictureOf(url: string, links: MediaLinks, className?: string, isListed = true): HTMLElement {
+  const src = links.get(url) ?? url;
+  const image = element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
+  image.addEventListener('error', () => ((isListed && image.closest('li')) || image).remove());
+  return image;
+}
+
+export function slidesOf(urls: readonly string[], links: MediaLinks): Slide[] {
+  const loadable = urls.filter((url) => url.startsWith('https:'));
+  return loadable.map((url) => ({ kind: 'picture', src: links.get(url) ?? url }));
+}
