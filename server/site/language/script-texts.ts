@@ -10,6 +10,7 @@ import { keysScript } from './texts/keys.js';
 import { pageScript } from './texts/page-script.js';
 import { paymentScript } from './texts/payment.js';
 import { playgroundAudioScript } from './texts/playground-audio.js';
+import { playgroundBatchScript } from './texts/playground-batch.js';
 import { playgroundChatScript } from './texts/playground-chat.js';
 import { playgroundImagesScript } from './texts/playground-images.js';
 import { playgroundLinksScript } from './texts/playground-links.js';
@@ -21,6 +22,7 @@ const CATALOGUES = {
   page: pageScript,
   payment: paymentScript,
   'playground-audio': playgroundAudioScript,
+  'playground-batch': playgroundBatchScript,
   'playground-chat': playgroundChatScript,
   'playground-images': playgroundImagesScript,
   'playground-links': playgroundLinksScript,

@@ -20,6 +20,7 @@ import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
 import { playground } from './texts/playground.js';
 import { playgroundAudio } from './texts/playground-audio.js';
+import { playgroundBatch } from './texts/playground-batch.js';
 import { playgroundChat } from './texts/playground-chat.js';
 import { playgroundImages } from './texts/playground-images.js';
 import { playgroundLinks } from './texts/playground-links.js';
@@ -43,6 +44,7 @@ const CATALOGUES = {
   payment,
   playground,
   playgroundAudio,
+  playgroundBatch,
   playgroundChat,
   playgroundImages,
   playgroundLinks,

@@ -31,6 +31,7 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
     scripts: [
       'tabs.js',
       'playground-links.js',
+      'playground-batch.js',
       'playground-images.js',
       'playground-chat.js',
       'playground-audio.js',
@@ -109,5 +110,23 @@ ${scriptedButton(t.read)}
   locale,
 )}
 <p class="work" id="link-work" role="status"></p>
-<div class="stack" id="link-result" tabindex="-1"></div>`;
+<div class="stack" id="link-result" tabindex="-1"></div>
+${batchPart(view, locale)}`;
+}
+
+/** It is hidden where links are closed: the form above says why. */
+function batchPart({ withheld }: PlaygroundView, { texts: { playgroundBatch: t } }: Locale): Html {
+  const isClosed = withheld.extract !== undefined;
+  return html`<details class="card" id="batch"${isClosed && html` hidden`}><summary>${t.title}</summary><div class="stack">
+<form class="stack" id="batch-form"><fieldset class="form-body stack"${isClosed && html` disabled`}>
+<div class="field"><label for="batch-links">${t.links}</label>
+<textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" aria-describedby="batch-words"></textarea>
+<p class="small muted" id="batch-words">${t.linksWords}</p></div>
+<div class="field"><label for="batch-file">${t.file}</label><input type="file" id="batch-file" accept=".txt,.csv,text/plain,text/csv"></div>
+<p class="small" id="batch-news" role="status"></p>
+<div class="row">${scriptedButton(t.read)}<span class="small muted">${t.counts}</span></div>
+<p class="problem" role="alert"></p>
+</fieldset></form>
+<p class="small muted" id="batch-none"></p>
+<ul class="stack" id="batch-list" aria-label="${t.title}"></ul></div></details>`;
 }

@@ -73,6 +73,7 @@ describe('the playground in a real browser', () => {
     });
     browser = await launchPageBrowser(executable);
     page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(20_000);
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(error.message));
     // The platforms' own pictures; what they are does not matter here.
@@ -197,6 +198,35 @@ describe('the playground in a real browser', () => {
     await count.getByText('1 of 2').waitFor();
     expect(await page.getByRole('link', { name: 'Photo 1 of the review' }).count()).to.equal(2);
     await expectGood('product');
+  });
+
+  it('reads a list of links, with progress and results, also after a reload', async () => {
+    await open('links');
+    await page.getByText('Several links', { exact: true }).click();
+    await page.getByRole('button', { name: 'Read all' }).click();
+    await alert('batch-form').getByText('There is no link in this text.').waitFor();
+    const csv = `name,link\nTugs,${LINK}\n=cmd(),"${productLink('31')}"\n`;
+    const file = { name: 'links.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) };
+    await page.getByLabel('File with links').setInputFiles(file);
+    await page.getByText('Links found: 2.').waitFor();
+    const field = page.getByLabel('Links, one on each line');
+    await field.fill(`${await field.inputValue()}\n${GONE}`);
+    await page.getByRole('button', { name: 'Read all' }).click();
+    await page.getByText('Completed · 3 of 3 read, 1 failed').waitFor();
+    await page.reload();
+    await page.getByText('List of 3 links').waitFor();
+    await page.getByRole('button', { name: 'Show results' }).click();
+    const table = page.getByRole('region', { name: 'Results' });
+    await table.getByRole('link', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
+    for (const said of ['Stoneware teapot, 0.9 litres', GONE]) expect(await table.textContent()).to.contain(said);
+    await expectGood('batch');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    const saved = await readFile(await download.path(), 'utf8');
+    expect(saved.split('\r\n')).to.have.length(5);
+    expect(saved).to.contain(`"1","${LINK}","Invented","Read","Tugs of Ostend, a morning on the quay"`);
   });
 
   it("shows the gateway's message for an unavailable link", async () => {

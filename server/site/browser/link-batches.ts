@@ -1,0 +1,230 @@
+/*
+ * Lists of links in the playground: they are pasted, or come from a file, and are read as a background batch. The newest
+ * batches of the account are listed with their progress, so they are there after a reload. Results are a table of the first hundred, and files with all of them; a cell of the CSV file that a
+ * spreadsheet would take for a formula is text.
+ */
+
+import { byId, element, FieldProblem, problemParts, webLink, whole } from './elements.js';
+import { ask, failureWords, listAt, loadJob, newIdempotencyKey, numberAt, play, playJson, textAt } from './requests.js';
+import { fill, textsOf } from './texts.js';
+import { onSubmit } from './work.js';
+
+const t = textsOf('playground-batch');
+const ROUTE = '/v1/extract/batches';
+const MAX_LINKS = 10_000;
+const LISTED = 5;
+const SHOWN = 100;
+const POLL_MS = 2_000;
+
+const form = byId('batch-form', HTMLFormElement);
+const list = byId('batch-list', HTMLUListElement);
+const text = byId('batch-links', HTMLTextAreaElement);
+const news = byId('batch-news', HTMLElement);
+const file = byId('batch-file', HTMLInputElement);
+
+/** Every address in a text, once, in order: one a line, or among the columns of a CSV file. */
+function linksIn(content: string): string[] {
+  const found = content.match(/https?:\/\/[^\s"'<>;]+/g) ?? [];
+  return [...new Set(found.map((link) => link.replace(/[,)\]]+$/, '')))];
+}
+
+async function addFile(chosen: File | undefined): Promise<void> {
+  if (!chosen) return;
+  const links = linksIn(await chosen.text());
+  text.value = [text.value.trim(), ...links].filter((line) => line !== '').join('\n');
+  file.value = '';
+  news.textContent = fill(t.found, { count: whole(links.length) });
+}
+
+file.addEventListener('change', () => void addFile(file.files?.[0]));
+for (const type of ['dragover', 'drop'] as const) {
+  text.addEventListener(type, (event) => {
+    if (!event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault();
+    if (type === 'drop') void addFile(event.dataTransfer.files[0]);
+  });
+}
+
+onSubmit(form, async () => {
+  const urls = linksIn(text.value);
+  if (urls.length === 0) throw new FieldProblem(t.noLinks, 'links');
+  if (urls.length > MAX_LINKS) throw new FieldProblem(fill(t.tooMany, { count: whole(urls.length) }), 'links');
+  const how = { method: 'POST', json: { urls }, idempotencyKey: newIdempotencyKey() } as const;
+  const entry = new BatchEntry(await playJson(ROUTE, how));
+  byId('batch-none', HTMLElement).hidden = true;
+  list.prepend(entry.element);
+  void entry.follow();
+});
+
+async function loadList(): Promise<void> {
+  const none = byId('batch-none', HTMLElement);
+  try {
+    const batches = listAt(await playJson(`${ROUTE}?limit=${LISTED}`), 'data').map((batch) => new BatchEntry(batch));
+    list.append(...batches.map((entry) => entry.element));
+    none.textContent = t.none;
+    none.hidden = batches.length > 0;
+    for (const entry of batches) void entry.follow();
+  } catch (error) {
+    none.replaceChildren(...problemParts(error));
+  }
+}
+
+/** One batch in the list: its progress, and its results on request. */
+class BatchEntry {
+  readonly element = element('li', { class: 'card stack' });
+  readonly #id: string;
+  readonly #progress = element('progress', { max: '100', 'aria-hidden': 'true' });
+  readonly #words = element('p', { class: 'small muted figures', role: 'status' });
+  readonly #actions = element('div', { class: 'row' });
+  readonly #results = element('div', {});
+  #batch: unknown;
+
+  constructor(batch: unknown) {
+    this.#id = textAt(batch, 'id') ?? '';
+    this.#batch = batch;
+    const count = whole(numberAt(batch, 'progress.total') ?? 0);
+    const title = element('h3', {}, fill(t.batch, { count }));
+    this.element.append(title, this.#words, this.#progress, this.#actions, this.#results);
+    this.#show();
+  }
+
+  get #isOpen(): boolean {
+    return ['queued', 'processing'].includes(textAt(this.#batch, 'status') ?? '');
+  }
+
+  async follow(): Promise<void> {
+    const lost = () => {
+      this.#words.textContent = t.noConnection;
+    };
+    try {
+      while (this.#isOpen) {
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        this.#batch = await loadJob(`${ROUTE}/${this.#id}`, lost);
+        this.#show();
+      }
+    } catch (error) {
+      this.#results.replaceChildren(element('p', { class: 'problem' }, ...problemParts(error)));
+    }
+  }
+
+  #show(): void {
+    const [total = 0, completed = 0, failed = 0, percent = 0] = ['total', 'completed', 'failed', 'percent'].map(
+      (name) => numberAt(this.#batch, `progress.${name}`),
+    );
+    const status = textAt(this.#batch, 'status') as keyof typeof t.states;
+    const counts = { done: whole(completed + failed), count: whole(total), failed: whole(failed) };
+    this.#words.textContent = `${t.states[status] ?? status} · ${fill(t.done, counts)}`;
+    this.#progress.value = percent;
+    const hadFocus = this.#actions.contains(document.activeElement);
+    const isShown = this.#actions.dataset.status === status;
+    if (isShown) return;
+    this.#actions.dataset.status = status;
+    this.#actions.replaceChildren(...this.#buttons());
+    if (hadFocus) this.#actions.querySelector<HTMLElement>('button, a')?.focus();
+  }
+
+  #buttons(): HTMLElement[] {
+    const shown = quietButton(t.showResults, () => this.#showResults());
+    if (this.#isOpen) return [shown, quietButton(t.cancel, () => this.#cancel())];
+    const path = `/api/play${ROUTE}/${this.#id}/results`;
+    const save = (href: string, name: string, label: string) =>
+      element('a', { href, download: name, class: 'button button-quiet button-small' }, label);
+    return [
+      shown,
+      save(`${path}?limit=${MAX_LINKS}`, 'links.ndjson', t.json),
+      quietButton(t.csv, () => this.#saveCsv()),
+      save(`${path}?format=m3u`, 'links.m3u', t.playlist),
+    ];
+  }
+
+  /** A batch that has just ended cannot be cancelled: the next poll shows it. */
+  async #cancel(): Promise<void> {
+    await ask(`/api/play${ROUTE}/${this.#id}`, { method: 'DELETE' }).catch(() => undefined);
+  }
+
+  async #load(limit: number): Promise<unknown[]> {
+    const answer = await (await play(`${ROUTE}/${this.#id}/results?limit=${limit}`)).text();
+    return answer
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as unknown);
+  }
+
+  async #showResults(): Promise<void> {
+    try {
+      const results = await this.#load(SHOWN);
+      const isCut = (numberAt(this.#batch, 'progress.total') ?? 0) > results.length;
+      const note = isCut && element('p', { class: 'small muted' }, fill(t.firstOnly, { count: whole(results.length) }));
+      const table = results.length === 0 ? element('p', { class: 'muted' }, t.noResults) : await resultTable(results);
+      this.#results.replaceChildren(table, note || '');
+    } catch (error) {
+      this.#results.replaceChildren(element('p', { class: 'problem' }, ...problemParts(error)));
+    }
+  }
+
+  async #saveCsv(): Promise<void> {
+    const rows = await Promise.all(
+      (await this.#load(MAX_LINKS)).map(async (result) => Object.values(await rowOf(result))),
+    );
+    const lines = [[t.number, t.link, t.platform, t.result, t.title], ...rows].map((row) => row.map(csvCell).join(','));
+    const url = URL.createObjectURL(new Blob([`\ufeff${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
+    element('a', { href: url, download: 'links.csv' }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  }
+}
+
+interface ResultRow {
+  number: string;
+  url: string;
+  platform: string;
+  result: string;
+  title: string;
+}
+
+async function rowOf(line: unknown): Promise<ResultRow> {
+  const title = textAt(line, 'result.data.common.title') ?? textAt(line, 'result.data.product.name') ?? '';
+  const isRead = textAt(line, 'status') === 'completed';
+  return {
+    number: String((numberAt(line, 'index') ?? 0) + 1),
+    url: textAt(line, 'url') ?? '',
+    platform: platformName(textAt(line, 'platform') ?? textAt(line, 'result.platform') ?? ''),
+    result: isRead ? t.read : await failureWords(line, t.states.failed),
+    title,
+  };
+}
+
+/** The name that people know it by. */
+function platformName(key: string): string {
+  const names: unknown = JSON.parse(document.querySelector<HTMLElement>('[data-platforms]')?.dataset.platforms ?? '{}');
+  return textAt(names, key) ?? '';
+}
+
+async function resultTable(results: readonly unknown[]): Promise<HTMLElement> {
+  const rows = await Promise.all(results.map(rowOf));
+  const head = [t.number, t.link, t.platform, t.result].map((name) => element('th', { scope: 'col' }, name));
+  const body = rows.map(({ number, url, platform, result, title }) =>
+    element(
+      'tr',
+      {},
+      element('td', { class: 'figures' }, number),
+      element('th', { scope: 'row' }, element('bdi', {}, webLink(url, title || url))),
+      element('td', {}, platform),
+      element('td', {}, result),
+    ),
+  );
+  const table = element('table', {}, element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...body));
+  return element('div', { class: 'table batch-table', tabindex: '0', role: 'region', 'aria-label': t.results }, table);
+}
+
+function csvCell(value: string): string {
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return `"${safe.replaceAll('"', '""')}"`;
+}
+
+function quietButton(label: string, press: () => Promise<void>): HTMLButtonElement {
+  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, label);
+  button.addEventListener('click', () => void press());
+  return button;
+}
+
+void loadList();
