@@ -98,7 +98,7 @@ const vi: typeof en = {
   size: 'Kích thước',
   autoSize: 'Để mô hình quyết định',
   count: 'Số ảnh',
-  seed: 'Seed',
+  seed: 'Số seed',
   seedWords: 'Một số nguyên. Cùng seed cho ảnh tương tự.',
   addReferences: 'Thêm ảnh đầu vào',
   references: 'Ảnh đầu vào',
@@ -129,7 +129,7 @@ const vi: typeof en = {
   back: 'Tất cả ảnh',
   facts: {
     size: 'Kích thước',
-    seed: 'Seed',
+    seed: 'Số seed',
     cost: 'Chi phí',
     model: 'Mô hình',
     inputs: 'Ảnh đầu vào',

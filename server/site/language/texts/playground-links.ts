@@ -148,7 +148,7 @@ const viScript: typeof enScript = {
   pictureOf: '{number} trên {count}',
   verified: 'Đã xác minh',
   byStars: 'Đánh giá theo số sao',
-  stars: '{stars} ★',
+  stars: '{stars} sao',
   variants: 'Phân loại ({count})',
   soldOut: 'hết hàng',
   verifiedPurchase: 'Đã mua hàng',
