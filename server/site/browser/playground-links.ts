@@ -1,5 +1,7 @@
 /*
- * The link form of the playground: it displays the document, and the curl command of the same request.
+ * The link form of the playground: it displays the document, the notes about it, the whole answer, and the curl command
+ * of the same request. A background job is polled until it has ended. The card of documents is loaded while the link is
+ * read. The focus moves to the result only if it is still in the form.
  */
 
 import { byId, codeFigure, element } from './elements.js';
