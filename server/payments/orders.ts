@@ -298,10 +298,8 @@ export const paymentMigrations: Migrations = {
       `create table orders (
       code text primary key, "accountId" text not null references accounts (id), "planId" text not null, terms text not null,
       amount bigint not null, currency text not null, state text not null, "paidAmount" bigint not null,
-      "createdAt" bigint not null, "expiresAt" bigint not null, "paidAt" bigint, "receiptYear" integer, "receiptNumber" integer,
+      "createdAt" bigint not null, "expiresAt" bigint not null, "paidAt" bigint,
       "idempotencyHash" text unique, fingerprint text)`,
-      `create unique index orders_receipt on orders ("receiptYear", "receiptNumber") where "receiptNumber" is not null`,
-      `create table receipt_counters (year integer not null primary key, last integer not null)`,
       `create index orders_created_at on orders ("createdAt", code)`,
       `create index orders_account on orders ("accountId", "createdAt", code)`,
       `create index orders_due on orders ("expiresAt") where state = 'pending'`,
@@ -314,5 +312,14 @@ export const paymentMigrations: Migrations = {
     ),
     // The reference locks it.
     changes: ['accounts'],
+  },
+  '0002-receipts': {
+    ...sqlMigration(
+      'alter table orders add column "receiptYear" integer',
+      'alter table orders add column "receiptNumber" integer',
+      `create unique index orders_receipt on orders ("receiptYear", "receiptNumber") where "receiptNumber" is not null`,
+      `create table receipt_counters (year integer not null primary key, last integer not null)`,
+    ),
+    changes: ['orders'],
   },
 };
