@@ -329,7 +329,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
       ...siteRoutes(accounts),
-      ...documentationRoutes({ document }),
+      ...documentationRoutes({ document, sessions: accounts.sessions }),
     );
   }
   return routes;

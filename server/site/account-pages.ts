@@ -135,7 +135,7 @@ class AccountPages {
   async sendKeys(context: RequestContext): Promise<void> {
     const signedIn = await findOrSignIn(context, this.#services.sessions);
     if (!signedIn) return;
-    const locale = localeOf(context);
+    const locale = localeOf(context, signedIn.user.language);
     const { view, gateway, catalogue, freeTierPeriod, clock } = this.#services;
     const { revoked, saved } = context.query;
     const changed = {

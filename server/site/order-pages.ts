@@ -51,7 +51,7 @@ async function sendOrders(
 ): Promise<void> {
   const signedIn = await findOrSignIn(context, sessions);
   if (!signedIn) return;
-  const locale = localeOf(context);
+  const locale = localeOf(context, signedIn.user.language);
   const { before } = context.query;
   const after = typeof before === 'string' && before !== '' ? before : undefined;
   const found = await payments.page(signedIn.user, ROWS + 1, after);
@@ -70,7 +70,7 @@ async function sendReceipt(
   const signedIn = await findOrSignIn(context, sessions);
   if (!signedIn) return;
   const { user } = signedIn;
-  const locale = localeOf(context);
+  const locale = localeOf(context, user.language);
   const order = await payments.find(user, paramOf(context, 'code'));
   const number = receiptName(order);
   if (number === null) return seeOther(context, `/pay/${order.code}`);

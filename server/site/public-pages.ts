@@ -66,7 +66,7 @@ async function sendStatus(context: RequestContext, services: PublicPageServices)
     services.status.report(),
     offersLinks(signedIn, services).catch(() => false),
   ]);
-  send(context, statusPage({ report, hasLinks }, localeOf(context)), signedIn);
+  send(context, statusPage({ report, hasLinks }, localeOf(context, signedIn?.user.language)), signedIn);
 }
 
 /** Whether a plan includes link data, or the visitor's own does, such as that of the operator. */

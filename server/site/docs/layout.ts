@@ -1,8 +1,10 @@
 /*
  * The frame of every page of the documentation: search and navigation at the left, content at the right. On a phone the
- * navigation is a popover, which needs no script. The pages are the same for every visitor, so they show no account.
+ * navigation is a popover, which needs no script. The pages are the same for every visitor of one language, so they show
+ * no account. The search and the navigation's own labels are in that language; everything else is in English.
  */
 
+import type { Locale } from '../language/index.js';
 import { type Html, html, type Page } from '../page.js';
 
 export interface NavigationPage {
@@ -28,7 +30,8 @@ export interface DocsPage {
   query?: string;
 }
 
-export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[]): Page {
+export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[], { language, texts }: Locale): Page {
+  const { documentation: t } = texts;
   const { title, description, content, query = '' } = page;
   return {
     title,
@@ -38,10 +41,10 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[])
     styles: ['docs.css'],
     scripts: ['docs.js'],
     content: html`<div class="frame docs">
-<div class="docs-side">
-<form class="docs-search" role="search" action="/docs/search" aria-label="Documentation"><label class="visually-hidden" for="docs-query">Search the documentation</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="Search" maxlength="100" required><button class="button button-quiet button-small">Search</button></form>
-<button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">Contents</button>
-<nav class="docs-navigation" id="docs-navigation" popover aria-label="Documentation">${navigation.map((group) => navigationGroup(group, page))}</nav>
+<div class="docs-side" lang="${language}">
+<form class="docs-search" role="search" action="/docs/search" aria-label="${t.title}"><label class="visually-hidden" for="docs-query">${t.searchLabel}</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="${t.search}" maxlength="100" required><button class="button button-quiet button-small">${t.search}</button></form>
+<button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">${t.contents}</button>
+<nav class="docs-navigation" id="docs-navigation" popover aria-label="${t.title}">${navigation.map((group) => navigationGroup(group, page))}</nav>
 </div>
 <div class="docs-content">
 ${content}
@@ -53,7 +56,7 @@ ${content}
 /** Folded, unless the page is one of them. */
 function navigationGroup({ title, pages }: NavigationGroup, { url, sections = [] }: DocsPage): Html {
   const isOpen = pages.some((page) => page.url === url);
-  return html`<details${isOpen && html` open`}><summary>${title}</summary><ul>${pages.map((page) => {
+  return html`<details lang="en"${isOpen && html` open`}><summary>${title}</summary><ul>${pages.map((page) => {
     const isHere = page.url === url;
     return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}>${page.title}</a>${
       isHere &&

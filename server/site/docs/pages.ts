@@ -4,6 +4,7 @@
  * other page. Error codes are described on their own page alone, and operations link to them.
  */
 
+import type { Locale } from '../language/index.js';
 import { badge, type Html, html } from '../page.js';
 import { fieldList, inline, typeOf } from './fields.js';
 import type { DocsPage, NavigationGroup } from './layout.js';
@@ -102,14 +103,15 @@ function errorRow({ code, meaning, cause, action, statuses, isRetryable }: Error
   return html`<div id="${code}"><dt><code>${code}</code> <span class="field-type">${statuses.join(' or ')}</span>${isRetryable && html` ${badge('retry later')}`}</dt><dd><p>${inline(meaning)}</p><p>${inline(cause)} <strong>${inline(action)}</strong></p></dd></div>`;
 }
 
-export function searchPage(query: string, results: readonly SearchResult[]): DocsPage {
-  const words = results.length === 0 ? 'Nothing was found. Try fewer or other words.' : `${results.length} results.`;
+export function searchPage(query: string, results: readonly SearchResult[], { language, texts }: Locale): DocsPage {
+  const { documentation: t } = texts;
+  const words = results.length === 0 ? t.nothing : t.results(results.length);
   return {
-    title: query === '' ? 'Search' : `${query}, search`,
+    title: query === '' ? t.search : t.resultsOf(query),
     description: 'Search of the documentation.',
     url: '/docs/search',
     query,
-    content: html`<div class="page-head"><h1>Search</h1><p role="status">${query === '' ? 'Enter one or more words.' : words}</p></div>
+    content: html`<div class="page-head" lang="${language}"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
 <ol class="results">${results.map(
       ({ title, url, place, excerpt }) =>
         html`<li><a href="${url}">${title}</a><span class="small muted">${place}</span><p class="small">${excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`))}</p></li>`,

@@ -1,14 +1,15 @@
 /*
- * The routes of the documentation: the API reference, the guides, and the search of both. Its pages are the same for every visitor and contain nothing of an account, so they
- * are compressed, unlike other pages, and browsers may store them; they ask each time whether the page has changed. A
- * page is rendered at the first visit and again if the address of the gateway changes. A result of a search is rendered
- * for each visit.
+ * The routes of the documentation: the API reference, the guides, and the search of both. Its pages are the same for
+ * every visitor of one language and contain nothing of an account, so they are compressed, unlike other pages, and
+ * browsers may store them; they ask each time whether the page has changed. A page is rendered at the first visit and
+ * again if the address of the gateway changes. A result of a search is rendered for each visit.
  */
 
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { GatewayError } from '../../../core/runtime/index.js';
+import type { SessionService } from '../../accounts/index.js';
 import {
   defineRoute,
   hasCurrentCopy,
@@ -29,9 +30,10 @@ import { MAX_QUERY_LENGTH, SearchIndex } from './search.js';
 
 interface DocumentationServices {
   document: Pick<ApiDocument, 'object'>;
+  sessions: Pick<SessionService, 'find'>;
 }
 
-export function documentationRoutes({ document }: DocumentationServices): Route[] {
+export function documentationRoutes({ document, sessions }: DocumentationServices): Route[] {
   let library: { of: OpenApiDocument; pages: Promise<Library> } | undefined;
   // An object of its own for each address of the gateway.
   const current = (): Promise<Library> => {
@@ -39,7 +41,13 @@ export function documentationRoutes({ document }: DocumentationServices): Route[
     if (library?.of !== object) library = { of: object, pages: Library.open(object) };
     return library.pages;
   };
-  const sendPage = async (context: RequestContext, url: string) => (await current()).send(context, url);
+  const visitorLocale = async (context: RequestContext): Promise<Locale> => {
+    // The documentation is also for times without a database.
+    const signedIn = await sessions.find(context).catch(() => undefined);
+    return localeOf(context, signedIn?.user.language);
+  };
+  const sendPage = async (context: RequestContext, url: string) =>
+    (await current()).send(context, url, await visitorLocale(context));
 
   return [
     defineRoute({
@@ -55,7 +63,7 @@ export function documentationRoutes({ document }: DocumentationServices): Route[
       summary: 'Search of the documentation',
       description: 'Page of what the documentation says about some words.',
       query: { q: { schema: { type: 'string', maxLength: MAX_QUERY_LENGTH }, description: 'The words.' } },
-      handler: async (context) => (await current()).sendResults(context),
+      handler: async (context) => (await current()).sendResults(context, await visitorLocale(context)),
     }),
     defineRoute({
       ...PAGE_ROUTE,
@@ -134,10 +142,9 @@ class Library {
   }
 
   /** @throws GatewayError `route_not_found`. */
-  async send(context: RequestContext, url: string): Promise<void> {
+  async send(context: RequestContext, url: string, locale: Locale): Promise<void> {
     const isMarkdown = this.#markdown.has(url);
     if (!isMarkdown && !this.#pages.has(url)) throw new GatewayError('route_not_found', 'There is no such page.');
-    const locale = localeOf(context);
     const variant = `${locale.language} ${url}`;
     const rendered = this.#rendered.get(variant) ?? this.#render(url, locale);
     this.#rendered.set(variant, rendered);
@@ -156,17 +163,17 @@ class Library {
 
   async #render(url: string, locale: Locale): Promise<RenderedPage> {
     const page = await this.#pages.get(url)?.();
-    return compress(page ? renderPage(docsPage(page, this.#navigation), locale) : (this.#markdown.get(url) ?? ''));
+    return compress(
+      page ? renderPage(docsPage(page, this.#navigation, locale), locale) : (this.#markdown.get(url) ?? ''),
+    );
   }
 
-  sendResults(context: RequestContext): void {
+  sendResults(context: RequestContext, locale: Locale): void {
     const { q } = context.query;
     const query = (typeof q === 'string' ? q : '').trim().slice(0, MAX_QUERY_LENGTH);
     setPageHeaders(context.res);
-    context.body = renderPage(
-      docsPage(searchPage(query, this.#index.find(query)), this.#navigation),
-      localeOf(context),
-    );
+    const page = searchPage(query, this.#index.find(query), locale);
+    context.body = renderPage(docsPage(page, this.#navigation, locale), locale);
   }
 }
 

@@ -7,6 +7,7 @@
 
 import type { LanguageCode } from './formats.js';
 import { dashboard } from './texts/dashboard.js';
+import { documentation } from './texts/documentation.js';
 import { errors } from './texts/errors.js';
 import { failure } from './texts/failure.js';
 import { home } from './texts/home.js';
@@ -32,6 +33,7 @@ import { words } from './texts/words.js';
 
 const CATALOGUES = {
   dashboard,
+  documentation,
   errors,
   failure,
   home,

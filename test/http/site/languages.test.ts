@@ -41,7 +41,7 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
 const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'];
 const OWN_PAGES = [
   ...['/', '/plans', '/setup', '/dashboard', '/keys', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
-  ...['/orders', '/playground'],
+  ...['/orders', '/playground', '/images'],
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
   ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],
 ];
@@ -91,11 +91,14 @@ describe('languages of the site', () => {
     await choose(second, 'en');
     expect(await languageOf(second, {}, '/plans')).to.equal('en');
     await app.signIn(second, 'mai@example.com');
-    for (const path of ['/plans', '/dashboard', '/usage', '/device', '/pay/MG00000000', '/models']) {
-      expect(await languageOf(second, {}, path), path).to.equal('vi');
-    }
     const [user] = await app.state.users.findByEmail('mai@example.com');
     expect(user?.language).to.equal('vi');
+    const { orders } = await useAccount(app.state, user!, createPepper(Buffer.alloc(32, 'mai')));
+    const paid = orders.find(({ state }) => state === 'paid')?.code;
+    const more = [`/pay/${paid}/receipt`, '/models', '/status', '/docs', '/docs/quickstart', '/docs/search?q=key'];
+    for (const path of [...OWN_PAGES, ...more]) {
+      expect(await languageOf(second, {}, path), path).to.equal('vi');
+    }
   });
 
   it('return to no other site, and accept no other language and no form of another site', async () => {
@@ -118,6 +121,12 @@ describe('languages of the site', () => {
     const page = load(text);
     expect([page('html').attr('lang'), page('main').attr('lang')]).to.deep.equal(['vi', 'en']);
     expect(page('#texts').text()).to.contain('"copied":"Copied"');
+    const side = page('.docs-side');
+    expect([side.attr('lang'), side.find('.docs-menu').text()]).to.deep.equal(['vi', 'Mục lục']);
+    expect(side.find('summary').closest('[lang]').attr('lang')).to.equal('en');
+    const results = load((await vietnamese.send(`${app.url}/docs/search?q=image`)).text);
+    expect(results('.page-head').text()).to.match(/^Tìm kiếm\d+ kết quả\.$/);
+    expect(results('.results').closest('[lang]').attr('lang')).to.equal('en');
     expect((await createBrowserSession().send(`${app.url}/docs`)).text).to.contain('<html lang="en">');
   });
 
