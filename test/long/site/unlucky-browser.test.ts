@@ -28,7 +28,8 @@ describe('pages of the site under bad conditions', () => {
   before(async function () {
     const executable = await chromiumFor(this);
     app = await startSignInApp({
-      catalogue: PRICED_PLANS,
+      // Accounts without a plan create images as well.
+      catalogue: { ...PRICED_PLANS, furtherGrants: [{ planId: 'free', grants: ['images'] }] },
       paymentReceiver: EURO_RECEIVER,
       plugins: [
         { use: invented() },
@@ -214,10 +215,13 @@ describe('pages of the site under bad conditions', () => {
 
   it('keep the focus in another field when an answer ends', async () => {
     await open('/playground#chat');
+    await page.locator('#chat-settings > summary').click();
     await send('one two three');
-    await page.locator('#chat-log').getByText('You said').waitFor();
+    // The conversation before it is still there.
+    const answer = page.locator('#chat-log .chat-answer').filter({ hasText: 'You said: one' });
+    await answer.waitFor();
     await page.getByLabel('Instructions').focus();
-    await page.locator('#chat-log .chat-facts').waitFor();
+    await answer.locator('.chat-facts').waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('chat-system');
   });
 
@@ -249,7 +253,7 @@ describe('pages of the site under bad conditions', () => {
     await page.getByLabel('Prompt').fill('A tug in the rain');
     const before = (await app.state.jobs.latest(accountId, 100)).length;
     await page.getByRole('button', { name: 'Create images' }).click();
-    await page.getByRole('button', { name: 'Try Image 1 again' }).click();
+    await page.getByRole('button', { name: 'Try again Image 1' }).click();
     await page.locator('#image-cards img').waitFor();
     expect((await app.state.jobs.latest(accountId, 100)).length).to.equal(before + 1);
   });
