@@ -21,6 +21,8 @@ const empty = byId('chat-empty', HTMLElement);
 const news = byId('chat-news', HTMLElement);
 const stop = byId('chat-stop', HTMLButtonElement);
 const problem = form.querySelector('.problem');
+/** Part of the form with the message; the settings are another part. */
+const composer = input.closest('.chat-composer');
 const frame = form.querySelector<HTMLElement>('.chat-page');
 const { account = '', priced = '' } = frame?.dataset ?? {};
 
@@ -150,7 +152,7 @@ async function answer(asked: Turn): Promise<void> {
 /** Shows the end of an answer, unless the chat was started anew. */
 function finish(controller: AbortController, turn: Turn): void {
   if (running !== controller) return;
-  const isThere = isStillAt(form);
+  const isThere = isStillAt(composer);
   running = undefined;
   stop.hidden = true;
   follow(() => render());

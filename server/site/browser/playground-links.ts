@@ -119,7 +119,8 @@ async function showDocument(
       codeFigure('link-curl', t.shell, curlOf(body)),
     ),
   );
-  if (!isStillAt(form)) return;
+  // The form has options too, where a person may be by now.
+  if (!isStillAt(form.querySelector('.form-row'))) return;
   result.focus({ preventScroll: true });
   result.scrollIntoView({ block: 'nearest' });
 }

@@ -215,7 +215,6 @@ describe('pages of the site under bad conditions', () => {
 
   it('keep the focus in another field when an answer ends', async () => {
     await open('/playground#chat');
-    await page.locator('#chat-settings > summary').click();
     await send('one two three');
     // The conversation before it is still there.
     const answer = page.locator('#chat-log .chat-answer').filter({ hasText: 'You said: one' });
@@ -223,6 +222,16 @@ describe('pages of the site under bad conditions', () => {
     await page.getByLabel('Instructions').focus();
     await answer.locator('.chat-facts').waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).to.equal('chat-system');
+    await open('/playground#links');
+    await page.locator('#link-form summary').first().click();
+    await page.route('**/v1/extract', async (route) => {
+      await page.locator('#link-reviews').focus();
+      await route.continue();
+    });
+    await page.getByLabel('Public link').fill('https://invented.example/item/7');
+    await page.keyboard.press('Enter');
+    await page.locator('#link-result .document').waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).to.equal('link-reviews');
   });
 
   it('follow an image through a network outage', async () => {
