@@ -25,8 +25,8 @@ const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
 const LINK = 'https://invented.example/item/7';
 const GONE = 'https://invented.example/item/404';
 const WIDTHS = [1_280, 390] as const;
-/** Over the wire, with the script for Markdown. */
-const MAX_BYTES = 110_000;
+/** Over the wire, with the script for Markdown. Vietnamese letters are in a further font, of 8 kB. */
+const MAX_BYTES = { 'en-GB': 110_000, 'vi-VN': 120_000 } as const;
 
 /** One model that never comes to an end, and one that will not begin. */
 const darkroom = definePlugin({
@@ -400,7 +400,7 @@ describe('the playground in a real browser', () => {
     expect(await page.evaluate(() => document.activeElement?.closest('[role="tabpanel"]')?.id)).to.equal('images');
   });
 
-  for (const locale of ['en-GB', 'vi-VN']) {
+  for (const locale of ['en-GB', 'vi-VN'] as const) {
     it(`is small at the first visit, for ${locale}`, async () => {
       const context = await browser.newContext({ locale, storageState: await page.context().storageState() });
       const visit = await context.newPage();
@@ -416,7 +416,7 @@ describe('the playground in a real browser', () => {
       await visit.locator('#chat-text').fill('Ahoy!');
       await visit.keyboard.press('Enter');
       await visit.locator('.chat-prose:not(.chat-plain)').getByText('You said: Ahoy!').waitFor();
-      expect(bytes).to.be.within(60_000, MAX_BYTES);
+      expect(bytes).to.be.within(60_000, MAX_BYTES[locale]);
       await context.close();
     });
   }
