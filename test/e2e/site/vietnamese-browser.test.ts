@@ -66,15 +66,18 @@ describe('a visitor who reads Vietnamese', () => {
     await hold();
     await page.getByRole('link', { name: 'Chọn 30M tokens' }).click();
     await hold();
+    await page.getByRole('link', { name: 'Đăng nhập để đặt mua' }).click();
+    await hold();
     await page.getByRole('link', { name: 'Tiếp tục với nhà cung cấp thử nghiệm' }).click();
     await page.getByLabel('Email').fill('mai@example.com');
     await page.getByLabel('Name').fill('Trần Thị Mai');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${app.url}/plans`);
+    await page.waitForURL(`${app.url}/plans?plan=token_30m`);
+    await hold();
   });
 
   it('orders a plan, and cancels the order', async () => {
-    await page.getByRole('button', { name: 'Chọn 30M tokens' }).click();
+    await page.getByRole('button', { name: 'Đặt mua và thanh toán' }).click();
     await page.getByText('Đang chờ chuyển khoản').waitFor();
     await page.getByText('19,00 €').waitFor();
     await hold();
