@@ -75,10 +75,10 @@ async function bundle(file) {
 /** The scripts that pages name, as in `'payment.js'`. */
 function pageScripts() {
   const site = path.join(root, 'server', 'site');
-  const names = fs.readdirSync(PAGE_SCRIPTS).filter((name) => name.endsWith('.ts'));
+  const names = fs.readdirSync(PAGE_SCRIPTS, { recursive: true }).filter((name) => name.endsWith('.ts'));
   const pages = fs.readdirSync(site, { recursive: true }).filter((name) => /^(?!browser\b).*\.ts$/.test(name));
   const text = pages.map((name) => fs.readFileSync(path.join(site, name), 'utf8')).join('\n');
-  const isNamed = (name) => text.includes(`'${name.replace(/\.ts$/, '.js')}'`);
+  const isNamed = (name) => text.includes(`'${path.basename(name, '.ts')}.js'`);
   return names.filter(isNamed).map((name) => path.join(PAGE_SCRIPTS, name));
 }
 
@@ -89,6 +89,7 @@ async function bundlePageScripts() {
     absWorkingDir: root,
     entryPoints: pageScripts(),
     outdir: folder,
+    entryNames: '[name]',
     chunkNames: 'part-[hash]',
     bundle: true,
     splitting: true,

@@ -64,7 +64,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/resources': 'server/observability/opentelemetry.ts',
   '@opentelemetry/sdk-trace': 'server/observability/opentelemetry.ts',
   // The bundles of pages have a copy of their own.
-  marked: ['server/site/docs/marked.ts', 'server/site/browser/markdown.ts'],
+  marked: ['server/site/docs/marked.ts', 'server/site/browser/playground/markdown.ts'],
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
   tsyringe: 'core/plugins/tsyringe.ts',

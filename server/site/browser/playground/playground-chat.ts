@@ -4,13 +4,13 @@
  * without any answer returns to the field. Screen readers get an answer once, when it is complete.
  */
 
+import { byId, confirm, element, FieldProblem, showProblem } from '../elements.js';
+import { fill, textsOf } from '../texts.js';
+import { isStillAt, onSubmit, startFileDrop, toDataUri } from '../work.js';
 import { showCode } from './chat-code.js';
 import { type Attachment, Conversation, ConversationStore, type Turn } from './chat-conversation.js';
 import { AnswerEntry, type TurnActions, userEntry } from './chat-entry.js';
 import { bodyOf, type ChatSettings, codeOfChat, loggedUse, sendChat } from './chat-request.js';
-import { byId, confirm, element, FieldProblem, showProblem } from './elements.js';
-import { fill, textsOf } from './texts.js';
-import { isStillAt, onSubmit, startFileDrop, toDataUri } from './work.js';
 
 const t = textsOf('playground-chat');
 const form = byId('chat-form', HTMLFormElement);

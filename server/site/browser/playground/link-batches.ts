@@ -4,10 +4,20 @@
  * spreadsheet would take for a formula is text.
  */
 
-import { byId, element, FieldProblem, problemParts, webLink, whole } from './elements.js';
-import { ask, failureWords, listAt, loadJob, newIdempotencyKey, numberAt, play, playJson, textAt } from './requests.js';
-import { fill, textsOf } from './texts.js';
-import { onSubmit } from './work.js';
+import { byId, element, FieldProblem, problemParts, webLink, whole } from '../elements.js';
+import {
+  ask,
+  failureWords,
+  listAt,
+  loadJob,
+  newIdempotencyKey,
+  numberAt,
+  play,
+  playJson,
+  textAt,
+} from '../requests.js';
+import { fill, textsOf } from '../texts.js';
+import { onSubmit } from '../work.js';
 
 const t = textsOf('playground-batch');
 const ROUTE = '/v1/extract/batches';

@@ -4,10 +4,10 @@
  * Markdown has loaded, which happens with the first answer.
  */
 
+import { element, whole } from '../elements.js';
+import { fill, pageLanguage, textsOf } from '../texts.js';
 import type { Attachment, Turn } from './chat-conversation.js';
-import { element, whole } from './elements.js';
 import type { MarkdownView } from './markdown.js';
-import { fill, pageLanguage, textsOf } from './texts.js';
 
 const t = textsOf('playground-chat');
 const SECONDS = new Intl.NumberFormat(pageLanguage(), { maximumFractionDigits: 1 });

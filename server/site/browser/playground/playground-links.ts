@@ -4,7 +4,7 @@
  * read. The focus moves to the result only if it is still in the form.
  */
 
-import { byId, codeFigure, element } from './elements.js';
+import { byId, codeFigure, element } from '../elements.js';
 import {
   brokenOff,
   failureWords,
@@ -15,9 +15,9 @@ import {
   playJson,
   RequestProblem,
   textAt,
-} from './requests.js';
-import { fill, textsOf } from './texts.js';
-import { isStillAt, onSubmit, showWork } from './work.js';
+} from '../requests.js';
+import { fill, textsOf } from '../texts.js';
+import { isStillAt, onSubmit, showWork } from '../work.js';
 
 const t = textsOf('playground-links');
 /** The environment variable of the key: the key itself is never here. */

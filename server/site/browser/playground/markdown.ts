@@ -7,8 +7,8 @@
  */
 
 import { Lexer, type Token, type Tokens } from 'marked';
-import { element, webLink } from './elements.js';
-import { fill, textsOf } from './texts.js';
+import { element, webLink } from '../elements.js';
+import { fill, textsOf } from '../texts.js';
 
 const t = textsOf('playground-chat');
 

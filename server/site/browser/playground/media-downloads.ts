@@ -3,9 +3,9 @@
  * begins and ends at key frames, so its beginning and end are asked for first and shown. A folded list has each file.
  */
 
-import { amount, bytes, clock, element, showProblem, webLink } from './elements.js';
-import { listAt, numberAt, ownAddress, textAt } from './requests.js';
-import { fill, textsOf } from './texts.js';
+import { amount, bytes, clock, element, showProblem, webLink } from '../elements.js';
+import { listAt, numberAt, ownAddress, textAt } from '../requests.js';
+import { fill, textsOf } from '../texts.js';
 
 const t = textsOf('playground-links');
 

@@ -5,9 +5,9 @@
  * becomes a link to the platform.
  */
 
-import { clock, element, webLink } from './elements.js';
-import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from './requests.js';
-import { fill, textsOf } from './texts.js';
+import { clock, element, webLink } from '../elements.js';
+import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from '../requests.js';
+import { fill, textsOf } from '../texts.js';
 
 const t = textsOf('playground-links');
 

@@ -3,8 +3,8 @@
  * to choose from. A picture that cannot be loaded is removed with its small one. A strip of one has no buttons.
  */
 
-import { element } from './elements.js';
-import { fill, textsOf } from './texts.js';
+import { element } from '../elements.js';
+import { fill, textsOf } from '../texts.js';
 
 const t = textsOf('playground-links');
 

@@ -3,9 +3,9 @@
  * refused permission, a missing microphone and a page without https are explained. A recording ends after ten minutes.
  */
 
-import { clock, showProblem } from './elements.js';
-import { fill, textsOf } from './texts.js';
-import type { FileDrop } from './work.js';
+import { clock, showProblem } from '../elements.js';
+import { fill, textsOf } from '../texts.js';
+import type { FileDrop } from '../work.js';
 
 const t = textsOf('playground-audio');
 const MAX_MS = 600_000;

@@ -3,12 +3,12 @@
  * sound effects, and the voice changer. Each result has a player and a download, and says if a mock made it.
  */
 
-import { byId, element, FieldProblem, showProblem } from './elements.js';
+import { byId, element, FieldProblem, showProblem } from '../elements.js';
+import { arrival, listAt, numberAt, play, textAt } from '../requests.js';
+import { textsOf } from '../texts.js';
+import { type FileDrop, onSubmit, showWork, startFileDrop } from '../work.js';
 import { startRecorder } from './recorder.js';
-import { arrival, listAt, numberAt, play, textAt } from './requests.js';
-import { textsOf } from './texts.js';
 import { type Line, linesOf, markPlayed } from './transcript.js';
-import { type FileDrop, onSubmit, showWork, startFileDrop } from './work.js';
 
 const t = textsOf('playground-audio');
 

@@ -4,8 +4,7 @@
  * seconds after its end.
  */
 
-import { codeOf, type Language } from '../docs/examples.js';
-import type { Attachment, Turn, TurnUsage } from './chat-conversation.js';
+import { codeOf, type Language } from '../../docs/examples.js';
 import {
   brokenOff,
   fieldAt,
@@ -16,8 +15,9 @@ import {
   RequestProblem,
   readEventData,
   textAt,
-} from './requests.js';
-import { pageLanguage } from './texts.js';
+} from '../requests.js';
+import { pageLanguage } from '../texts.js';
+import type { Attachment, Turn, TurnUsage } from './chat-conversation.js';
 
 const PATH = '/v1/chat/completions';
 

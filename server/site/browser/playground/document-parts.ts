@@ -3,10 +3,10 @@
  * if they cannot be loaded, slides of a carousel, and long texts that scroll within themselves.
  */
 
+import { element } from '../elements.js';
+import { ownAddress, textAt } from '../requests.js';
+import { textsOf } from '../texts.js';
 import type { Slide } from './carousel.js';
-import { element } from './elements.js';
-import { ownAddress, textAt } from './requests.js';
-import { textsOf } from './texts.js';
 
 const t = textsOf('playground-links');
 

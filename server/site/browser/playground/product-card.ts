@@ -4,11 +4,11 @@
  * an answer lacks are omitted.
  */
 
+import { amount, element, price, webLink, whole } from '../elements.js';
+import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
+import { fill, textsOf } from '../texts.js';
 import { carousel, type Slide } from './carousel.js';
 import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
-import { amount, element, price, webLink, whole } from './elements.js';
-import { fieldAt, listAt, numberAt, textAt, textsAt } from './requests.js';
-import { fill, textsOf } from './texts.js';
 
 const t = textsOf('playground-links');
 

@@ -5,7 +5,7 @@
  * that had it disappears.
  */
 
-import { byId, element, problemParts } from './elements.js';
+import { byId, element, problemParts } from '../elements.js';
 import {
   failureWords,
   loadJob,
@@ -15,9 +15,9 @@ import {
   playJson,
   RequestProblem,
   textAt,
-} from './requests.js';
-import { fill, textsOf } from './texts.js';
-import { showWork } from './work.js';
+} from '../requests.js';
+import { fill, textsOf } from '../texts.js';
+import { showWork } from '../work.js';
 
 const t = textsOf('playground-images');
 

@@ -2,9 +2,9 @@
  * The image form of the playground. Each requested image becomes a separate job with a card of its own.
  */
 
-import { byId } from './elements.js';
+import { byId } from '../elements.js';
+import { onSubmit, startFileDrop, toDataUri } from '../work.js';
 import { addImageCard } from './image-card.js';
-import { onSubmit, startFileDrop, toDataUri } from './work.js';
 
 const MAX_REFERENCES = 4;
 

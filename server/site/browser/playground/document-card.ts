@@ -6,13 +6,13 @@
  * such.
  */
 
+import { clock, element, webLink, whole } from '../elements.js';
+import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
+import { fill, textsOf } from '../texts.js';
 import { carousel } from './carousel.js';
 import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
-import { clock, element, webLink, whole } from './elements.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { productParts } from './product-card.js';
-import { fieldAt, listAt, numberAt, textAt, textsAt } from './requests.js';
-import { fill, textsOf } from './texts.js';
 import { transcriptSection } from './transcript.js';
 import { chapterList, type Player, postPlayer } from './video-player.js';
 

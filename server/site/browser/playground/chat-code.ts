@@ -2,9 +2,9 @@
  * A dialog with the request of a chat as code, in three languages.
  */
 
-import { LANGUAGES, type Language } from '../docs/examples.js';
-import { codeFigure, element } from './elements.js';
-import { textsOf } from './texts.js';
+import { LANGUAGES, type Language } from '../../docs/examples.js';
+import { codeFigure, element } from '../elements.js';
+import { textsOf } from '../texts.js';
 
 const t = textsOf('playground-chat');
 

@@ -5,11 +5,11 @@
  * gateway's own sentence.
  */
 
-import { element, showProblem } from './elements.js';
-import { fieldAt, listAt, notesOf, numberAt, playJson, textAt } from './requests.js';
-import { fill, pageLanguage, textsOf } from './texts.js';
+import { element, showProblem } from '../elements.js';
+import { fieldAt, listAt, notesOf, numberAt, playJson, textAt } from '../requests.js';
+import { fill, pageLanguage, textsOf } from '../texts.js';
+import { showWork } from '../work.js';
 import { type Player, timedButton } from './video-player.js';
-import { showWork } from './work.js';
 
 const t = textsOf('playground-links');
 const ASK_AGAIN_MS = 15_000;
