@@ -77,7 +77,7 @@ class GuideRendering {
       table(this: Inline, { header, rows }: Tokens.Table): string {
         const cell = (tokens: Token[]) => new Html(this.parser.parseInline(tokens));
         rendering.#blocks += 1;
-        const head = html`<tr>${header.map((one) => html`<th scope="col">${cell(one.tokens)}</th>`)}</tr>`;
+        const head = html`<tr>${header.map((one) => (one.text === '' ? html`<td></td>` : html`<th scope="col">${cell(one.tokens)}</th>`))}</tr>`;
         const body = rows.map((row) => html`<tr>${row.map((one) => html`<td>${cell(one.tokens)}</td>`)}</tr>`);
         return html`<div class="table" tabindex="0" role="region" aria-label="Table ${rendering.#blocks}"><table><thead>${head}</thead><tbody>${body}</tbody></table></div>\n`
           .markup;
@@ -86,6 +86,10 @@ class GuideRendering {
         const words = new Html(this.parser.parseInline(tokens));
         const target = resolveLink(href, rendering.#guide, rendering.#guides);
         return target === undefined ? words.markup : html`<a href="${target}">${words}</a>`.markup;
+      },
+      checkbox({ checked }: Tokens.Checkbox): string {
+        // A list for paper: a box that cannot be ticked, and has no label, would be a form to screen readers.
+        return html`<span aria-hidden="true">${checked ? '☑' : '☐'}</span> `.markup;
       },
       html(): string {
         return '';

@@ -155,6 +155,9 @@ describe('pages of the documentation', () => {
     const { headers, text } = await app.request('/docs/operate/deploy.md');
     expect(text).to.equal(readPage('docs/operate/deploy.md'));
     expect(headers.get('content-type')).to.equal('text/markdown; charset=utf-8');
+    const list = await visit('/docs/operate/security');
+    expect(list('.prose li').first().text()).to.match(/^☐ The gateway listens/);
+    expect(list('.prose input').length).to.equal(0);
   });
 
   it('find sections of guides', async () => {

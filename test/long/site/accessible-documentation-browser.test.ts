@@ -1,4 +1,4 @@
-/** Accessibility of large pages of the documentation in a real browser: `npm test` looks at another page of their template. */
+/** Accessibility of every page of the documentation in a real browser: `npm test` looks at some pages of each template. */
 
 import { expect } from 'chai';
 import type { Browser, BrowserContext } from 'playwright-core';
@@ -16,7 +16,7 @@ import {
 /** A page of the API reference, looked at with an answer too. */
 const TRIED = '/docs/api/images';
 
-describe('accessible large pages of the documentation', () => {
+describe('accessible pages of the documentation', () => {
   let app: SignInApp;
   let browser: Browser;
   let known: BrowserContext;
@@ -36,7 +36,14 @@ describe('accessible large pages of the documentation', () => {
     this.timeout(900_000);
     const page = await known.newPage();
     await signInAs(page, app.url, { email: 'ann@example.com', name: 'Ann' });
-    for (const path of ['/docs/reference/settings', '/docs/api/links', TRIED]) {
+    await page.goto(`${app.url}/docs`);
+    const links = page.locator('nav a[href^="/docs/"], main a[href^="/docs/"]');
+    const addresses = await links.evaluateAll((found) =>
+      found.map((link) => new URL((link as HTMLAnchorElement).href).pathname),
+    );
+    const paths = [...new Set(addresses)];
+    expect(paths).to.include.members([TRIED, '/docs/reference/settings', '/docs/operate/security']);
+    for (const path of paths) {
       await page.goto(app.url + path);
       for (const step of path === TRIED ? [undefined, tryRoute] : [undefined]) {
         await step?.(page);
