@@ -97,6 +97,8 @@ async function bundleScripts(root, folder) {
     target: `node${require(path.join(root, 'package.json')).engines.node.replace('>=', '')}`,
     metafile: true,
     logLevel: 'warning',
+    // Modules that declare other things than errors are left out on purpose.
+    logOverride: { 'ignored-bare-import': 'silent' },
     plugins: [withoutSideEffects],
   });
   const outputs = new Map(Object.entries(metafile.outputs));

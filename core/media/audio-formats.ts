@@ -11,7 +11,6 @@ import type { AudioFilters, AudioStream, HttpStream, SamplesCall, SpeechFormat }
 import { GatewayError } from '../runtime/index.js';
 import { resumeBody, uselessAnswer } from '../upstreams/index.js';
 import { type Container, SNIFF_BYTES, sniffContainer } from './containers.js';
-import type { Ffmpeg, SampleRequest } from './ffmpeg.js';
 
 /** Sample rate of `pcm`, and of `wav`. */
 export const PCM_RATE = 24_000;
@@ -99,8 +98,25 @@ export const absentAudioFilters: AudioFilters = {
   },
 };
 
-/** The part of ffmpeg that plugins can use. */
-export function createAudioFilters(ffmpeg: Ffmpeg): AudioFilters {
+export interface SampleRequest {
+  /** A file of ours with its detected container. Default: none, and the filters begin with sources of their own. */
+  source?: { input: string; container: Container };
+  /** A filter graph from one audio input to one output; `anull` leaves it unchanged. */
+  filters: string;
+  /** Samples a second. */
+  rate: number;
+  /** Audio after this many seconds is omitted. */
+  maxSeconds: number;
+  /** Receives 16-bit little-endian samples of one channel; the next chunk waits until it resolves. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** Kills ffmpeg at once. */
+  signal: AbortSignal;
+}
+
+/**
+ * The part of ffmpeg that plugins can use. The declarations of their package do not lead to the rest.
+ */
+export function createAudioFilters(ffmpeg: { makeSamples(request: SampleRequest): Promise<unknown> }): AudioFilters {
   return {
     available: true,
     async *samples({ audio, signal, ...call }: SamplesCall) {

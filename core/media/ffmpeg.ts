@@ -11,7 +11,7 @@ import pLimit from 'p-limit';
 import type { SpeechFormat } from '../contracts/index.js';
 import { inSpan } from '../observability/index.js';
 import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { PCM_RATE, SPEECH_FORMATS } from './audio-formats.js';
+import { PCM_RATE, type SampleRequest, SPEECH_FORMATS } from './audio-formats.js';
 import { LengthCounter, lengthOptions } from './audio-length.js';
 import type { Container } from './containers.js';
 import { addExactCut, type ExactCutRequest } from './ffmpeg-cut.js';
@@ -62,21 +62,6 @@ export interface SpeechConversion {
   /** Format of the result; for `wav`, its content without the header. */
   to: SpeechFormat;
   /** Receives the audio as it is made; the next chunk waits until it resolves. */
-  write(chunk: Uint8Array): Promise<void>;
-  /** Kills ffmpeg at once. */
-  signal: AbortSignal;
-}
-
-export interface SampleRequest {
-  /** A file of ours with its detected container. Default: none, and the filters begin with sources of their own. */
-  source?: { input: string; container: Container };
-  /** A filter graph from one audio input to one output; `anull` leaves it unchanged. */
-  filters: string;
-  /** Samples a second. */
-  rate: number;
-  /** Audio after this many seconds is omitted. */
-  maxSeconds: number;
-  /** Receives 16-bit little-endian samples of one channel; the next chunk waits until it resolves. */
   write(chunk: Uint8Array): Promise<void>;
   /** Kills ffmpeg at once. */
   signal: AbortSignal;
