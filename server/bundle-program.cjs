@@ -84,6 +84,8 @@ async function bundleProgram() {
     logLevel: 'warning',
   });
   const [{ text }] = outputFiles;
+  const [left] = /^(?!\s*(?:\*|\/\/)).*\bimport\(.*/m.exec(text) ?? [];
+  if (left !== undefined) throw new Error(`The program would import without a module: ${left}`);
   const files = {
     'cli.cjs': fs.readFileSync(path.join(__dirname, 'load-program.cjs'), 'utf8'),
     'program.cjs': `(function (require, importPackage, __filename, __dirname, module, exports) {${inAscii(text)}\n})`,
@@ -139,7 +141,7 @@ const SEPARATE_SCRIPTS = {
       if (file.includes('node_modules')) return undefined;
       const text = fs.readFileSync(file, 'utf8');
       // With `require`, a module of ESM has its default export under another name than with `import`.
-      for (const [, name] of text.matchAll(/^import \w+\b.* from '([^'./][^']*)'/gm))
+      for (const [, name] of text.matchAll(/^import \w+\b.* from ['"]([^'"./][^'"]*)['"]/gm))
         if (!isBundled(name) && !isBuiltin(name))
           throw new Error(`${file}: import names of ${name}, or add it to the bundle`);
       const script = path.relative(folder, file).split(path.sep).join('/');
@@ -147,8 +149,8 @@ const SEPARATE_SCRIPTS = {
       const contents = text
         .replaceAll('import.meta.url', address)
         .replaceAll('import.meta.dirname', `require('node:path').join(__dirname, '${path.posix.dirname(script)}')`)
-        // Node does not let a script import that it was given without a module.
-        .replaceAll(/\bimport\((?=location\)|'[^'./])/g, 'importPackage(');
+        // Node does not let a script import that it was given without a module. The first start's compiler writes other quotes.
+        .replaceAll(/\bimport\((?=location\)|['"][^'"./])/g, 'importPackage(');
       return { contents };
     });
   },

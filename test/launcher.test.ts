@@ -69,6 +69,9 @@ describe('the launcher in a new checkout', () => {
       .and.not.to.include('failed');
     expect(existsSync(scriptOf('.tsbuildinfo'))).to.equal(false);
     expect(existsSync(scriptOf('test'))).to.equal(false);
+    // Loads a package that is not in the bundle, as a start does.
+    const made = await launch({}, 'keys', 'create', '--name', 'first');
+    expect(made.stdout).to.match(/sk-mg-\w{8}/);
   });
 
   it('gives a plugin from elsewhere the modules of the bundle that it runs', async () => {
