@@ -88,7 +88,7 @@ async function bundleProgram() {
   if (left !== undefined) throw new Error(`The program would import without a module: ${left}`);
   const files = {
     'cli.cjs': fs.readFileSync(path.join(__dirname, 'load-program.cjs'), 'utf8'),
-    'program.cjs': `(function (require, importPackage, __filename, __dirname, module, exports) {${inAscii(text)}\n})`,
+    'program.cjs': `(function (require, importPackage, importMetaOf, __filename, __dirname, module, exports) {${inAscii(text)}\n})`,
     'LICENCES.txt': licencesOf(sourcesOf(metafile), dist),
   };
   for (const [name, script] of modules) files[`${name}.js`] = await passOn(name, script);
@@ -145,10 +145,10 @@ const SEPARATE_SCRIPTS = {
         if (!isBundled(name) && !isBuiltin(name))
           throw new Error(`${file}: import names of ${name}, or add it to the bundle`);
       const script = path.relative(folder, file).split(path.sep).join('/');
-      const address = `new URL('${script}', require('node:url').pathToFileURL(__filename)).href`;
       const contents = text
-        .replaceAll('import.meta.url', address)
-        .replaceAll('import.meta.dirname', `require('node:path').join(__dirname, '${path.posix.dirname(script)}')`)
+        // Not by `require`: a bundled package may have its own.
+        .replaceAll('import.meta.url', `importMetaOf('${script}').url`)
+        .replaceAll('import.meta.dirname', `importMetaOf('${script}').dirname`)
         // Node does not let a script import that it was given without a module. The first start's compiler writes other quotes.
         .replaceAll(/\bimport\((?=location\)|['"][^'"./])/g, 'importPackage(');
       return { contents };

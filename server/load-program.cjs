@@ -8,6 +8,7 @@
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 const { Script } = require('node:vm');
 const { crc32 } = require('node:zlib');
 
@@ -71,6 +72,12 @@ function keepLater(script, file, commands) {
   process.on('exit', saveAtEnd);
 }
 
+/** What a module of the program had as `import.meta`. @param script Its path from the bundle. */
+function importMetaOf(script) {
+  const file = path.join(__dirname, script);
+  return { url: pathToFileURL(file).href, dirname: path.dirname(file) };
+}
+
 function load() {
   const file = cacheFile();
   const cache = file && readCache(file);
@@ -79,8 +86,9 @@ function load() {
   if (file && !commands.includes(command)) keepLater(script, file, commands);
   const module = { exports: {} };
   const importPackage = (name) => import(name);
-  // The script is a function of what CommonJS gives to a module, and of the import of packages.
-  script.runInThisContext()(createRequire(program), importPackage, program, __dirname, module, module.exports);
+  // The script is a function of what CommonJS gives to a module, of the import of packages, and of where its modules lay.
+  const own = [createRequire(program), importPackage, importMetaOf];
+  script.runInThisContext()(...own, program, __dirname, module, module.exports);
   return module.exports;
 }
 
