@@ -9,12 +9,22 @@ const part = document.querySelector<HTMLDetailsElement>('#batch');
 const form = part?.querySelector('form');
 const button = form?.querySelector('button');
 
-// A browser would put the links into the address of the page.
-form?.addEventListener('submit', (event) => event.preventDefault());
+let isLoaded = false;
+/** Whether the form was sent before what sends it was loaded. */
+let wasPressed = false;
+
+form?.addEventListener('submit', (event) => {
+  // A browser would put the links into the address of the page.
+  event.preventDefault();
+  wasPressed = !isLoaded;
+});
 if (button) button.disabled = false;
-part?.addEventListener('toggle', () => {
+part?.addEventListener('toggle', async () => {
   if (!part.open) return sessionStorage.removeItem(OPEN);
   sessionStorage.setItem(OPEN, 'true');
-  import('./link-batches.js').catch(() => undefined);
+  await import('./link-batches.js');
+  isLoaded = true;
+  if (wasPressed) form?.requestSubmit();
+  wasPressed = false;
 });
 if (part && !part.hidden && sessionStorage.getItem(OPEN) !== null) part.open = true;
