@@ -5,7 +5,7 @@
  */
 
 import { Type } from '../../core/contracts/index.js';
-import type { AccountServices, AccountView, SessionService, SignedIn } from '../accounts/index.js';
+import type { AccountServices, AccountView, SignedIn } from '../accounts/index.js';
 import { dayOf } from '../format/index.js';
 import { AddressLimit, defineRoute, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
 import type { ApiKeys } from '../keys/index.js';
@@ -30,12 +30,11 @@ import {
   type UsageLog,
 } from '../usage/index.js';
 import { loadKeys } from './keys-view.js';
-import { type Locale, localeOf } from './language/index.js';
-import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { OWN_PAGE_ROUTE } from './page.js';
 import { keysPage } from './pages/keys.js';
 import { requestsPage } from './pages/requests.js';
 import { usagePage } from './pages/usage.js';
-import { labelOf } from './views.js';
+import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 50;
 const FILES_PER_MINUTE = 10;
@@ -114,13 +113,6 @@ export function accountPageRoutes(services: AccountPageServices): Route[] {
   ];
 }
 
-/** Sends visitors who are not signed in to the sign-in page and back; undefined then. */
-export async function findOrSignIn(context: RequestContext, sessions: SessionService): Promise<SignedIn | undefined> {
-  const signedIn = await sessions.find(context);
-  if (!signedIn) seeOther(context, `/login?return_to=${encodeURIComponent(context.url)}`);
-  return signedIn;
-}
-
 class AccountPages {
   readonly #services: AccountPageServices;
   readonly #files: AddressLimit;
@@ -133,9 +125,9 @@ class AccountPages {
   }
 
   async sendKeys(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
-    const locale = localeOf(context, signedIn.user.language);
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { view, gateway, catalogue, freeTierPeriod, clock } = this.#services;
     const { revoked, saved } = context.query;
     const changed = {
@@ -143,13 +135,13 @@ class AccountPages {
       ...(typeof saved === 'string' && { saved }),
     };
     const sources = { view, gateway, catalogue, freeTierPeriod, now: clock.now(), changed };
-    send(context, keysPage(await loadKeys(sources, signedIn.user, locale), locale), { signedIn, locale });
+    sendTo(context, visit, keysPage(await loadKeys(sources, signedIn.user, locale), locale));
   }
 
   async sendUsage(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
-    const locale = localeOf(context, signedIn.user.language);
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { clock, prices } = this.#services;
     const { range, filter, totals, keys, groups, by } = await this.#readUsage(context, signedIn);
     const chosen = filterTotals(totals, filter);
@@ -166,12 +158,13 @@ class AccountPages {
       },
       locale,
     );
-    send(context, page, { signedIn, locale });
+    sendTo(context, visit, page);
   }
 
   async sendUsageFile(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn } = visit;
     this.#files.admit(signedIn.user.id);
     const { prices } = this.#services;
     const { range, by, groups, keys } = await this.#readUsage(context, signedIn);
@@ -193,9 +186,9 @@ class AccountPages {
   }
 
   async sendRequests(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
-    const locale = localeOf(context, signedIn.user.language);
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { clock, usageLog, requestLog, prices, requestLogDays: retentionDays = LOG_DAYS } = this.#services;
     const { accountId } = signedIn.user;
     const { query } = context;
@@ -222,12 +215,13 @@ class AccountPages {
       },
       locale,
     );
-    send(context, page, { signedIn, locale });
+    sendTo(context, visit, page);
   }
 
   async sendRequestsFile(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn } = visit;
     this.#files.admit(signedIn.user.id);
     const { requestLog, prices } = this.#services;
     const { filter, keys, wanted } = await this.#readRequests(context, signedIn);
@@ -256,14 +250,6 @@ class AccountPages {
     // A redirect, so that a reload does not submit the form again.
     seeOther(context, `${site().url}/requests?deleted=${deleted}`);
   }
-}
-
-function send(
-  context: RequestContext,
-  page: Omit<Page, 'viewer'>,
-  { signedIn, locale }: { signedIn: SignedIn; locale: Locale },
-): void {
-  sendPage(context, { ...page, viewer: { label: labelOf(signedIn.user, locale) } }, locale);
 }
 
 /** Values of a column, in alphabetical order. */

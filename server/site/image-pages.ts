@@ -6,18 +6,17 @@
 import { Type } from '../../core/contracts/index.js';
 import type { ImageJob } from '../../core/images/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { AccountServices, SignedIn } from '../accounts/index.js';
+import type { AccountServices } from '../accounts/index.js';
 import { type ParamsContext, paramOf, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
 import { shownImageModel } from '../images/index.js';
 import type { Prices } from '../prices/index.js';
 import type { JobCosts } from '../usage/index.js';
-import { findOrSignIn } from './account-pages.js';
-import { type Locale, localeOf } from './language/index.js';
-import { OWN_PAGE_ROUTE, type Page, sendPage } from './page.js';
+import type { Locale } from './language/index.js';
+import { OWN_PAGE_ROUTE } from './page.js';
 import { imagePage } from './pages/image.js';
 import { type ImageView, imagesPage, type PictureView } from './pages/images.js';
 import { loadPlayground, type ModelChoice, type PlaygroundSources, type PlaygroundView } from './playground-view.js';
-import { labelOf } from './views.js';
+import { ownVisitOf, sendTo } from './visit.js';
 
 const SHOWN = 24;
 const MAX_FORM_BYTES = 256;
@@ -79,9 +78,9 @@ class ImagePages {
   }
 
   async sendList(context: RequestContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
-    const locale = localeOf(context, signedIn.user.language);
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { gateway } = this.#services;
     const { accountId } = signedIn.user;
     const after = textOf(context.query.after);
@@ -106,20 +105,20 @@ class ImagePages {
       },
       locale,
     );
-    send(context, page, { signedIn, locale });
+    sendTo(context, visit, page);
   }
 
   async sendOne(context: ParamsContext): Promise<void> {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    if (!signedIn) return;
-    const locale = localeOf(context, signedIn.user.language);
+    const visit = await ownVisitOf(context, this.#services.sessions);
+    if (!visit) return;
+    const { signedIn, locale } = visit;
     const { accountId } = signedIn.user;
     const job = await this.#services.gateway.images.find(paramOf(context, 'id'), accountId);
     const [image] = await this.#views([job], accountId, locale);
     const playground = await loadPlayground(this.#services, signedIn.user, locale);
     const { images: withheld } = playground.withheld;
     const editModels = withheld ? [] : this.#models(playground, (model) => model.takesMask === true);
-    if (image) send(context, imagePage({ image, editModels }, locale), { signedIn, locale });
+    if (image) sendTo(context, visit, imagePage({ image, editModels }, locale));
   }
 
   async delete(context: RequestContext): Promise<void> {
@@ -204,12 +203,4 @@ function pictureOf({ image, delivery }: ImageJob): PictureView | undefined {
 function textOf(value: string | string[] | undefined): string | undefined {
   if (Array.isArray(value)) throw new GatewayError('invalid_value', 'This field may be sent once.');
   return value === '' ? undefined : value;
-}
-
-function send(
-  context: RequestContext,
-  page: Omit<Page, 'viewer'>,
-  { signedIn, locale }: { signedIn: SignedIn; locale: Locale },
-): void {
-  sendPage(context, { ...page, viewer: { label: labelOf(signedIn.user, locale) } }, locale);
 }

@@ -8,11 +8,10 @@ import type { AccountServices } from '../accounts/index.js';
 import { type ParamsContext, paramOf, type RequestContext, type Route, seeOther } from '../http/index.js';
 import { type PaymentService, receiptName } from '../payments/index.js';
 import type { Catalogue } from '../plans/index.js';
-import { findOrSignIn } from './account-pages.js';
-import { localeOf } from './language/index.js';
-import { OWN_PAGE_ROUTE, sendPage } from './page.js';
+import { OWN_PAGE_ROUTE } from './page.js';
 import { ordersPage, receiptPage } from './pages/orders.js';
 import { labelOf, planName } from './views.js';
+import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 25;
 
@@ -49,9 +48,9 @@ async function sendOrders(
   context: RequestContext,
   { sessions, payments, catalogue }: OrderPageServices,
 ): Promise<void> {
-  const signedIn = await findOrSignIn(context, sessions);
-  if (!signedIn) return;
-  const locale = localeOf(context, signedIn.user.language);
+  const visit = await ownVisitOf(context, sessions);
+  if (!visit) return;
+  const { signedIn, locale } = visit;
   const { before } = context.query;
   const after = typeof before === 'string' && before !== '' ? before : undefined;
   const found = await payments.page(signedIn.user, ROWS + 1, after);
@@ -59,25 +58,24 @@ async function sendOrders(
     .slice(0, ROWS)
     .map((order) => ({ ...order, planName: planName({ catalogue, locale }, order.planId) }));
   const next = found.length > ROWS ? rows.at(-1)?.code : undefined;
-  const page = ordersPage({ rows, isFirst: after === undefined, next }, locale);
-  sendPage(context, { ...page, viewer: { label: labelOf(signedIn.user, locale) } }, locale);
+  sendTo(context, visit, ordersPage({ rows, isFirst: after === undefined, next }, locale));
 }
 
 async function sendReceipt(
   context: ParamsContext,
   { sessions, payments, catalogue }: OrderPageServices,
 ): Promise<void> {
-  const signedIn = await findOrSignIn(context, sessions);
-  if (!signedIn) return;
-  const { user } = signedIn;
-  const locale = localeOf(context, user.language);
+  const visit = await ownVisitOf(context, sessions);
+  if (!visit) return;
+  const {
+    signedIn: { user },
+    locale,
+  } = visit;
   const order = await payments.find(user, paramOf(context, 'code'));
   const number = receiptName(order);
   if (number === null) return seeOther(context, `/pay/${order.code}`);
-  const label = labelOf(user, locale);
-  const buyer = [...new Set([label, user.email])].filter((name) => name !== null);
+  const buyer = [...new Set([labelOf(user, locale), user.email])].filter((name) => name !== null);
   const { seller, support } = payments;
   const name = planName({ catalogue, locale }, order.planId);
-  const page = receiptPage({ order, number, planName: name, seller, buyer, support }, locale);
-  sendPage(context, { ...page, viewer: { label } }, locale);
+  sendTo(context, visit, receiptPage({ order, number, planName: name, seller, buyer, support }, locale));
 }

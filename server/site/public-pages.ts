@@ -12,10 +12,10 @@ import { type Catalogue, isOffered } from '../plans/index.js';
 import type { ServiceStatus } from '../status/index.js';
 import { localeOf } from './language/index.js';
 import { loadModels, loadPlatforms, type ModelKind, type ModelSources } from './model-views.js';
-import { PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { PAGE_ROUTE } from './page.js';
 import { type ModelSearch, modelsPage } from './pages/models.js';
 import { statusPage } from './pages/status.js';
-import { labelOf } from './views.js';
+import { sendTo, visitOf } from './visit.js';
 
 export interface PublicPageServices extends AccountServices, Omit<ModelSources, 'gateway'> {
   gateway: Gateway;
@@ -52,21 +52,24 @@ export function publicPageRoutes(services: PublicPageServices): Route[] {
 async function sendModels(context: RequestContext, services: PublicPageServices): Promise<void> {
   const { gateway, catalogue, sessions, prices, ...rest } = services;
   const search = readSearch(context);
-  const signedIn = await sessions.find(context);
+  const visit = await visitOf(context, sessions);
   const sources = { ...rest, gateway, prices: catalogue.publicPriceTablesVisible ? prices : undefined };
-  const hasLinks = await offersLinks(signedIn, services);
+  const hasLinks = await offersLinks(visit.signedIn, services);
   const view = { search, models: loadModels(sources), platforms: hasLinks ? loadPlatforms(sources) : [] };
-  send(context, modelsPage(view, localeOf(context, signedIn?.user.language)), signedIn);
+  sendTo(context, visit, modelsPage(view, visit.locale));
 }
 
 async function sendStatus(context: RequestContext, services: PublicPageServices): Promise<void> {
   // The page is also for times without a database.
-  const signedIn = await services.sessions.find(context).catch(() => undefined);
+  const visit = await visitOf(context, services.sessions).catch(() => ({
+    signedIn: undefined,
+    locale: localeOf(context),
+  }));
   const [report, hasLinks] = await Promise.all([
     services.status.report(),
-    offersLinks(signedIn, services).catch(() => false),
+    offersLinks(visit.signedIn, services).catch(() => false),
   ]);
-  send(context, statusPage({ report, hasLinks }, localeOf(context, signedIn?.user.language)), signedIn);
+  sendTo(context, visit, statusPage({ report, hasLinks }, visit.locale));
 }
 
 /** Whether a plan includes link data, or the visitor's own does, such as that of the operator. */
@@ -97,9 +100,4 @@ function readSearch({ query: { q = '', kind = '', page = '1' } }: RequestContext
     throw new GatewayError('invalid_value', `page must be a whole number from 1 to ${MAX_PAGE}.`, { param: 'page' });
   }
   return { q: q.trim(), kind: known, page: number };
-}
-
-function send(context: RequestContext, page: Omit<Page, 'viewer'>, signedIn: SignedIn | undefined): void {
-  const locale = localeOf(context, signedIn?.user.language);
-  sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user, locale) } : null }, locale);
 }

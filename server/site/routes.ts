@@ -16,7 +16,6 @@ import {
   type DeviceGrants,
   type Identity,
   modelsForSetup,
-  type SignedIn,
   setupClients,
   showUserCode,
   type UserRecord,
@@ -35,7 +34,7 @@ import {
 } from '../http/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTerms } from '../plans/index.js';
-import { type AccountPageServices, accountPageRoutes, findOrSignIn } from './account-pages.js';
+import { type AccountPageServices, accountPageRoutes } from './account-pages.js';
 import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
 import { type ImagePageServices, imagePageRoutes } from './image-pages.js';
@@ -52,7 +51,8 @@ import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
 import { loadPlayground } from './playground-view.js';
 import { offersLinks, type PublicPageServices, publicPageRoutes } from './public-pages.js';
-import { type DashboardSources, describeOutcome, labelOf, loadDashboard, planName, planViews } from './views.js';
+import { type DashboardSources, describeOutcome, loadDashboard, planName, planViews } from './views.js';
+import { ownVisitOf, sendTo, visitOf } from './visit.js';
 
 interface SiteServices
   extends AccountPageServices,
@@ -135,12 +135,6 @@ export function siteRoutes(services: SiteServices): Route[] {
   ];
 }
 
-/** Who asks for a page, and how it is shown. */
-interface Visit {
-  signedIn: SignedIn | undefined;
-  locale: Locale;
-}
-
 class SitePages {
   readonly #services: SiteServices;
 
@@ -150,7 +144,7 @@ class SitePages {
 
   async sendHome(context: RequestContext): Promise<void> {
     const { gateway, catalogue, baseUrl } = this.#services;
-    const visit = await this.#visit(context);
+    const visit = await visitOf(context, this.#services.sessions);
     if (!visit.locale.brand.hasHome) return seeOther(context, visit.signedIn ? '/dashboard' : '/login');
     const platforms = gateway.platforms().map(({ name }) => name);
     const current = visit.signedIn && (await this.#services.view.account(visit.signedIn.user)).plan?.planId;
@@ -158,23 +152,23 @@ class SitePages {
     const hasLinks = await offersLinks(visit.signedIn, this.#services);
     const models = countModels(gateway);
     const view = { baseUrl: baseUrl(), platforms, models, plans, hasLinks, isSignedIn: !!visit.signedIn };
-    this.#send(context, homePage(view, visit.locale), visit);
+    sendTo(context, visit, homePage(view, visit.locale));
   }
 
   async sendSignIn(context: RequestContext): Promise<void> {
     const { users, identity, site } = this.#services;
-    const visit = await this.#visit(context);
+    const visit = await visitOf(context, this.#services.sessions);
     const returnTo =
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
     if (visit.signedIn) return seeOther(context, returnTo);
     const status = identity.status();
     const isFirst = status.standIn && (await users.list({ limit: 1 })).length === 0;
-    this.#send(context, signInPage({ status, returnTo, isFirst }, visit.locale), visit);
+    sendTo(context, visit, signInPage({ status, returnTo, isFirst }, visit.locale));
   }
 
   async sendPlans(context: RequestContext): Promise<void> {
     const { accounts, catalogue, view } = this.#services;
-    const visit = await this.#visit(context);
+    const visit = await visitOf(context, this.#services.sessions);
     const { signedIn, locale } = visit;
     const current = signedIn && (await view.account(signedIn.user));
     const terms = orderableTerms(this.#services);
@@ -188,40 +182,40 @@ class SitePages {
     const { plan: chosen } = context.query;
     const chosenId = typeof chosen === 'string' ? chosen : undefined;
     const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId, chosenId };
-    this.#send(context, plansPage(plansView, locale), visit);
+    sendTo(context, visit, plansPage(plansView, locale));
   }
 
   async sendSetup(context: RequestContext): Promise<void> {
     const { catalogue, view: accounts, baseUrl } = this.#services;
-    const visit = await this.#visit(context);
+    const visit = await visitOf(context, this.#services.sessions);
     const { signedIn } = visit;
     const plan = signedIn && (await accounts.account(signedIn.user)).plan;
     const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
     const view = { clients, baseUrl: baseUrl(), isSignedIn: !!signedIn };
-    this.#send(context, setupPage(view, visit.locale), visit);
+    sendTo(context, visit, setupPage(view, visit.locale));
   }
 
   async sendDashboard(context: RequestContext): Promise<void> {
-    const visit = await this.#visitSignedIn(context);
+    const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
     const { view, jobs, orders, catalogue, clock } = this.#services;
     const sources = { view, jobs, orders, catalogue, now: clock.now() };
     const dashboard = await loadDashboard(sources, signedIn.user, locale);
     const nextSteps = dashboard.plan?.isOperator ? this.#nextSteps() : undefined;
-    this.#send(context, dashboardPage({ ...dashboard, nextSteps }, locale), visit);
+    sendTo(context, visit, dashboardPage({ ...dashboard, nextSteps }, locale));
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {
-    const visit = await this.#visitSignedIn(context);
+    const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const playground = await loadPlayground(this.#services, visit.signedIn.user, visit.locale);
-    this.#send(context, playgroundPage(playground, visit.locale), visit);
+    sendTo(context, visit, playgroundPage(playground, visit.locale));
   }
 
   async sendPayment(context: ParamsContext): Promise<void> {
-    const visit = await this.#visitSignedIn(context);
+    const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
     const { payments, catalogue, clock } = this.#services;
@@ -235,7 +229,7 @@ class SitePages {
       outcome: preview && describeOutcome(preview, { catalogue, locale }),
       now: clock.now(),
     };
-    this.#send(context, paymentPage(view, locale), visit);
+    sendTo(context, visit, paymentPage(view, locale));
   }
 
   /** What the operator of this gateway has done. */
@@ -247,21 +241,6 @@ class SitePages {
       links: isOffered('extract', catalogue) || gateway.platforms().length === 0,
       payments: payments.acceptsOrders,
     };
-  }
-
-  /** Undefined if the visitor must sign in first. */
-  async #visitSignedIn(context: RequestContext) {
-    const signedIn = await findOrSignIn(context, this.#services.sessions);
-    return signedIn && { signedIn, locale: localeOf(context, signedIn.user.language) };
-  }
-
-  async #visit(context: RequestContext): Promise<Visit> {
-    const signedIn = await this.#services.sessions.find(context);
-    return { signedIn, locale: localeOf(context, signedIn?.user.language) };
-  }
-
-  #send(context: RequestContext, page: Omit<Page, 'viewer'>, { signedIn, locale }: Visit): void {
-    sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user, locale) } : null }, locale);
   }
 }
 
