@@ -25,5 +25,6 @@ export {
   planGrants,
   planKey,
   planTerms,
+  termsAt,
 } from './plan-terms.js';
 export { FREE_TIER_SCHEMA, PLANS_FILE_SCHEMA, PlansFileError, readCatalogue } from './plans-file.js';

@@ -84,6 +84,15 @@ export function freeTierTerms({ catalogue, freeTierPeriod }: PlanTermsOptions): 
   return freeTerms(catalogue.freeTier, planGrants(catalogue.freeTier.id, catalogue), freeTierPeriod);
 }
 
+/** The plan of an account at a time: its own one, or the free tier if it has none or that one has ended. */
+export function termsAt<Own extends { expiresAt: number | null }>(
+  own: Own | null,
+  at: number,
+  options: PlanTermsOptions,
+): Own | CatalogueTerms {
+  return own && (own.expiresAt === null || own.expiresAt > at) ? own : freeTierTerms(options);
+}
+
 /** Route groups that keys of a plan may use. Empty if there is no such plan. */
 export function planGrants(planId: string, { plans, freeTier, furtherGrants }: Catalogue): readonly KeyGrant[] {
   const plan = plans.find(({ id }) => id === planId);

@@ -9,7 +9,7 @@ import type { AccountRecord, AccountView, OverviewKey, UserRecord } from '../acc
 import { dayOf } from '../format/index.js';
 import { effectiveModels, isValidKey, keyState } from '../keys/index.js';
 import { orderModels } from '../models/index.js';
-import { type Catalogue, freeTierTerms, type PlanTermsOptions } from '../plans/index.js';
+import { type Catalogue, type PlanTermsOptions, termsAt } from '../plans/index.js';
 import { addUp, isModelAllowed, type UsageTotal } from '../usage/index.js';
 import type { LimitChoices } from './components/key-limits.js';
 import type { ChangedKey } from './components/keys.js';
@@ -74,14 +74,14 @@ function choicesOf(
   keys: readonly OverviewKey[],
   currency: string | undefined,
 ): LimitChoices {
-  const isEnded = plan !== null && plan.expiresAt !== null && plan.expiresAt <= now;
-  const { grants, rpm, models } = plan === null || isEnded ? freeTierTerms(plans) : plan;
+  const terms = termsAt(plan, now, plans);
+  const { grants, rpm, models } = terms;
   const served = gateway.models().filter(({ aliasOf }) => aliasOf === undefined);
   const allowed = served.filter(({ id }) => isModelAllowed({ models }, id, (name) => gateway.resolveModel(name)));
   // A plan that follows is in the keys.
   const valid = keys.filter(({ record }) => isValidKey(record, now));
   const isFollowed = valid.some(({ record: { followingPlans = [] } }) => followingPlans.length > 0);
-  const planEnd = plan === null || isEnded || isFollowed ? null : plan.expiresAt;
+  const planEnd = plan !== null && terms === plan && !isFollowed ? plan.expiresAt : null;
   return {
     ...{ grants, rpm, planEnd, currency },
     models: orderModels(allowed.map(({ id }) => id)),

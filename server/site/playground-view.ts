@@ -8,7 +8,7 @@ import type { Clock } from '../../core/runtime/index.js';
 import type { AccountView, UserRecord } from '../accounts/index.js';
 import { GRANTS, type Grant } from '../keys/index.js';
 import { isWritingModel, mockEntries, orderModels } from '../models/index.js';
-import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../plans/index.js';
+import { type PlanTerms, type PlanTermsOptions, termsAt } from '../plans/index.js';
 import type { Prices } from '../prices/index.js';
 import { isModelAllowed } from '../usage/index.js';
 import type { Locale } from './language/index.js';
@@ -61,11 +61,11 @@ export async function loadPlayground(
   locale: Locale,
 ): Promise<PlaygroundView> {
   const { view, catalogue, gateway, clock, prices, baseUrl } = sources;
-  const { plan: own } = await view.account(user);
-  const isOver = own !== null && own.expiresAt !== null && own.expiresAt <= clock.now();
-  const plan = own && !isOver ? own : freeTierTerms(sources);
+  const plan = termsAt((await view.account(user)).plan, clock.now(), sources);
+  const mocks = mockEntries(gateway);
+  const audioModels = choicesOf(gateway, 'audio', { mocks, plan });
   const audio = (operation: 'speak' | 'transcribe' | 'changeVoice' | 'generateSound') =>
-    choicesOf(gateway, 'audio', plan).filter(({ id }) => gateway.audioProvider(id, operation));
+    audioModels.filter(({ id }) => gateway.audioProvider(id, operation));
   return {
     baseUrl: baseUrl(),
     accountId: user.accountId,
@@ -73,8 +73,8 @@ export async function loadPlayground(
     withheld: withheldOf(plan, { catalogue, locale }),
     platforms: gateway.platforms(),
     models: {
-      image: choicesOf(gateway, 'image'),
-      text: choicesOf(gateway, 'text', plan),
+      image: choicesOf(gateway, 'image', { mocks }),
+      text: choicesOf(gateway, 'text', { mocks, plan }),
       speak: audio('speak'),
       transcribe: audio('transcribe'),
       changeVoice: audio('changeVoice'),
@@ -88,9 +88,12 @@ function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): Playg
   return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, words)]));
 }
 
-/** @param plan Omits the models that it does not allow. Default: none is omitted. */
-function choicesOf(gateway: PlaygroundGateway, kind: 'image' | 'text' | 'audio', plan?: PlaygroundPlan): ModelChoice[] {
-  const mocks = mockEntries(gateway);
+/** @param options `plan` omits the models that it does not allow. Default: none is omitted. */
+function choicesOf(
+  gateway: PlaygroundGateway,
+  kind: 'image' | 'text' | 'audio',
+  { mocks, plan }: { mocks: ReadonlySet<string>; plan?: PlaygroundPlan },
+): ModelChoice[] {
   const models = gateway.models().filter((model) => model.kind === kind && (kind !== 'text' || isWritingModel(model)));
   const ids = models.map(({ id }) => id).filter((id) => !plan || isModelAllowed(plan, id, gateway.resolveModel));
   return orderModels(ids).map((id) => {
