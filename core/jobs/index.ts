@@ -24,7 +24,7 @@ export {
   tooManyOpenJobs,
   type WaitOptions,
 } from './jobs.js';
-export { declareJobKind, filesOfJob, type JobKind, kindOfJob } from './kinds.js';
+export { declareJobKind, filesOfJob, type JobKind, kindOfJob, retentionMs } from './kinds.js';
 export { eraseJobs, readJobs, selectJobsOf } from './owner-jobs.js';
 export type { JobFilter, JobRecord, JobRun } from './records.js';
 export { createJobs } from './service.js';

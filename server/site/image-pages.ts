@@ -5,6 +5,7 @@
 
 import { Type } from '../../core/contracts/index.js';
 import type { ImageJob } from '../../core/images/index.js';
+import { retentionMs } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { AccountServices } from '../accounts/index.js';
 import { type ParamsContext, paramOf, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
@@ -21,8 +22,6 @@ import { ownVisitOf, sendTo } from './visit.js';
 const SHOWN = 24;
 const MAX_FORM_BYTES = 256;
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** Of ended image jobs. */
-const RETENTION_MS = 7 * DAY_MS;
 const ID = { schema: Type.String(), description: 'Id of an image job of the account.' } as const;
 
 export interface ImagePageServices extends AccountServices, Omit<PlaygroundSources, 'gateway'> {
@@ -97,7 +96,7 @@ class ImagePages {
         images: await this.#views(jobs, accountId, locale),
         models: this.#models(playground),
         playground,
-        retentionDays: RETENTION_MS / DAY_MS,
+        retentionDays: retentionMs('image') / DAY_MS,
         next: found.length > SHOWN ? jobs.at(-1)?.id : undefined,
         isFirst: after === undefined,
         again,
