@@ -3,7 +3,7 @@
  * idempotency key, so that it makes one image.
  */
 
-import { newIdempotencyKey, playJson, RequestProblem, textAt } from './requests.js';
+import { newIdempotencyKey, pause, playJson, RequestProblem, textAt } from './requests.js';
 
 const TRIES = 3;
 const TRY_MS = 1_000;
@@ -16,7 +16,7 @@ export async function submitImage(request: Readonly<Record<string, unknown>>): P
       return textAt(await playJson('/v1/images/jobs', how), 'id') ?? '';
     } catch (error) {
       if (!(error instanceof RequestProblem && error.status === 0) || tries === TRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, TRY_MS));
+      await pause(TRY_MS);
     }
   }
 }

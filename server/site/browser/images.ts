@@ -7,7 +7,7 @@
 import { confirm, element, FieldProblem } from './elements.js';
 import { startLightbox } from './image-lightbox.js';
 import { submitImage } from './image-submission.js';
-import { loadJob, numberAt, play, textAt } from './requests.js';
+import { loadJob, numberAt, pause, play, textAt } from './requests.js';
 import { fill, textsOf } from './texts.js';
 import { type FileDrop, onSubmit, startFileDrop, toDataUri } from './work.js';
 
@@ -155,10 +155,6 @@ async function replace(card: HTMLElement): Promise<void> {
 
 function announce(words: string): void {
   if (news) news.textContent = words;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** A job that has just ended cannot be cancelled: the next poll shows its result. */

@@ -2,7 +2,7 @@
  * Follows an open order on the payment page: it shows the time left, waits for a change, and then loads the page again.
  */
 
-import { fieldOf, RequestProblem, requestJson } from './requests.js';
+import { fieldOf, pause, RequestProblem, requestJson } from './requests.js';
 import { textsOf } from './texts.js';
 
 /** Seconds that the gateway holds a request while nothing changes. */
@@ -53,10 +53,6 @@ async function follow(code: string, before: string): Promise<void> {
 /** Once: a repeated text would be read out again. */
 function announce(words: string): void {
   if (waiting && waiting.textContent !== words) waiting.textContent = words;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** The state at the rendering of the page. */

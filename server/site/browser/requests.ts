@@ -189,9 +189,13 @@ export async function loadJob(path: string, lost: () => void): Promise<unknown> 
     } catch (error) {
       if (!(error instanceof RequestProblem && error.isPassing)) throw error;
       lost();
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await pause(PAUSE_MS);
     }
   }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Files of the gateway are loaded from the page's own origin. */

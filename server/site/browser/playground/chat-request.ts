@@ -10,6 +10,7 @@ import {
   fieldAt,
   listAt,
   numberAt,
+  pause,
   play,
   playJson,
   RequestProblem,
@@ -128,7 +129,7 @@ const TRIES = 3;
 /** Tokens and cost of a request as they were logged. Undefined if they are not known. */
 export async function loggedUse(requestId: string): Promise<{ usage?: TurnUsage; cost?: string } | undefined> {
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
-    await new Promise((resolve) => setTimeout(resolve, LOGGED_MS));
+    await pause(LOGGED_MS);
     try {
       const list = await playJson(`/v1/usage/requests?request_id=${encodeURIComponent(requestId)}`);
       const [row] = listAt(list, 'data');

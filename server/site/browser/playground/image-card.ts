@@ -12,6 +12,7 @@ import {
   newIdempotencyKey,
   numberAt,
   ownAddress,
+  pause,
   playJson,
   RequestProblem,
   textAt,
@@ -106,7 +107,7 @@ class ImageCard {
       const status = textAt(job, 'status');
       if (status !== 'queued' && status !== 'generating') return job;
       this.#show(status === 'generating' ? t.generating : queuedWords(job));
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      await pause(POLL_MS);
     }
   }
 

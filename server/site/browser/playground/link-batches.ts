@@ -12,6 +12,7 @@ import {
   loadJob,
   newIdempotencyKey,
   numberAt,
+  pause,
   play,
   playJson,
   textAt,
@@ -108,7 +109,7 @@ class BatchEntry {
     };
     try {
       while (this.#isOpen) {
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        await pause(POLL_MS);
         this.#batch = await loadJob(`${ROUTE}/${this.#id}`, lost);
         this.#show();
       }

@@ -12,6 +12,7 @@ import {
   loadJob,
   notesOf,
   numberAt,
+  pause,
   playJson,
   RequestProblem,
   textAt,
@@ -73,7 +74,7 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
     }
     if (status !== 'queued' && status !== 'processing') return latest;
     const seconds = numberAt(latest, 'data.job.poll_after_seconds') ?? DEFAULT_POLL_S;
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    await pause(seconds * 1_000);
     latest = await loadJob(textAt(latest, 'data.job.status_url') ?? '', lost);
   }
 }

@@ -6,7 +6,7 @@
  */
 
 import { element, showProblem } from '../elements.js';
-import { fieldAt, listAt, notesOf, numberAt, playJson, textAt } from '../requests.js';
+import { fieldAt, listAt, notesOf, numberAt, pause, playJson, textAt } from '../requests.js';
 import { fill, pageLanguage, textsOf } from '../texts.js';
 import { showWork } from '../work.js';
 import { type Player, timedButton } from './video-player.js';
@@ -80,7 +80,7 @@ async function askFor(body: Readonly<Record<string, unknown>>, section: HTMLElem
   for (let asks = 1; ; asks += 1) {
     const answer = await playJson('/v1/extract', { method: 'POST', json: body });
     if (!isPending(answer) || asks === MAX_ASKS || !section.isConnected) return answer;
-    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    await pause(ASK_AGAIN_MS);
   }
 }
 
