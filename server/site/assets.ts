@@ -45,7 +45,6 @@ const STYLES = [
   'pieces',
   'home',
   'account',
-  'payment',
   'playground',
   'forced-colors',
   'print',
@@ -60,7 +59,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Style sheets of some pages alone. */
-const PAGE_STYLES = ['chat', 'docs', 'images', 'public'];
+const PAGE_STYLES = ['chat', 'docs', 'images', 'payment', 'public'];
 
 /** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();

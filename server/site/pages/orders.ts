@@ -76,6 +76,7 @@ export function receiptPage(view: ReceiptView, locale: Locale): Omit<Page, 'view
   return {
     title: t.receiptTitle(number),
     scripts: ['receipt.js'],
+    styles: ['payment.css'],
     content: html`<div class="frame frame-text stack receipt">
 <div class="page-head"><p class="receipt-brand">${brand.name}</p><h1>${t.receiptTitle(number)}</h1></div>
 <div class="card stack">

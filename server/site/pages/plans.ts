@@ -142,6 +142,7 @@ export function paymentPage(view: PaymentView, locale: Locale): Omit<Page, 'view
   return {
     title: t.title(texts.words.orderStates[order.state], order.code),
     scripts: ['payment.js', 'api-forms.js'],
+    styles: ['payment.css'],
     content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
 <div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state, locale)}</div>
 <p>${t.order(html`<code id="code">${order.code}</code>`, minute(order.createdAt))}</p></div>
