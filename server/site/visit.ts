@@ -10,7 +10,7 @@ import { type Page, sendPage } from './page.js';
 import { labelOf } from './views.js';
 
 export interface Visit {
-  /** Undefined if nobody is signed in. */
+  /** Undefined if the visitor is not signed in. */
   signedIn: SignedIn | undefined;
   locale: Locale;
 }
