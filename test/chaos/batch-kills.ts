@@ -16,8 +16,8 @@ const FIRST = 1_732_400_000_000_100_000n;
 /** Products of requests beside the batch. */
 const FIRST_SINGLE = 1_832_400_000_000_100_000n;
 /** How long the platform takes. */
-const ANSWER_MS = 60;
-/** A kill comes up to this long after the fetch that it follows. */
+export const ANSWER_MS = 60;
+/** A kill comes up to this long after the fetch that it follows, unless the caller says otherwise. */
 const KILL_WITHIN_MS = 300;
 const SINGLES_BEFORE = 30;
 const SINGLE_PAUSE_MS = 250;
@@ -29,6 +29,8 @@ export interface BatchKillOptions {
   links: number;
   /** How often the process is killed with SIGKILL, spread over the work. */
   kills: number;
+  /** A kill comes up to so many milliseconds after the fetch that it follows. Default 300. */
+  killWithinMs?: number;
   /** Requests per minute of the key. */
   rpm: number;
   /** Whether single links are timed before and beside the batch. Default false. */
@@ -71,7 +73,7 @@ const productOf = (index: number) => String(FIRST + BigInt(index));
 const linkOf = (product: string) => `https://shop.tiktok.com/gb/pdp/quilt/${product}`;
 
 export async function runBatchKills(options: BatchKillOptions): Promise<BatchKillReport> {
-  const { links, kills, rpm, databaseUrl } = options;
+  const { links, kills, killWithinMs = KILL_WITHIN_MS, rpm, databaseUrl } = options;
   const page = await readFile(PAGE, 'utf8');
   const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-batch-'));
   const prices = path.join(dataFolder, 'prices.json');
@@ -110,7 +112,7 @@ export async function runBatchKills(options: BatchKillOptions): Promise<BatchKil
         deadline.throwIfAborted();
         await sleep(5);
       }
-      await sleep(Math.random() * KILL_WITHIN_MS);
+      await sleep(Math.random() * killWithinMs);
       await gateway.kill();
       gateway = await start();
     }

@@ -125,7 +125,8 @@ declare
   used text[] := '{}';
   routine regprocedure;
 begin
-  perform pg_terminate_backend(pid) from pg_stat_activity
+  -- One that commits meanwhile would leave rows in a table that was empty when it was looked at, so each is waited for.
+  perform pg_terminate_backend(pid, 10000) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and query <> '${RESET}';
   for one in select quote_ident(tablename) from pg_tables
     where schemaname = 'public' and tablename not like 'kysely_%'
