@@ -1,16 +1,19 @@
 /*
- * Writes a ZIP archive while its files arrive, without a temporary file. Files are stored as they are: pictures and
- * videos are compressed already. Sizes and checksums follow each file. An archive has less than 4 GiB, so that it needs
+ * Writes a ZIP archive while its files arrive, without a temporary file. A file is stored as it is, as pictures and
+ * videos are compressed already, or deflated on request. Sizes and checksums follow each file. An archive has less than 4 GiB, so that it needs
  * no 64-bit fields. If a file fails, the archive fails: it then has no directory, so no program takes it for a whole one.
  */
 
-import { crc32 } from 'node:zlib';
+import { pipeline, Readable } from 'node:stream';
+import { crc32, createDeflateRaw } from 'node:zlib';
 import { GatewayError } from '../runtime/index.js';
 
 export interface ZipFile {
   /** A plain name; two files must not have the same. */
   name: string;
   bytes: AsyncIterable<Uint8Array>;
+  /** Default false. */
+  isDeflated?: boolean;
 }
 
 /** A margin for the directory. */
@@ -23,10 +26,17 @@ const VERSION = 20;
 const MADE_BY = (3 << 8) | VERSION;
 const MODE = 0o100644;
 
+const STORED = 0;
+const DEFLATED = 8;
+
 interface Written {
   name: Buffer;
+  method: number;
   crc: number;
+  /** Bytes of the file. */
   size: number;
+  /** Bytes of it in the archive. */
+  stored: number;
   offset: number;
 }
 
@@ -38,14 +48,15 @@ export async function* zip(files: AsyncIterable<ZipFile>, modifiedAt: Date): Asy
   const time = dosTime(modifiedAt);
   const directory: Written[] = [];
   let offset = 0;
-  for await (const { name: plain, bytes } of files) {
-    const written: Written = { name: Buffer.from(plain), crc: 0, size: 0, offset };
+  for await (const { name: plain, bytes, isDeflated = false } of files) {
+    const method = isDeflated ? DEFLATED : STORED;
+    const written: Written = { name: Buffer.from(plain), method, crc: 0, size: 0, stored: 0, offset };
     const header = localHeader(written, time);
     yield header;
-    for await (const chunk of bytes) {
-      written.crc = crc32(chunk, written.crc);
-      written.size += chunk.byteLength;
-      if (offset + written.size > MAX_ZIP_BYTES) {
+    const content = summed(bytes, written);
+    for await (const chunk of isDeflated ? deflate(content) : content) {
+      written.stored += chunk.byteLength;
+      if (offset + Math.max(written.size, written.stored) > MAX_ZIP_BYTES) {
         throw new GatewayError('media_unavailable', 'The files are larger than an archive can be.', {
           retryable: false,
         });
@@ -56,7 +67,7 @@ export async function* zip(files: AsyncIterable<ZipFile>, modifiedAt: Date): Asy
     descriptor.writeUInt32LE(0x08074b50, 0);
     writeSums(descriptor, 4, written);
     yield descriptor;
-    offset += header.length + written.size + descriptor.length;
+    offset += header.length + written.stored + descriptor.length;
     directory.push(written);
   }
   const entries = directory.map((written) => directoryEntry(written, time));
@@ -64,23 +75,39 @@ export async function* zip(files: AsyncIterable<ZipFile>, modifiedAt: Date): Asy
   yield Buffer.concat([...entries, endOfDirectory(entries.length, size, offset)]);
 }
 
-function localHeader({ name }: Written, time: number): Buffer {
+/** The bytes of a file, which count as they pass. */
+async function* summed(bytes: AsyncIterable<Uint8Array>, written: Written): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    written.crc = crc32(chunk, written.crc);
+    written.size += chunk.byteLength;
+    yield chunk;
+  }
+}
+
+/** Ends both streams with whichever fails or is left first. */
+function deflate(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return pipeline(Readable.from(bytes, { objectMode: false }), createDeflateRaw(), () => undefined);
+}
+
+function localHeader({ name, method }: Written, time: number): Buffer {
   const header = Buffer.alloc(30);
   header.writeUInt32LE(0x04034b50, 0);
   header.writeUInt16LE(VERSION, 4);
   header.writeUInt16LE(FLAGS, 6);
+  header.writeUInt16LE(method, 8);
   header.writeUInt32LE(time, 10);
   header.writeUInt16LE(name.length, 26);
   return Buffer.concat([header, name]);
 }
 
 function directoryEntry(written: Written, time: number): Buffer {
-  const { name, offset } = written;
+  const { name, method, offset } = written;
   const entry = Buffer.alloc(46);
   entry.writeUInt32LE(0x02014b50, 0);
   entry.writeUInt16LE(MADE_BY, 4);
   entry.writeUInt16LE(VERSION, 6);
   entry.writeUInt16LE(FLAGS, 8);
+  entry.writeUInt16LE(method, 10);
   entry.writeUInt32LE(time, 12);
   writeSums(entry, 16, written);
   entry.writeUInt16LE(name.length, 28);
@@ -100,9 +127,9 @@ function endOfDirectory(count: number, size: number, offset: number): Buffer {
 }
 
 /** Checksum, size in the archive, size of the file. */
-function writeSums(target: Buffer, at: number, { crc, size }: Written): void {
+function writeSums(target: Buffer, at: number, { crc, stored, size }: Written): void {
   target.writeUInt32LE(crc, at);
-  target.writeUInt32LE(size, at + 4);
+  target.writeUInt32LE(stored, at + 4);
   target.writeUInt32LE(size, at + 8);
 }
 

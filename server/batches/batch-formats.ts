@@ -1,7 +1,7 @@
 /*
  * The results of a batch as text: JSON lines, an info dict of a playlist for yt-dlp, an M3U playlist, and a JSON Feed.
- * Each is written link by link, so a batch is never in memory as a whole. Only the lines have the links that failed;
- * the other formats leave out what they cannot show.
+ * Each is written link by link, so a batch is never in memory as a whole. Of these, the lines alone have the links that
+ * failed; the others leave out what they cannot show. `batch-tables.ts` has the table and the archive.
  */
 
 import type { ExtractResult } from '../../core/contracts/index.js';
@@ -22,30 +22,36 @@ export interface FormatOptions {
   notesFor(platform: string): readonly string[];
 }
 
-export type ResultFormat = (results: AsyncIterable<BatchResult>, options: FormatOptions) => AsyncIterable<Buffer>;
+/** @param results They can be read several times. */
+export type ResultFormat = (results: AsyncIterable<BatchResult>, options: FormatOptions) => AsyncIterable<Uint8Array>;
 
 /** A line of JSON for each link, as the items of a direct batch. */
-export const formatLines: ResultFormat = async function* (results, { notesFor }) {
-  for await (const { position: index, url, attempts, platform, outcome } of results) {
-    if ('error' in outcome) {
-      const failure = {
-        ok: false,
-        status: 'failed',
-        ...(platform && { platform }),
-        error: describeFailure(outcome.error),
-      };
-      yield Buffer.from(`${JSON.stringify({ index, url, attempts, ...failure })}\n`);
-      continue;
-    }
-    const head = JSON.stringify({ index, url, attempts, ok: true, status: 'completed' });
-    const { result, words } = outcome;
-    const document = encodeExtraction(result, {
-      notes: [...notesFor(result.platform), ...(words?.notes ?? [])],
-      ...(words && { data: { transcript: words.transcript } }),
-    });
-    yield Buffer.concat([Buffer.from(`${head.slice(0, -1)},"result":`), document, Buffer.from('}\n')]);
-  }
+export const formatLines: ResultFormat = async function* (results, options) {
+  for await (const result of results) yield encodeLine(result, options);
 };
+
+/** A link and its document or error in JSON, with a line feed. */
+export function encodeLine(
+  { position: index, url, attempts, platform, outcome }: BatchResult,
+  { notesFor }: Pick<FormatOptions, 'notesFor'>,
+): Buffer {
+  if ('error' in outcome) {
+    const failure = {
+      ok: false,
+      status: 'failed',
+      ...(platform && { platform }),
+      error: describeFailure(outcome.error),
+    };
+    return Buffer.from(`${JSON.stringify({ index, url, attempts, ...failure })}\n`);
+  }
+  const head = JSON.stringify({ index, url, attempts, ok: true, status: 'completed' });
+  const { result, words } = outcome;
+  const document = encodeExtraction(result, {
+    notes: [...notesFor(result.platform), ...(words?.notes ?? [])],
+    ...(words && { data: { transcript: words.transcript } }),
+  });
+  return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"result":`), document, Buffer.from('}\n')]);
+}
 
 /** A playlist for `yt-dlp --load-info-json`. */
 export const formatInfoDict: ResultFormat = async function* (results, { batch: { id } }) {

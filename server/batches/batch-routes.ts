@@ -42,6 +42,7 @@ import {
 } from '../links/index.js';
 import { toJobTerms } from '../usage/index.js';
 import { formatFeed, formatInfoDict, formatLines, formatM3u, type ResultFormat } from './batch-formats.js';
+import { formatArchive, formatTable } from './batch-tables.js';
 import { BATCH_STATUS, type Batch, type Batches, isOpenBatch } from './batches.js';
 
 const ROUTE = '/v1/extract/batches';
@@ -49,12 +50,24 @@ const ROUTE = '/v1/extract/batches';
 const POLL_AFTER_SECONDS = 5;
 const DEFAULT_LIMIT = 100;
 
-/** By name: media type, how it is written, and how many links a page has by default. */
-const FORMATS: Readonly<Record<string, { type: string; write: ResultFormat; limit: number }>> = {
+interface FormatEntry {
+  type: string;
+  write: ResultFormat;
+  /** Links of a page by default. */
+  limit: number;
+  /** Whether it is about the files, for players. */
+  isForPlayers?: boolean;
+  /** The ending of a file that a browser saves it as. Default: it is shown. */
+  ending?: string;
+}
+
+const FORMATS: Readonly<Record<string, FormatEntry>> = {
   ndjson: { type: 'application/x-ndjson', write: formatLines, limit: DEFAULT_LIMIT },
-  jsonfeed: { type: 'application/feed+json', write: formatFeed, limit: DEFAULT_LIMIT },
-  m3u: { type: 'audio/x-mpegurl; charset=utf-8', write: formatM3u, limit: MAX_JOB_BATCH_URLS },
-  'yt-dlp': { type: INFO_TYPE, write: formatInfoDict, limit: MAX_JOB_BATCH_URLS },
+  csv: { type: 'text/csv; charset=utf-8', write: formatTable, limit: MAX_JOB_BATCH_URLS, ending: 'csv' },
+  zip: { type: 'application/zip', write: formatArchive, limit: MAX_JOB_BATCH_URLS, ending: 'zip' },
+  jsonfeed: { type: 'application/feed+json', write: formatFeed, limit: DEFAULT_LIMIT, isForPlayers: true },
+  m3u: { type: 'audio/x-mpegurl; charset=utf-8', write: formatM3u, limit: MAX_JOB_BATCH_URLS, isForPlayers: true },
+  'yt-dlp': { type: INFO_TYPE, write: formatInfoDict, limit: MAX_JOB_BATCH_URLS, isForPlayers: true },
 };
 
 /** What each parameter of the results accepts, for error messages. */
@@ -161,7 +174,8 @@ const RESULTS: RouteDeclaration = {
   query: {
     format: {
       schema: OneOf(...Object.keys(FORMATS)),
-      description: 'Lines of JSON (default), a JSON Feed, an M3U playlist, or an info dict of a playlist for yt-dlp.',
+      description:
+        'Lines of JSON (default), a CSV table, a ZIP archive with this table and a JSON file for each link, a JSON Feed, an M3U playlist, or an info dict of a playlist for yt-dlp.',
     },
     from: {
       schema: Type.Integer({ minimum: 0, maximum: MAX_JOB_BATCH_URLS }),
@@ -169,12 +183,12 @@ const RESULTS: RouteDeclaration = {
     },
     limit: {
       schema: Type.Integer({ minimum: 1, maximum: MAX_JOB_BATCH_URLS }),
-      description: `Maximum number of links. Default ${DEFAULT_LIMIT}; all for playlists.`,
+      description: `Maximum number of links. Default ${DEFAULT_LIMIT}; all for tables, archives and playlists.`,
     },
     include_media_links: {
       schema: OneOf('true', 'false'),
       description:
-        'As the field of `POST /v1/extract`. Default false; true on the site, and for the other formats if the operator allows media links to all.',
+        'As the field of `POST /v1/extract`. Default false; true on the site, and for feeds and playlists if the operator allows media links to all.',
     },
   },
   answers: {
@@ -270,7 +284,8 @@ async function sendResults(
   const { accountId } = pollingKeyOf(context, polls);
   const { name, from, limit } = readPage(context);
   const isLinked = readFlag(context, 'include_media_links');
-  const mediaLinksFor = mediaIssuer(context, mediaProxy, isLinked, name !== 'ndjson');
+  const { type, write, isForPlayers, ending } = FORMATS[name] as FormatEntry;
+  const mediaLinksFor = mediaIssuer(context, mediaProxy, isLinked, isForPlayers);
   const batch = await batches.find(paramOf(context, 'id'), accountId);
   const ended = await batches.ended(batch);
   const to = Math.min(from + limit, ended);
@@ -281,10 +296,10 @@ async function sendResults(
   context.set('Cache-Control', 'private, no-cache');
   if (nextUrl !== undefined) context.set('Link', `<${nextUrl}>; rel="next"`);
   if (nextUrl !== undefined && to === ended) context.set('Retry-After', String(POLL_AFTER_SECONDS));
-  const { type, write } = FORMATS[name] as (typeof FORMATS)[string];
   context.set('Content-Type', type);
+  if (ending) context.set('Content-Disposition', `attachment; filename="${batch.id}.${ending}"`);
   const notesFor = (platform: string) => requests.ignoredOptions(batch.fields, platform);
-  const results = batches.results(batch, { from, to, mediaLinksFor });
+  const results = { [Symbol.asyncIterator]: () => batches.results(batch, { from, to, mediaLinksFor }) };
   const own = `${url}?${pageQuery(context, from)}`;
   sendBytes(context, write(results, { batch, url: own, nextUrl, notesFor }));
 }

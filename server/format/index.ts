@@ -114,6 +114,14 @@ export function csvCell(value: string | number | null): string {
   return /[";,\t\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 
+type Cells = Readonly<Record<string, string | number | null | undefined>>;
+
+/** A line of cells that no spreadsheet takes for a formula. @param cells By column. Default: the names of the columns. */
+export function csvLine(columns: readonly string[], cells?: Cells): string {
+  const texts = columns.map((column) => csvCell(cells ? (cells[column] ?? null) : column));
+  return `${texts.join(',')}\r\n`;
+}
+
 /** A text as one word for a POSIX shell. */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;

@@ -4,7 +4,7 @@
  * files and the pages.
  */
 
-import { csvCell, dayOf } from '../format/index.js';
+import { csvLine, dayOf } from '../format/index.js';
 import type { UsageTotal } from './tables.js';
 import { addUp, type DayRange, encodeCounts, type UsageCounts } from './usage-report.js';
 
@@ -101,12 +101,4 @@ export function renderUsageCsv(
     return csvLine(columns, cells);
   });
   return [csvLine(columns), ...lines].join('');
-}
-
-type Cells = Readonly<Record<string, string | number | null | undefined>>;
-
-/** A line of cells that no spreadsheet takes for a formula. @param cells By column. Default: the names of the columns. */
-export function csvLine(columns: readonly string[], cells?: Cells): string {
-  const texts = columns.map((column) => csvCell(cells ? (cells[column] ?? null) : column));
-  return `${texts.join(',')}\r\n`;
 }

@@ -7,7 +7,7 @@
 import { Readable } from 'node:stream';
 import type { Gateway } from 'mediagate';
 import { field, optional, Type } from '../../core/contracts/index.js';
-import { isoTime } from '../format/index.js';
+import { csvLine, isoTime } from '../format/index.js';
 import {
   Count,
   defineRoute,
@@ -31,7 +31,7 @@ import {
   readRequestFilter,
   readUsageQuery,
 } from './request-queries.js';
-import { csvLine, filterTotals, groupUsage, renderUsageCsv, USAGE_DIMENSIONS } from './usage-groups.js';
+import { filterTotals, groupUsage, renderUsageCsv, USAGE_DIMENSIONS } from './usage-groups.js';
 import type { UsageEntry, UsageLog } from './usage-log.js';
 import { addUp, encodeCounts, keyUsageRoutes, USAGE_COUNTS, type UsageRouteServices } from './usage-report.js';
 

@@ -40,17 +40,37 @@ describe('an archive', () => {
     expect(found[1]?.content.toString()).to.equal('second');
   });
 
+  it('deflates the files that ask for it, beside those that do not', async () => {
+    const text = Buffer.from('a line of a table\r\n'.repeat(10_000));
+    async function* all() {
+      yield { name: 'links.csv', bytes: chunksOf(text.subarray(0, 5), text.subarray(5)), isDeflated: true };
+      yield { name: 'plain', bytes: chunksOf(text) };
+      yield { name: 'empty', bytes: chunksOf(), isDeflated: true };
+    }
+    const archive = await whole(zip(all(), DATE));
+    expect(archive.length).to.be.within(text.length, 1.05 * text.length);
+    const found = readZip(archive);
+    expect(found.map(({ name }) => name)).to.deep.equal(['links.csv', 'plain', 'empty']);
+    expect(found.map(({ content }) => content.equals(text))).to.deep.equal([true, true, false]);
+  });
+
   it('fails with its file, before a directory is written', async () => {
     async function* failing() {
       yield Buffer.from('begun');
       throw new Error('broken off');
     }
-    const sent: Uint8Array[] = [];
-    const reading = (async () => {
-      for await (const chunk of zip(files(['a', chunksOf(Buffer.from('x'))], ['b', failing()]), DATE)) sent.push(chunk);
-    })();
-    const error = await reading.catch((thrown: Error) => thrown);
-    expect((error as Error).message).to.equal('broken off');
-    expect(Buffer.concat(sent).includes(Buffer.from('PK\x01\x02', 'latin1'))).to.equal(false);
+    async function* all(isDeflated: boolean) {
+      yield { name: 'a', bytes: chunksOf(Buffer.from('x')) };
+      yield { name: 'b', bytes: failing(), isDeflated };
+    }
+    for (const isDeflated of [false, true]) {
+      const sent: Uint8Array[] = [];
+      const reading = (async () => {
+        for await (const chunk of zip(all(isDeflated), DATE)) sent.push(chunk);
+      })();
+      const error = await reading.catch((thrown: Error) => thrown);
+      expect((error as Error).message).to.equal('broken off');
+      expect(Buffer.concat(sent).includes(Buffer.from('PK\x01\x02', 'latin1'))).to.equal(false);
+    }
   });
 });

@@ -222,11 +222,11 @@ describe('the playground in a real browser', () => {
     await expectGood('batch');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'CSV' }).click(),
+      page.getByRole('link', { name: 'CSV', exact: true }).click(),
     ]);
     const saved = await readFile(await download.path(), 'utf8');
     expect(saved.split('\r\n')).to.have.length(5);
-    expect(saved).to.contain(`"1","${LINK}","Invented","Read","Tugs of Ostend, a morning on the quay"`);
+    expect(saved).to.contain(`0,${LINK},completed,invented,"Tugs of Ostend, a morning on the quay"`);
   });
 
   it("shows the gateway's message for an unavailable link", async () => {

@@ -1,6 +1,7 @@
 /** Background batches of links over HTTP: progress, results in every form, pace, charges, cancels and erasure. */
 
 import { expect } from 'chai';
+import { parse } from 'csv-parse/sync';
 import { GatewayError } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
 import { createPrices } from '../../../server/prices/index.js';
@@ -8,6 +9,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { richPost } from '../../support/links/invented-documents.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
+import { readZip } from '../../support/links/read-zip.js';
 import { until } from '../../support/until.js';
 import { untilAborted } from '../../support/until-aborted.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -17,6 +19,9 @@ const item = (id: number | string) => `https://invented.example/item/${id}`;
 /** Items that do not answer before the test is over, and one that is gone. */
 const HANGING = '900';
 const REMOVED = '901';
+/** An item whose title a spreadsheet would take for a formula. */
+const FORMULA = '902';
+const HOSTILE_TITLE = '=HYPERLINK("https://evil.example")';
 
 describeOnStacks('background batches of links', (stack) => {
   let app: ListeningApp;
@@ -35,7 +40,9 @@ describeOnStacks('background batches of links', (stack) => {
           fetched.push(link.id);
           if (link.id === HANGING) return untilAborted(signal);
           if (link.id === REMOVED) throw new GatewayError('removed', 'The item was removed.');
-          return richPost(link.id);
+          const post = richPost(link.id);
+          if (link.id === FORMULA && 'common' in post.data) post.data.common.title = HOSTILE_TITLE;
+          return post;
         },
       },
       shop: { extract: async ({ link }) => inventedProduct(link.id) },
@@ -53,6 +60,10 @@ describeOnStacks('background batches of links', (stack) => {
       ...(body && { body: JSON.stringify(body) }),
     });
   const get = (key: string, target: string) => send(key, 'GET', target);
+  const fetchBytes = async (key: string, target: string) => {
+    const answer = await fetch(`${app.url}${target}`, { headers: { authorization: `Bearer ${key}` } });
+    return { headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) };
+  };
   const submit = (key: string, body: object, headers = {}) => send(key, 'POST', ROUTE, body, headers);
   const ended = (key: string, id: string) =>
     until(async () => {
@@ -136,6 +147,50 @@ describeOnStacks('background batches of links', (stack) => {
       const refused = await get(key, `${done.results_url}?${query}`);
       expect([refused.status, query.startsWith(refused.json.error.param)], query).to.deep.equal([400, true]);
     }
+  });
+
+  it('give a table and an archive, which have the links that failed', async () => {
+    const key = await app.makeKey();
+    const urls = [item(FORMULA), productLink(2), item(REMOVED), 'nonsense'];
+    const { json } = await submit(key, { urls });
+    const { results_url: results } = await ended(key, json.id);
+    const table = await get(key, `${results}?format=csv`);
+    expect(table.headers.get('content-type')).to.equal('text/csv; charset=utf-8');
+    expect(table.headers.get('content-disposition')).to.equal(`attachment; filename="${json.id}.csv"`);
+    const { body: bytes } = await fetchBytes(key, `${results}?format=csv`);
+    expect(bytes.subarray(0, 3).toString('hex')).to.equal('efbbbf');
+    const rows: string[][] = parse(bytes, { bom: true });
+    const [head = [], ...cells] = rows;
+    const records = cells.map((row) => Object.fromEntries(head.map((column, index) => [column, row[index]])));
+    expect(records.map(({ index, url, status, platform }) => [index, url, status, platform])).to.deep.equal([
+      ['0', urls[0], 'completed', 'invented'],
+      ['1', urls[1], 'completed', 'bazaar'],
+      ['2', urls[2], 'failed', 'invented'],
+      ['3', 'nonsense', 'failed', ''],
+    ]);
+    const { data } = (await app.extract(key, { url: productLink(2) })).json;
+    expect(records[0]?.title).to.equal(`'=HYPERLINK("https://evil.example")`);
+    expect(records[1]).to.include({ title: data.product.name });
+    expect(records[2]).to.include({ error_code: 'removed', error_message: 'The item was removed.' });
+
+    const archive = await fetchBytes(key, `${results}?format=zip`);
+    expect(archive.headers.get('content-type')).to.equal('application/zip');
+    const files = readZip(archive.body);
+    const names = ['links.csv', '00001.json', '00002.json', '00003.json', '00004.json'];
+    expect(files.map(({ name }) => name)).to.deep.equal(names);
+    expect(files[0]?.content.equals(bytes)).to.equal(true);
+    // The lines have the times of their links, which are those of the read.
+    const inLines = lines(await get(key, results));
+    for (const [index, { content }] of files.slice(1).entries()) {
+      const { ok, url, result, error } = JSON.parse(content.toString());
+      expect([ok, url]).to.deep.equal([inLines[index].ok, urls[index]]);
+      expect([result?.data.product ?? result?.data.common, error]).to.deep.equal([
+        inLines[index].result?.data.product ?? inLines[index].result?.data.common,
+        inLines[index].error,
+      ]);
+    }
+    const part = readZip((await fetchBytes(key, `${results}?format=zip&from=2&limit=1`)).body);
+    expect(part.map(({ name }) => name)).to.deep.equal(['links.csv', '00003.json']);
   });
 
   it('take a request of the rate limit for each link when it starts, and wait for the next', async () => {

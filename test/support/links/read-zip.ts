@@ -1,6 +1,6 @@
-/** Reads a ZIP of stored files by its directory, as programs do, and checks each header, length and checksum. */
+/** Reads a ZIP of stored and deflated files by its directory, as programs do, and checks each header, length and checksum. */
 
-import { crc32 } from 'node:zlib';
+import { crc32, inflateRawSync } from 'node:zlib';
 
 /** @throws Error if it is no whole archive. */
 export function readZip(archive: Buffer): { name: string; content: Buffer }[] {
@@ -11,16 +11,25 @@ export function readZip(archive: Buffer): { name: string; content: Buffer }[] {
   if (at + archive.readUInt32LE(end + 12) !== end) throw new Error('the directory has another length');
   return Array.from({ length: count }, () => {
     if (archive.readUInt32LE(at) !== 0x02014b50) throw new Error('an entry of the directory is damaged');
-    const [crc, size] = [archive.readUInt32LE(at + 16), archive.readUInt32LE(at + 24)];
+    const [crc, stored, size] = [16, 20, 24].map((field) => archive.readUInt32LE(at + field)) as [
+      number,
+      number,
+      number,
+    ];
+    const method = archive.readUInt16LE(at + 10);
     const length = archive.readUInt16LE(at + 28);
     const name = archive.subarray(at + 46, at + 46 + length);
     const header = archive.readUInt32LE(at + 42);
     at += 46 + length;
     const from = header + 30 + length;
-    const isSame = archive.readUInt32LE(header) === 0x04034b50 && archive.subarray(header + 30, from).equals(name);
-    const content = archive.subarray(from, from + size);
-    const sums = archive.subarray(from + size, from + size + 16);
-    const isSummed = sums.readUInt32LE(4) === crc && sums.readUInt32LE(12) === size && crc32(content) === crc;
+    const isSame =
+      archive.readUInt32LE(header) === 0x04034b50 &&
+      archive.readUInt16LE(header + 8) === method &&
+      archive.subarray(header + 30, from).equals(name);
+    const bytes = archive.subarray(from, from + stored);
+    const content = method === 8 ? inflateRawSync(bytes) : bytes;
+    const sums = [4, 8, 12].map((field) => archive.readUInt32LE(from + stored + field));
+    const isSummed = `${sums}` === `${[crc, stored, size]}` && crc32(content) === crc && content.length === size;
     if (!isSame || !isSummed) throw new Error(`the file ${name} is damaged`);
     return { name: name.toString(), content };
   });

@@ -1,7 +1,7 @@
 /*
  * Lists of links in the playground: they are pasted, or come from a file, and are read as a background batch. The newest
- * batches of the account are listed with their progress, so they are there after a reload. Results are a table of the first hundred, and files with all of them; a cell of the CSV file that a
- * spreadsheet would take for a formula is text.
+ * batches of the account are listed with their progress, so they are there after a reload. Results are a table of the
+ * first hundred, and files with all of them in the formats of the route.
  */
 
 import { byId, element, FieldProblem, problemParts, webLink, whole } from '../elements.js';
@@ -138,13 +138,16 @@ class BatchEntry {
     const shown = quietButton(t.showResults, () => this.#showResults());
     if (this.#isOpen) return [shown, quietButton(t.cancel, () => this.#cancel())];
     const path = `/api/play${ROUTE}/${this.#id}/results`;
-    const save = (href: string, name: string, label: string) =>
-      element('a', { href, download: name, class: 'button button-quiet button-small' }, label);
+    const save = (format: string, ending: string, label: string) => {
+      const href = `${path}?format=${format}&limit=${MAX_LINKS}`;
+      return element('a', { href, download: `links.${ending}`, class: 'button button-quiet button-small' }, label);
+    };
     return [
       shown,
-      save(`${path}?limit=${MAX_LINKS}`, 'links.ndjson', t.json),
-      quietButton(t.csv, () => this.#saveCsv()),
-      save(`${path}?format=m3u`, 'links.m3u', t.playlist),
+      save('csv', 'csv', t.csv),
+      save('zip', 'zip', t.zip),
+      save('ndjson', 'ndjson', t.json),
+      save('m3u', 'm3u', t.playlist),
     ];
   }
 
@@ -171,16 +174,6 @@ class BatchEntry {
     } catch (error) {
       this.#results.replaceChildren(element('p', { class: 'problem' }, ...problemParts(error)));
     }
-  }
-
-  async #saveCsv(): Promise<void> {
-    const rows = await Promise.all(
-      (await this.#load(MAX_LINKS)).map(async (result) => Object.values(await rowOf(result))),
-    );
-    const lines = [[t.number, t.link, t.platform, t.result, t.title], ...rows].map((row) => row.map(csvCell).join(','));
-    const url = URL.createObjectURL(new Blob([`\ufeff${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
-    element('a', { href: url, download: 'links.csv' }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
   }
 }
 
@@ -225,11 +218,6 @@ async function resultTable(results: readonly unknown[]): Promise<HTMLElement> {
   );
   const table = element('table', {}, element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...body));
   return element('div', { class: 'table batch-table', tabindex: '0', role: 'region', 'aria-label': t.results }, table);
-}
-
-function csvCell(value: string): string {
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return `"${safe.replaceAll('"', '""')}"`;
 }
 
 function quietButton(label: string, press: () => Promise<void>): HTMLButtonElement {

@@ -45,10 +45,10 @@ const enScript = {
   platform: 'Platform',
   result: 'Result',
   read: 'Read',
-  title: 'Title',
   noConnection: 'No connection. Retrying.',
   json: 'JSON lines',
   csv: 'CSV',
+  zip: 'ZIP (CSV and JSON files)',
   playlist: 'Playlist (M3U)',
   none: 'No lists yet. Results are kept for a day.',
 };
@@ -76,10 +76,10 @@ const viScript: typeof enScript = {
   platform: 'Nền tảng',
   result: 'Kết quả',
   read: 'Đã đọc',
-  title: 'Tiêu đề',
   noConnection: 'Mất kết nối. Đang thử lại.',
   json: 'Dòng JSON',
   csv: 'Tệp CSV',
+  zip: 'ZIP (CSV và các tệp JSON)',
   playlist: 'Danh sách phát (M3U)',
   none: 'Chưa có danh sách nào. Kết quả được giữ một ngày.',
 };
