@@ -5,6 +5,7 @@
  * worker node has health and metrics only. During a shutdown every answer announces the end of its connection.
  */
 
+import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Gateway } from 'mediagate';
 import type { Tracer } from '../core/contracts/index.js';
@@ -28,7 +29,6 @@ import type { Budgets } from './budgets/index.js';
 import {
   AddressLimit,
   App,
-  addField,
   addRoutes,
   allowOrigins,
   answerErrors,
@@ -37,20 +37,14 @@ import {
   dispatch,
   FixedWindow,
   type GuardOf,
-  logRequest,
   type Middleware,
   markVisits,
-  type Next,
   newRouter,
   PollGuard,
-  type RequestContext,
   type RequestState,
   type Route,
-  type RoutedContext,
-  requestIdOf,
   Semaphore,
   type SiteAddress,
-  setSecurityHeaders,
 } from './http/index.js';
 import type { IdempotencyService } from './idempotency/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
@@ -65,6 +59,7 @@ import {
   oembedRoutes,
   videoRoutes,
 } from './links/index.js';
+import { mcpRoutes } from './mcp/index.js';
 import {
   type ClosableStoredResponses,
   createModelPaths,
@@ -74,14 +69,7 @@ import {
   storedResponseRoutes,
   textRoutes,
 } from './models/index.js';
-import {
-  endRequestSpan,
-  type Health,
-  handleInSpan,
-  healthRoutes,
-  type Metrics,
-  metricsRoutes,
-} from './observability/index.js';
+import { type Health, healthRoutes, type Metrics, metricsRoutes } from './observability/index.js';
 import { createApiDocument, openApiRoutes } from './openapi/index.js';
 import {
   type PaymentSecrets,
@@ -93,12 +81,13 @@ import {
 import { personalDataRoutes } from './personal-data/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
+import { type ReceiveDependencies, receive } from './receive.js';
 import { type Brand, devicePageRoutes, documentationRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
 import type { ServiceStatus } from './status/index.js';
 import type { TranscriptOptions } from './transcripts/index.js';
 import { refuseUnrouted } from './unrouted.js';
-import { logRefusal, type RequestLog, type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
+import { type RequestLog, type UsageLog, type UsageService, usageRoutes } from './usage/index.js';
 import { SENT_WEBHOOKS, type WebhookService, webhookRoutes } from './webhooks/index.js';
 
 /** The dependencies of an app. */
@@ -152,6 +141,8 @@ export interface AppDependencies {
   messagesEnabled?: boolean;
   /** Whether the names of the service document are listed for models with names of their own. Default true. */
   modelAliases?: boolean;
+  /** Whether agents may call the tools at `/mcp`. Default true. */
+  mcpEnabled?: boolean;
   /** Origins of pages that may call the API; `*` is every origin. Default: none. */
   corsOrigins?: readonly string[];
   /** Addresses and networks of proxies with a trusted `X-Forwarded-For`. Default: none. */
@@ -207,9 +198,6 @@ export type AppServices = ReturnType<typeof createServerContext>;
 /** What the routes of accounts work with. */
 type AppAccountServices = NonNullable<ReturnType<typeof createAccountContext>>;
 
-type ReceiveDependencies = Pick<AppDependencies, 'clock' | 'health' | 'logger' | 'metrics' | 'tracer'> &
-  Partial<Pick<AppDependencies, 'baseUrl' | 'brand' | 'corsOrigins' | 'usageLog'>>;
-
 /**
  * The HTTP interface of a gateway. Order: request id and security headers → errors → raw-header checks → route → key →
  * grant → body → fields → link → rate limit → work.
@@ -234,11 +222,13 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);
     return ofSession(route);
   };
-  return assemble(createRoutes(server, accounts), {
+  const app = assemble(createRoutes(server, accounts), {
     ...dependencies,
     unrouted: (route) => [...(accounts ? [createPlay(accounts, route), markVisits] : []), createModelPaths(route)],
     guardOf,
   });
+  server.inner.handler = app.callback();
+  return app;
 }
 
 type MetricsDependencies = Required<Pick<ReceiveDependencies, 'clock' | 'health' | 'logger' | 'metrics'>>;
@@ -255,6 +245,8 @@ export function createWorkerApp(dependencies: ReceiveDependencies): Koa<RequestS
 }
 
 interface AssembleOptions extends ReceiveDependencies {
+  /** Origins of pages that may call the API. Default: none. */
+  corsOrigins?: readonly string[];
   /**
    * Middleware for requests without a route, before they are refused. Default: none.
    * @param route Looks up a route again.
@@ -315,6 +307,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...messageRoutes(server),
     ...openApiRoutes(document),
     ...usageRoutes(server),
+    ...mcpRoutes(server),
   );
   if (accounts) {
     routes.push(
@@ -333,50 +326,6 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     );
   }
   return routes;
-}
-
-function receive(dependencies: ReceiveDependencies) {
-  const { clock, logger, metrics, tracer, baseUrl, brand, usageLog } = dependencies;
-  const { drain } = dependencies.health;
-  /** Known when requests arrive: the listening address does not change. */
-  let isHttps: boolean | undefined;
-  return async (context: RoutedContext, next: Next): Promise<void> => {
-    const { state, res: response } = context;
-    const startedAt = clock.monotonic();
-    state.startedAt = startedAt;
-    if (brand) state.brand = brand;
-    state.requestId = requestIdOf(context.req);
-    const open = metrics?.requests.came(response);
-    addField(response, 'x-request-id', state.requestId);
-    isHttps ??= baseUrl?.().startsWith('https:') === true;
-    setSecurityHeaders(response, isHttps);
-    // Set at once, for answers that begin before their handler has ended.
-    if (drain.aborted) response.setHeader('Connection', 'close');
-    await (tracer ? handleInSpan(tracer, context, next) : next());
-    if (drain.aborted) endConnection(context);
-    const route = context._matchedRoute?.toString();
-    const ms = clock.monotonic() - startedAt;
-    logRequest(logger, context, route, ms);
-    const { errorCode: code } = state;
-    if (usageLog && code !== undefined && route !== undefined) {
-      logRefusal(usageLog, context, { route, latencyMs: ms, at: clock.now() });
-    }
-    const hasRateLimit = code !== undefined && response.hasHeader('ratelimit-policy');
-    if (metrics && open) {
-      const done = { route, method: context.req.method ?? '', status: response.statusCode, ms, code, hasRateLimit };
-      metrics.requests.done(open, done);
-    }
-    if (state.span) endRequestSpan(state.span, context, route);
-  };
-}
-
-/**
- * Announces that the answer is the last of its connection, or closes the connection after an answer that announced
- * otherwise.
- */
-function endConnection({ req: { socket }, res: response }: RequestContext): void {
-  if (!response.headersSent) response.setHeader('Connection', 'close');
-  else if (!response.writableFinished) response.once('finish', () => socket.destroySoon());
 }
 
 /** Maximum concurrent audio uploads beyond 1 MiB: they are on the disk, not in memory. */
@@ -405,6 +354,7 @@ export function createServerContext(dependencies: AppDependencies) {
     textMaxBytes: dependencies.textMaxBytes ?? TEXT_MAX_BYTES,
     messagesEnabled: dependencies.messagesEnabled ?? false,
     modelAliases: dependencies.modelAliases ?? true,
+    mcpEnabled: dependencies.mcpEnabled ?? true,
     accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     mediaProxy: dependencies.mediaProxy ?? 'off',
@@ -417,6 +367,8 @@ export function createServerContext(dependencies: AppDependencies) {
     siblings,
     /** Every route, as it is declared. */
     routes: [] as Route[],
+    /** What answers requests of this app, for tools that call its routes; set once the app exists. */
+    inner: {} as { handler?: RequestListener },
   };
 }
 

@@ -408,6 +408,7 @@ function limitsOf(settings: Settings) {
     textMaxBytes: settings.textMaxBytes,
     messagesEnabled: settings.messagesEnabled,
     modelAliases: settings.modelAliases,
+    mcpEnabled: settings.mcpEnabled,
     refusedBodiesPerMinute: settings.refusedBodiesPerMinute,
     siteUrl: settings.siteUrl,
     trustedProxies: settings.trustedProxies,

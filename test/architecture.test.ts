@@ -29,6 +29,7 @@ const SERVER_PACKAGES = [
   '@opentelemetry/resources',
   '@opentelemetry/sdk-trace',
   'marked',
+  '@modelcontextprotocol/server',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -57,6 +58,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'prom-client': 'server/observability/metrics',
   '@fastify/busboy': 'server/http/form.ts',
   qrcode: 'server/payments/transfer-qr.ts',
+  '@modelcontextprotocol/server': 'server/mcp/',
   'openid-client': ['server/accounts/oidc', 'server/accounts/oidc.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   '@opentelemetry/api': 'server/observability/opentelemetry.ts',
@@ -106,6 +108,7 @@ const BUNDLED_PACKAGES = [
 
 /** Not loaded by `import 'mediagate/server'`: most processes need none of them. */
 const SERVER_LAZY_PACKAGES = [
+  '@modelcontextprotocol/server',
   'better-sqlite3',
   'pg',
   'csv-parse',

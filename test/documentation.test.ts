@@ -58,7 +58,7 @@ function grantInWords({ grant }: Route): string {
 }
 
 /** Whatever programs ask; the rest is for browsers, banks and those who measure. */
-const API_ROUTE = / \/(health|v1|api\/(agent|user|payment\/gateway))\b/;
+const API_ROUTE = / \/(health|v1|mcp|api\/(agent|user|payment\/gateway))\b/;
 
 const CONFIG = path.join(packageRoot, 'plugins.config.json');
 

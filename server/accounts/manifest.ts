@@ -61,7 +61,7 @@ export interface ManifestParts {
 }
 
 export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, clients, endpoints }: ManifestParts) {
-  const addressOf = ({ path }: Endpoint) => (/^\/(v1|health)(\/|$)/.test(path) ? baseUrl : siteUrl) + path;
+  const addressOf = ({ path }: Endpoint) => (/^\/(v1|health|mcp)(\/|$)/.test(path) ? baseUrl : siteUrl) + path;
   const { version, ...plans } = encodePlans(catalogue);
   return {
     name: 'mediagate',

@@ -1,11 +1,12 @@
 /*
- * Cross-origin requests to the API, for pages of other origins that send a key of their own user. Cookies are never
+ * Cross-origin requests to the API and the endpoint of agents, for pages of other origins that send a key of their own user. Cookies are never
  * allowed: no answer has `Access-Control-Allow-Credentials`, so the session of the site is not usable from elsewhere.
  */
 
 import type { Next, RequestContext } from './koa-app.js';
 
 const API = '/v1/';
+const AGENTS = '/mcp';
 const METHODS = 'GET, POST, DELETE';
 /** Seconds that browsers cache the answer to a preflight; Chromium caches it no longer. */
 const MAX_AGE = '7200';
@@ -39,7 +40,7 @@ export function allowOrigins(origins: readonly string[]) {
 
   return async (context: RequestContext, next: Next): Promise<unknown> => {
     const { req: request, res: response } = context;
-    if (!request.url?.startsWith(API)) return next();
+    if (!request.url?.startsWith(API) && request.url !== AGENTS) return next();
     // An answer for one origin must not be cached for another.
     if (!isOpen) response.setHeader('Vary', 'Origin');
     const { origin } = request.headers;

@@ -17,6 +17,7 @@ export {
   localAddress,
   matcherOf,
   networkOfProxies,
+  plainAddress,
   type SiteAddress,
 } from './addresses.js';
 export {
@@ -54,7 +55,7 @@ export {
   sendTagged,
   sendText,
 } from './event-stream.js';
-export { App, addField, dispatch, type RoutedContext } from './fast-path.js';
+export { AnswerResponse, App, addField, dispatch, type RoutedContext } from './fast-path.js';
 export {
   type FileOptions,
   hasCurrentCopy,

@@ -77,7 +77,7 @@ export interface Route {
   /** Name of the path parameter in the service manifest. Default: as in the path. */
   parameter?: string;
   /** Group in the API reference. */
-  tag: 'Link data' | 'Images' | 'Models' | 'Account' | 'Payments' | 'Process' | 'Pages';
+  tag: 'Link data' | 'Images' | 'Models' | 'Agents' | 'Account' | 'Payments' | 'Process' | 'Pages';
   /** In the API reference, a few words. */
   summary: string;
   /** In the API reference and in the route tables of the documentation: what the route does. */

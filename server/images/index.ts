@@ -5,5 +5,5 @@
 export { encodeImageJob, isOpen, type JobAnswer } from './image-answers.js';
 export { imageGenerationRoutes } from './image-generations.js';
 export { imageListRoutes } from './image-list.js';
-export { decodeImage, NAMED_SIZES, shownImageModel } from './image-request.js';
+export { decodeImage, IMAGE_ROUTE, NAMED_SIZES, shownImageModel } from './image-request.js';
 export { imageFileRoutes, imageRoutes } from './images.js';

@@ -10,6 +10,7 @@ export {
   ExtractRequests,
   type JobAnswerFields,
   type JobBatchBody,
+  MAX_BATCH_URLS,
   MAX_JOB_BATCH_BYTES,
   MAX_JOB_BATCH_URLS,
 } from './extract-fields.js';

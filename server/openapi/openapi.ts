@@ -75,6 +75,7 @@ const TAGS: Readonly<Record<Route['tag'], string>> = {
   'Link data': 'Structured data from public links.',
   Images: 'Images as background jobs, or in one request.',
   Models: 'Text and audio models in the formats of the OpenAI and Anthropic SDKs.',
+  Agents: 'The endpoint of agents: tools by the Model Context Protocol.',
   Account: 'The signed-in user, API keys and usage. JSON in camelCase.',
   Payments: 'Plans paid by bank transfer.',
   Process: 'Health, metrics and this document.',

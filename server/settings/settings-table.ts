@@ -333,6 +333,12 @@ export const SETTINGS = [
     read: (text) => ({ messagesEnabled: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
   },
   {
+    name: 'MCP_ENABLED',
+    default: 'true',
+    description: '`false` removes `/mcp`, the endpoint of agents (Model Context Protocol).',
+    read: (text) => ({ mcpEnabled: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
+  },
+  {
     name: 'MODEL_ALIASES',
     default: 'true',
     description:

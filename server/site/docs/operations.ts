@@ -177,6 +177,12 @@ const GROUPS: readonly GroupRule[] = [
     tag: 'Payments',
   },
   {
+    name: 'agents',
+    title: 'Agents',
+    description: 'Tools for agents, by the Model Context Protocol.',
+    tag: 'Agents',
+  },
+  {
     name: 'process',
     title: 'Health and metrics',
     description: 'The state of the gateway, for monitoring and load balancers.',

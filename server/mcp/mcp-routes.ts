@@ -1,0 +1,158 @@
+/*
+ * `POST /mcp`: the endpoint of the Model Context Protocol (Streamable HTTP) for agents. It is stateless: there are no
+ * sessions, and GET and DELETE, which belong to sessions, are not declared. The API key comes as bearer token. The origin
+ * of a page must be that of the site or one of `CORS_ORIGINS`; on loopback it may be another port of the machine, and the
+ * host must be an address of this gateway, so that no page can reach it under a name of its own. A body has at most 4 MiB. The package of the protocol
+ * is loaded by the first request.
+ */
+
+import type { RequestListener } from 'node:http';
+import { type Gateway } from 'mediagate';
+import { Type } from '../../core/contracts/index.js';
+import { isLoopbackHost } from '../../core/net/index.js';
+import { GatewayError, type Logger } from '../../core/runtime/index.js';
+import {
+  AnyObject,
+  type BodyBudget,
+  clientSignal,
+  defineRoute,
+  plainAddress,
+  type RequestContext,
+  type Route,
+  readJsonBody,
+  sendEvents,
+} from '../http/index.js';
+import { keyOf, quotaSubject } from '../keys/index.js';
+import type { Caller } from './protocol.js';
+import { createCallRoute } from './route-call.js';
+import { ToolCalls } from './tool-calls.js';
+
+/** The path of the endpoint. */
+export const MCP_PATH = '/mcp';
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const MAX_VALUES = 20_000;
+
+export interface McpServices {
+  gateway: Gateway;
+  logger: Logger;
+  bodies: BodyBudget;
+  /** Every route, as it is declared. */
+  routes: readonly Route[];
+  /** Whether the endpoint exists. */
+  mcpEnabled: boolean;
+  baseUrl(): string;
+  siteUrl?: string | undefined;
+  corsOrigins?: readonly string[] | undefined;
+  /** What answers requests of this app; set once the app exists. */
+  inner: { handler?: RequestListener };
+}
+
+/** The endpoint for agents. None if it is disabled. */
+export function mcpRoutes(services: McpServices): Route[] {
+  if (!services.mcpEnabled) return [];
+  let protocol: Promise<import('@modelcontextprotocol/server').McpHttpHandler> | undefined;
+  const open = async () => {
+    const { createProtocol } = await import('./protocol.js');
+    return createProtocol(new ToolCalls(services), services.logger);
+  };
+  return [
+    defineRoute({
+      method: 'POST',
+      path: MCP_PATH,
+      grant: 'any',
+      apiKeyHeader: true,
+      endpoint: 'mcp',
+      tag: 'Agents',
+      summary: 'Model Context Protocol',
+      description:
+        'The endpoint of agents: tools for link data, images, audio, models and usage, by the Model Context Protocol (Streamable HTTP, stateless). The tools depend on the grants of the API key, and each is a call of its route.',
+      headers: { 'MCP-Protocol-Version': 'Revision of the protocol, such as 2026-07-28 or 2025-11-25.' },
+      body: { schema: AnyObject, example: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} } },
+      answers: {
+        200: {
+          description: 'The response, as JSON or as the last of several events.',
+          schema: AnyObject,
+          also: {
+            'text/event-stream': {
+              schema: Type.String({ description: 'Server-sent events: progress, then the response.' }),
+            },
+          },
+        },
+        202: { description: 'The notification was received.' },
+      },
+      errors: ['origin_not_allowed'],
+      async handler(context) {
+        protocol ??= open();
+        await answer(context, services, await protocol);
+      },
+    }),
+  ];
+}
+
+async function answer(
+  context: RequestContext,
+  services: McpServices,
+  protocol: import('@modelcontextprotocol/server').McpHttpHandler,
+): Promise<void> {
+  const { req: incoming, res: response, state } = context;
+  checkSource(context, services);
+  const key = keyOf(context);
+  const limits = { maxBytes: MAX_BODY_BYTES, maxValues: MAX_VALUES, budget: services.bodies, owner: quotaSubject(key) };
+  const parsedBody = await readJsonBody(incoming, response, limits);
+  const { handler } = services.inner;
+  if (!handler) throw new Error('a request came before the app existed');
+  const signal = clientSignal(response);
+  const callRoute = createCallRoute(handler, { request: incoming, requestId: state.requestId, signal });
+  const caller: Caller = { key, callRoute, signal };
+  const request = new Request(`${services.baseUrl()}${MCP_PATH}`, {
+    method: 'POST',
+    headers: headersOf(context),
+    signal,
+  });
+  const authInfo = { token: key.id, clientId: key.accountId ?? key.id, scopes: [...key.grants], extra: { caller } };
+  await send(context, await protocol.fetch(request, { authInfo, parsedBody }));
+}
+
+/** What the package reads of the request. */
+function headersOf({ req }: RequestContext): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (typeof value !== 'string' || !/^(?:accept|content-type|mcp-.*|last-event-id)$/.test(name)) continue;
+    headers.set(name, value);
+  }
+  return headers;
+}
+
+async function send(context: RequestContext, answer: Response): Promise<void> {
+  const type = answer.headers.get('content-type') ?? undefined;
+  if (type?.startsWith('text/event-stream') && answer.body) {
+    await sendEvents(context, { status: answer.status, headers: {} }, answer.body as AsyncIterable<Uint8Array>);
+    return;
+  }
+  context.status = answer.status;
+  if (type !== undefined) context.set('Content-Type', type);
+  if (!answer.body) {
+    context.body = '';
+    return;
+  }
+  context.body = Buffer.from(await answer.arrayBuffer());
+}
+
+/** @throws GatewayError `origin_not_allowed`. */
+function checkSource({ req }: RequestContext, { baseUrl, siteUrl, corsOrigins = [] }: McpServices): void {
+  const own = [baseUrl(), ...(siteUrl === undefined ? [] : [siteUrl])].map((url) => new URL(url));
+  const isLocal = isLoopbackHost(plainAddress(req.socket.localAddress ?? ''));
+  const { origin, host = '' } = req.headers;
+  const isAllowed = (from: string) =>
+    own.some((one) => one.origin === from) ||
+    corsOrigins.some((one) => one === '*' || one === from) ||
+    (isLocal && isLoopbackHost(URL.parse(from)?.hostname ?? ''));
+  if (origin !== undefined && !isAllowed(origin)) {
+    const message = 'Pages of this origin may not call the endpoint: CORS_ORIGINS does not name it.';
+    throw new GatewayError('origin_not_allowed', message);
+  }
+  const name = URL.parse(`http://${host}`)?.hostname ?? host;
+  if (!isLocal || isLoopbackHost(name) || own.some(({ hostname }) => hostname === name)) return;
+  const message = `The host ${name.slice(0, 100)} is no address of this gateway: set BASE_URL to the address that clients use.`;
+  throw new GatewayError('origin_not_allowed', message);
+}

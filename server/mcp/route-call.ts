@@ -1,0 +1,229 @@
+/*
+ * Calls a route of this gateway inside the process, as an HTTP request without a connection. Tools of agents work only
+ * in this way, so a tool has the grants, rate limits, budgets, idempotency, usage, log lines, metrics and errors of its
+ * route, and none of its own. The request has the API key, the address and the id of the request that it is part of.
+ * When the signal aborts, the route sees a client that has disconnected. An answer above the maximum is given up in
+ * the same way.
+ */
+
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { ERRORS, type ErrorCode, GatewayError } from '../../core/runtime/index.js';
+import { AnswerResponse } from '../http/index.js';
+
+const { IncomingMessage: Incoming } = process.getBuiltinModule('node:http');
+
+/** Maximum bytes of an answer that a tool reads. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+const JSON_TYPE = 'application/json';
+
+export interface RouteCall {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** With its query. */
+  path: string;
+  /** Sent as JSON; a form as multipart. Default: none. */
+  body?: object | FormBody;
+  /** Names in lower case. Default: none. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Bytes of a form, and its media type with the boundary. */
+export class FormBody {
+  readonly bytes: Buffer;
+  readonly type: string;
+
+  constructor(bytes: Buffer, type: string) {
+    this.bytes = bytes;
+    this.type = type;
+  }
+}
+
+export interface CallAnswer {
+  status: number;
+  /** A header of the answer. */
+  header(name: string): string | undefined;
+  bytes: Buffer;
+  /** Undefined unless the answer is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: the answers of all routes, which tools read field by field
+  json: any;
+}
+
+/** The request that calls are part of. */
+export interface CallOrigin {
+  request: IncomingMessage;
+  requestId: string;
+  /** Aborts when the client has disconnected. */
+  signal: AbortSignal;
+}
+
+/** Calls a route. @throws what the route answers, as a {@link RouteFailure}; GatewayError `bad_request` after an abort. */
+export type CallRoute = (call: RouteCall, signal?: AbortSignal) => Promise<CallAnswer>;
+
+/** An error that a route answered. */
+export class RouteFailure extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly param: string | null;
+  /** The words of a platform or a model. */
+  readonly reason: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor({ status, json, header }: CallAnswer) {
+    const { message, code, gateway_code: own, param, reason } = json?.error ?? {};
+    super(typeof message === 'string' ? message : `The route answered with status ${status}.`);
+    this.status = status;
+    this.code = own ?? code ?? 'internal_error';
+    this.param = param ?? null;
+    this.reason = reason;
+    const wait = Number(header('retry-after'));
+    this.retryAfterSeconds = Number.isFinite(wait) ? wait : undefined;
+  }
+
+  /** Whether the same call may succeed later. */
+  get isRetryable(): boolean {
+    const known = Object.hasOwn(ERRORS, this.code) ? ERRORS[this.code as ErrorCode] : undefined;
+    return this.retryAfterSeconds !== undefined || (known?.status ?? this.status) >= 500;
+  }
+}
+
+/** Creates the function that calls routes of an app as part of a request. */
+export function createCallRoute(handler: RequestListener, origin: CallOrigin): CallRoute {
+  return async (call, signal = origin.signal) => {
+    const answer = await exchange(handler, origin, call, signal);
+    if (answer.status >= 400) throw new RouteFailure(answer);
+    return answer;
+  };
+}
+
+function exchange(
+  handler: RequestListener,
+  origin: CallOrigin,
+  call: RouteCall,
+  signal: AbortSignal,
+): Promise<CallAnswer> {
+  const socket = new QuietSocket(origin.request.socket);
+  const request = toRequest(call, origin, socket);
+  const response = new CollectedResponse(request);
+  response.assignSocket(socket as unknown as Socket);
+  const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
+  const leave = () => socket.destroy();
+  response.once('finish', () => {
+    signal.removeEventListener('abort', leave);
+    resolve(response.collected());
+    response.detachSocket(socket as unknown as Socket);
+    response.emit('close');
+  });
+  socket.once('close', () => {
+    signal.removeEventListener('abort', leave);
+    reject(signal.aborted ? signal.reason : response.failure);
+  });
+  if (signal.aborted) leave();
+  else signal.addEventListener('abort', leave, { once: true });
+  handler(request, response);
+  return promise;
+}
+
+/** What is passed on of the request that a call is part of: its key, and the addresses of its client. */
+const PASSED_ON = ['authorization', 'x-api-key', 'x-forwarded-for', 'host'] as const;
+
+function toRequest({ method, path, body, headers }: RouteCall, origin: CallOrigin, socket: QuietSocket) {
+  const request = new Incoming(socket as unknown as Socket);
+  const fields: Record<string, string> = { 'x-request-id': origin.requestId, ...headers };
+  for (const name of PASSED_ON) {
+    const value = origin.request.headers[name];
+    if (typeof value === 'string') fields[name] = value;
+  }
+  const bytes = body instanceof FormBody ? body.bytes : body && Buffer.from(JSON.stringify(body));
+  if (bytes) {
+    fields['content-type'] = body instanceof FormBody ? body.type : JSON_TYPE;
+    fields['content-length'] = String(bytes.length);
+  }
+  request.method = method;
+  request.url = path;
+  request.httpVersion = '1.1';
+  request.httpVersionMajor = 1;
+  request.httpVersionMinor = 1;
+  request.headers = fields;
+  request.rawHeaders = Object.entries(fields).flat();
+  if (bytes) request.push(bytes);
+  request.push(null);
+  request.complete = true;
+  return request;
+}
+
+/** Keeps what is sent; nothing leaves the process. */
+class CollectedResponse extends AnswerResponse {
+  failure: unknown = new GatewayError('internal_error', 'A route ended without an answer.');
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  /** Keeps the headers in the table, where they can be read afterwards. */
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of Node's method
+  override writeHead(status: number, ...more: any[]): this {
+    this.getHeaderNames();
+    return super.writeHead(status, ...(more as []));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of Node's method
+  override write(chunk: any, ...more: any[]): boolean {
+    this.#collect(chunk, more[0]);
+    return super.write(chunk, ...(more as []));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of Node's method
+  override end(chunk?: any, ...more: any[]): this {
+    if (typeof chunk !== 'function') this.#collect(chunk, more[0]);
+    return super.end(chunk, ...(more as []));
+  }
+
+  collected(): CallAnswer {
+    const bytes = Buffer.concat(this.#chunks);
+    const header = (name: string) => {
+      const value = this.getHeader(name);
+      return value === undefined ? undefined : String(value);
+    };
+    const isJson = /\bjson\b/.test(header('content-type') ?? '') && bytes.length > 0;
+    return { status: this.statusCode, header, bytes, json: isJson ? JSON.parse(bytes.toString()) : undefined };
+  }
+
+  #collect(chunk: unknown, encoding: unknown): void {
+    if (chunk === undefined || chunk === null) return;
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding) : (chunk as Uint8Array);
+    this.#bytes += bytes.length;
+    if (this.#bytes > MAX_ANSWER_BYTES) {
+      const message = `The answer has more than ${MAX_ANSWER_BYTES} bytes.`;
+      this.failure = new GatewayError('internal_error', message);
+      this.socket?.destroy();
+      return;
+    }
+    // The writer may use its memory again.
+    this.#chunks.push(Buffer.from(bytes));
+  }
+}
+
+/** A connection without another end: it has the address of a client, reads nothing and discards what is written. */
+class QuietSocket extends Duplex {
+  readonly remoteAddress: string | undefined;
+  readonly localAddress: string | undefined;
+
+  constructor({ remoteAddress, localAddress }: Socket) {
+    super({ autoDestroy: false });
+    this.remoteAddress = remoteAddress;
+    this.localAddress = localAddress;
+  }
+
+  override _read(): void {}
+
+  override _write(_chunk: unknown, _encoding: unknown, done: () => void): void {
+    done();
+  }
+
+  setTimeout(): this {
+    return this;
+  }
+
+  destroySoon(): void {
+    this.destroy();
+  }
+}

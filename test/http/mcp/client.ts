@@ -1,0 +1,75 @@
+/** Clients of the endpoint for agents: the protocol's own, and one that sends single requests of revision 2026-07-28. */
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Answer, ListeningApp } from '../http/listening-app.js';
+
+export const MODERN = '2026-07-28';
+const TASKS = 'io.modelcontextprotocol/tasks';
+
+/** A connected client of the SDK, of revision 2025-11-25. */
+export async function connect(app: Pick<ListeningApp, 'url'>, key: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const headers = { authorization: `Bearer ${key}` };
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK is compiled without exact optional properties
+  const transport = new StreamableHTTPClientTransport(new URL(`${app.url}/mcp`), { requestInit: { headers } }) as any;
+  await client.connect(transport);
+  return client;
+}
+
+export interface ModernOptions {
+  headers?: Record<string, string>;
+  /** Whether the client takes tasks. Default false. */
+  tasks?: boolean;
+  progressToken?: string;
+  signal?: AbortSignal;
+}
+
+/** Sends one request of revision 2026-07-28. */
+export function modernClient(app: Pick<ListeningApp, 'request'>, key: string) {
+  let count = 0;
+
+  async function send(
+    method: string,
+    params: Record<string, unknown> = {},
+    options: ModernOptions = {},
+  ): Promise<Answer> {
+    count += 1;
+    const { tasks = false, headers = {}, progressToken, signal } = options;
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': MODERN,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+      'io.modelcontextprotocol/clientCapabilities': tasks ? { extensions: { [TASKS]: {} } } : {},
+      ...(progressToken !== undefined && { progressToken }),
+    };
+    const name = params.name ?? params.taskId;
+    return app.request('/mcp', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': MODERN,
+        'mcp-method': method,
+        ...(typeof name === 'string' && { 'mcp-name': name }),
+        ...headers,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: count, method, params: { ...params, _meta: meta } }),
+      ...(signal && { signal }),
+    });
+  }
+
+  return {
+    send,
+    call: (name: string, input: object = {}, options?: ModernOptions) =>
+      send('tools/call', { name, arguments: input }, options),
+  };
+}
+
+/** The messages of an answer of events. */
+export function messagesOf({ text }: Pick<Answer, 'text'>) {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice('data: '.length)));
+}

@@ -1,0 +1,62 @@
+/**
+ * The protocol's own conformance suite, revision 2025-11-25. Most of its scenarios call tools, prompts and resources of a
+ * server that is made for them; these are the ones that apply to any server with tools. The suite sends no key, so a proxy
+ * adds it, and leaves everything else as it is.
+ */
+
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { packageRoot } from '../../support/package-root.js';
+import { type ListeningApp, startApp } from '../http/listening-app.js';
+
+const SUITE = path.join(packageRoot, 'node_modules', '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
+const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'];
+
+describe('conformance of the endpoint for agents', function () {
+  this.timeout(120_000);
+  let app: ListeningApp;
+  let proxy: Server;
+  let url: string;
+
+  before(async () => {
+    app = await startApp();
+    const authorization = `Bearer ${await app.makeKey()}`;
+    proxy = createServer((incoming, outgoing) => {
+      const { method, url: target, headers } = incoming;
+      const options = {
+        port: app.port,
+        host: '127.0.0.1',
+        method,
+        path: target,
+        headers: { ...headers, authorization },
+      };
+      const inner = request(options, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+      });
+      inner.on('error', () => outgoing.destroy());
+      incoming.pipe(inner);
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    url = `http://localhost:${(proxy.address() as AddressInfo).port}/mcp`;
+  });
+  after(async () => {
+    proxy?.closeAllConnections();
+    proxy?.close();
+    await app?.close();
+  });
+
+  for (const scenario of SCENARIOS) {
+    it(scenario, async () => {
+      const order = [SUITE, 'server', '--url', url, '--scenario', scenario, '--spec-version', '2025-11-25'];
+      const { stdout } = await promisify(execFile)(process.execPath, order).catch((error) => error);
+      expect(stdout, stdout).to.match(/Passed: (\d+)\/\1, 0 failed, 0 warnings/);
+    });
+  }
+});

@@ -1,0 +1,211 @@
+/** Tools of agents: who sees them, what they answer, and that each is a call of its route. */
+
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { expect } from 'chai';
+import { type Extraction, GatewayError } from 'mediagate';
+import { inventedAudio } from '../../support/audio/invented-audio.js';
+import { tonePcm } from '../../support/audio/sounds.js';
+import { inventedModel } from '../../support/images/invented-image.js';
+import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
+import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
+import { connect, modernClient } from './client.js';
+
+/** 24,000 samples a second, of 16 bits. */
+function wav(samples: Buffer): Buffer {
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.writeUInt32LE(36 + samples.length, 4);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(24_000, 24);
+  head.writeUInt32LE(48_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write('data', 36);
+  head.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([head, samples]);
+}
+
+const ALL = ['images', 'extract', 'text', 'audio'] as const;
+
+describe('tools of agents', function () {
+  this.timeout(60_000);
+  let app: ListeningApp;
+  let key: string;
+  let client: Client;
+  let extraction: (id: string) => Extraction | Promise<Extraction>;
+
+  before(async () => {
+    const { plugin } = inventedAudio();
+    app = await startApp({
+      gateway: {
+        plugins: [
+          { use: invented({ extract: async ({ link }) => extraction(link.id) }) },
+          { use: inventedModel() },
+          { use: plugin },
+        ],
+      },
+    });
+    key = await app.makeKey({ grants: [...ALL] });
+    client = await connect(app, key);
+  });
+  after(async () => {
+    await client?.close();
+    await app?.close();
+  });
+  beforeEach(() => {
+    extraction = (id) => inventedExtraction(id);
+  });
+
+  // biome-ignore lint/suspicious/noExplicitAny: results of many shapes
+  const call = (name: string, input: object): Promise<any> =>
+    client.callTool({ name, arguments: input as Record<string, unknown> });
+
+  async function namesFor(grants: readonly (typeof ALL)[number][], rpm: number | null = null) {
+    const { json } = await modernClient(app, await app.makeKey({ grants: [...grants], rpm })).send('tools/list');
+    return json.result.tools.map(({ name }: { name: string }) => name);
+  }
+
+  it('are listed by the grants of the key', async () => {
+    expect(await namesFor(['extract'])).to.deep.equal(['get_link_data', 'get_link_data_batch', 'get_usage']);
+    expect(await namesFor(['images'])).to.deep.equal(['generate_image', 'edit_image', 'get_usage']);
+    expect(await namesFor(['audio'])).to.deep.equal([
+      'transcribe_audio',
+      'translate_audio',
+      'speak',
+      'list_models',
+      'get_usage',
+    ]);
+    expect(await namesFor(['extract'], 0)).to.deep.equal(['get_usage']);
+  });
+
+  it('do not exist for a key without the grant', async () => {
+    const modern = modernClient(app, await app.makeKey({ grants: ['images'] }));
+    const { json } = await modern.call('get_link_data', { url: LINK });
+    expect(json.error).to.deep.include({ code: -32602, message: 'There is no tool get_link_data.' });
+  });
+
+  it('describe themselves in at most 40 kB', async () => {
+    const { tools } = await client.listTools();
+    expect(tools).to.have.length(9);
+    expect(JSON.stringify(tools).length).to.be.below(40_000);
+    for (const { name, inputSchema } of tools) expect(inputSchema.type, name).to.equal('object');
+  });
+
+  it('answer with the parts of a document that were asked for, marked as content from outside', async () => {
+    const { structuredContent, content } = await call('get_link_data', { url: LINK, fields: ['metrics'] });
+    expect(structuredContent).to.deep.equal({
+      content_from_outside: true,
+      platform: 'invented',
+      input_url: LINK,
+      extraction_method: 'invented',
+      data: { metrics: { views: 7 } },
+      limitations: [],
+    });
+    const [{ text }] = content;
+    const [, , mark] = /with (outside-[\w-]{12}) .*\n<(outside-[\w-]{12})>\n/.exec(text) ?? [];
+    expect(text.endsWith(`\n</${mark}>`)).to.equal(true);
+    expect(text).to.include('"views":7');
+  });
+
+  it('answer with title and numbers by default', async () => {
+    const { structuredContent } = await call('get_link_data', { url: LINK });
+    expect(Object.keys(structuredContent.data)).to.deep.equal(['common', 'metrics']);
+    expect(structuredContent.data.common).to.deep.include({ title: 'Item 7' });
+  });
+
+  it('shorten what is too large, and say what', async () => {
+    const description = 'Ahoy. '.repeat(40_000);
+    extraction = (id) => {
+      const made = inventedExtraction(id);
+      const { data } = made as { data: { common: object } };
+      return { ...made, data: { ...data, common: { ...data.common, description } } } as Extraction;
+    };
+    const { structuredContent, content } = await call('get_link_data', { url: 'https://invented.example/item/8' });
+    expect(JSON.stringify(structuredContent).length).to.be.below(66_000);
+    expect(structuredContent.left_out).to.deep.equal(['data.common.description: the first 60000 of 240000 characters']);
+    expect(content[0].text).to.include('Left out, since a result has a limit of size: data.common.description');
+    expect(content[0].text.length).to.be.below(26_000);
+  });
+
+  it('answer the errors of their route, with the code', async () => {
+    extraction = () => Promise.reject(new GatewayError('removed', 'The item was removed.'));
+    const { isError, content, _meta } = await call('get_link_data', { url: 'https://invented.example/item/9' });
+    expect(isError).to.equal(true);
+    expect(content[0].text).to.match(/^removed: /);
+    expect(_meta['mediagate/error']).to.deep.include({ code: 'removed', retryable: false });
+    const unknown = await call('get_link_data', { url: 'https://unknown.example/1' });
+    expect(unknown._meta['mediagate/error'].code).to.equal('unsupported_platform');
+  });
+
+  it('refuse arguments that they do not know, by name', async () => {
+    const misspelt = await call('get_link_data', { url: LINK, field: ['common'] });
+    expect(misspelt.isError).to.equal(true);
+    expect(misspelt.content[0].text).to.match(/^invalid_value: .*field/);
+    const missing = await call('get_link_data', {});
+    expect(missing.content[0].text).to.match(/^missing_required_parameter: .*url/);
+  });
+
+  it('answer several links, each with its data or its error', async () => {
+    const urls = [LINK, 'https://unknown.example/1'];
+    const { structuredContent } = await call('get_link_data_batch', { urls, fields: ['metrics'] });
+    const [first, second] = structuredContent.items;
+    expect(first).to.deep.include({ url: LINK, ok: true, data: { metrics: { views: 7 } } });
+    expect(second).to.deep.include({ url: urls[1], ok: false });
+    expect(second.error.code).to.equal('unsupported_platform');
+  });
+
+  it('make an image, as contents and as a link that expires', async () => {
+    const { structuredContent, content } = await call('generate_image', { prompt: 'A tug at dawn' });
+    const [image, link] = content.filter(({ type }: { type: string }) => type !== 'text');
+    expect(image).to.deep.include({ type: 'image', mimeType: 'image/png' });
+    expect(Buffer.from(image.data, 'base64').subarray(1, 4).toString()).to.equal('PNG');
+    const [made] = structuredContent.data;
+    expect(link).to.deep.include({ type: 'resource_link', uri: made.url, mimeType: 'image/png' });
+    expect(link.description).to.include(`until ${structuredContent.expires_at}`);
+  });
+
+  it('make an image once for equal idempotency keys', async () => {
+    const input = { prompt: 'A buoy', idempotency_key: 'wish-1' };
+    const [first, second] = [await call('generate_image', input), await call('generate_image', input)];
+    expect(second.structuredContent.id).to.equal(first.structuredContent.id);
+  });
+
+  it('edit an image', async () => {
+    const { content } = await call('generate_image', { prompt: 'A tug' });
+    const { data } = content.find(({ type }: { type: string }) => type === 'image');
+    const image_url = `data:image/png;base64,${data}`;
+    const edited = await call('edit_image', { prompt: 'At night', image_url, size: '1024x1024' });
+    expect(edited.isError, JSON.stringify(edited.content)).to.equal(undefined);
+    expect(edited.structuredContent.data[0].width).to.equal(1024);
+  });
+
+  it('transcribe a recording in base64', async () => {
+    const audio = wav(tonePcm(1)).toString('base64');
+    const heard = await call('transcribe_audio', { audio });
+    expect(heard.isError, JSON.stringify(heard.content)).to.equal(undefined);
+    expect(heard.structuredContent).to.deep.include({ content_from_outside: true });
+    expect(heard.structuredContent.text).to.be.a('string');
+    const neither = await call('transcribe_audio', {});
+    expect(neither._meta['mediagate/error']).to.deep.include({ code: 'invalid_value', param: 'url' });
+  });
+
+  it('speak a text', async () => {
+    const { content, structuredContent } = await call('speak', { input: 'Ahoy!' });
+    const audio = content.find(({ type }: { type: string }) => type === 'audio');
+    expect(audio.mimeType).to.match(/^audio\//);
+    expect(Buffer.from(audio.data, 'base64')).to.have.length(structuredContent.bytes);
+  });
+
+  it('list models, and what the key has used by the tools', async () => {
+    const { structuredContent } = await call('list_models', {});
+    expect(structuredContent.data.length).to.be.greaterThan(0);
+    const used = await call('get_usage', { by: 'route' });
+    const { usage, limits } = used.structuredContent;
+    const routes = usage.data.map(({ name }: { name: string }) => name);
+    expect(routes).to.include('/v1/extract');
+    expect(limits.key.grants).to.deep.equal([...ALL]);
+  });
+});
