@@ -19,7 +19,7 @@ const SIGN_IN: ReadonlyMap<string, 'signIn' | 'signInAgain'> = new Map([
 export function renderFailure({ code, message }: GatewayError, context: RequestContext): string {
   const locale = localeOf(context);
   const t = locale.texts.failure;
-  const { title, words = message } = t.codes[code] ?? t.other;
+  const { title, words = t.wordsOf(code, message) } = t.codes[code] ?? t.other;
   return renderPage(
     {
       title,

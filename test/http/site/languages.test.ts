@@ -2,10 +2,13 @@
 
 import { expect } from 'chai';
 import { load } from 'cheerio';
-import { ERROR_CODES } from 'mediagate';
+import { ERROR_CODES, GatewayError } from 'mediagate';
 import { LIMITATIONS } from '../../../core/extraction/index.js';
+import type { ErrorCode } from '../../../core/runtime/index.js';
+import type { RequestContext } from '../../../server/http/index.js';
 import { createPepper } from '../../../server/keys/index.js';
 import { Html } from '../../../server/site/html.js';
+import { renderFailure } from '../../../server/site/index.js';
 import {
   counted,
   FORMATS,
@@ -99,6 +102,31 @@ describe('languages of the site', () => {
     for (const path of [...OWN_PAGES, ...more]) {
       expect(await languageOf(second, {}, path), path).to.equal('vi');
     }
+  });
+
+  it('have words for every error, and none of the message in Vietnamese', () => {
+    const message = 'A message for programs.';
+    const shown = (code: ErrorCode, language: 'en' | 'vi') => {
+      const state = { language, requestId: 'req_1' };
+      const page = load(
+        renderFailure(new GatewayError(code, message), { state, req: { headers: {} } } as RequestContext),
+      );
+      return { page, words: page('[role=alert]').text(), title: page('h1').text() };
+    };
+    const sentences = new Set<string>();
+    for (const code of ERROR_CODES) {
+      const english = shown(code, 'en');
+      const vietnamese = shown(code, 'vi');
+      expect(english.words, code).to.match(/^[A-Z].+\.$/);
+      expect(vietnamese.words, code)
+        .to.match(/^[`\p{Lu}].+\.$/u)
+        .and.not.to.equal(english.words);
+      expect(vietnamese.page.text(), code).not.to.contain(message);
+      expect(vietnamese.title, code).not.to.equal(english.title);
+      sentences.add(vietnamese.words);
+    }
+    // No sentence for all: a few codes mean the same to a person.
+    expect(sentences.size).to.be.greaterThan(0.9 * ERROR_CODES.length);
   });
 
   it('return to no other site, and accept no other language and no form of another site', async () => {
