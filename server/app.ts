@@ -322,7 +322,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
       ...siteRoutes(accounts),
-      ...documentationRoutes({ document, sessions: accounts.sessions }),
+      ...documentationRoutes({ document, sessions: accounts.sessions, editUrl: accounts.brand?.editUrl }),
     );
   }
   return routes;

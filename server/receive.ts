@@ -29,6 +29,8 @@ export interface ReceiveDependencies {
   tracer?: Tracer;
   /** Public address of this gateway. Default: not known, and not https. */
   baseUrl?(): string;
+  /** Address of the site, where it differs from that of the gateway. */
+  siteUrl?: string;
   /** What pages show of the operator. */
   brand?: Brand;
   /** Lists refused requests. Default: they are not listed. */
@@ -41,11 +43,14 @@ export function receive(dependencies: ReceiveDependencies) {
   const { drain } = dependencies.health;
   /** Known when requests arrive: the listening address does not change. */
   let isHttps: boolean | undefined;
+  let { siteUrl } = dependencies;
   return async (context: RoutedContext, next: Next): Promise<void> => {
     const { state, res: response } = context;
     const startedAt = clock.monotonic();
     state.startedAt = startedAt;
     if (brand) state.brand = brand;
+    siteUrl ??= baseUrl?.();
+    if (siteUrl !== undefined) state.siteUrl = siteUrl;
     state.requestId = requestIdOf(context.req);
     const open = metrics?.requests.came(response);
     addField(response, 'x-request-id', state.requestId);

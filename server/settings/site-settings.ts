@@ -60,6 +60,13 @@ export const SITE_SETTINGS = [
     read: (text) => ({ siteFooter: visibleText(text, MAX_FOOTER) }),
   },
   {
+    name: 'SITE_EDIT_URL',
+    unset: 'no link',
+    description:
+      'Address below which a person edits the files of the folder `docs`, such as `https://git.example/us/mediagate/edit/main/docs`. Guides then have a link to their file.',
+    read: (text) => ({ siteEditUrl: urlOf(text, ['https:', 'http:']).replace(/\/+$/, '') }),
+  },
+  {
     name: 'SITE_HOME',
     default: 'on',
     description: '`off` hides the home page: `/` leads to the dashboard, or to the sign-in.',

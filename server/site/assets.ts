@@ -1,7 +1,7 @@
 /*
  * Files that the pages load: styles, scripts, fonts and pictures. Their URLs contain a hash of all files, so that
  * browsers may cache them for ever. During a rolling update, a page of one node may request files of another; it gets
- * that node's version, which is then not cached. Files other than fonts are compressed at the first request. All are
+ * that node's version, which is then not cached. Files other than fonts and PNG are compressed at the first request. All are
  * loaded with this module, synchronously, as `require` accepts no module with top-level await.
  */
 
@@ -54,6 +54,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.json': 'application/json; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
   '.svg': 'image/svg+xml; charset=utf-8',
   '.woff2': 'font/woff2',
 };
@@ -72,7 +73,7 @@ function loadAssets(): Assets {
     ...PAGE_STYLES.map((name) => [`${name}.css`, readStyles(name)] as const),
     ...readFolder(new URL('scripts/', import.meta.url), '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
-    ...readFolder(new URL('pictures/', SOURCES), '.svg'),
+    ...['.svg', '.png'].flatMap((extension) => readFolder(new URL('pictures/', SOURCES), extension)),
     ['sentences-vi.json', Buffer.from(JSON.stringify(VIETNAMESE_SENTENCES))],
   ]);
   const found = new Map([...files].map(([name, bytes]) => [name, toAsset(name, bytes)]));
@@ -157,9 +158,9 @@ async function sendAsset(context: ParamsContext): Promise<void> {
   context.body = await asset.bytes(encoding);
 }
 
-/** Fonts are compressed already. */
+/** Fonts and pictures of pixels are compressed already. */
 function encodingFor(context: RequestContext, contentType: string): AssetEncoding {
-  if (contentType.startsWith('font/')) return 'identity';
+  if (contentType.startsWith('font/') || contentType === 'image/png') return 'identity';
   // Checked in our order: browsers list gzip first, without preferring it.
   return ASSET_ENCODINGS.find((encoding) => context.acceptsEncodings(encoding)) ?? 'identity';
 }

@@ -24,6 +24,8 @@ export interface Brand {
   /** Email address or web address. */
   support?: string;
   footer?: string;
+  /** Address of the folder of guides where they are edited, without a trailing slash. Default: they have no such link. */
+  editUrl?: string;
   hasHome: boolean;
 }
 
@@ -44,6 +46,7 @@ export interface BrandSettings {
   sitePrivacyUrl?: string;
   siteSupport?: string;
   siteFooter?: string;
+  siteEditUrl?: string;
   siteHome?: boolean;
 }
 
@@ -52,17 +55,17 @@ export class BrandError extends Error {}
 
 /** @throws BrandError if the logo cannot be read. */
 export async function loadBrand(settings: BrandSettings): Promise<Brand> {
-  const { siteName, siteLogo, siteAccent, siteHome = true } = settings;
+  const { siteName, siteLogo, siteAccent, siteEditUrl: editUrl, siteHome = true } = settings;
   const { siteTermsUrl: termsUrl, sitePrivacyUrl: privacyUrl, siteSupport: support, siteFooter: footer } = settings;
   const given = [siteName, siteLogo, siteAccent, termsUrl, privacyUrl, support, footer];
-  if (siteHome && given.every((value) => value === undefined)) return MEDIAGATE;
+  if (siteHome && given.every((value) => value === undefined)) return { ...MEDIAGATE, editUrl };
   const files = new Map<string, BrandFile>();
   if (siteAccent !== undefined) {
     files.set('accent.css', fileOf('accent.css', 'text/css; charset=utf-8', Buffer.from(accentStyles(siteAccent))));
   }
   if (siteLogo !== undefined) files.set('logo', await loadLogo(siteLogo));
   const name = siteName ?? MEDIAGATE.name;
-  return { name, isOwn: true, files, termsUrl, privacyUrl, support, footer, hasHome: siteHome };
+  return { name, isOwn: true, files, termsUrl, privacyUrl, support, footer, editUrl, hasHome: siteHome };
 }
 
 function fileOf(name: string, contentType: string, bytes: Buffer): BrandFile {

@@ -8,6 +8,7 @@
 import { type RequestContext, setPageHeaders } from '../http/index.js';
 import { DEFAULT_CATALOGUE, type Support } from '../plans/index.js';
 import { assets } from './assets.js';
+import { MANIFEST_PATH, shareTags } from './discovery.js';
 import { Html, html } from './html.js';
 import { LANGUAGES, type LanguageCode, type Locale, scriptTexts } from './language/index.js';
 
@@ -64,7 +65,7 @@ export function renderPage(page: Page, locale: Locale): string {
 <meta name="color-scheme" content="light dark">
 <meta name="theme-color" content="#faf9f6" media="(prefers-color-scheme: light)">
 <meta name="theme-color" content="#131412" media="(prefers-color-scheme: dark)">
-${description === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${description}">`}
+${description === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${description}">\n${shareTags({ title, description, language }, locale)}`}
 <title>${title} · ${brand.name}</title>
 <link rel="preload" href="${assets.url('geist-latin.woff2')}" as="font" type="font/woff2" crossorigin>
 ${locale.language === 'vi' && html`<link rel="preload" href="${assets.url('geist-vietnamese.woff2')}" as="font" type="font/woff2" crossorigin>\n`}${['site.css', ...styles].map((name) => html`<link rel="stylesheet" href="${assets.url(name)}">`)}
@@ -73,6 +74,7 @@ ${
   html`<link rel="stylesheet" href="${accent.url}">
 `
 }<link rel="icon" href="${logo?.url ?? assets.url('icon.svg')}" type="${logo?.contentType ?? 'image/svg+xml'}">
+<link rel="manifest" href="${MANIFEST_PATH}">
 ${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
 <body>

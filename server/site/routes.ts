@@ -37,6 +37,7 @@ import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTer
 import { type AccountPageServices, accountPageRoutes } from './account-pages.js';
 import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
+import { discoveryRoutes } from './discovery.js';
 import { type ImagePageServices, imagePageRoutes } from './image-pages.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { loadModels } from './model-views.js';
@@ -73,10 +74,15 @@ interface SiteServices
 
 /** The pages of the site. */
 export function siteRoutes(services: SiteServices): Route[] {
+  const brand = services.brand ?? MEDIAGATE;
+  const pages = pageRoutes(services);
+  const ownPaths = pages.filter(({ grant, method }) => grant === 'session' && method === 'GET').map(({ path }) => path);
+  return [...assetRoutes(), ...brandRoutes(brand), ...discoveryRoutes({ brand, ownPaths }), ...pages];
+}
+
+function pageRoutes(services: SiteServices): Route[] {
   const pages = new SitePages(services);
   return [
-    ...assetRoutes(),
-    ...brandRoutes(services.brand ?? MEDIAGATE),
     ...languageRoutes(services),
     ...accountPageRoutes(services),
     ...imagePageRoutes(services),

@@ -22,8 +22,16 @@ export async function loadMarked(): Promise<typeof Marked> {
   return (await import('./marked.js')).Marked;
 }
 
-export function guidePage(guide: Guide, guides: ReadonlyMap<string, Guide>, Parser: typeof Marked): DocsPage {
-  const { title, url, markdown } = guide;
+interface GuideOptions {
+  /** By file, for links between them. */
+  guides: ReadonlyMap<string, Guide>;
+  Parser: typeof Marked;
+  /** As that of the brand. */
+  editUrl?: string | undefined;
+}
+
+export function guidePage(guide: Guide, { guides, Parser, editUrl }: GuideOptions): DocsPage {
+  const { title, url, markdown, file } = guide;
   const rendering = new GuideRendering(guide, guides);
   const parser = new Parser({ renderer: rendering.renderer() });
   const body = new Html(parser.parse(markdown, { async: false }));
@@ -35,7 +43,7 @@ export function guidePage(guide: Guide, guides: ReadonlyMap<string, Guide>, Pars
     sections: headings.filter(({ depth }) => depth === 2),
     content: html`<article class="guide">
 <div class="page-head"><h1 id="${first?.id ?? 'title'}">${title}</h1>
-<div class="row"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md"><span aria-live="polite">Copy as Markdown</span></button><a class="small" href="${url}.md">View as Markdown</a></div></div>
+<div class="row"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md"><span aria-live="polite">Copy as Markdown</span></button><a class="small" href="${url}.md">View as Markdown</a>${editUrl !== undefined && html`<a class="small" href="${editUrl}/${file}" rel="noreferrer">Edit this page</a>`}</div></div>
 <div class="prose">${body}</div>
 </article>`,
   };

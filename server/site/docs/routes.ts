@@ -31,14 +31,16 @@ import { MAX_QUERY_LENGTH, SearchIndex } from './search.js';
 interface DocumentationServices {
   document: Pick<ApiDocument, 'object'>;
   sessions: Pick<SessionService, 'find'>;
+  /** Where guides are edited. Default: nowhere. */
+  editUrl?: string | undefined;
 }
 
-export function documentationRoutes({ document, sessions }: DocumentationServices): Route[] {
+export function documentationRoutes({ document, sessions, editUrl }: DocumentationServices): Route[] {
   let library: { of: OpenApiDocument; pages: Promise<Library> } | undefined;
   // An object of its own for each address of the gateway.
   const current = (): Promise<Library> => {
     const object = document.object();
-    if (library?.of !== object) library = { of: object, pages: Library.open(object) };
+    if (library?.of !== object) library = { of: object, pages: Library.open(object, editUrl) };
     return library.pages;
   };
   const visitorLocale = async (context: RequestContext): Promise<Locale> => {
@@ -122,9 +124,11 @@ class Library {
   readonly #rendered = new Map<string, Promise<RenderedPage>>();
   readonly #index: SearchIndex;
 
-  private constructor(document: OpenApiDocument, guides: readonly Guide[]) {
+  private constructor(document: OpenApiDocument, guides: readonly Guide[], editUrl: string | undefined) {
     const reference = readReference(document);
     const byFile = new Map(guides.map((guide) => [guide.file, guide]));
+    const renderGuide = async (guide: Guide) =>
+      guidePage(guide, { guides: byFile, Parser: await loadMarked(), editUrl });
     const [start, ...others] = guideNavigation(guides);
     this.#navigation = [...(start ? [start] : []), referenceNavigation(reference), ...others];
     this.#index = new SearchIndex([...referenceEntries(reference), ...guides.flatMap(guideEntries)]);
@@ -133,12 +137,12 @@ class Library {
       ['/docs', () => overviewPage(reference, guideNavigation(guides))],
       ['/docs/api/errors', () => errorsPage(reference)],
       ...reference.groups.map((group) => [`/docs/api/${group.name}`, () => groupPage(group, reference)] as const),
-      ...guides.map((guide) => [guide.url, async () => guidePage(guide, byFile, await loadMarked())] as const),
+      ...guides.map((guide) => [guide.url, () => renderGuide(guide)] as const),
     ]);
   }
 
-  static async open(document: OpenApiDocument): Promise<Library> {
-    return new Library(document, await loadGuides());
+  static async open(document: OpenApiDocument, editUrl: string | undefined): Promise<Library> {
+    return new Library(document, await loadGuides(), editUrl);
   }
 
   /** @throws GatewayError `route_not_found`. */

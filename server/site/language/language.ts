@@ -13,6 +13,8 @@ declare module '../../http/koa-app.js' {
   interface RequestState {
     /** What the pages of this app show of its operator. Default: that of mediagate. */
     brand?: Brand;
+    /** Address of the site, without a trailing slash. */
+    siteUrl?: string;
     /** Of the page that was asked for, once its account is known. */
     language?: LanguageCode;
   }
@@ -30,6 +32,8 @@ export interface Locale extends Formats {
   /** Catalogues by page. */
   readonly texts: Texts;
   readonly brand: Brand;
+  /** Address of the site, without a trailing slash; undefined if it is not known. */
+  readonly siteUrl?: string | undefined;
 }
 
 export const LOCALES: Readonly<Record<LanguageCode, Locale>> = {
@@ -49,8 +53,8 @@ export function localeOf(context: RequestContext, chosen?: string | null): Local
   const locale = LOCALES[language];
   // A page of an error after this has no account.
   context.state.language = language;
-  const { brand } = context.state;
-  return brand ? { ...locale, brand } : locale;
+  const { brand, siteUrl } = context.state;
+  return { ...locale, ...(brand && { brand }), siteUrl };
 }
 
 function languageOf(context: RequestContext, chosen: string | null | undefined): LanguageCode {

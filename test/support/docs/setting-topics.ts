@@ -119,7 +119,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
     names: [
       ...['SITE', 'SITE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
       ...['SITE_NAME', 'SITE_LOGO', 'SITE_ACCENT', 'SITE_TERMS_URL', 'SITE_PRIVACY_URL', 'SITE_SUPPORT'],
-      ...['SITE_FOOTER', 'SITE_HOME'],
+      ...['SITE_FOOTER', 'SITE_EDIT_URL', 'SITE_HOME'],
     ],
   },
   {
