@@ -23,6 +23,7 @@ import {
   signOutRoutes,
   userRoutes,
 } from './accounts/index.js';
+import { type AdminDependencies, adminRoutes, createAdminGuard } from './admin/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import { type Batches, batchRoutes } from './batches/index.js';
 import type { Budgets } from './budgets/index.js';
@@ -117,6 +118,8 @@ export interface AppDependencies {
   tracer?: Tracer;
   /** User accounts. Default: none, and sign-in is disabled. */
   account?: AccountDependencies;
+  /** The admin API. Default: none, and its routes do not exist. */
+  admin?: AdminDependencies;
   /** Public address of this gateway, without a trailing slash. Called whenever a link is made. */
   baseUrl(): string;
   /** Whether other image sizes than the named ones are accepted. */
@@ -215,9 +218,12 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   });
   const auth = createAuth({ keys, failures, addressOf, siteUrl });
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);
+  const site = accounts && { sessions: accounts.sessions, address: accounts.site, accounts: accounts.accounts };
+  const admit = createAdminGuard({ keys, clock, siblings, addressOf, ...(site && { site }) });
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader, advice } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
+    if (grant === 'admin') return admit;
     if (grant !== 'session') return auth({ grant, apiKeyHeader, advice });
     if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);
     return ofSession(route);
@@ -280,7 +286,7 @@ function assemble(routes: readonly Route[], options: AssembleOptions): Koa<Reque
 
 /** Every route, as it is declared. */
 export function createRoutes(server: AppServices, accounts: AppAccountServices | undefined): Route[] {
-  const { health, metrics, publicMetrics = false, routes } = server;
+  const { health, metrics, publicMetrics = false, routes, admin } = server;
   const document = createApiDocument(server, SENT_WEBHOOKS);
   routes.push(
     ...healthRoutes(health),
@@ -308,6 +314,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...openApiRoutes(document),
     ...usageRoutes(server),
     ...mcpRoutes(server),
+    ...(admin ? adminRoutes({ ...server, ...admin }) : []),
   );
   if (accounts) {
     routes.push(

@@ -51,6 +51,7 @@ import {
   RequestLog,
   retentionMs,
   UsageLog,
+  UsageSums,
 } from './usage/index.js';
 import { Webhooks } from './webhooks/index.js';
 
@@ -192,6 +193,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       incidents: new Incidents(database),
       statusHistory: new StatusHistory(database),
       usage: new UsageLog(database, requestCounts),
+      usageSums: new UsageSums(database),
       requestLog: new RequestLog(database),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),

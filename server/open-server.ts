@@ -309,6 +309,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   });
   opened.add(() => usage.close());
   const account = openAccounts(parts, health, peppers[0]);
+  const { catalogue } = parts;
+  const admin = { state, catalogue, freeTierPeriod: settings.freeTierPeriod, pepper: peppers[0] };
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = new IdempotencyService({
@@ -340,6 +342,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     clock,
     brand: parts.brand,
     account,
+    admin,
     webhooks,
     baseUrl,
     metrics,

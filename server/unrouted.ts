@@ -5,7 +5,7 @@
 
 import type Router from '@koa/router';
 import { GatewayError } from '../core/runtime/index.js';
-import { type RequestContext, type RequestState } from './http/index.js';
+import { type RequestContext, type RequestState, routeNotFound } from './http/index.js';
 
 /** Vendor routes that clients know, and their replacements here. */
 const INSTEAD: Readonly<Record<string, string>> = {
@@ -41,10 +41,14 @@ interface UnroutedContext extends RequestContext {
 /** Below these paths, errors have a format of their own, even without a route. */
 export const MESSAGES = /^(?:\/v1)?\/v1\/messages(?:\/|$)/;
 
+/** Routes of operators. Other callers must not find them, so these paths get no hints. */
+const HIDDEN = /^\/(?:v1\/)*admin(?:\/|$)/;
+
 const LINK_DATA = /^\/v1\/(?:capabilities$|oembed$|extract(?:\/|$))/;
 
 export function refuseUnrouted(context: UnroutedContext): never {
   const { method, path, router, state, matched = [] } = context;
+  if (HIDDEN.test(path.replace(/\/{2,}/g, '/'))) throw routeNotFound(context);
   // Agents that try WebSocket first turn to HTTP at this status, and repeat after any other.
   if (matched.length > 0 && context.req.headers.upgrade?.toLowerCase() === 'websocket') {
     context.set({ Upgrade: 'HTTP/1.1', Connection: 'Upgrade' });
@@ -57,7 +61,7 @@ export function refuseUnrouted(context: UnroutedContext): never {
   if (LINK_DATA.test(path)) state.link = {};
   if (matched.length === 0) {
     const hint = INSTEAD[path] ?? hintOf({ method, path }, (other) => router?.match(other, method).route === true);
-    throw new GatewayError('route_not_found', `There is no ${method} ${path}.${hint ? ` ${hint}` : ''}`);
+    throw routeNotFound(context, hint);
   }
   const allowed = allowedOf(matched);
   context.res.setHeader('Allow', allowed);

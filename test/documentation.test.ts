@@ -51,6 +51,7 @@ import { packageRoot } from './support/package-root.js';
 function grantInWords({ grant }: Route): string {
   if (grant === 'signature') return 'a signature';
   if (grant === 'none' || grant === 'session' || grant === 'any') return grant;
+  if (grant === 'admin') return "`admin`, or an operator's session";
   return [grant]
     .flat()
     .map((one) => `\`${one}\``)
@@ -58,7 +59,7 @@ function grantInWords({ grant }: Route): string {
 }
 
 /** Whatever programs ask; the rest is for browsers, banks and those who measure. */
-const API_ROUTE = / \/(health|v1|mcp|api\/(agent|user|payment\/gateway))\b/;
+const API_ROUTE = / \/(health|v1(?!\/admin)|mcp|api\/(agent|user|payment\/gateway))\b/;
 
 const CONFIG = path.join(packageRoot, 'plugins.config.json');
 
@@ -149,7 +150,8 @@ describe('the tables of the pages equal the code', () => {
       canSignIn,
     });
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper, status };
-    const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account };
+    const admin = { state, ...plans, pepper };
+    const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account, admin };
     const { idempotentResponses, files } = state;
     const answers = new IdempotencyService({
       answers: idempotentResponses,

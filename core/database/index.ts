@@ -45,6 +45,7 @@ export {
 } from './schema-migration.js';
 export { examineSqlite, openSqliteSource, type Progress, type SqliteContents } from './sqlite-copy.js';
 export {
+  beginsWith,
   createListScript,
   createRowInsertScript,
   createStatement,
@@ -55,6 +56,7 @@ export {
   type ExpiringTable,
   isStorable,
   lockNamed,
+  prefixIndex,
   rowsOf,
   runScript,
   type Script,

@@ -9,6 +9,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { createThrottledWarning, GatewayError } from '../runtime/index.js';
+import type { Engine } from './database.js';
 import { describeMigrationFailure, isServerLock, isSqliteLock } from './database-errors.js';
 import { type Kysely, type Migration, Migrator, PostgresAdapter, sql } from './kysely.js';
 import type { Tables } from './tables.js';
@@ -131,11 +132,17 @@ export interface SchemaChange extends Migration {
  */
 export type Migrations = Readonly<Record<string, SchemaChange>>;
 
-/** A migration with statements for both engines. Columns are camelCase, so they are quoted: "createdAt". */
-export function sqlMigration(...statements: readonly string[]): SchemaChange {
+/**
+ * A migration with statements for both engines, or functions of the engine. Columns are camelCase, so they are quoted:
+ * "createdAt".
+ */
+export function sqlMigration(...statements: readonly (string | ((engine: Engine) => string))[]): SchemaChange {
   return {
     async up(queries) {
-      for (const statement of statements) await sql.raw(statement).execute(queries);
+      const engine = queries.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
+      for (const statement of statements) {
+        await sql.raw(typeof statement === 'string' ? statement : statement(engine)).execute(queries);
+      }
     },
   };
 }

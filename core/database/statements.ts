@@ -222,6 +222,24 @@ export function isStorable(name: string): boolean {
   return !name.includes('\u0000');
 }
 
+/** Above every other letter. */
+const LAST_LETTER = '\u{10FFFF}';
+
+/**
+ * Whether a text column begins with these letters, ignoring case (on SQLite of ASCII letters alone). It reads along an
+ * index of {@link prefixIndex} of the column.
+ */
+export function beginsWith(engine: Engine, column: string, prefix: string): RawBuilder<boolean> {
+  const text = sql`lower(${sql.ref(column)})${engine === 'postgres' ? sql` collate "C"` : sql``}`;
+  return sql<boolean>`(${text} >= lower(${prefix}) and ${text} < lower(${prefix + LAST_LETTER}))`;
+}
+
+/** The statement of an index for {@link beginsWith}, for a migration. */
+export function prefixIndex(name: string, table: string, column: string): (engine: Engine) => string {
+  return (engine) =>
+    `create index ${name} on ${table} (lower("${column}")${engine === 'postgres' ? ' collate "C"' : ''})`;
+}
+
 /** Rows per statement: a process that adds a row deletes more than one, so that expired ones cannot accumulate. */
 const ROWS = 100;
 

@@ -19,7 +19,7 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { type BudgetRow, toBudgetRow } from '../budgets/index.js';
 import { type Grant, type KeyPlan, lockKeys } from '../keys/index.js';
-import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
+import { FREE_PLAN_ID, OPERATOR_PLAN, type PlanTerms } from '../plans/index.js';
 import { addPlan, type GrantedPlan, type PlanEntry, type PlanPeriod, scheduleOf, stackOf } from './plan-stack.js';
 import type { AccountsTable } from './tables.js';
 
@@ -68,6 +68,11 @@ export function refuseSuspended({ suspendedAt }: Pick<AccountRow, 'suspendedAt'>
 /** Whether the account has a plan at that time. */
 export function hasPlan({ planId, planExpiresAt }: AccountRow, at: number): boolean {
   return planId !== null && (planExpiresAt === null || planExpiresAt > at);
+}
+
+/** Whether its user is an operator of this gateway: the account has the operator's plan at that time. */
+export function isOperatorAccount({ plan, suspendedAt }: AccountRecord, at: number): boolean {
+  return plan?.planId === OPERATOR_PLAN.id && suspendedAt === null && (plan.expiresAt === null || plan.expiresAt > at);
 }
 
 export function toAccountRecord(row: AccountRow): AccountRecord {
@@ -296,6 +301,17 @@ export async function takeBackPlan(change: PlanChange, id: string): Promise<void
   // The free tier only resumes with a new key.
   const isFree = schedule[0]?.terms.planId === FREE_PLAN_ID && account.planId !== FREE_PLAN_ID;
   await writePlan(change, isFree ? [] : schedule);
+}
+
+/** Revokes all grants: the account has no plan. */
+export async function takeBackAll(change: PlanChange): Promise<void> {
+  const { transaction, account, at } = change;
+  const taken = await grantsOf(transaction, account.id);
+  for (const grant of taken) {
+    await transaction.updateTable('plan_grants').set({ takenBackAt: at }).where('id', '=', grant.id).execute();
+    await takeFromBudget(change, grant);
+  }
+  await writePlan(change, []);
 }
 
 /** Its budget ends as well; one that another grant uses gets its end with that plan. */

@@ -13,9 +13,11 @@ import {
   type AccountRecord,
   findAccount,
   grantPlan,
+  hasPlan,
   lockAccount,
   type PlanPreview,
   previewPlans,
+  takeBackAll,
   toAccountPlan,
   toAccountRecord,
 } from './account-plans.js';
@@ -79,6 +81,24 @@ export class Accounts {
       const line = { subject: accountId, at, actor, action: 'plan.granted', to: terms.planId, note } as const;
       await writeAudit(transaction, line);
       return toAccountPlan(granted) as AccountPlan;
+    });
+  }
+
+  /**
+   * Ends all plans of an account now, with their budgets; its keys follow in the same transaction. Writes the audit row
+   * `plan.taken-back` for the current one. False if it had none.
+   * @throws GatewayError `account_not_found`.
+   */
+  endPlans({ accountId, actor, note }: Omit<PlanGrant, 'terms'>): Promise<boolean> {
+    const { engine } = this.#database;
+    return this.#database.transaction(async (transaction) => {
+      const account = await lockAccount(transaction, engine, accountId);
+      const at = await this.#times.read(transaction);
+      if (!hasPlan(accountAt(account, at), at)) return false;
+      await takeBackAll({ transaction, engine, account, at });
+      const line = { subject: accountId, at, actor, action: 'plan.taken-back', to: account.planId, note } as const;
+      await writeAudit(transaction, line);
+      return true;
     });
   }
 }

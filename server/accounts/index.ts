@@ -10,6 +10,7 @@ export {
   type AccountPlan,
   type AccountRecord,
   grantPlan,
+  isOperatorAccount,
   lockAccount,
   locked,
   type PlanChange,
@@ -33,8 +34,10 @@ export { Identity, OidcClient, type SignInStatus } from './oidc.js';
 export { accountPersonalRecords } from './personal-records.js';
 export {
   type AccountServices,
+  bearerOf,
   createPlay,
   createSessionGuard,
+  refuseOtherSites,
   SessionService,
   Sessions,
   type SignedIn,

@@ -165,7 +165,7 @@ export function createSessionGuard(sessions: SessionService, site: () => SiteAdd
   return ({ method, format, sessionOptional = format === 'page' }: Route): Middleware =>
     async (context, next) => {
       if (!sessionOptional) await sessions.require(context);
-      if (method !== 'GET') checkOrigin(context, site());
+      if (method !== 'GET') refuseOtherSites(context, site());
       return next();
     };
 }
@@ -175,7 +175,7 @@ export function createSessionGuard(sessions: SessionService, site: () => SiteAdd
  * make a browser add one.
  * @throws GatewayError `cross_site_request`.
  */
-function checkOrigin(context: RequestContext, site: SiteAddress): void {
+export function refuseOtherSites(context: RequestContext, site: SiteAddress): void {
   if (bearerOf(context) !== undefined || isFromOwnPage(context, site)) return;
   const message = `This must be sent from a page of ${site.origin}: the Origin or Sec-Fetch-Site header names another site, or both are missing.`;
   throw new GatewayError('cross_site_request', message);
@@ -212,7 +212,7 @@ export function createPlay(services: PlayServices, route: Middleware): Middlewar
       const message = `${PREFIX} is only for pages of the site. Programs call the same path without it and send their API key.`;
       throw new GatewayError('route_not_allowed', message);
     }
-    checkOrigin(context, site());
+    refuseOtherSites(context, site());
     const { user } = await sessions.require(context);
     context.state.playedKey = await internalKeys.admit(user.accountId);
     context.path = context.path.slice(PREFIX.length);

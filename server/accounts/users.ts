@@ -8,10 +8,12 @@
 
 import { randomBytes } from 'node:crypto';
 import {
+  beginsWith,
   type Engine,
   isStorable,
   type Kysely,
   lockNamed,
+  sql,
   storable,
   type Tables,
   type Transaction,
@@ -52,7 +54,18 @@ export interface UserPage {
   limit: number;
   /** Users created before this one, by its id. Default: from the newest on. */
   before?: string;
+  /** Users created before this place. Default: from the newest on. */
+  after?: { at: number; id: string };
+  /**
+   * Beginning of the address, the name, the id or the id of the account, in any letters. Of each of them, the first 1,000
+   * matches count. Default: all users.
+   */
+  search?: string;
+  state?: 'active' | 'suspended';
 }
+
+/** Matches of a search by one column. */
+const MAX_MATCHES = 1_000;
 
 /** An operation on a user. */
 export interface UserChange {
@@ -142,10 +155,23 @@ export class Users {
   }
 
   /** Newest first. */
-  async list({ limit, before }: UserPage): Promise<readonly UserRecord[]> {
-    if (before !== undefined && !isStorable(before)) return [];
+  async list({ limit, before, after, search, state }: UserPage): Promise<readonly UserRecord[]> {
+    if (!isStorable(`${before}${after?.id}${search}`)) return [];
     return this.#database.run((queries) => {
-      const users = selectUsers(queries).orderBy('users.createdAt', 'desc').orderBy('users.id', 'desc').limit(limit);
+      const users = selectUsers(queries)
+        .orderBy('users.createdAt', 'desc')
+        .orderBy('users.id', 'desc')
+        .limit(limit)
+        .$if(after !== undefined, (some) =>
+          some.where(sql<boolean>`(users."createdAt", users.id) < (${after?.at}, ${after?.id})`),
+        )
+        .$if(search !== undefined, (some) =>
+          some.where('users.id', 'in', matching(this.#database.engine, search ?? '')),
+        )
+        .$if(state === 'active', (some) => some.where('accounts.suspendedAt', 'is', null))
+        .$if(state === 'suspended', (some) =>
+          some.where('users.accountId', 'in', sql<string>`(select id from accounts where "suspendedAt" is not null)`),
+        );
       if (before === undefined) return users.execute();
       return users
         .where(({ eb, refTuple, selectFrom }) =>
@@ -257,6 +283,16 @@ export class Users {
     const users = selectUsers(transaction).where('users.issuer', '=', issuer).where('users.subject', '=', subject);
     return locked(this.#database.engine, users).executeTakeFirst();
   }
+}
+
+/** Ids of the users that a search finds, read along an index of each column. */
+function matching(engine: Engine, search: string) {
+  const columns = /^(?:user|acct)_./.test(search) ? ['id', 'accountId'] : ['email', 'name'];
+  const found = columns.map((column) => {
+    const first = sql`select id from users where ${beginsWith(engine, column, search)} limit ${sql.lit(MAX_MATCHES)}`;
+    return sql`select id from (${first}) as ${sql.ref(`by_${column}`)}`;
+  });
+  return sql<string>`(${sql.join(found, sql` union all `)})`;
 }
 
 function newId(prefix: 'acct' | 'user'): string {

@@ -26,7 +26,7 @@ export interface AuditEntry {
   number: number;
   /** Milliseconds since 1970. */
   at: number;
-  /** `user:user_…`, `operator:ann`, `bank:payos`, or `gateway` for an expiry. */
+  /** `user:user_…`, `operator:ann`, `operator:key:AbCd1234`, `bank:payos`, or `gateway` for an expiry. */
   actor: string;
   action: AuditAction;
   /** States before and after, if the subject has states. */
@@ -36,38 +36,50 @@ export interface AuditEntry {
   note: string | null;
 }
 
-export type AuditAction =
-  | 'order.created'
-  | 'order.money'
-  | 'order.confirmed'
-  | 'order.cancelled'
-  | 'order.refunded'
-  | 'order.expired'
-  | 'transaction.reviewed'
-  | 'plan.granted'
-  | 'plan.taken-back'
-  | 'user.suspended'
-  | 'user.resumed'
-  | 'user.signed-out'
-  | 'user.erased'
-  | 'job.cancelled'
-  | 'link.blocked'
-  | 'link.unblocked'
-  | 'key.created'
-  | 'key.updated'
-  | 'key.rotated'
-  | 'key.revoked'
-  | 'budget.changed'
-  | 'group.deleted'
-  | 'incident.added'
-  | 'incident.closed';
+/** What is recorded. */
+export const AUDIT_ACTIONS = [
+  'order.created',
+  'order.money',
+  'order.confirmed',
+  'order.cancelled',
+  'order.refunded',
+  'order.expired',
+  'transaction.reviewed',
+  'plan.granted',
+  'plan.taken-back',
+  'user.suspended',
+  'user.resumed',
+  'user.signed-out',
+  'user.erased',
+  'job.cancelled',
+  'link.blocked',
+  'link.unblocked',
+  'key.created',
+  'key.updated',
+  'key.rotated',
+  'key.revoked',
+  'budget.changed',
+  'group.deleted',
+  'incident.added',
+  'incident.closed',
+] as const;
+
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export interface AuditPage {
   /** Default: everything. */
   subject?: string;
+  /** Default: anybody. */
+  actor?: string;
+  action?: AuditAction;
   /** Maximum number of rows. */
   limit: number;
+  /** Rows before this place. Default: from the latest on. */
+  after?: AuditPlace;
 }
+
+/** A place in the order of the rows. */
+export type AuditPlace = Pick<AuditEntry, 'at' | 'subject' | 'number'>;
 
 const MAX_NOTE = 500;
 const MAX_ACTOR = 200;
@@ -116,14 +128,24 @@ export class Audit {
    * Latest first.
    * @throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer.
    */
-  async list({ subject, limit }: AuditPage): Promise<readonly AuditEntry[]> {
-    if (subject !== undefined && !isStorable(subject)) return [];
-    return this.#database.run((queries) => {
-      const all = queries.selectFrom('audit_entries').selectAll().limit(limit);
-      return subject === undefined
-        ? all.orderBy('at', 'desc').orderBy('subject').orderBy('number', 'desc').execute()
-        : all.where('subject', '=', subject).orderBy('number', 'desc').execute();
-    });
+  async list({ subject, actor, action, limit, after }: AuditPage): Promise<readonly AuditEntry[]> {
+    if (!isStorable(`${subject}${actor}${after?.subject}`)) return [];
+    return this.#database.run((queries) =>
+      queries
+        .selectFrom('audit_entries')
+        .selectAll()
+        .$if(subject !== undefined, (some) => some.where('subject', '=', subject as string))
+        .$if(actor !== undefined, (some) => some.where('actor', '=', actor as string))
+        .$if(action !== undefined, (some) => some.where('action', '=', action as AuditAction))
+        .$if(after !== undefined, (some) =>
+          some.where(sql<boolean>`(at, subject, number) < (${after?.at}, ${after?.subject}, ${after?.number})`),
+        )
+        // Rows of one subject are ordered by their number, which its index has.
+        .$if(subject === undefined, (some) => some.orderBy('at', 'desc').orderBy('subject', 'desc'))
+        .orderBy('number', 'desc')
+        .limit(limit)
+        .execute(),
+    );
   }
 }
 

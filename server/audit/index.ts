@@ -3,9 +3,12 @@
  */
 
 export {
+  AUDIT_ACTIONS,
   Audit,
+  type AuditAction,
   type AuditEntry,
   type AuditLine,
+  type AuditPlace,
   auditMigrations,
   compileAudit,
   writeAudit,

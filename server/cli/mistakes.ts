@@ -3,8 +3,7 @@
  * needs them.
  */
 
-import { closestMatch, type GatewayError } from '../../core/runtime/index.js';
-import { sanitizeForTerminal } from '../format/index.js';
+import type { GatewayError } from '../../core/runtime/index.js';
 
 /** A failed command, with a message for the person who typed it. */
 export class CommandFailure extends Error {
@@ -34,15 +33,4 @@ export function mistakeOf(error: GatewayError, options: Readonly<Record<string, 
   const option = options[field];
   if (option === undefined) return new CommandMistake(message);
   return new CommandMistake(message.startsWith(param) ? option + message.slice(param.length) : `${option}: ${message}`);
-}
-
-/** Names that are shown when one is unknown. */
-const MAX_SHOWN = 12;
-
-/** What a mistyped name was meant to be, and what exists: ` Did you mean "m-5.5"? Known: m-5.5, m-6.` */
-export function suggestName(name: string, known: readonly string[]): string {
-  const match = closestMatch(name, known);
-  const more = known.length > MAX_SHOWN ? ', …' : '';
-  const all = known.length === 0 ? '' : ` Known: ${known.slice(0, MAX_SHOWN).join(', ')}${more}.`;
-  return `${match === undefined ? '' : ` Did you mean "${sanitizeForTerminal(match)}"?`}${sanitizeForTerminal(all)}`;
 }

@@ -49,11 +49,6 @@ export function renderRows(head: readonly string[], rows: readonly (readonly str
   return rows.length === 0 ? '' : renderTable(head, rows);
 }
 
-/** The history in the `--json` output. */
-export function encodeAudit(audit: readonly AuditEntry[]) {
-  return audit.map(({ at, ...entry }) => ({ at: isoTime(at), ...entry }));
-}
-
 /** The history as a table. @param changes Head of the column of changes. Default: the new state is in the action. */
 export function renderAudit(audit: readonly AuditEntry[], changes?: string): string {
   const rows = audit.map(({ at, actor, action, from, to, note }) => {

@@ -3,19 +3,12 @@
  */
 
 import { field, Type } from '../../core/contracts/index.js';
+import { IncidentShape } from '../admin/index.js';
 import { Nullable, Text } from '../http/index.js';
 
 const MaybeText = Nullable(Text);
 
-export const Incident = Type.Object({
-  id: field(Text, 'Id of the incident.', 'inc_1f0c93ab'),
-  kind: field(Text, '`outage`, `degraded` or `maintenance`.', 'degraded'),
-  title: field(Text, 'What is wrong.'),
-  message: field(MaybeText, 'What users notice. Null without one.'),
-  outcome: field(MaybeText, 'How it ended. Null without one.'),
-  started_at: field(Text, 'When it began or will begin (RFC 3339).'),
-  ended_at: field(MaybeText, 'When it ended (RFC 3339). Null while it is open.'),
-});
+export const Incident = IncidentShape;
 export const Incidents = Type.Array(Incident);
 
 export const BlockedLinks = Type.Array(

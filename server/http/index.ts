@@ -101,6 +101,7 @@ export {
   readPreferences,
   readWait,
   requestIdOf,
+  routeNotFound,
   Semaphore,
   setSecurityHeaders,
 } from './request.js';

@@ -202,6 +202,11 @@ export class Semaphore {
   }
 }
 
+/** The error of a path without a route. @param hint A further sentence. Default: none. */
+export function routeNotFound({ method, path }: Pick<RequestContext, 'method' | 'path'>, hint?: string): GatewayError {
+  return new GatewayError('route_not_found', `There is no ${method} ${path}.${hint ? ` ${hint}` : ''}`);
+}
+
 export const MAX_WAIT_SECONDS = 60;
 
 /**

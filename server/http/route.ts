@@ -17,9 +17,10 @@ export type Grant = 'images' | 'extract' | 'text' | 'audio';
 
 /**
  * Who may call a route: a client with an API key that has the grant (or one of several), a client with any valid API
- * key, a signed-in user, a sender with a signed body, or everyone.
+ * key, a signed-in user, an operator (by a key with the grant `admin`, or signed in at the site), a sender with a signed
+ * body, or everyone.
  */
-export type RouteGrant = Grant | readonly Grant[] | 'any' | 'session' | 'signature' | 'none';
+export type RouteGrant = Grant | readonly Grant[] | 'any' | 'session' | 'admin' | 'signature' | 'none';
 
 /** Format of the errors: link data, model vendors, Anthropic's SDK, OAuth, or a page for browsers. */
 export type ErrorFormat = 'link' | 'model' | 'anthropic' | 'oauth' | 'page';
@@ -77,7 +78,7 @@ export interface Route {
   /** Name of the path parameter in the service manifest. Default: as in the path. */
   parameter?: string;
   /** Group in the API reference. */
-  tag: 'Link data' | 'Images' | 'Models' | 'Agents' | 'Account' | 'Payments' | 'Process' | 'Pages';
+  tag: 'Link data' | 'Images' | 'Models' | 'Agents' | 'Account' | 'Payments' | 'Admin' | 'Process' | 'Pages';
   /** In the API reference, a few words. */
   summary: string;
   /** In the API reference and in the route tables of the documentation: what the route does. */

@@ -5,9 +5,11 @@
  */
 
 import {
+  beginsWith,
   createListScript,
   type Database,
   type DatabaseClock,
+  type Engine,
   isStorable,
   type Kysely,
   runScript,
@@ -28,6 +30,7 @@ import {
 } from './key-issue.js';
 import { type ApiKeyRecord, type ApiKeyRow, insertKey, keyAt, keysOf, toKeyRecord } from './key-rows.js';
 import { type KeyUpdate, updateKey } from './key-updates.js';
+import { namedKeyId } from './keys.js';
 
 const PAGE = 5_000;
 
@@ -136,6 +139,28 @@ export class ApiKeys<Terms = unknown> {
       .sort((left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1));
   }
 
+  /** Those of all accounts, newest first; without the internal ones. */
+  async page({ limit, after, accountId, group, search }: KeyPage): Promise<readonly ApiKeyRecord[]> {
+    if (!isStorable(`${after?.id}${accountId}${group}${search}`)) return [];
+    const { engine } = this.#database;
+    return this.#database.run(async (queries) => {
+      const rows = await queries
+        .selectFrom('api_keys')
+        .selectAll()
+        .where(sql<boolean>`internal is null`)
+        .$if(accountId !== undefined, (some) => some.where('accountId', '=', accountId as string))
+        .$if(group !== undefined, (some) => some.where('groupName', '=', group as string))
+        .$if(search !== undefined, (some) => some.where('id', 'in', matching(engine, search as string)))
+        .$if(after !== undefined, (some) => some.where(sql<boolean>`("createdAt", id) < (${after?.at}, ${after?.id})`))
+        .orderBy('createdAt', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .execute();
+      const at = await this.#times.read(queries);
+      return rows.map((row) => keyAt(toKeyRecord(row), at));
+    });
+  }
+
   async find(id: string): Promise<ApiKeyRecord | undefined> {
     if (!isStorable(id)) return undefined;
     return this.#database.run(async (queries) => {
@@ -214,6 +239,24 @@ export class ApiKeys<Terms = unknown> {
     const record = toKeyRecord(row);
     return row.followingPlans === null ? record : keyAt(record, await this.#times.read(queries));
   }
+}
+
+/** Which keys are listed. */
+export interface KeyPage {
+  /** Maximum number of keys. */
+  limit: number;
+  /** Keys created before this place. Default: from the newest on. */
+  after?: { at: number; id: string };
+  accountId?: string;
+  group?: string;
+  /** The id of a key, or the beginning of its name in any letters; of names, the first 1,000 matches count. */
+  search?: string;
+}
+
+function matching(engine: Engine, search: string) {
+  const named = sql`select id from api_keys where ${beginsWith(engine, 'name', search)} limit 1000`;
+  const one = sql`select id from api_keys where id = ${namedKeyId(search) ?? ''}`;
+  return sql<string>`(${one} union all select id from (${named}) as named)`;
 }
 
 interface KeyUse {

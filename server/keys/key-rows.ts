@@ -28,12 +28,16 @@ export type { Grant };
 
 /**
  * A route group, or a permission within the text routes: ids of things in the operator's account at the model vendor,
- * and tools and service tiers that cost more than tokens. Keys without a plan need neither permission.
+ * and tools and service tiers that cost more than tokens. Keys without a plan need neither permission. `admin` opens the
+ * admin API; only an operator gives it, to a key without a plan.
  */
-export type KeyGrant = Grant | 'vendor_ids' | 'paid_tools';
+export type KeyGrant = Grant | 'vendor_ids' | 'paid_tools' | 'admin';
 
 export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
+/** What plans, accounts and their keys may have. */
 export const KEY_GRANTS: readonly KeyGrant[] = [...GRANTS, 'vendor_ids', 'paid_tools'];
+/** What an operator may give a key. */
+export const OPERATOR_KEY_GRANTS: readonly KeyGrant[] = [...KEY_GRANTS, 'admin'];
 
 /** The plan of a key. */
 export type KeyPlan = Pick<
@@ -277,6 +281,11 @@ export function rateLimitOf(
 /** Whether it is a key of a plan or of a site account, and not one of the operator's own. */
 export function isPlanKey({ planId, accountId }: Pick<ApiKeyRecord, 'planId' | 'accountId'>): boolean {
   return planId !== null || isSiteAccount(accountId);
+}
+
+/** Whether the key opens the admin API. A plan never gives that, nor does an account, even if its row has the grant. */
+export function isAdminKey(key: Pick<ApiKeyRecord, 'grants' | 'planId' | 'accountId' | 'rpm' | 'isInternal'>): boolean {
+  return key.grants.includes('admin') && !isPlanKey(key) && !key.isInternal && key.rpm !== 0;
 }
 
 /**

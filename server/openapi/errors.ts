@@ -10,8 +10,11 @@ import { field, optional, type TSchema, Type } from '../../core/contracts/index.
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../core/runtime/index.js';
 import { Attempts, Count, type ErrorFormat, errorClassOf, Nullable, OneOf, type Route, Text } from '../http/index.js';
 
-/** Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`; `browser` takes no device token. */
-export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'browser' | 'signature';
+/**
+ * Authentication schemes. `key` is a bearer API key; `linkKey` may also be in `X-API-Key`; `browser` takes no device token;
+ * `admin` is a bearer key with that grant, or the session of an operator.
+ */
+export type Access = 'none' | 'key' | 'linkKey' | 'session' | 'browser' | 'admin' | 'signature';
 
 const KEY_ERRORS = [
   'missing_api_key',
@@ -28,6 +31,7 @@ const ACCESS_ERRORS: Readonly<Record<Access, readonly ErrorCode[]>> = {
   linkKey: KEY_ERRORS,
   session: SESSION_ERRORS,
   browser: SESSION_ERRORS,
+  admin: ['route_not_found', 'cross_site_request'],
   signature: ['invalid_signature', 'route_not_found', 'rate_limit_exceeded'],
 };
 const BODY_ERRORS = [
@@ -175,7 +179,7 @@ export function accessOf({ method, grant, apiKeyHeader, browserOnly, format }: R
   // A browser without a session is redirected to the sign-in.
   if (method === 'GET' && format === 'page') return 'none';
   if (grant === 'session' && browserOnly) return 'browser';
-  if (grant === 'none' || grant === 'session' || grant === 'signature') return grant;
+  if (grant === 'none' || grant === 'session' || grant === 'admin' || grant === 'signature') return grant;
   return apiKeyHeader ? 'linkKey' : 'key';
 }
 

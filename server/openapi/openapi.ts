@@ -78,6 +78,7 @@ const TAGS: Readonly<Record<Route['tag'], string>> = {
   Agents: 'The endpoint of agents: tools by the Model Context Protocol.',
   Account: 'The signed-in user, API keys and usage. JSON in camelCase.',
   Payments: 'Plans paid by bank transfer.',
+  Admin: 'What operators see and change: users, orders, keys, jobs, models. Everybody else gets 404.',
   Process: 'Health, metrics and this document.',
   Pages: 'Pages for browsers. Programs need none of them.',
 };
@@ -88,6 +89,7 @@ const SECURITY: Readonly<Record<Access, readonly Record<string, readonly []>[]>>
   linkKey: [{ apiKey: [] }, { apiKeyHeader: [] }],
   session: [{ session: [] }, { deviceToken: [] }],
   browser: [{ session: [] }],
+  admin: [{ apiKey: [] }, { session: [] }],
   signature: [{ webhookSignature: [] }],
 };
 

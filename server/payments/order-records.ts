@@ -117,6 +117,8 @@ export interface OrderPage {
   state?: OrderState;
   /** Orders created before this one, by its code. Default: from the newest on. */
   before?: string;
+  /** Orders created before this place: time and code. Default: from the newest on. */
+  after?: { at: number; id: string };
 }
 
 export interface OrdersTable extends OrderRecord {

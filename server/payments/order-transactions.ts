@@ -20,8 +20,17 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
-import { afterMoney, lockOrder, moveOrder, type OrderRow, orderCodesIn, toOrder } from './order-changes.js';
-import type { BankTransaction, OrderChange, RecordedTransaction, Recording } from './order-records.js';
+import {
+  afterMoney,
+  lockOrder,
+  moveOrder,
+  type OrderMove,
+  type OrderRow,
+  orderCodesIn,
+  orderNotFound,
+  toOrder,
+} from './order-changes.js';
+import type { BankTransaction, OrderChange, OrderRecord, RecordedTransaction, Recording } from './order-records.js';
 
 /** Counts a transfer once, and the order that it pays. */
 export async function recordTransaction(
@@ -32,14 +41,26 @@ export async function recordTransaction(
   const row = await insertTransaction(transaction, reported, at);
   if (!row) return findRecorded(transaction, reported, at);
   const match = await matchOrder(transaction, row.text);
-  const counted = match && (await countFor(match, row, { transaction, engine, at }));
+  const { provider, id, amount, currency } = row;
+  const line = {
+    actor: `bank:${provider}`,
+    action: 'order.money',
+    note: `${provider} ${id}: ${amount} ${currency}`,
+  } as const;
+  const counted = match && (await countFor(match, row, { transaction, engine, at, line }));
   return counted ?? { transaction: row, replayed: false };
 }
 
-/** Transfers of one order, oldest first; or those that need a review, latest first. */
+/** A place in the order of transfers. */
+export type TransactionPlace = Pick<RecordedTransaction, 'recordedAt' | 'provider' | 'id'>;
+
+/** Which transfers are listed: those of one order, those that need a review, or all. */
+export type TransactionFilter = { code: string } | { review: boolean; after?: TransactionPlace };
+
+/** Transfers of one order, oldest first; or others, latest first. */
 export async function selectTransactions(
   queries: Kysely<Tables>,
-  of: { code: string } | { review: true },
+  of: TransactionFilter,
   limit: number,
 ): Promise<readonly RecordedTransaction[]> {
   const all = queries.selectFrom('bank_transactions').selectAll().limit(limit);
@@ -48,8 +69,16 @@ export async function selectTransactions(
     const ofOrder = all.where('orderCode', '=', of.code);
     return ofOrder.orderBy('recordedAt').orderBy('provider').orderBy('id').execute();
   }
-  const reviewed = all.where(sql<boolean>`review is not null`);
-  return reviewed.orderBy('recordedAt', 'desc').orderBy('provider').orderBy('id').execute();
+  const { review, after } = of;
+  return all
+    .$if(review, (some) => some.where(sql<boolean>`review is not null`))
+    .$if(after !== undefined, (some) =>
+      some.where(sql<boolean>`("recordedAt", provider, id) < (${after?.recordedAt}, ${after?.provider}, ${after?.id})`),
+    )
+    .orderBy('recordedAt', 'desc')
+    .orderBy('provider', 'desc')
+    .orderBy('id', 'desc')
+    .execute();
 }
 
 /** Marks a transfer as reviewed. False if it needed no review. */
@@ -88,11 +117,53 @@ const MAX_TEXT = 500;
 
 type TransactionRow = Selectable<RecordedTransaction>;
 
+interface Counting {
+  transaction: Transaction<Tables>;
+  engine: Engine;
+  at: number;
+  line: OrderMove['line'];
+}
+
+/**
+ * Counts a transfer without an order for one that an operator names.
+ * @throws GatewayError `order_not_found`; `invalid_value` if there is no such transfer, or it has an order.
+ */
+export async function matchTransaction(
+  transaction: Transaction<Tables>,
+  { provider, id }: Pick<BankTransaction, 'provider' | 'id'>,
+  { code, actor, note, engine, times }: OrderChange & { engine: Engine; times: DatabaseClock },
+): Promise<OrderRecord> {
+  const order = isStorable(code)
+    ? await transaction.selectFrom('orders').select(['code', 'accountId']).where('code', '=', code).executeTakeFirst()
+    : undefined;
+  if (!order) throw orderNotFound();
+  // In the order of all changes of an account: account, order, transfer.
+  await lockAccount(transaction, engine, order.accountId);
+  await lockOrder(transaction, engine, order.code);
+  const rows = transaction
+    .selectFrom('bank_transactions')
+    .selectAll()
+    .where('provider', '=', provider)
+    .where('id', '=', id);
+  const isNamed = isStorable(provider) && isStorable(id);
+  const row = isNamed ? await (engine === 'postgres' ? rows.forUpdate() : rows).executeTakeFirst() : undefined;
+  if (!row) throw new GatewayError('invalid_value', 'There is no such transfer.', { param: 'id' });
+  if (row.orderCode !== null) {
+    throw new GatewayError('invalid_value', `This transfer belongs to the order ${row.orderCode}.`, { param: 'id' });
+  }
+  const at = await times.read(transaction);
+  const source = `${provider} ${id}: ${row.amount} ${row.currency}`;
+  const line = { actor, action: 'order.money', note: note === undefined ? source : `${source}; ${note}` } as const;
+  const counted = await countFor(order, row, { transaction, engine, at, line });
+  if (!counted?.order) throw orderNotFound();
+  return counted.order;
+}
+
 /** Counts a transfer for an order. Undefined if the order was deleted at this moment. */
 async function countFor(
   { code, accountId }: Pick<OrderRow, 'code' | 'accountId'>,
   row: TransactionRow,
-  { transaction, engine, at }: { transaction: Transaction<Tables>; engine: Engine; at: number },
+  { transaction, engine, at, line }: Counting,
 ): Promise<Recording | undefined> {
   const account = await lockAccount(transaction, engine, accountId);
   const order = await lockOrder(transaction, engine, code);
@@ -105,15 +176,13 @@ async function countFor(
     .executeTakeFirst();
   // The texts of transfers name people, so for an erased account only the code is stored.
   const counted = { orderCode: code, review, ...(erased && { text: code }) };
-  const { provider, id, amount, currency } = row;
+  const { provider, id } = row;
   await transaction
     .updateTable('bank_transactions')
     .set(counted)
     .where('provider', '=', provider)
     .where('id', '=', id)
     .execute();
-  const note = `${provider} ${id}: ${amount} ${currency}`;
-  const line = { actor: `bank:${provider}`, action: 'order.money', note } as const;
   const change = { transaction, engine, account, at };
   const moved = await moveOrder({ ...change, order, to, paidAmount, line });
   return { transaction: { ...row, ...counted }, order: toOrder(moved, at), replayed: false };

@@ -46,6 +46,7 @@ import type {
   OrderChange,
   OrderPage,
   OrderRecord,
+  OrderState,
   OrdersTable,
   RecordedTransaction,
   Recording,
@@ -53,9 +54,11 @@ import type {
 import {
   checkMoney,
   checkTransaction,
+  matchTransaction,
   recordTransaction,
   selectTransactions,
   settleReview,
+  type TransactionFilter,
 } from './order-transactions.js';
 import type { ReceiptCounter } from './receipts.js';
 
@@ -161,9 +164,18 @@ export class Orders {
     return this.#change('refund', change);
   }
 
-  /** Transfers of one order, oldest first; or those that need a review, latest first. At most `limit`. */
-  transactions(of: { code: string } | { review: true }, limit: number): Promise<readonly RecordedTransaction[]> {
+  /** Transfers of one order, oldest first; or all, or those that need a review, latest first. At most `limit`. */
+  transactions(of: TransactionFilter, limit: number): Promise<readonly RecordedTransaction[]> {
     return this.#database.run((queries) => selectTransactions(queries, of, limit));
+  }
+
+  /**
+   * Counts a transfer without an order for one that an operator names, as if its text had the code.
+   * @throws GatewayError `order_not_found`; `invalid_value` if there is no such transfer, or it has an order.
+   */
+  match(name: Pick<BankTransaction, 'provider' | 'id'>, change: OrderChange): Promise<OrderRecord> {
+    const clocks = { engine: this.#engine, times: this.#times };
+    return this.#database.transaction((transaction) => matchTransaction(transaction, name, { ...change, ...clocks }));
   }
 
   /** Marks a transfer as reviewed. False if it needed no review. Writes an audit row if it has an order. */
@@ -246,36 +258,40 @@ async function countOpen(transaction: Transaction<Tables>, accountId: string, at
   return open.length;
 }
 
-async function selectPage(
-  queries: Kysely<Tables>,
-  { limit, accountId, state, before }: OrderPage,
-  at: number,
-): Promise<OrderRow[]> {
-  let orders = queries
-    .selectFrom('orders')
-    .selectAll()
-    .orderBy('createdAt', 'desc')
-    .orderBy('code', 'desc')
-    .limit(limit);
-  if (accountId !== undefined) orders = orders.where('accountId', '=', accountId);
-  if (state !== undefined) {
-    const stateNow = sql<string>`case when state = 'pending' and "expiresAt" <= ${at} then 'expired' else state end`;
-    orders = orders.where(stateNow, '=', state);
-  }
-  if (before === undefined) return orders.execute();
-  if (!isStorable(before)) return [];
-  return orders
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('createdAt', 'code'),
-        '<',
-        selectFrom('orders as mark')
-          .select(['mark.createdAt', 'mark.code'])
-          .where('mark.code', '=', before)
-          .$asTuple('createdAt', 'code'),
-      ),
-    )
-    .execute();
+/** An order that waits expires by time, whether or not that was written: those are read in two parts. */
+async function selectPage(queries: Kysely<Tables>, page: OrderPage, at: number): Promise<OrderRow[]> {
+  const { limit, accountId, state, before, after } = page;
+  if (!isStorable(`${accountId}${before}${after?.id}`)) return [];
+  const stored = state === 'expired' ? (['expired', 'pending'] as const) : state === undefined ? [] : [state];
+  const select = (storedState?: OrderState) =>
+    queries
+      .selectFrom('orders')
+      .selectAll()
+      .orderBy('createdAt', 'desc')
+      .orderBy('code', 'desc')
+      .limit(limit)
+      .$if(accountId !== undefined, (some) => some.where('accountId', '=', accountId as string))
+      .$if(storedState !== undefined, (some) => some.where('state', '=', storedState as OrderState))
+      .$if(storedState === 'pending', (some) => some.where('expiresAt', state === 'pending' ? '>' : '<=', at))
+      .$if(after !== undefined, (some) => some.where(sql<boolean>`("createdAt", code) < (${after?.at}, ${after?.id})`))
+      .$if(before !== undefined, (some) =>
+        some.where(({ eb, refTuple, selectFrom }) =>
+          eb(
+            refTuple('createdAt', 'code'),
+            '<',
+            selectFrom('orders as mark')
+              .select(['mark.createdAt', 'mark.code'])
+              .where('mark.code', '=', before as string)
+              .$asTuple('createdAt', 'code'),
+          ),
+        ),
+      )
+      .execute();
+  const parts = stored.length === 0 ? [await select()] : await Promise.all(stored.map(select));
+  return parts
+    .flat()
+    .sort((one, other) => other.createdAt - one.createdAt || (other.code < one.code ? -1 : 1))
+    .slice(0, limit);
 }
 
 function tooManyOpen(): GatewayError {

@@ -5,7 +5,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { type Database, type Migrations, sqlMigration } from '../../core/database/index.js';
+import { type Database, type Migrations, sql, sqlMigration } from '../../core/database/index.js';
 import { GatewayError, systemClock } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 
@@ -49,6 +49,14 @@ export interface NewIncident {
   startedAt: number;
   /** Who reports it, for the audit log. */
   actor: string;
+}
+
+export interface IncidentPage {
+  /** Milliseconds since 1970. */
+  since: number;
+  limit: number;
+  /** Incidents that started before this place. Default: from the latest on. */
+  after?: { at: number; id: string };
 }
 
 const MAX_TITLE = 200;
@@ -101,14 +109,15 @@ export class Incidents {
   }
 
   /** Open ones and those that ended later than that, the latest start first; at most `limit`. */
-  list({ since, limit }: { since: number; limit: number }): Promise<readonly Incident[]> {
+  list({ since, limit, after }: IncidentPage): Promise<readonly Incident[]> {
     return this.#database.run((queries) =>
       queries
         .selectFrom('incidents')
         .selectAll()
+        .$if(after !== undefined, (some) => some.where(sql<boolean>`("startedAt", id) < (${after?.at}, ${after?.id})`))
         .where((where) => where.or([where('endedAt', 'is', null), where('endedAt', '>=', since)]))
         .orderBy('startedAt', 'desc')
-        .orderBy('id')
+        .orderBy('id', 'desc')
         .limit(limit)
         .execute(),
     );

@@ -10,6 +10,7 @@ export { statusOfCode, wordsOfCode } from './log-codes.js';
 export { usagePersonalRecords } from './personal-records.js';
 export { type ListedRequest, RequestCounts } from './request-counts.js';
 export {
+  type AnyRequestQuery,
   outcomeOf,
   REQUEST_OUTCOMES,
   RequestLog,
@@ -65,4 +66,5 @@ export {
   type UsageCounts,
 } from './usage-report.js';
 export { platformsOf, sendCsv, sendRequestsCsv, usageRoutes } from './usage-routes.js';
+export { SUM_DIMENSIONS, type SumDimension, type SumQuery, UsageSums } from './usage-sums.js';
 export { LOG_DAYS, type LogRetention, retentionMs } from './usage-sweep.js';

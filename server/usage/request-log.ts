@@ -32,6 +32,9 @@ export interface RequestQuery {
   requestId?: string | undefined;
 }
 
+/** The same for all keys. */
+export type AnyRequestQuery = Omit<RequestQuery, 'keyIds' | 'accountId'>;
+
 /** A place in the order of the requests: the last one of a page. */
 export interface RequestPlace {
   at: number;
@@ -100,6 +103,12 @@ export class RequestLog {
     return rows.map(({ keyId }) => keyId);
   }
 
+  /** Requests of all keys, newest first, after a place. Those of one key or account are read by `list`. */
+  async listAll(query: AnyRequestQuery, limit: number, after?: RequestPlace): Promise<readonly UsageEntry[]> {
+    const rows = await this.#database.run((queries) => selectOfAll(queries, query, { limit, after }));
+    return rows.map(toUsageEntry);
+  }
+
   /** All of them, newest first, read in pages. */
   async *all(query: RequestQuery): AsyncGenerator<UsageEntry> {
     for (let after: RequestPlace | undefined, isFull = true; isFull; ) {
@@ -145,14 +154,14 @@ const OUTCOMES: Readonly<Record<RequestOutcome, RawBuilder<boolean>>> = {
   refused: sql`${HAS_FAILED} and refused = 1`,
 };
 
-async function selectOfKeys(
-  queries: Kysely<Tables>,
-  query: RequestQuery,
-  { limit, after }: { limit: number; after: RequestPlace | undefined },
-): Promise<readonly UsageEntriesTable[]> {
-  const { keyIds, accountId, from, to, outcome, route, model, errorCode, requestId } = query;
-  const ofAll = [
-    sql`"accountId" = ${accountId}`,
+interface Part {
+  limit: number;
+  after: RequestPlace | undefined;
+}
+
+function conditionsOf(query: AnyRequestQuery, { after }: Part) {
+  const { from, to, outcome, route, model, errorCode, requestId } = query;
+  return [
     sql`at >= ${Math.floor(from)} and at < ${Math.ceil(to)}`,
     ...(after ? [sql`(at, "requestId") < (${after.at}, ${after.requestId})`] : []),
     ...(outcome === undefined ? [] : [OUTCOMES[outcome]]),
@@ -163,13 +172,32 @@ async function selectOfKeys(
       ? []
       : [sql`("requestId" = ${requestId} or "requestId" like ${`${escapeLike(requestId)}/%`} escape '!')`]),
   ];
-  const order = sql`order by at desc, "requestId" desc limit ${limit}`;
+}
+
+async function selectOfKeys(
+  queries: Kysely<Tables>,
+  { keyIds, accountId, ...query }: RequestQuery,
+  part: Part,
+): Promise<readonly UsageEntriesTable[]> {
+  const ofAll = [sql`"accountId" = ${accountId}`, ...conditionsOf(query, part)];
+  const order = sql`order by at desc, "requestId" desc limit ${part.limit}`;
   const ofEach = keyIds.map(
     (keyId) =>
       sql`select * from (select * from usage_entries where "keyId" = ${keyId} and ${sql.join(ofAll, sql` and `)} ${order}) as rows_of_key`,
   );
   const union = sql.join(ofEach, sql` union all `);
   const { rows } = await sql<UsageEntriesTable>`${union} ${order}`.execute(queries);
+  return rows;
+}
+
+async function selectOfAll(
+  queries: Kysely<Tables>,
+  query: AnyRequestQuery,
+  part: Part,
+): Promise<readonly UsageEntriesTable[]> {
+  const all = sql.join(conditionsOf(query, part), sql` and `);
+  const { rows } = await sql<UsageEntriesTable>`
+    select * from usage_entries where ${all} order by at desc, "requestId" desc limit ${part.limit}`.execute(queries);
   return rows;
 }
 

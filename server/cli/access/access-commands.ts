@@ -13,7 +13,7 @@ const GROUP = ['name', 'name of the group'] as const;
 const ORDER = ['order', 'its code'] as const;
 
 const AMOUNT = 'e.g. "50 USD/month", "2M tokens/day" or "1000 requests/lifetime"; may be repeated';
-const GRANTS = ['images', 'extract', 'text', 'audio'] as const;
+const GRANTS = ['images', 'extract', 'text', 'audio', 'admin'] as const;
 const PRIORITIES = ['low', 'normal', 'high'] as const;
 /** Options of several commands. */
 const NOTE = { '--note <text>': 'reason; stored with your name in the history' } as const;
@@ -29,7 +29,7 @@ export const createKey = defineCommand({
     '--account <name>': 'account that owns the key; its keys share jobs and limits (default: none)',
     '--plan <plan>': 'plan of the key, as "plans list" shows it (default: no limits)',
     '--grant <grant>': {
-      text: 'images, extract, text or audio, separated by commas (default: extract, or the grants of the plan)',
+      text: 'images, extract, text or audio, separated by commas (default: extract, or the grants of the plan); admin for the admin API',
       many: true,
       suggests: GRANTS,
     },

@@ -6,8 +6,9 @@
  */
 
 import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
+import { describeCounts } from '../../admin/index.js';
 import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../../budgets/index.js';
-import { dayOf, isoTime, sanitizeForTerminal } from '../../format/index.js';
+import { dayOf, isoTime, sanitizeForTerminal, suggestName } from '../../format/index.js';
 import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../../keys/index.js';
 import { loadWebhookSecrets, type Settings } from '../../settings/index.js';
 import type { Records } from '../../state.js';
@@ -15,12 +16,12 @@ import { addUp, type UsageCounts } from '../../usage/index.js';
 import { ALERT_SIGNER, WebhookSecrets } from '../../webhooks/index.js';
 import { byOperator, withNewState, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
-import { CommandFailure, CommandMistake, suggestName } from '../mistakes.js';
+import { CommandFailure, CommandMistake } from '../mistakes.js';
 import { joinParts, type Outcome, renderFacts, renderRows } from '../output.js';
 import type { createGroup, deleteGroup } from './access-commands.js';
 import { changedBudgets } from './key-changes.js';
 import { checkCurrency } from './keys.js';
-import { describeCounts, renderCounts } from './usage.js';
+import { renderCounts } from './usage.js';
 
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
 

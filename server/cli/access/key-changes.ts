@@ -7,46 +7,42 @@
 
 import { systemClock } from '../../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../../accounts/index.js';
-import type { AuditEntry } from '../../audit/index.js';
+import { describeKey, describeWholeKey, inspectKey, showKey, stateOfKey, type WholeKey } from '../../admin/index.js';
 import { type BudgetAmount, renderBudget } from '../../budgets/index.js';
-import { dayOf, isoTime, sanitizeForTerminal } from '../../format/index.js';
+import { isoTime, sanitizeForTerminal } from '../../format/index.js';
 import {
   type ApiKeyRecord,
   createKey,
   describeLimits,
   effectiveModels,
   hashKey,
+  isPlanKey,
   isSiteAccount,
   type KeyChange,
 } from '../../keys/index.js';
 import { type PlanKey, planKey, readCatalogue } from '../../plans/index.js';
 import { loadPeppers, type Settings } from '../../settings/index.js';
-import { addUp, encodeBudget, type UsageCounts } from '../../usage/index.js';
 import { byOperator, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake, mistakeOf } from '../mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts } from '../output.js';
+import { joinParts, type Outcome, renderAudit, renderFacts } from '../output.js';
 import type { rotateKey, updateKey } from './access-commands.js';
 import {
   asMistake,
   budgetAmounts,
   checkCurrency,
   checkModels,
-  describeKey,
   expiryOf,
   findKey,
   grantNames,
-  inspect,
-  type Listed,
   modelsOf,
   nameOf,
   priorityOf,
   readKeyId,
   renderAllLeft,
   rpmOf,
-  stateOf,
 } from './keys.js';
-import { describeCounts, renderCounts } from './usage.js';
+import { renderCounts } from './usage.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -85,7 +81,7 @@ export async function updateKeyCommand(
       if (error?.param === 'expires_at') throw mistakeOf(error, { expires_at: '--expires' });
       return asMistake(state, group)(error);
     });
-    return inspect(state, await findKey(state, id));
+    return inspectKey(state, await findKey(state, id));
   });
   const changed = [
     ...renderChange(updated.record, change),
@@ -93,7 +89,7 @@ export async function updateKeyCommand(
     ...(amounts ? [`budget ${amounts.map(renderBudget).join(', ') || 'none'}`] : []),
   ].join('; ');
   const text = `Key ${id} is changed: ${changed}. Running servers follow within 2 seconds.`;
-  return { json: describeKey(updated), text };
+  return { json: describeKey(updated, systemClock.now()), text };
 }
 
 /** @throws CommandMistake */
@@ -177,9 +173,11 @@ async function planOfKey(settings: Settings, record: ApiKeyRecord): Promise<Plan
 }
 
 /** Grants beyond those of the plan were given when the key was made; an update adds none. */
-function changedGrants(given: readonly string[], { grants }: ApiKeyRecord, ofPlan: PlanKey | undefined) {
+function changedGrants(given: readonly string[], record: ApiKeyRecord, ofPlan: PlanKey | undefined) {
   const wanted = grantNames(given);
-  const allowed = ofPlan && [...ofPlan.grants, ...grants];
+  const allowed = ofPlan && [...ofPlan.grants, ...record.grants];
+  if (isPlanKey(record) && wanted.includes('admin'))
+    throw new CommandMistake('--grant admin is only for a key without a plan, since plans never open the admin API.');
   const beyond = wanted.find((grant) => allowed && !allowed.includes(grant));
   if (beyond === undefined) return wanted;
   throw new CommandMistake(`--grant ${beyond} exceeds the plan of the key. It has: ${ofPlan?.grants.join(',')}.`);
@@ -195,16 +193,6 @@ function renderChange(record: ApiKeyRecord, change: KeyChange): string[] {
       ? []
       : [change.expiresAt === expiresAt ? `expires ${end}` : `expires ${end}, with its plan ${planId}`]),
   ];
-}
-
-/** Number of latest audit rows. */
-const MAX_ROWS = 20;
-
-interface Shown extends Listed {
-  today: UsageCounts;
-  /** Of the costs. Undefined: there never were prices. */
-  currency: string | undefined;
-  audit: readonly AuditEntry[];
 }
 
 /** What its user allows of the plan. */
@@ -223,40 +211,21 @@ function renderOwn({ own }: ApiKeyRecord): string | undefined {
 /** One key: properties, plan, budget, usage of today (UTC) and history. @param named See {@link readKeyId}. */
 export async function showKeyCommand(settings: Settings, named: string): Promise<Outcome<'KeyDetails'>> {
   const id = readKeyId(named);
-  const day = dayOf(systemClock.now());
-  const shown = await withState(settings, async (state): Promise<Shown> => {
-    const record = await findKey(state, id);
-    const [listed, totals, currency, audit] = await Promise.all([
-      inspect(state, record),
-      state.usage.totals({ keyId: id, from: day, to: day }),
-      state.usage.currency(),
-      state.audit.list({ subject: id, limit: MAX_ROWS }),
-    ]);
-    return { ...listed, today: addUp(totals), currency, audit };
+  const shown = await withState(settings, async (state): Promise<WholeKey> => {
+    await findKey(state, id);
+    return showKey({ state }, id, systemClock.now());
   });
-  return { json: describe(shown), text: render(shown) };
+  return { json: describeWholeKey(shown, systemClock.now()), text: render(shown) };
 }
 
-function describe({ record, budget, budgets, today, currency, audit }: Shown) {
-  return {
-    ...describeKey({ record, budget, budgets }),
-    image_daily_limit: record.imageDailyLimit,
-    suspended_at: isoTime(record.suspendedAt),
-    replaced_by: record.replacedBy,
-    budget: budget ? { id: budget.id, ...encodeBudget(budget) } : null,
-    usage_today: describeCounts(today, currency),
-    audit: encodeAudit(audit),
-  };
-}
-
-function render({ record, budget, budgets, today, currency, audit }: Shown): string {
+function render({ record, budget, budgets, today, currency, audit }: WholeKey): string {
   const { rpm, imageDailyLimit } = record;
   const models = effectiveModels(record);
   const facts = renderFacts([
     ['key', record.id],
     ['name', sanitizeForTerminal(record.name)],
     ['account', record.accountId],
-    ['state', stateOf(record)],
+    ['state', stateOfKey(record, systemClock.now())],
     ['grants', record.grants.join(',')],
     ['models', models === null ? 'all' : sanitizeForTerminal(models.join(','))],
     ['rpm', rpm === null ? 'unlimited' : String(rpm)],

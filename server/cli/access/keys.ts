@@ -8,37 +8,27 @@
 import { JOB_PRIORITIES, type JobPriority } from '../../../core/contracts/index.js';
 import { readPluginConfig, servesOf } from '../../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
-import {
-  BUDGET_FORM,
-  type BudgetAmount,
-  type BudgetState,
-  encodeSharedBudget,
-  parseBudget,
-  renderSharedLeft,
-} from '../../budgets/index.js';
-import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../../format/index.js';
+import { describeKey, encodeSharing, inspectKey, type ListedKey, stateOfKey } from '../../admin/index.js';
+import { BUDGET_FORM, type BudgetAmount, parseBudget, renderSharedLeft } from '../../budgets/index.js';
+import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal, suggestName } from '../../format/index.js';
 import {
   type ApiKeyRecord,
   createKeyRecord,
-  describeOwnLimits,
-  effectiveModels,
-  isValidState,
-  KEY_GRANTS,
   type KeyGrant,
-  keyState,
   LOCAL_ACCOUNT,
   NO_PLAN,
   namedKeyId,
+  OPERATOR_KEY_GRANTS,
   soonerOf,
 } from '../../keys/index.js';
 import { pluginsFileOf } from '../../open-gateway.js';
 import { type PlanKey, planKey, readCatalogue } from '../../plans/index.js';
 import { loadPeppers, type Settings } from '../../settings/index.js';
 import type { Records } from '../../state.js';
-import { leftOf, renderLeft } from '../../usage/index.js';
+import { renderLeft } from '../../usage/index.js';
 import { byOperator, withGateway, withNewState, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
-import { CommandFailure, CommandMistake, mistakeOf, suggestName } from '../mistakes.js';
+import { CommandFailure, CommandMistake, mistakeOf } from '../mistakes.js';
 import type { Outcome } from '../output.js';
 import type { createKey, listKeys, revokeKey } from './access-commands.js';
 import { planIds } from './plans.js';
@@ -48,13 +38,6 @@ const MAX_RPM = 1_000_000;
 const MAX_MODEL_ID = 200;
 
 const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'];
-
-export interface Listed {
-  record: ApiKeyRecord;
-  budget: BudgetState | undefined;
-  /** Its own budgets, and those of its account and group. */
-  budgets: readonly BudgetState[];
-}
 
 /** Makes a key and prints it, which happens only once. */
 export async function createKeyCommand(
@@ -106,7 +89,7 @@ export async function createKeyCommand(
       rpm,
       expires_at: isoTime(expiresAt),
       ...(planEnd !== null && { plan_expires_at: isoTime(planEnd) }),
-      ...encodeSharing({ record, budgets }),
+      ...encodeSharing({ record, budgets }, systemClock.now()),
       ...(priority && { priority }),
     },
     text: made.key,
@@ -126,20 +109,17 @@ export async function listKeysCommand(
   { internal = false }: OptionsOf<typeof listKeys>,
 ): Promise<Outcome<'Keys'>> {
   const listed = await withState(settings, async (state) => {
-    const all: Listed[] = [];
+    const all: ListedKey[] = [];
     for (const record of await state.keys.list()) {
-      if (internal || !record.isInternal) all.push(await inspect(state, record));
+      if (internal || !record.isInternal) all.push(await inspectKey(state, record));
     }
     return all;
   });
   const none = 'There are no keys. "mediagate keys create" creates one.';
-  return { json: listed.map(describeKey), text: listed.length === 0 ? none : renderTable(HEAD, listed.map(row)) };
-}
-
-/** A key with its budgets. */
-export async function inspect({ budgets }: Pick<Records, 'budgets'>, record: ApiKeyRecord): Promise<Listed> {
-  const budget = record.budgetId === null ? undefined : await budgets.find(record.budgetId);
-  return { record, budget, budgets: await budgets.ofKey(record) };
+  return {
+    json: listed.map((key) => describeKey(key, systemClock.now())),
+    text: listed.length === 0 ? none : renderTable(HEAD, listed.map(row)),
+  };
 }
 
 /** @throws CommandFailure */
@@ -193,15 +173,17 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
 /** Grants of the plan, and additional ones. */
 function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): KeyGrant[] {
   const names = grantNames(given ?? (ofPlan ? [] : ['extract']));
-  return KEY_GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
+  if (ofPlan && names.includes('admin'))
+    throw new CommandMistake('--grant admin is only for a key without a plan, since plans never open the admin API.');
+  return OPERATOR_KEY_GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
 export function grantNames(given: readonly string[]): KeyGrant[] {
   const names = listed(given);
-  const unknown = names.find((name) => !KEY_GRANTS.some((grant) => grant === name));
+  const unknown = names.find((name) => !OPERATOR_KEY_GRANTS.some((grant) => grant === name));
   if (unknown !== undefined)
-    throw new CommandMistake(`--grant ${unknown || '""'} is unknown.${suggestName(unknown, KEY_GRANTS)}`);
-  return KEY_GRANTS.filter((grant) => names.includes(grant));
+    throw new CommandMistake(`--grant ${unknown || '""'} is unknown.${suggestName(unknown, OPERATOR_KEY_GRANTS)}`);
+  return OPERATOR_KEY_GRANTS.filter((grant) => names.includes(grant));
 }
 
 /**
@@ -299,54 +281,13 @@ export function expiryOf(text: string | undefined): number | null {
   return time;
 }
 
-/** The state of a key, in one word for text and `--json`: `valid`, or why it is not. */
-export function stateOf(record: ApiKeyRecord): string {
-  const state = keyState(record, systemClock.now());
-  return isValidState(state) ? 'valid' : state;
-}
-
-/** Group and further budgets in the `--json` output; absent without any. */
-export function encodeSharing({ record: { groupName }, budgets }: Pick<Listed, 'record' | 'budgets'>) {
-  const now = systemClock.now();
-  return {
-    ...(groupName !== undefined && { group: groupName }),
-    ...(budgets.length > 0 && { budgets: budgets.map((budget) => encodeSharedBudget(budget, now)) }),
-  };
-}
-
-/** A key in the `--json` output. */
-export function describeKey({ record, budget, budgets }: Listed) {
-  const { id, name, accountId, planId, grants, rpm, createdAt, expiresAt, revokedAt, lastUsedAt } = record;
-  const models = effectiveModels(record);
-  return {
-    id,
-    name,
-    account: accountId,
-    plan: planId,
-    grants,
-    models,
-    rpm,
-    // Only if its user limited it: the output for scripts stays unchanged.
-    ...(record.own && { own: describeOwnLimits(record.own) }),
-    left: budget ? leftOf(budget) : null,
-    state: stateOf(record),
-    created_at: isoTime(createdAt),
-    expires_at: isoTime(expiresAt),
-    revoked_at: isoTime(revokedAt),
-    last_used_at: isoTime(lastUsedAt),
-    ...encodeSharing({ record, budgets }),
-    ...(record.priority && { priority: record.priority }),
-    ...(record.isInternal && { internal: true }),
-  };
-}
-
 /** What is left of all budgets of a key. */
-export function renderAllLeft({ budget, budgets }: Pick<Listed, 'budget' | 'budgets'>): string {
+export function renderAllLeft({ budget, budgets }: Pick<ListedKey, 'budget' | 'budgets'>): string {
   const further = budgets.map(renderSharedLeft);
   return (budget || further.length === 0 ? [renderLeft(budget, systemClock.now()), ...further] : further).join('; ');
 }
 
-function row({ record, budget, budgets }: Listed): string[] {
+function row({ record, budget, budgets }: ListedKey): string[] {
   const { id, name, accountId, planId, grants, rpm, createdAt, expiresAt, lastUsedAt } = record;
   return [
     id,
@@ -356,7 +297,7 @@ function row({ record, budget, budgets }: Listed): string[] {
     grants.join(','),
     rpm === null ? 'unlimited' : String(rpm),
     sanitizeForTerminal(renderAllLeft({ budget, budgets })),
-    stateOf(record),
+    stateOfKey(record, systemClock.now()),
     isoTime(createdAt),
     isoTime(expiresAt) ?? 'never',
     isoTime(lastUsedAt) ?? 'never',

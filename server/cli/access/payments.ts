@@ -5,6 +5,7 @@
  * who ran the command and an optional note.
  */
 
+import { describeOrder, describeTransfer, describeWholeOrder } from '../../admin/index.js';
 import { isoTime, renderMoney, renderTable, sanitizeForTerminal } from '../../format/index.js';
 import {
   BankStatementError,
@@ -12,13 +13,12 @@ import {
   type RecordedTransaction,
   type Recording,
   readBankStatement,
-  receiptName,
 } from '../../payments/index.js';
 import type { Settings } from '../../settings/index.js';
 import { byOperator, limitOf, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderRows } from '../output.js';
+import { joinParts, type Outcome, renderAudit, renderRows } from '../output.js';
 import type { importPayments, listPayments, NoteOptions } from './access-commands.js';
 
 /** Transfers and audit rows printed per order. */
@@ -33,7 +33,7 @@ export async function listPaymentsCommand(
 ): Promise<Outcome<'Orders'>> {
   const filter = { limit: limitOf(limit), state: page.state, accountId, before: page.before };
   const orders = await withState(settings, (state) => state.orders.list(filter));
-  return { json: orders.map(describe), text: renderRows(HEAD, orders.map(row)) || 'There are no such orders.' };
+  return { json: orders.map(describeOrder), text: renderRows(HEAD, orders.map(row)) || 'There are no such orders.' };
 }
 
 /** One order, its transfers and its audit. */
@@ -49,7 +49,7 @@ export async function showPaymentCommand(settings: Settings, given: string): Pro
     return { order, transfers, audit };
   });
   return {
-    json: { ...describe(order), transfers: transfers.map(describeTransfer), audit: encodeAudit(audit) },
+    json: describeWholeOrder({ order, transfers, audit }),
     text: joinParts(renderTable(HEAD, [row(order)]), transferTable(transfers), renderAudit(audit, 'STATES')),
   };
 }
@@ -63,27 +63,11 @@ export async function changePaymentCommand(
 ): Promise<Outcome<'Order'>> {
   const change = { code: given.toUpperCase(), ...byOperator(note) };
   const order = await withState(settings, (state) => state.orders[verb](change));
-  return { json: describe(order), text: `Order ${order.code} is ${order.state}.` };
+  return { json: describeOrder(order), text: `Order ${order.code} is ${order.state}.` };
 }
 
 function unknown(code: string): CommandFailure {
   return new CommandFailure(`There is no order ${sanitizeForTerminal(code)}; "mediagate payments list" shows them.`);
-}
-
-function describe(order: OrderRecord) {
-  return {
-    code: order.code,
-    account: order.accountId,
-    plan: order.planId,
-    state: order.state,
-    amount: order.amount,
-    paid_amount: order.paidAmount,
-    currency: order.currency,
-    created_at: isoTime(order.createdAt),
-    expires_at: isoTime(order.expiresAt),
-    paid_at: isoTime(order.paidAt),
-    receipt: receiptName(order),
-  };
 }
 
 function row(order: OrderRecord): string[] {
@@ -168,18 +152,4 @@ function transferTable(transfers: readonly RecordedTransaction[]): string {
     sanitizeForTerminal(text),
   ]);
   return renderRows(REVIEW_HEAD, rows);
-}
-
-function describeTransfer(transfer: RecordedTransaction) {
-  return {
-    provider: transfer.provider,
-    id: transfer.id,
-    amount: transfer.amount,
-    currency: transfer.currency,
-    order: transfer.orderCode,
-    review: transfer.review,
-    text: transfer.text,
-    booked_at: isoTime(transfer.at),
-    recorded_at: isoTime(transfer.recordedAt),
-  };
 }

@@ -3,12 +3,12 @@
  */
 
 import { renderBudget } from '../../budgets/index.js';
-import { isoTime, renderMoney, renderTable } from '../../format/index.js';
+import { isoTime, renderMoney, renderTable, suggestName } from '../../format/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../../plans/index.js';
 import type { Settings } from '../../settings/index.js';
 import { grouped } from '../../usage/index.js';
 import { byOperator, withState } from '../command.js';
-import { CommandMistake, suggestName } from '../mistakes.js';
+import { CommandMistake } from '../mistakes.js';
 import type { Outcome } from '../output.js';
 import type { NoteOptions } from './access-commands.js';
 import { findUser } from './users.js';

@@ -5,21 +5,14 @@
  */
 
 import { systemClock } from '../../../core/runtime/index.js';
-import { csvCell, renderTable, sanitizeForTerminal } from '../../format/index.js';
+import { describeCounts } from '../../admin/index.js';
+import { csvCell, renderTable, sanitizeForTerminal, suggestName } from '../../format/index.js';
 import type { ApiKeyRecord } from '../../keys/index.js';
 import type { Settings } from '../../settings/index.js';
-import {
-  addUp,
-  encodeCounts,
-  grouped,
-  readDayRange,
-  renderCost,
-  type UsageCounts,
-  type UsageTotal,
-} from '../../usage/index.js';
+import { addUp, grouped, readDayRange, renderCost, type UsageCounts, type UsageTotal } from '../../usage/index.js';
 import { withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
-import { CommandMistake, suggestName } from '../mistakes.js';
+import { CommandMistake } from '../mistakes.js';
 import type { Outcome } from '../output.js';
 import type { showUsage } from './access-commands.js';
 import { findKey, readKeyId } from './keys.js';
@@ -90,11 +83,6 @@ function rowsOf(totals: readonly UsageTotal[], keys: ReadonlyMap<string, ApiKeyR
 function describe({ names, counts }: Row, columns: readonly Column[], currency: string | undefined) {
   const ofRow = Object.fromEntries(columns.map((column) => [column, names[column]]));
   return { ...ofRow, ...describeCounts(counts, currency) };
-}
-
-/** Counts in the `--json` output. @param currency Of the costs. Undefined: there never were prices. */
-export function describeCounts(counts: UsageCounts, currency: string | undefined) {
-  return { ...encodeCounts(counts, currency !== undefined), ...(currency !== undefined && { currency }) };
 }
 
 function renderReport(rows: readonly Row[], columns: readonly Column[], currency: string | undefined): string {

@@ -7,18 +7,16 @@
 
 import { systemClock } from '../../../core/runtime/index.js';
 import type { AccountPlan, AccountRecord, UserRecord } from '../../accounts/index.js';
-import type { AuditEntry } from '../../audit/index.js';
-import type { BudgetState } from '../../budgets/index.js';
+import { describeUser, describeWholeUser, showUser, stateOfUser, type WholeUser } from '../../admin/index.js';
 import { isoTime, renderMoney, sanitizeForTerminal } from '../../format/index.js';
-import { type ApiKeyRecord, keyState } from '../../keys/index.js';
-import type { OrderRecord } from '../../payments/index.js';
+import { keyState } from '../../keys/index.js';
 import type { Settings } from '../../settings/index.js';
 import type { State } from '../../state.js';
-import { leftOf, renderLeft } from '../../usage/index.js';
+import { renderLeft } from '../../usage/index.js';
 import { byOperator, limitOf, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure } from '../mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
+import { joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
 import type { listUsers, NoteOptions } from './access-commands.js';
 
 const HEAD = ['ID', 'ACCOUNT', 'EMAIL', 'NAME', 'PLAN', 'STATE', 'CREATED', 'LAST SIGN-IN'];
@@ -35,7 +33,7 @@ export async function listUsersCommand(
     ),
   );
   return {
-    json: listed.map((one) => describeUser(...one)),
+    json: listed.map(([user, account]) => describeUser({ user, account })),
     text:
       renderRows(
         HEAD,
@@ -100,25 +98,6 @@ async function findByEmail({ users }: Pick<State, 'users'>, email: string): Prom
   );
 }
 
-/** A user in the `--json` output. */
-export function describeUser(user: UserRecord, account: AccountRecord | undefined) {
-  const { id, accountId, issuer, subject, email, name, createdAt, lastSignInAt, suspendedAt } = user;
-  return {
-    id,
-    account: accountId,
-    issuer,
-    subject,
-    email,
-    name,
-    plan: account?.plan?.planId ?? null,
-    plan_expires_at: isoTime(account?.plan?.expiresAt ?? null),
-    state: stateOf(user),
-    created_at: isoTime(createdAt),
-    last_sign_in_at: isoTime(lastSignInAt),
-    suspended_at: isoTime(suspendedAt),
-  };
-}
-
 function row(user: UserRecord, account: AccountRecord | undefined): string[] {
   const { id, accountId, email, name, createdAt, lastSignInAt } = user;
   const times = [isoTime(createdAt), isoTime(lastSignInAt)];
@@ -128,7 +107,7 @@ function row(user: UserRecord, account: AccountRecord | undefined): string[] {
     sanitizeForTerminal(email ?? '-'),
     sanitizeForTerminal(name ?? '-'),
     planOf(account),
-    stateOf(user),
+    stateOfUser(user),
     ...times,
   ];
 }
@@ -144,69 +123,16 @@ export function hasEnded({ expiresAt }: AccountPlan, now: number): boolean {
   return expiresAt !== null && expiresAt <= now;
 }
 
-export function stateOf({ suspendedAt }: UserRecord): string {
-  return suspendedAt === null ? 'active' : 'suspended';
-}
-
-/** Number of latest orders and audit rows. */
-const MAX_ROWS = 20;
-
-interface Column {
-  user: UserRecord;
-  account: AccountRecord | undefined;
-  budget: BudgetState | undefined;
-  keys: readonly ApiKeyRecord[];
-  orders: readonly OrderRecord[];
-  audit: readonly AuditEntry[];
-}
-
 /** One user: plan, remaining budget, keys, orders, and audit log. */
 export async function showUserCommand(settings: Settings, id: string): Promise<Outcome<'UserDetails'>> {
-  const details = await withState(settings, async (state): Promise<Column> => {
+  const details = await withState(settings, async (state): Promise<WholeUser> => {
     const user = await findUser(state, id);
-    const { accountId } = user;
-    const account = await state.accounts.find(accountId);
-    const budgetId = account?.plan?.budgetId ?? null;
-    const [budget, keys, orders, ofUser, ofAccount] = await Promise.all([
-      budgetId === null ? undefined : state.budgets.find(budgetId),
-      state.keys.listOf(accountId),
-      state.orders.list({ accountId, limit: MAX_ROWS }),
-      state.audit.list({ subject: user.id, limit: MAX_ROWS }),
-      state.audit.list({ subject: accountId, limit: MAX_ROWS }),
-    ]);
-    const audit = [...ofUser, ...ofAccount].sort((one, other) => other.at - one.at).slice(0, MAX_ROWS);
-    return { user, account, budget, keys, orders, audit };
+    return showUser({ state }, user.id);
   });
-  return { json: describeWhole(details), text: renderWhole(details) };
+  return { json: describeWholeUser(details, systemClock.now()), text: renderWhole(details) };
 }
 
-function describeWhole({ user, account, budget, keys, orders, audit }: Column) {
-  const now = systemClock.now();
-  return {
-    ...describeUser(user, account),
-    left: budget ? leftOf(budget) : null,
-    keys: keys.map((record) => ({
-      id: record.id,
-      name: record.name,
-      state: keyState(record, now),
-      created_at: isoTime(record.createdAt),
-      expires_at: isoTime(record.expiresAt),
-      last_used_at: isoTime(record.lastUsedAt),
-    })),
-    orders: orders.map(({ code, planId, state, amount, currency, paidAmount, createdAt }) => ({
-      code,
-      plan: planId,
-      state,
-      amount,
-      currency,
-      paid_amount: paidAmount,
-      created_at: isoTime(createdAt),
-    })),
-    audit: encodeAudit(audit),
-  };
-}
-
-function renderWhole({ user, account, budget, keys, orders, audit }: Column): string {
+function renderWhole({ user, account, budget, keys, orders, audit }: WholeUser): string {
   const now = systemClock.now();
   const plan = account?.plan;
   const facts = renderFacts([
@@ -215,7 +141,7 @@ function renderWhole({ user, account, budget, keys, orders, audit }: Column): st
     ['identity', `${sanitizeForTerminal(user.subject)} at ${sanitizeForTerminal(user.issuer)}`],
     ['email', sanitizeForTerminal(user.email ?? '-')],
     ['name', sanitizeForTerminal(user.name ?? '-')],
-    ['state', stateOf(user)],
+    ['state', stateOfUser(user)],
     ['plan', plan ? renderPlan(plan, now) : '-'],
     ['left', plan && !hasEnded(plan, now) ? renderLeft(budget, now) : '-'],
   ]);

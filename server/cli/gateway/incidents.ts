@@ -4,9 +4,9 @@
  */
 
 import { systemClock } from '../../../core/runtime/index.js';
+import { describeIncident } from '../../admin/index.js';
 import { isoTime, sanitizeForTerminal } from '../../format/index.js';
 import type { Settings } from '../../settings/index.js';
-import type { Incident } from '../../status/index.js';
 import { byOperator, limitOf, withNewState, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
@@ -24,7 +24,7 @@ export async function addIncidentCommand(
   const added = { title, kind: kind ?? 'degraded', message: message ?? null, startedAt, actor } as const;
   const incident = await withNewState(settings, ({ incidents }) => incidents.add(added));
   const text = `Incident ${incident.id} is on the status page. "mediagate incidents close ${incident.id}" ends it.`;
-  return { json: encode(incident), text };
+  return { json: describeIncident(incident), text };
 }
 
 /** Ends an incident, or says that it had ended before. @throws CommandFailure if there is none with this id. */
@@ -36,7 +36,7 @@ export async function closeIncidentCommand(
   const closing = { outcome: message ?? null, actor: byOperator(undefined).actor };
   const incident = await withState(settings, ({ incidents }) => incidents.close(id, closing));
   if (!incident) throw new CommandFailure(`There is no incident ${sanitizeForTerminal(id)}; see "incidents list".`);
-  return { json: encode(incident), text: `Incident ${incident.id} ended at ${isoTime(incident.endedAt)}.` };
+  return { json: describeIncident(incident), text: `Incident ${incident.id} ended at ${isoTime(incident.endedAt)}.` };
 }
 
 const HEAD = ['ID', 'KIND', 'STARTED', 'ENDED', 'TITLE'];
@@ -53,11 +53,7 @@ export async function listIncidentsCommand(
     endedAt === null ? 'open' : isoTime(endedAt),
     sanitizeForTerminal(title),
   ]);
-  return { json: listed.map(encode), text: renderRows(HEAD, rows) || 'There are no incidents.' };
-}
-
-function encode({ id, kind, title, message, outcome, startedAt, endedAt }: Incident) {
-  return { id, kind, title, message, outcome, started_at: isoTime(startedAt), ended_at: isoTime(endedAt) };
+  return { json: listed.map(describeIncident), text: renderRows(HEAD, rows) || 'There are no incidents.' };
 }
 
 /** @throws CommandMistake */

@@ -8,32 +8,34 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { JobFailure } from '../../../core/contracts/index.js';
-import type { ExtractionJobSummary } from '../../../core/extraction/index.js';
 import { type ImageJobSummary, removeInputImages } from '../../../core/images/index.js';
-import type { JobKind, JobList, JobRecord, JobWorker, ListedJob } from '../../../core/jobs/index.js';
+import type { JobList, JobRecord, JobWorker, ListedJob } from '../../../core/jobs/index.js';
 import { systemClock } from '../../../core/runtime/index.js';
 import { openFiles } from '../../../core/storage/index.js';
-import type { AuditEntry } from '../../audit/index.js';
-import type { BatchSummary } from '../../batches/index.js';
+import {
+  describeJob,
+  describeWholeJob,
+  failureOf,
+  inState,
+  JOB_KINDS,
+  type Moment,
+  traceOf,
+  type WholeJob,
+  workOf,
+} from '../../admin/index.js';
 import { isoTime, renderDuration, sanitizeForTerminal } from '../../format/index.js';
 import { decimalOf } from '../../prices/index.js';
 import type { Settings } from '../../settings/index.js';
 import type { Records } from '../../state.js';
-import type { TranscriptSummary } from '../../transcripts/index.js';
 import { type CostedJob, grouped, type JobCharge } from '../../usage/index.js';
 import type { NoteOptions } from '../access/access-commands.js';
 import { byOperator, limitOf, using, withLogger, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure } from '../mistakes.js';
-import { encodeAudit, joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
+import { joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
 import type { listJobs } from './gateway-commands.js';
 
-const KINDS: readonly JobKind[] = ['image', 'extraction', 'batch', 'transcript'];
-
 const HEAD = ['ID', 'KIND', 'STATE', 'AGE', 'IN STATE', 'RUNS', 'ACCOUNT', 'KEY', 'WORKER', 'WHY'];
-
-/** All times are of the same moment. */
-type Moment = Pick<JobList, 'at' | 'leaseMs'>;
 
 /** Jobs and, for people, the number of jobs per state. */
 export async function listJobsCommand(
@@ -55,53 +57,13 @@ export async function listJobsCommand(
 
 async function countLines(jobs: Records['jobs']): Promise<string[]> {
   const [active, recent] = await Promise.all([jobs.counts(), jobs.recentEnds()]);
-  return KINDS.map((kind) => {
+  return JOB_KINDS.map((kind) => {
     const { queued, running } = active[kind];
     const { completed, failed, cancelled } = recent[kind];
     const now = `${grouped(queued)} queued, ${grouped(running)} running`;
     const ended = `${grouped(completed)} completed, ${grouped(failed)} failed, ${grouped(cancelled)} cancelled`;
     return `${kind}: ${now}; ended in the last hour: ${ended}`;
   });
-}
-
-/** A job in the `--json` output. */
-function describeJob(job: ListedJob, moment: Moment) {
-  const { id, kind, state, owner, keyId, joined, attempts, crashCount, createdAt, startedAt, finishedAt, error } = job;
-  const inStateMs = inState(job, moment);
-  return {
-    id,
-    kind,
-    state,
-    account: owner,
-    joined,
-    key: keyId,
-    runs: attempts,
-    cut_offs: crashCount,
-    created_at: isoTime(createdAt),
-    started_at: isoTime(startedAt),
-    finished_at: isoTime(finishedAt),
-    age_seconds: seconds(moment.at - createdAt),
-    in_state_seconds: inStateMs === undefined ? null : seconds(inStateMs),
-    worker: describeWorker(job, moment),
-    error: error?.code ?? null,
-  };
-}
-
-function describeWorker({ worker }: ListedJob, { at, leaseMs }: Moment) {
-  if (!worker) return null;
-  const { host, pid, seenAt, isProcessDead } = worker;
-  const leaseSecondsLeft = seconds(seenAt + leaseMs - at);
-  return { host, pid, ended: isProcessDead, seen_at: isoTime(seenAt), lease_seconds_left: leaseSecondsLeft };
-}
-
-function seconds(ms: number): number {
-  return Math.max(0, Math.floor(ms / 1000));
-}
-
-/** The time since which an interrupted job waits again is not stored. */
-function inState({ state, attempts, createdAt, startedAt, finishedAt }: ListedJob, { at }: Moment): number | undefined {
-  if (state === 'queued') return attempts === 0 ? at - createdAt : undefined;
-  return at - (finishedAt ?? startedAt ?? createdAt);
 }
 
 function row(job: ListedJob, moment: Moment): string[] {
@@ -165,67 +127,17 @@ async function tidy(settings: Settings, job: JobRecord): Promise<void> {
 /** Maximum audit rows: a job is cancelled once. */
 const MAX_ROWS = 20;
 
-interface Column {
-  job: CostedJob;
-  audit: readonly AuditEntry[];
-}
-
 /** One job, without the private data of its owner. */
 export async function showJobCommand(settings: Settings, id: string): Promise<Outcome<'JobDetails'>> {
-  const whole = await withState(settings, async ({ jobs, audit }): Promise<Column> => {
+  const whole = await withState(settings, async ({ jobs, audit }): Promise<WholeJob> => {
     const job = await jobs.inspect(id);
     if (!job) throw unknownJob(id);
     return { job, audit: await audit.list({ subject: id, limit: MAX_ROWS }) };
   });
-  return { json: describeWhole(whole), text: renderWhole(whole) };
+  return { json: describeWholeJob(whole), text: renderWhole(whole) };
 }
 
-function describeWhole({ job, audit }: Column) {
-  const { joinedBy, requestId, expiresAt, queuePosition, quotaDay, idempotentUntil, charge } = job;
-  return {
-    ...describeJob(job, job),
-    ...workOf(job),
-    joined_by: joinedBy,
-    request: requestId,
-    trace: traceOf(job),
-    expires_at: isoTime(expiresAt),
-    queue_position: queuePosition,
-    quota_day: quotaDay,
-    idempotent_until: idempotentUntil.map((time) => isoTime(time)),
-    charge: charge && describeCharge(charge),
-    failure: failureOf(job),
-    audit: encodeAudit(audit),
-  };
-}
-
-/** Only what log lines also contain, and nothing else of the request. */
-function workOf({ kind, summary }: CostedJob) {
-  if (kind === 'image') {
-    const { model, delivery } = summary as ImageJobSummary;
-    return { model, delivery };
-  }
-  if (kind === 'batch') return { links: (summary as BatchSummary).total };
-  if (kind === 'transcript') {
-    const { platform, item, model } = summary as TranscriptSummary;
-    return { platform, item, model };
-  }
-  const { platform, link } = summary as ExtractionJobSummary;
-  return { platform, item: link.id };
-}
-
-/** Without the message of a model's vendor, which may quote the prompt. A platform's message is about public data. */
-function failureOf({ kind, error }: CostedJob): JobFailure | null {
-  if ((kind !== 'image' && kind !== 'transcript') || error === null) return error;
-  const { reason: _words, ...failure } = error;
-  return failure;
-}
-
-/** Identifies its traces. */
-function traceOf({ traceparent }: CostedJob): string | null {
-  return traceparent?.split('-')[1] ?? null;
-}
-
-function renderWhole({ job, audit }: Column): string {
+function renderWhole({ job, audit }: WholeJob): string {
   const { attempts, crashCount, joinedBy, keyId, quotaDay, idempotentUntil, charge, error } = job;
   const runs = crashCount === 0 ? String(attempts) : `${attempts}, ${crashCount} interrupted`;
   const until = idempotentUntil.map((time) => isoTime(time)).join(', ');
@@ -257,7 +169,7 @@ function renderWhole({ job, audit }: Column): string {
   return joinParts(facts, attemptTable(error), renderAudit(audit, 'STATES'));
 }
 
-function renderFailureReason(job: Column['job']): string {
+function renderFailureReason(job: CostedJob): string {
   const { state, queuePosition, worker } = job;
   const error = failureOf(job);
   if (state === 'queued')
@@ -275,10 +187,6 @@ function renderFailureReason(job: Column['job']): string {
 
 function renderQuota(day: string, { state }: CostedJob): string {
   return state === 'failed' || state === 'cancelled' ? `${day}, refunded` : `that of ${day}`;
-}
-
-function describeCharge({ cost, at, ...charge }: JobCharge) {
-  return { ...charge, ...(cost !== null && { cost: Number(decimalOf(cost)) }), at: isoTime(at) };
 }
 
 function renderCharge({ model, units, usage, cost, at }: JobCharge): string {

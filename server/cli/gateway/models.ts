@@ -11,9 +11,9 @@ import type { Gateway } from 'mediagate';
 import type { PluginEntry, TextModel, TextRoute } from '../../../core/contracts/index.js';
 import { parsePluginConfig, readPluginConfig, servesOf } from '../../../core/plugins/index.js';
 import { isGatewayError, withFileLock } from '../../../core/runtime/index.js';
+import { type ListedModel, listModels } from '../../admin/index.js';
 import { describeUpstreams } from '../../doctor/index.js';
 import { renderTable, sanitizeForTerminal } from '../../format/index.js';
-import { encodeModel, mockEntries, orderModels } from '../../models/index.js';
 import { pluginsFileOf } from '../../open-gateway.js';
 import type { Settings } from '../../settings/index.js';
 import { withGateway } from '../command.js';
@@ -228,30 +228,10 @@ function checkLoaded(gateway: Gateway): void {
   throw new CommandFailure(`The model cannot be added: ${failed.reason}.`, 2);
 }
 
-type ListedModel = ReturnType<typeof listModels>[number];
-
 /** The models that the plugins file serves with this environment, and where. */
 export async function listModelsCommand(settings: Settings): Promise<Outcome<'Models'>> {
   const models = await withGateway(settings, async (gateway) => listModels(gateway, settings.messagesEnabled));
   return { json: models, text: renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf)) };
-}
-
-function listModels(gateway: Gateway, messagesEnabled: boolean) {
-  const ready = gateway.models();
-  const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
-  const mocks = mockEntries(gateway);
-  return orderModels(ready.map(({ id }) => id)).map((id) => {
-    const { kind = '', entry = '', contextLength } = ready.find((model) => model.id === id) ?? {};
-    return {
-      id,
-      kind,
-      provider: entry,
-      mock: mocks.has(entry),
-      upstreams: texts.get(gateway.resolveModel(id))?.upstreams ?? [],
-      context_length: contextLength ?? null,
-      routes: encodeModel(id, ready, { messagesEnabled, mocks }).routes,
-    };
-  });
 }
 
 function rowOf({ id, provider, mock, upstreams, context_length: length, routes }: ListedModel): string[] {

@@ -183,6 +183,13 @@ const GROUPS: readonly GroupRule[] = [
     tag: 'Agents',
   },
   {
+    name: 'admin',
+    title: 'Administration',
+    description:
+      'What operators see and change: users, orders, keys, usage, requests, jobs and models. A key with the grant `admin` is needed; everybody else gets 404.',
+    tag: 'Admin',
+  },
+  {
     name: 'process',
     title: 'Health and metrics',
     description: 'The state of the gateway, for monitoring and load balancers.',

@@ -29,6 +29,7 @@ import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } fro
 import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import type { MediaProxy } from '../../../server/links/index.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
+import { DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
 import type { Prices } from '../../../server/prices/index.js';
 import type { Brand } from '../../../server/site/index.js';
 import { openState, type State } from '../../../server/state.js';
@@ -230,6 +231,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     noteAnswered: (id) => gateway.noteAnswered(id),
   });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
+  const { catalogue = DEFAULT_CATALOGUE } = account ?? {};
+  const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper } as const;
   const answers = new IdempotencyService({
     answers: state.idempotentResponses,
     files: state.files,
@@ -262,6 +265,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     clock,
     siteUrl,
     account,
+    admin,
     tracer,
     ...links,
   };

@@ -21,6 +21,7 @@ describe('every declared GET route', () => {
   /** What a caller may be answered: status, and the code of the error. */
   function expectedOf({ grant, format, path }: Route, isKeySent: boolean): readonly string[] {
     if (grant === 'session') return format === 'page' ? ['303'] : ['401 not_signed_in'];
+    if (grant === 'admin') return ['404 route_not_found'];
     if (grant !== 'none') return [isKeySent ? '401 invalid_api_key' : '401 missing_api_key'];
     if (path.includes(':')) return [format === 'page' ? '404 route_not_found' : '404 file_not_found'];
     return WITH_PARAMETERS.includes(path) ? ['400 sign_in_failed', '400 missing_required_parameter'] : ['200', '303'];

@@ -1,0 +1,106 @@
+/*
+ * Incidents of the status page for operators: list, report, close.
+ */
+
+import { optional, Type } from '../../core/contracts/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
+import { isoTime, parseIsoTime } from '../format/index.js';
+import { OneOf, type Route } from '../http/index.js';
+import { INCIDENT_KINDS, type Incident, type IncidentKind } from '../status/incidents.js';
+import { type AdminActor, adminRoute, strict } from './admin-route.js';
+import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf, readPage } from './lists.js';
+import type { AdminServices, Stored } from './services.js';
+import { IncidentShape } from './shapes.js';
+
+/** Open and closed ones, the latest start first. */
+export function listIncidents(
+  { state: { incidents } }: Stored<'incidents'>,
+  range: ListRange,
+): Promise<ListPage<Incident>> {
+  return readPage(
+    range,
+    (part) => incidents.list({ since: 0, ...part }),
+    ({ startedAt: at, id }) => ({ at, id }),
+  );
+}
+
+/** Ends an incident; one that was closed before stays as it is. @throws GatewayError `invalid_value`. */
+export async function closeIncident(
+  { state: { incidents } }: Stored<'incidents'>,
+  id: string,
+  { outcome, actor }: { outcome: string | null } & Pick<AdminActor, 'actor'>,
+): Promise<Incident> {
+  const incident = await incidents.close(id, { outcome, actor });
+  if (incident) return incident;
+  throw new GatewayError('invalid_value', 'There is no incident with this id.', { param: 'id' });
+}
+
+/** An incident for the API and the `--json` output. */
+export function describeIncident({ id, kind, title, message, outcome, startedAt, endedAt }: Incident) {
+  return { id, kind, title, message, outcome, started_at: isoTime(startedAt), ended_at: isoTime(endedAt) };
+}
+
+const Words = Type.String({ minLength: 1, maxLength: 2_000 });
+const NewIncidentBody = Type.Object(
+  {
+    title: Type.String({ minLength: 1, maxLength: 200, description: 'What is wrong, in a few words.' }),
+    kind: optional(Type.Unsafe<IncidentKind>(OneOf(...INCIDENT_KINDS)), 'Default `degraded`.', 'outage'),
+    message: optional(Words, 'What users notice, and what is being done.'),
+    started_at: optional(
+      Type.String({ title: 'a time such as 2026-12-24T08:00:00Z', maxLength: 40 }),
+      'When it began or will begin (RFC 3339). Default: now.',
+    ),
+  },
+  strict,
+);
+const Closing = Type.Object({ outcome: optional(Words, 'How it ended.') }, strict);
+
+export function incidentRoutes(services: AdminServices): Route[] {
+  const { state, clock } = services;
+  const answer = { description: 'The incident.', name: 'Incident', schema: IncidentShape };
+  return [
+    adminRoute(services, {
+      method: 'GET',
+      path: '/incidents',
+      summary: 'List incidents',
+      description: 'Lists the incidents of the status page, the latest start first.',
+      query: LIST_QUERY,
+      answer: { description: 'The incidents.', name: 'IncidentList', schema: listSchema(IncidentShape, 'Incidents') },
+      run: async ({ query }) => encodePage(await listIncidents(services, rangeOf(query)), describeIncident),
+    }),
+    adminRoute(services, {
+      method: 'POST',
+      path: '/incidents',
+      summary: 'Report an incident',
+      description: 'Shows an incident on the status page until it is closed.',
+      body: NewIncidentBody,
+      example: { title: 'Images are slow', message: 'Our provider has problems. Jobs take longer.' },
+      answer,
+      async run({ body: { title, kind = 'degraded', message = null, started_at: started }, by: { actor } }) {
+        const startedAt = started === undefined ? clock.now() : readStart(started);
+        return describeIncident(await state.incidents.add({ title, kind, message, startedAt, actor }));
+      },
+    }),
+    adminRoute(services, {
+      method: 'POST',
+      path: '/incidents/:id/close',
+      params: { id: { description: 'Id of the incident.', example: 'inc_1f0c93ab' } },
+      summary: 'Close an incident',
+      description: 'Ends an incident. One that was closed before stays as it is.',
+      body: Closing,
+      answer,
+      errors: ['invalid_value'],
+      async run({ param, body: { outcome = null }, by: { actor } }) {
+        return describeIncident(await closeIncident(services, param('id'), { outcome, actor }));
+      },
+    }),
+  ];
+}
+
+function readStart(text: string): number {
+  const at = parseIsoTime(text);
+  if (at !== undefined) return at;
+  throw new GatewayError('invalid_value', 'started_at must be a time such as 2026-12-24T08:00:00Z.', {
+    param: 'started_at',
+  });
+}

@@ -1,0 +1,130 @@
+/*
+ * The admin API: who may use it, its routes, and the functions behind them, which the console and the commands use too.
+ * Each file is one subject: the functions that read and change it, its form for programs, its routes.
+ */
+
+import type { Route } from '../http/index.js';
+import { auditRoutes } from './audit.js';
+import { incidentRoutes } from './incidents.js';
+import { jobRoutes } from './jobs.js';
+import { keyRoutes } from './keys.js';
+import { modelRoutes } from './models.js';
+import { orderRoutes } from './orders.js';
+import { overviewRoutes } from './overview.js';
+import { requestRoutes } from './requests.js';
+import type { AdminServices } from './services.js';
+import { usageRoutes } from './usage.js';
+import { userRoutes } from './users.js';
+
+export { type AdminAccess, createAdminGuard } from './access.js';
+export type { AdminActor } from './admin-route.js';
+export { type AuditFilter, encodeAuditEntry, listAudit } from './audit.js';
+export { closeIncident, describeIncident, listIncidents } from './incidents.js';
+export {
+  cancelJob,
+  describeJob,
+  describeWholeJob,
+  failureOf,
+  inState,
+  JOB_KINDS,
+  JOB_STATES,
+  type JobFilter,
+  type JobListPage,
+  listJobs,
+  type Moment,
+  type Queue,
+  readQueues,
+  showJob,
+  traceOf,
+  type WholeJob,
+  workOf,
+} from './jobs.js';
+export { changeKey, makeKey } from './key-inputs.js';
+export {
+  describeCounts,
+  describeKey,
+  describeWholeKey,
+  encodeSharing,
+  inspectKey,
+  type KeyFilter,
+  type ListedKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  showKey,
+  stateOfKey,
+  type WholeKey,
+} from './keys.js';
+export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
+export { type ListedModel, listModels, ModelShape, type WatchedModel, watchModels } from './models.js';
+export {
+  changeOrder,
+  describeOrder,
+  describeTransfer,
+  describeWholeOrder,
+  listOrders,
+  listTransfers,
+  ORDER_STATES,
+  type OrderFilter,
+  showOrder,
+  type WholeOrder,
+} from './orders.js';
+export { type Overview, type OverviewServices, RecentUsage, readOverview } from './overview.js';
+export { type AdminRequestFilter, listRequests } from './requests.js';
+export type { AdminDependencies, AdminServices } from './services.js';
+export {
+  ChangedUser,
+  Charges,
+  ErasedUser,
+  IncidentShape,
+  JobDetails,
+  Jobs,
+  jobFields,
+  Key,
+  KeyDetails,
+  Keys,
+  moneyFields,
+  NewKey,
+  Order,
+  OrderDetails,
+  Orders,
+  RevokedKey,
+  RotatedKey,
+  SignedOut,
+  Transfers,
+  transferFields,
+  User,
+  UserDetails,
+  Users,
+} from './shapes.js';
+export { sumUsage } from './usage.js';
+export {
+  changeUser,
+  describeUser,
+  describeWholeUser,
+  endPlan,
+  findUser,
+  type ListedUser,
+  listUsers,
+  setPlan,
+  showUser,
+  stateOfUser,
+  type UserFilter,
+  type WholeUser,
+} from './users.js';
+
+/** Every route of the admin API. */
+export function adminRoutes(services: AdminServices): Route[] {
+  return [
+    ...overviewRoutes(services),
+    ...userRoutes(services),
+    ...orderRoutes(services),
+    ...keyRoutes(services),
+    ...usageRoutes(services),
+    ...requestRoutes(services),
+    ...jobRoutes(services),
+    ...modelRoutes(services),
+    ...auditRoutes(services),
+    ...incidentRoutes(services),
+  ];
+}

@@ -1,0 +1,163 @@
+/*
+ * Models and plugins of the process that answers, for operators: which provider serves a model, where its servers are,
+ * whether they answer or cool down after failures, and how often they failed since the start. Addresses are shown, keys
+ * never. Several workers of a machine share cool-downs; tries and failures are those of one.
+ */
+
+import type { Gateway } from 'mediagate';
+import { field, optional, Type, type UpstreamState } from '../../core/contracts/index.js';
+import { Count, Nullable, type Route, Text } from '../http/index.js';
+import { encodeModel, mockEntries, orderModels } from '../models/index.js';
+import { groupEntries } from '../plugin-groups.js';
+import { adminRoute } from './admin-route.js';
+import type { AdminServices, Of } from './services.js';
+
+/** A model for the API and the `--json` output. */
+export type ListedModel = ReturnType<typeof listModels>[number];
+
+/** Own names first, then those of the service document. */
+export function listModels(
+  gateway: Pick<Gateway, 'models' | 'plugins' | 'text' | 'resolveModel'>,
+  messagesEnabled: boolean,
+) {
+  const ready = gateway.models();
+  const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
+  const mocks = mockEntries(gateway);
+  return orderModels(ready.map(({ id }) => id)).map((id) => {
+    const { kind = '', entry = '', contextLength } = ready.find((model) => model.id === id) ?? {};
+    return {
+      id,
+      kind,
+      provider: entry,
+      mock: mocks.has(entry),
+      upstreams: texts.get(gateway.resolveModel(id))?.upstreams ?? [],
+      context_length: contextLength ?? null,
+      routes: encodeModel(id, ready, { messagesEnabled, mocks }).routes,
+    };
+  });
+}
+
+/** A model with the health of its provider. */
+export interface WatchedModel {
+  model: ListedModel;
+  /** `ok`, `degraded` while some upstreams cool down, `down` while all do or the upstream does not list the model. */
+  health: 'ok' | 'degraded' | 'down';
+  /** The id that it is another name of. */
+  aliasOf: string | undefined;
+  /** Of its provider, by name. */
+  upstreams: readonly UpstreamState[];
+}
+
+/** The models that answer now, with the health of their providers. */
+export function watchModels({ gateway, messagesEnabled }: Of<'gateway' | 'messagesEnabled'>): readonly WatchedModel[] {
+  const plugins = new Map(gateway.plugins().map((plugin) => [plugin.id, plugin]));
+  const ready = new Map(gateway.models().map((model) => [model.id, model]));
+  return listModels(gateway, messagesEnabled).map((model) => {
+    const upstreams = plugins.get(model.provider)?.upstreams ?? [];
+    const cooling = upstreams.filter(({ isCoolingDown }) => isCoolingDown).length;
+    const { isAbsent, aliasOf } = ready.get(model.id) ?? {};
+    const isDown = isAbsent === true || (cooling > 0 && cooling === upstreams.length);
+    return { model, health: isDown ? 'down' : cooling > 0 ? 'degraded' : 'ok', aliasOf, upstreams };
+  });
+}
+
+export function describeWatchedModel({ model, health, aliasOf, upstreams }: WatchedModel) {
+  return {
+    ...model,
+    ...(aliasOf !== undefined && { alias_of: aliasOf }),
+    health,
+    provider_upstreams: upstreams.map(describeUpstream),
+  };
+}
+
+function describeUpstream({ name, isCoolingDown, tries, failures }: UpstreamState) {
+  return { name, cooling_down: isCoolingDown, tries, failures };
+}
+
+const Upstream = Type.Object({
+  name: field(Text, 'Name in the log.', 'upstreams.0'),
+  cooling_down: field(Type.Boolean(), 'Whether it pauses after failures.'),
+  tries: field(Count, 'Requests since the start of the process.'),
+  failures: field(Count, 'Those that failed.'),
+});
+/** Schema of a model of `mediagate models list`. */
+export const ModelShape = Type.Object({
+  id: field(Text, 'Id of the model.'),
+  kind: field(Text, '`text`, `image` or `audio`.'),
+  provider: field(Text, 'Entry of the plugins file that serves it.'),
+  mock: field(Type.Boolean(), 'Whether a mock answers.'),
+  upstreams: field(
+    Type.Array(
+      Type.Object({
+        name: optional(Text, 'Name of the upstream.'),
+        url: field(Text, 'Address.'),
+        model: field(Text, "The upstream's name of the model."),
+      }),
+    ),
+    'Servers of a text model.',
+  ),
+  context_length: field(Nullable(Count), 'Tokens of input and output together. Null if not stated.'),
+  routes: field(Type.Array(Text), 'Routes that it answers on.'),
+});
+const AdminModel = Type.Object({
+  ...ModelShape.properties,
+  alias_of: optional(Text, 'Id of the model that it is another name of. Absent for an own name.'),
+  health: field(Text, '`ok`; `degraded` while some of its upstreams cool down; `down` while all do.', 'ok'),
+  provider_upstreams: field(Type.Array(Upstream), 'Upstreams of its provider, if it reports them.'),
+});
+const AdminPlugin = Type.Object({
+  id: field(Text, 'Id of the entry.'),
+  plugin: field(Text, 'Name of the plugin.'),
+  summary: field(Text, 'What it does.'),
+  state: field(Text, '`ready`, `failed`, `disabled`, `loading` or `disposed`.'),
+  reason: optional(Text, 'Why it failed or is disabled.'),
+  provides: field(Type.Array(Text), 'Kinds of what it provides.'),
+  serves: field(Type.Array(Text), 'Platforms and models that it serves.'),
+  mock: field(Type.Boolean(), 'Whether it only replaces a provider that is not configured.'),
+  required: field(Type.Boolean(), 'Whether the gateway does not start without it.'),
+  upstreams: field(Type.Array(Upstream), 'Its upstreams, if it reports them.'),
+});
+
+/** A list that is whole: models and plugins are few. */
+export function wholeList(item: Parameters<typeof Type.Array>[0], what: string) {
+  return Type.Object({
+    object: field(Type.Literal('list'), 'Always `list`.'),
+    data: field(Type.Array(item), what),
+  });
+}
+
+export function modelRoutes(services: AdminServices): Route[] {
+  const { gateway } = services;
+  return [
+    adminRoute(services, {
+      method: 'GET',
+      path: '/models',
+      summary: 'List models and their upstreams',
+      description: 'Lists the models that answer now, with provider, servers, health and failures of this process.',
+      answer: { description: 'The models.', name: 'AdminModels', schema: wholeList(AdminModel, 'Own names first.') },
+      run: async () => ({ object: 'list', data: watchModels(services).map(describeWatchedModel) }),
+    }),
+    adminRoute(services, {
+      method: 'GET',
+      path: '/plugins',
+      summary: 'List plugins',
+      description: 'Lists the entries of the plugins file with their state in this process.',
+      answer: { description: 'The entries.', name: 'AdminPlugins', schema: wholeList(AdminPlugin, 'In their order.') },
+      run: async () => ({
+        object: 'list',
+        data: gateway
+          .plugins()
+          .map(({ id, plugin, summary, state, reason, provides, serves, standIn, required, upstreams }) => ({
+            ...{ id, plugin, summary, state, ...(reason !== undefined && { reason }), provides, serves, mock: standIn },
+            required,
+            upstreams: upstreams.map(describeUpstream),
+          })),
+      }),
+    }),
+  ];
+}
+
+/** Entries that failed, or of which all upstreams cool down, for the overview. */
+export function failedPlugins({ gateway }: Of<'gateway'>) {
+  return groupEntries(gateway.plugins().filter(({ state }) => state === 'failed'));
+}

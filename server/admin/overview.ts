@@ -1,0 +1,199 @@
+/*
+ * The first look of an operator: is it well, who uses what, what does it cost, what failed, what waits for me. Sums over
+ * all keys read every total of their days, so they are at most ten seconds old, and requests at the same time share them.
+ */
+
+import { field, optional, Type } from '../../core/contracts/index.js';
+import type { Clock } from '../../core/runtime/index.js';
+import { dayOf, isoTime } from '../format/index.js';
+import { Count, type Route, Text } from '../http/index.js';
+import type { RecordedTransaction } from '../payments/index.js';
+import { addUp, encodeCounts, USAGE_COUNTS, type UsageEntry, type UsageGroup } from '../usage/index.js';
+import { adminRoute } from './admin-route.js';
+import { describeIncident } from './incidents.js';
+import { type Queue, readQueues } from './jobs.js';
+import { failedPlugins, watchModels } from './models.js';
+import { describeOrder, describeTransfer, listOrders, listTransfers } from './orders.js';
+import { describeRequest, listRequests, RequestShape } from './requests.js';
+import type { AdminServices } from './services.js';
+import { IncidentShape, Order, Transfer } from './shapes.js';
+import { sumUsage } from './usage.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const FRESH_MS = 10_000;
+const DAYS = 7;
+/** Rows of each short list. */
+const MAX_ROWS = 5;
+
+export type OverviewServices = Omit<AdminServices, 'catalogue' | 'freeTierPeriod' | 'pepper'>;
+
+/** What does not work, in words; empty if all is well. */
+function problemsOf(
+  services: OverviewServices,
+  checks: Readonly<Record<string, { ok: boolean; message?: string }>>,
+): string[] {
+  const failed = Object.entries(checks).filter(([, { ok }]) => !ok);
+  const models = watchModels(services).filter(({ health, aliasOf }) => health !== 'ok' && aliasOf === undefined);
+  return [
+    ...failed.map(([name, { message }]) => `${name}: ${message ?? 'does not answer'}`),
+    ...failedPlugins(services).map(({ id, reason }) => `plugin ${id}: ${reason ?? 'failed'}`),
+    ...models.map(({ model: { id }, health }) => `model ${id}: ${health}`),
+  ];
+}
+
+interface Usage {
+  /** Of today (UTC). */
+  today: UsageGroup['counts'];
+  /** Of the last seven days, newest first; days without requests are left out. */
+  days: readonly UsageGroup[];
+  /** With the most requests of these days. */
+  models: readonly UsageGroup[];
+  accounts: readonly UsageGroup[];
+}
+
+/** Sums of the last days, shared and at most ten seconds old. */
+export class RecentUsage {
+  readonly #services: OverviewServices;
+  readonly #clock: Clock;
+  #read: { at: number; usage: Promise<Usage> } | undefined;
+
+  constructor(services: OverviewServices) {
+    this.#services = services;
+    this.#clock = services.clock;
+  }
+
+  get(): Promise<Usage> {
+    const now = this.#clock.monotonic();
+    if (!this.#read || now - this.#read.at >= FRESH_MS) {
+      const usage = this.#sum();
+      this.#read = { at: now, usage };
+      usage.catch(() => {
+        this.#read = undefined;
+      });
+    }
+    return this.#read.usage;
+  }
+
+  async #sum(): Promise<Usage> {
+    const to = dayOf(this.#clock.now());
+    const range = { from: dayOf(Date.parse(to) - (DAYS - 1) * DAY_MS), to };
+    const [days, models, accounts] = await Promise.all([
+      sumUsage(this.#services, { by: 'day', ...range }, DAYS),
+      sumUsage(this.#services, { by: 'model', ...range }, MAX_ROWS),
+      sumUsage(this.#services, { by: 'account', ...range }, MAX_ROWS),
+    ]);
+    const today = days.find(({ name }) => name === to)?.counts ?? addUp([]);
+    return { today, days, models, accounts };
+  }
+}
+
+export interface Overview extends Usage {
+  /** Milliseconds since 1970. */
+  at: number;
+  /** What does not work, in words; empty if all is well. */
+  problems: readonly string[];
+  /** The latest requests that failed. */
+  failures: readonly UsageEntry[];
+  queues: readonly Queue[];
+  waiting: {
+    /** Orders that need a review. */
+    orders: Awaited<ReturnType<typeof listOrders>>['items'];
+    /** Transfers that need a review. */
+    transfers: readonly RecordedTransaction[];
+    /** Open incidents. */
+    incidents: Awaited<ReturnType<AdminServices['state']['incidents']['list']>>;
+  };
+}
+
+export async function readOverview(services: OverviewServices, recent: RecentUsage): Promise<Overview> {
+  const { state, health, clock } = services;
+  const now = clock.now();
+  const range = { limit: MAX_ROWS };
+  const failed = { outcome: 'failed', from: now - DAY_MS, to: now + DAY_MS } as const;
+  const [checks, usage, failures, queues, orders, transfers, incidents] = await Promise.all([
+    health.checks(),
+    recent.get(),
+    listRequests(services, failed, range),
+    readQueues(services),
+    listOrders(services, { state: 'needs_review' }, range),
+    listTransfers(services, true, range),
+    state.incidents.list({ since: now, limit: MAX_ROWS }),
+  ]);
+  const waiting = { orders: orders.items, transfers: transfers.items, incidents };
+  return { at: now, problems: problemsOf(services, checks), ...usage, failures: failures.items, queues, waiting };
+}
+
+const Sum = Type.Object({ name: field(Text, 'What the sum is of.'), ...USAGE_COUNTS });
+const OverviewShape = Type.Object({
+  at: field(Text, 'When it was read (RFC 3339).'),
+  problems: field(Type.Array(Text), 'What does not work. Empty if all is well.'),
+  currency: optional(Text, 'Currency of the costs (ISO 4217). Only if the gateway has prices.', 'USD'),
+  today: field(Type.Object(USAGE_COUNTS), 'Usage of this day (UTC).'),
+  days: field(Type.Array(Sum), 'Usage of the last seven days, newest first.'),
+  models: field(Type.Array(Sum), 'Models with the most requests of these days.'),
+  accounts: field(Type.Array(Sum), 'Accounts with the most requests of these days.'),
+  failures: field(Type.Array(RequestShape), 'The latest requests that failed, of the last 24 hours.'),
+  queues: field(
+    Type.Array(
+      Type.Object({
+        kind: field(Text, 'Kind of job.', 'image'),
+        queued: field(Count, 'Jobs that wait.'),
+        running: field(Count, 'Jobs that run.'),
+        oldest_queued_seconds: field(Count, 'How long the oldest waits.'),
+        completed: field(Count, 'Jobs that were completed in the last hour.'),
+        failed: field(Count, 'Jobs that failed in the last hour.'),
+        cancelled: field(Count, 'Jobs that were cancelled in the last hour.'),
+      }),
+    ),
+    'Background jobs by kind.',
+  ),
+  waiting: field(
+    Type.Object({
+      orders: field(Type.Array(Order), 'Orders that need a review; at most five.'),
+      transfers: field(Type.Array(Transfer), 'Transfers that need a review; at most five.'),
+      incidents: field(Type.Array(IncidentShape), 'Open incidents; at most five.'),
+    }),
+    'What waits for an operator.',
+  ),
+});
+
+export function describeQueue({ oldestQueuedMs, ...queue }: Queue) {
+  return { ...queue, oldest_queued_seconds: Math.floor(oldestQueuedMs / 1000) };
+}
+
+export function overviewRoutes(services: AdminServices): Route[] {
+  const recent = new RecentUsage(services);
+  const { currency } = services.prices ?? {};
+  const encode = (counts: UsageGroup['counts']) => encodeCounts(counts, currency !== undefined);
+  const encodeSums = (groups: readonly UsageGroup[]) => groups.map(({ name, counts }) => ({ name, ...encode(counts) }));
+  return [
+    adminRoute(services, {
+      method: 'GET',
+      path: '/overview',
+      summary: 'Get an overview',
+      description:
+        'Returns what does not work, the usage of the last days, the latest failures, and what waits for you.',
+      answer: { description: 'The overview.', name: 'AdminOverview', schema: OverviewShape },
+      async run() {
+        const found = await readOverview(services, recent);
+        const { at, problems, today, days, models, accounts, failures, queues, waiting } = found;
+        return {
+          at: isoTime(at),
+          problems,
+          ...(currency !== undefined && { currency }),
+          today: encode(today),
+          days: encodeSums(days),
+          models: encodeSums(models),
+          accounts: encodeSums(accounts),
+          failures: failures.map((entry) => describeRequest(entry, currency !== undefined)),
+          queues: queues.map(describeQueue),
+          waiting: {
+            orders: waiting.orders.map(describeOrder),
+            transfers: waiting.transfers.map(describeTransfer),
+            incidents: waiting.incidents.map(describeIncident),
+          },
+        };
+      },
+    }),
+  ];
+}
