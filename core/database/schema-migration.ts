@@ -9,7 +9,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../contracts/index.js';
 import { createThrottledWarning, GatewayError } from '../runtime/index.js';
-import type { Engine } from './database.js';
 import { describeMigrationFailure, isServerLock, isSqliteLock } from './database-errors.js';
 import { type Kysely, type Migration, Migrator, PostgresAdapter, sql } from './kysely.js';
 import type { Tables } from './tables.js';
@@ -136,7 +135,9 @@ export type Migrations = Readonly<Record<string, SchemaChange>>;
  * A migration with statements for both engines, or functions of the engine. Columns are camelCase, so they are quoted:
  * "createdAt".
  */
-export function sqlMigration(...statements: readonly (string | ((engine: Engine) => string))[]): SchemaChange {
+export function sqlMigration(
+  ...statements: readonly (string | ((engine: 'sqlite' | 'postgres') => string))[]
+): SchemaChange {
   return {
     async up(queries) {
       const engine = queries.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';

@@ -6,7 +6,7 @@ import { optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { isoTime, parseIsoTime } from '../format/index.js';
 import { OneOf, type Route } from '../http/index.js';
-import { INCIDENT_KINDS, type Incident, type IncidentKind } from '../status/incidents.js';
+import { INCIDENT_KINDS, type Incident, type IncidentKind } from '../status/index.js';
 import { type AdminActor, adminRoute, strict } from './admin-route.js';
 import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf, readPage } from './lists.js';
 import type { AdminServices, Stored } from './services.js';

@@ -69,7 +69,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export interface AuditPage {
   /** Default: everything. */
   subject?: string;
-  /** Default: anybody. */
+  /** Default: all. */
   actor?: string;
   action?: AuditAction;
   /** Maximum number of rows. */

@@ -4,7 +4,7 @@
  * SQL. Two of them are on the usage log, where each request adds a row: they grow at their end, in one page.
  */
 
-import { type Migrations, prefixIndex, sqlMigration } from '../../core/database/index.js';
+import { type Migrations, prefixIndex, sqlMigration } from '../core/database/index.js';
 
 export const adminMigrations: Migrations = {
   '0003-admin': {
