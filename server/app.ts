@@ -82,6 +82,7 @@ import {
 import { personalDataRoutes } from './personal-data/index.js';
 import type { Catalogue, FreeTierPeriod } from './plans/index.js';
 import type { Prices } from './prices/index.js';
+import { questionRoutes } from './questions/index.js';
 import { type ReceiveDependencies, receive } from './receive.js';
 import { type Brand, devicePageRoutes, documentationRoutes, renderFailure, siteRoutes } from './site/index.js';
 import type { State } from './state.js';
@@ -313,6 +314,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...messageRoutes(server),
     ...openApiRoutes(document),
     ...usageRoutes(server),
+    ...questionRoutes(server),
     ...mcpRoutes(server),
     ...(admin ? adminRoutes({ ...server, ...admin }) : []),
   );

@@ -70,6 +70,7 @@ export {
 } from './json.js';
 export { parseJsonFile, readJsonFile, readTextFile } from './json-file.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
+export { isPlain as isPlainSchema, satisfies as satisfiesSchema } from './plain-schema.js';
 export {
   DONE_EVENT,
   encodeEvent,

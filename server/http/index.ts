@@ -127,5 +127,14 @@ export {
   Time,
   Url,
 } from './route.js';
+export {
+  type CallAnswer,
+  type CallOrigin,
+  type CallRoute,
+  createCallRoute,
+  FormBody,
+  type RouteCall,
+  RouteFailure,
+} from './route-call.js';
 export type { ServerContext } from './server-context.js';
 export { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL, webhookUrlField } from './webhook-url.js';

@@ -6,11 +6,11 @@
 import { randomBytes } from 'node:crypto';
 import type { AudioOperation } from '../../core/contracts/index.js';
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
-import { OneOf } from '../http/index.js';
-import { chooseModel, IDEMPOTENCY_FIELD, idempotencyHeader, modelField } from './image-tools.js';
+import { FormBody, OneOf } from '../http/index.js';
+import { chooseModel } from '../models/index.js';
+import { IDEMPOTENCY_FIELD, idempotencyHeader, modelField } from './image-tools.js';
 import { closed } from './link-tools.js';
 import { argumentError, outsideResult, outsideSchema, ownResult } from './results.js';
-import { FormBody } from './route-call.js';
 import { bodyFields, routeOf, type Tool, type ToolCall, type ToolSources } from './tool.js';
 
 const SPEECH = '/v1/audio/speech';
@@ -89,12 +89,8 @@ function modelFor(
   gateway: ToolSources['gateway'],
   operation: AudioOperation,
 ) {
-  return chooseModel(
-    gateway,
-    key,
-    input.model,
-    ({ kind, operations }) => kind === 'audio' && operations?.includes(operation) === true,
-  );
+  if (typeof input.model === 'string') return input.model;
+  return chooseModel(gateway, key, ({ kind, operations = [] }) => kind === 'audio' && operations.includes(operation));
 }
 
 /** The form of the route. @throws GatewayError `invalid_value`. */

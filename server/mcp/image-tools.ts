@@ -5,14 +5,12 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { optional, type TSchema, Type } from '../../core/contracts/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+import { optional, type ReadyModel, type TSchema, Type } from '../../core/contracts/index.js';
+import { RouteFailure } from '../http/index.js';
 import { IMAGE_ROUTE } from '../images/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
-import { isModelAllowed } from '../usage/index.js';
+import { chooseModel } from '../models/index.js';
 import { closed } from './link-tools.js';
 import { CAP_FIELDS, type Content, ownResult } from './results.js';
-import { RouteFailure } from './route-call.js';
 import {
   answerSchema,
   bodyFields,
@@ -91,24 +89,6 @@ function outputSchema(job: TSchema): TSchema {
   return outline(Type.Object({ id, data, expires_at, run_seconds, ...CAP_FIELDS } as Record<string, TSchema>), 2);
 }
 
-/** The model of a call: the named one, or the first that the key may use. @throws GatewayError `model_not_supported`. */
-export function chooseModel(
-  gateway: Gateway,
-  key: ApiKeyRecord,
-  named: unknown,
-  isSuitable: (model: ReturnType<Gateway['models']>[number]) => boolean,
-): string {
-  if (typeof named === 'string') return named;
-  const resolve = (name: string) => gateway.resolveModel(name);
-  const found = gateway
-    .models()
-    .find((one) => isSuitable(one) && one.isAbsent !== true && isModelAllowed(key, one.id, resolve));
-  if (found) return found.id;
-  throw new GatewayError('model_not_supported', 'No model for this is ready that the API key may use.', {
-    param: 'model',
-  });
-}
-
 const STATES: Readonly<Record<string, JobState['state']>> = {
   queued: 'queued',
   generating: 'running',
@@ -142,12 +122,8 @@ function imageJobs(gateway: Gateway): ToolJobs {
     async begin({ input, key, callRoute, signal }) {
       const { idempotency_key: idempotencyKey, model: named, ...body } = input;
       const isEdit = body.image_url !== undefined;
-      const model = chooseModel(
-        gateway,
-        key,
-        named,
-        ({ kind, takesImages }) => kind === 'image' && (!isEdit || takesImages === true),
-      );
+      const isSuitable = ({ kind, takesImages }: ReadyModel) => kind === 'image' && (!isEdit || takesImages === true);
+      const model = typeof named === 'string' ? named : chooseModel(gateway, key, isSuitable);
       const headers = idempotencyHeader(idempotencyKey);
       const { json } = await callRoute({ method: 'POST', path: JOBS, body: { ...body, model }, headers }, signal);
       return stateOf(json);

@@ -6,10 +6,10 @@
  */
 
 import { field, optional, type TObject, type TSchema, Type } from '../../core/contracts/index.js';
+import type { CallRoute } from '../http/index.js';
 import { OneOf } from '../http/index.js';
 import { LINK_ROUTE, MAX_BATCH_URLS } from '../links/index.js';
 import { outsideResult, outsideSchema, type ToolResult } from './results.js';
-import type { CallRoute } from './route-call.js';
 import {
   answerSchema,
   bodyFields,

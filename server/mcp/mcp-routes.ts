@@ -15,6 +15,7 @@ import {
   AnyObject,
   type BodyBudget,
   clientSignal,
+  createCallRoute,
   defineRoute,
   plainAddress,
   type RequestContext,
@@ -24,13 +25,14 @@ import {
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import type { Caller } from './protocol.js';
-import { createCallRoute } from './route-call.js';
 import { ToolCalls } from './tool-calls.js';
 
 /** The path of the endpoint. */
 export const MCP_PATH = '/mcp';
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_VALUES = 20_000;
+const JSON_TYPE = 'application/json';
+const EVENTS_TYPE = 'text/event-stream';
 
 export interface McpServices {
   gateway: Gateway;
@@ -99,6 +101,7 @@ async function answer(
   const key = keyOf(context);
   const limits = { maxBytes: MAX_BODY_BYTES, maxValues: MAX_VALUES, budget: services.bodies, owner: quotaSubject(key) };
   const parsedBody = await readJsonBody(incoming, response, limits);
+  checkMessage(parsedBody);
   const { handler } = services.inner;
   if (!handler) throw new Error('a request came before the app existed');
   const signal = clientSignal(response);
@@ -113,19 +116,35 @@ async function answer(
   await send(context, await protocol.fetch(request, { authInfo, parsedBody }));
 }
 
+/** @throws GatewayError `missing_required_parameter`, `invalid_value`. */
+function checkMessage({ jsonrpc, method, result, error }: Readonly<Record<string, unknown>>): void {
+  if (jsonrpc !== '2.0') {
+    const code = jsonrpc === undefined ? 'missing_required_parameter' : 'invalid_value';
+    throw new GatewayError(code, 'jsonrpc must be "2.0": the body is a message of JSON-RPC.', { param: 'jsonrpc' });
+  }
+  if (typeof method === 'string' || result !== undefined || error !== undefined) return;
+  throw new GatewayError('invalid_value', 'method must be the name of a method of the protocol.', { param: 'method' });
+}
+
 /** What the package reads of the request. */
 function headersOf({ req }: RequestContext): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(req.headers)) {
-    if (typeof value !== 'string' || !/^(?:accept|content-type|mcp-.*|last-event-id)$/.test(name)) continue;
-    headers.set(name, value);
+    if (typeof value === 'string' && /^(?:content-type|mcp-.*)$/.test(name)) headers.set(name, value);
   }
+  // The package refuses clients that do not name both; those without events get the last one as JSON.
+  headers.set('accept', `${JSON_TYPE}, ${EVENTS_TYPE}`);
   return headers;
 }
 
 async function send(context: RequestContext, answer: Response): Promise<void> {
   const type = answer.headers.get('content-type') ?? undefined;
-  if (type?.startsWith('text/event-stream') && answer.body) {
+  if (type?.startsWith(EVENTS_TYPE) && answer.body) {
+    if (!context.req.headers.accept?.includes(EVENTS_TYPE)) {
+      context.set('Content-Type', JSON_TYPE);
+      context.body = lastOf(await answer.text());
+      return;
+    }
     await sendEvents(context, { status: answer.status, headers: {} }, answer.body as AsyncIterable<Uint8Array>);
     return;
   }
@@ -136,6 +155,12 @@ async function send(context: RequestContext, answer: Response): Promise<void> {
     return;
   }
   context.body = Buffer.from(await answer.arrayBuffer());
+}
+
+/** The response, which follows the events of progress. */
+function lastOf(events: string): string {
+  const lines = events.split('\n').filter((line) => line.startsWith('data: '));
+  return (lines.at(-1) ?? 'data: {}').slice('data: '.length);
 }
 
 /** @throws GatewayError `origin_not_allowed`. */

@@ -15,9 +15,9 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { Logger } from '../../core/runtime/index.js';
+import type { CallRoute } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
-import type { CallRoute } from './route-call.js';
 import { addTasks, clientTakesTasks, encodeTask, TASK_CAPABILITIES } from './tasks.js';
 import type { Tool, ToolInput } from './tool.js';
 import { isJob, type Report, type TaskMode, type ToolCalls } from './tool-calls.js';

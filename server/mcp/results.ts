@@ -7,7 +7,7 @@
 
 import { field, optional, type TSchema, Type } from '../../core/contracts/index.js';
 import { drawRandomBytes, GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { RouteFailure } from './route-call.js';
+import { RouteFailure } from '../http/index.js';
 
 /** Maximum bytes of a structured result. */
 export const MAX_RESULT_BYTES = 64 * 1024;

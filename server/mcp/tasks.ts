@@ -5,9 +5,9 @@
  */
 
 import { ProtocolError, type Server } from '@modelcontextprotocol/server';
+import { RouteFailure } from '../http/index.js';
 import type { Caller, Era } from './protocol.js';
 import type { ToolResult } from './results.js';
-import { RouteFailure } from './route-call.js';
 import type { JobState, ToolJobs } from './tool.js';
 import { errorOf, isOpen, resultOfJob, type ToolCalls, untilEnded } from './tool-calls.js';
 

@@ -11,6 +11,7 @@ import { accountTools } from './account-tools.js';
 import { audioTools } from './audio-tools.js';
 import { imageTools } from './image-tools.js';
 import { linkTools } from './link-tools.js';
+import { questionTools } from './question-tools.js';
 import { failedResult, type ToolResult } from './results.js';
 import { isGranted, type JobState, type Tool, type ToolCall, type ToolJobs, type ToolSources } from './tool.js';
 
@@ -39,7 +40,13 @@ export class ToolCalls {
   readonly #validators = new Map<Tool, Validator<unknown>>();
 
   constructor(sources: ToolSources) {
-    this.tools = [...linkTools(sources), ...imageTools(sources), ...audioTools(sources), ...accountTools(sources)];
+    this.tools = [
+      ...linkTools(sources),
+      ...questionTools(sources),
+      ...imageTools(sources),
+      ...audioTools(sources),
+      ...accountTools(sources),
+    ];
   }
 
   /** The tools that the key may use. */

@@ -6,10 +6,9 @@
 
 import type { Gateway } from 'mediagate';
 import { type TObject, type TSchema, Type } from '../../core/contracts/index.js';
-import type { Grant, Route } from '../http/index.js';
+import type { CallRoute, Grant, Route } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import type { ToolResult } from './results.js';
-import type { CallRoute } from './route-call.js';
 
 export type ToolInput = Readonly<Record<string, unknown>>;
 
@@ -68,6 +67,8 @@ export interface Tool {
   description: string;
   /** One of several is enough. */
   grant: Grant | readonly Grant[] | 'any';
+  /** A grant that is needed besides. Default: none. */
+  alsoNeeds?: Grant;
   input: TObject;
   /** Default: the result is not described. */
   output?: TSchema;
@@ -132,8 +133,11 @@ export function outline(schema: TSchema, depth: number): TSchema {
 }
 
 /** Whether the key may use the tool: the same grants as its route. */
-export function isGranted({ grant }: Pick<Tool, 'grant'>, { grants, rpm }: ApiKeyRecord): boolean {
+export function isGranted(
+  { grant, alsoNeeds }: Pick<Tool, 'grant' | 'alsoNeeds'>,
+  { grants, rpm }: ApiKeyRecord,
+): boolean {
   if (grant === 'any') return true;
-  if (rpm === 0) return false;
+  if (rpm === 0 || (alsoNeeds !== undefined && !grants.includes(alsoNeeds))) return false;
   return [grant].flat().some((one) => grants.includes(one));
 }

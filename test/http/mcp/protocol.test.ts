@@ -47,6 +47,12 @@ describe('endpoint for agents', function () {
       expect(text).to.include('get_link_data');
     });
 
+    it('answers a client that takes no events in one piece', async () => {
+      const { status, json } = await post(LIST, { accept: '*/*' });
+      expect(status).to.equal(200);
+      expect(json.result.tools[0].name).to.equal('get_link_data');
+    });
+
     it('takes notifications', async () => {
       const { status, text } = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
       expect({ status, text }).to.deep.equal({ status: 202, text: '' });
@@ -146,6 +152,8 @@ describe('endpoint for agents', function () {
     const large = await post({ ...LIST, params: { name: 'get_usage', arguments: { padding } } });
     expect(large.status).to.equal(413);
     expect((await post('{"jsonrpc":')).json.error.code).to.equal('invalid_json');
+    expect((await post({ method: 'tools/list' })).json.error.param).to.equal('jsonrpc');
+    expect((await post({ jsonrpc: '2.0', id: 1, method: 5 })).json.error.param).to.equal('method');
     expect((await post('['.repeat(5_000))).status).to.equal(400);
     expect((await post('x', { 'content-type': 'text/plain' })).status).to.equal(415);
     const many = await post({ ...LIST, params: { list: Array.from({ length: 30_000 }, () => 1) } });

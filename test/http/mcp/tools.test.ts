@@ -81,6 +81,11 @@ describe('tools of agents', function () {
     expect(await namesFor(['extract'], 0)).to.deep.equal(['get_usage']);
   });
 
+  it('ask_link needs two grants', async () => {
+    expect(await namesFor(['extract', 'text'])).to.include('ask_link');
+    expect(await namesFor(['text'])).not.to.include('ask_link');
+  });
+
   it('do not exist for a key without the grant', async () => {
     const modern = modernClient(app, await app.makeKey({ grants: ['images'] }));
     const { json } = await modern.call('get_link_data', { url: LINK });
@@ -89,7 +94,7 @@ describe('tools of agents', function () {
 
   it('describe themselves in at most 40 kB', async () => {
     const { tools } = await client.listTools();
-    expect(tools).to.have.length(9);
+    expect(tools).to.have.length(10);
     expect(JSON.stringify(tools).length).to.be.below(40_000);
     for (const { name, inputSchema } of tools) expect(inputSchema.type, name).to.equal('object');
   });

@@ -158,6 +158,7 @@ describe('a client that is generated from the API reference', () => {
     // Invented links, pictures and device codes, models and tasks that this gateway does not have, routes of a session.
     const refusals = {
       'POST /v1/extract': [400],
+      'POST /v1/extract/answers': [400],
       'POST /v1/images/edits': [400],
       'POST /v1/embeddings': [503],
       'POST /v1/moderations': [503],

@@ -81,6 +81,7 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
   account_suspended: 'Tài khoản bị tạm khóa.',
   not_signed_in: 'Cần đăng nhập.',
   sign_in_failed: 'Đăng nhập không thành công.',
+  answer_unusable: 'Mô hình không đưa ra câu trả lời dùng được.',
   origin_not_allowed: 'Trang web hoặc tên máy chủ này không được gọi địa chỉ dành cho tác nhân.',
   cross_site_request: 'Yêu cầu đến từ một trang khác.',
   account_not_found: 'Tài khoản không tồn tại.',

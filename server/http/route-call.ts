@@ -1,16 +1,16 @@
 /*
- * Calls a route of this gateway inside the process, as an HTTP request without a connection. Tools of agents work only
- * in this way, so a tool has the grants, rate limits, budgets, idempotency, usage, log lines, metrics and errors of its
- * route, and none of its own. The request has the API key, the address and the id of the request that it is part of.
- * When the signal aborts, the route sees a client that has disconnected. An answer above the maximum is given up in
- * the same way.
+ * Calls a route of this gateway inside the process, as an HTTP request without a connection. Tools of agents and questions
+ * about links work only in this way, so each has the grants, rate limits, budgets, idempotency, usage, log lines,
+ * metrics and errors of its routes, and none of its own. The request has the API key, the address and the id of the
+ * request that it is part of. When the signal aborts, the route sees a client that has disconnected. An answer above
+ * the maximum is given up in the same way.
  */
 
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { ERRORS, type ErrorCode, GatewayError } from '../../core/runtime/index.js';
-import { AnswerResponse } from '../http/index.js';
+import { AnswerResponse } from './fast-path.js';
 
 const { IncomingMessage: Incoming } = process.getBuiltinModule('node:http');
 
