@@ -1,8 +1,8 @@
 /*
- * Files that the pages load: styles, scripts, fonts and pictures. Their URLs contain a hash of all files, so that
- * browsers may cache them for ever. During a rolling update, a page of one node may request files of another; it gets
- * that node's version, which is then not cached. Files other than fonts and PNG are compressed at the first request. All are
- * loaded with this module, synchronously, as `require` accepts no module with top-level await.
+ * Files that the pages load: styles, scripts and their texts, fonts and pictures. Their URLs contain a hash of all files,
+ * so that browsers may cache them for ever. During a rolling update, a page of one node may request files of another; it
+ * gets that node's version, which is then not cached. Files other than fonts and PNG are compressed at the first request.
+ * All are loaded with this module, synchronously, as `require` accepts no module with top-level await.
  */
 
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { GatewayError } from '../../core/runtime/index.js';
 import { defineRoute, type ParamsContext, type RequestContext, type Route } from '../http/index.js';
-import { VIETNAMESE_SENTENCES } from './language/index.js';
+import { LANGUAGES, type LanguageCode, scriptTexts, VIETNAMESE_SENTENCES } from './language/index.js';
 
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;
 export type AssetEncoding = (typeof ASSET_ENCODINGS)[number];
@@ -37,18 +37,7 @@ export interface Assets {
 const SOURCES = new URL('../../../server/site/', import.meta.url);
 
 /** In order of precedence; together they are `site.css`, which every page loads. */
-const STYLES = [
-  'tokens',
-  'base',
-  'layout',
-  'controls',
-  'pieces',
-  'home',
-  'account',
-  'playground',
-  'forced-colors',
-  'print',
-];
+const STYLES = ['tokens', 'base', 'layout', 'controls', 'pieces', 'home', 'account', 'forms', 'forced-colors', 'print'];
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -60,7 +49,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Style sheets of some pages alone. */
-const PAGE_STYLES = ['chat', 'docs', 'images', 'payment', 'public'];
+const PAGE_STYLES = ['chat', 'docs', 'images', 'payment', 'playground', 'public'];
 
 /** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();
@@ -74,6 +63,7 @@ function loadAssets(): Assets {
     ...readFolder(new URL('scripts/', import.meta.url), '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
     ...['.svg', '.png'].flatMap((extension) => readFolder(new URL('pictures/', SOURCES), extension)),
+    ...LANGUAGES.map(({ code }) => [`texts-${code}.js`, textsOf(code)] as const),
     ['sentences-vi.json', Buffer.from(JSON.stringify(VIETNAMESE_SENTENCES))],
   ]);
   const found = new Map([...files].map(([name, bytes]) => [name, toAsset(name, bytes)]));
@@ -86,6 +76,11 @@ function loadAssets(): Assets {
     },
     find: (name) => found.get(name),
   };
+}
+
+/** A script before all others, which names the texts of its language to them. */
+function textsOf(language: LanguageCode): Buffer {
+  return Buffer.from(`globalThis.siteTexts=${JSON.stringify(scriptTexts(language))};`);
 }
 
 function readFolder(folder: URL, extension: string): [string, Buffer][] {
@@ -160,7 +155,11 @@ async function sendAsset(context: ParamsContext): Promise<void> {
 
 /** Fonts and pictures of pixels are compressed already. */
 function encodingFor(context: RequestContext, contentType: string): AssetEncoding {
-  if (contentType.startsWith('font/') || contentType === 'image/png') return 'identity';
-  // Checked in our order: browsers list gzip first, without preferring it.
+  const isCompressed = contentType.startsWith('font/') || contentType === 'image/png';
+  return isCompressed ? 'identity' : acceptedEncoding(context);
+}
+
+/** In our order: browsers list gzip first, without preferring it. */
+export function acceptedEncoding(context: RequestContext): AssetEncoding {
   return ASSET_ENCODINGS.find((encoding) => context.acceptsEncodings(encoding)) ?? 'identity';
 }

@@ -16,7 +16,7 @@ import type { Locale } from './language/index.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { imagePage } from './pages/image.js';
 import { type ImageView, imagesPage, type PictureView } from './pages/images.js';
-import { loadPlayground, type ModelChoice, type PlaygroundSources, type PlaygroundView } from './playground-view.js';
+import { loadImageOffer, type ModelChoice, type PlaygroundSources } from './playground-view.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
 const SHOWN = 24;
@@ -42,6 +42,7 @@ export function imagePageRoutes(services: ImagePageServices): Route[] {
         after: { ...ID, description: 'Id of an image: the page begins with the one before it.' },
         again: { ...ID, description: 'Id of an image whose prompt and settings the form shows.' },
         reference: { ...ID, description: 'Id of an image that the form has as an input.' },
+        model: { schema: Type.String(), description: 'Model that the form begins with.' },
       },
       errors: ['job_not_found'],
       handler: (context) => pages.sendList(context),
@@ -84,22 +85,22 @@ class ImagePages {
     const { accountId } = signedIn.user;
     const after = textOf(context.query.after);
     const filter = after === undefined ? {} : { after };
-    const [found, again, reference, playground] = await Promise.all([
+    const [found, again, reference, offer] = await Promise.all([
       gateway.images.list(accountId, SHOWN + 1, filter),
       this.#findShown(textOf(context.query.again), accountId, locale),
       this.#findShown(textOf(context.query.reference), accountId, locale),
-      loadPlayground(this.#services, signedIn.user, locale),
+      loadImageOffer(this.#services, signedIn.user, locale),
     ]);
     const jobs = found.slice(0, SHOWN);
     const page = imagesPage(
       {
         images: await this.#views(jobs, accountId, locale),
-        models: this.#models(playground),
-        playground,
+        offer: { ...offer, models: this.#models(offer.models) },
         retentionDays: retentionMs('image') / DAY_MS,
         next: found.length > SHOWN ? jobs.at(-1)?.id : undefined,
         isFirst: after === undefined,
         again,
+        model: shownModel(textOf(context.query.model)),
         reference: reference?.picture,
       },
       locale,
@@ -114,9 +115,8 @@ class ImagePages {
     const { accountId } = signedIn.user;
     const job = await this.#services.gateway.images.find(paramOf(context, 'id'), accountId);
     const [image] = await this.#views([job], accountId, locale);
-    const playground = await loadPlayground(this.#services, signedIn.user, locale);
-    const { images: withheld } = playground.withheld;
-    const editModels = withheld ? [] : this.#models(playground, (model) => model.takesMask === true);
+    const { withheld, models } = await loadImageOffer(this.#services, signedIn.user, locale);
+    const editModels = withheld.images ? [] : this.#models(models, (model) => model.takesMask === true);
     if (image) sendTo(context, visit, imagePage({ image, editModels }, locale));
   }
 
@@ -156,10 +156,10 @@ class ImagePages {
   }
 
   /** Each model once, by one name. */
-  #models({ models }: PlaygroundView, suits: (model: OfferedModel) => boolean = () => true): ModelChoice[] {
+  #models(models: readonly ModelChoice[], suits: (model: OfferedModel) => boolean = () => true): ModelChoice[] {
     const { gateway } = this.#services;
     const aliases = new Set(gateway.models().flatMap(({ id, aliasOf }) => (aliasOf === undefined ? [] : [id])));
-    const choices = models.image.flatMap(({ id, isMock }): [string, ModelChoice][] => {
+    const choices = models.flatMap(({ id, isMock }): [string, ModelChoice][] => {
       const model = gateway.imageProvider(id)?.models.find((offered) => offered.id === id);
       if (aliases.has(id) || !model || !suits(model)) return [];
       return [[shownImageModel(id), { id: shownImageModel(id), isMock }]];
@@ -197,6 +197,10 @@ function pictureOf({ image, delivery }: ImageJob): PictureView | undefined {
   if (!image || delivery === 'inline') return undefined;
   const { name, width, height, bytes } = image;
   return { src: `/v1/images/files/${name}`, fileName: name, width, height, bytes };
+}
+
+function shownModel(id: string | undefined): string | undefined {
+  return id === undefined ? undefined : shownImageModel(id);
 }
 
 function textOf(value: string | string[] | undefined): string | undefined {

@@ -1,6 +1,6 @@
 /*
- * Prepares what the playground offers: models and platforms that are ready, as far as the plan of the account allows
- * them. For a group of routes that the plan does not include, it names the plans that do.
+ * Prepares what the playground and the page of images offer: models and platforms that are ready, as far as the plan of
+ * the account allows them. For a group of routes that the plan does not include, it names the plans that do.
  */
 
 import type { Gateway } from 'mediagate';
@@ -22,7 +22,10 @@ export interface ModelChoice {
 }
 
 /** What models are offered for. */
-export type PlaygroundWork = 'image' | 'text' | 'speak' | 'transcribe' | 'changeVoice' | 'generateSound';
+export type PlaygroundWork = 'text' | 'speak' | 'transcribe' | 'changeVoice' | 'generateSound';
+
+/** Route groups that the plan does not allow: why, and which plan does. */
+export type Withheld = Readonly<Partial<Record<Grant, string>>>;
 
 /** What the playground offers: ready models and platforms, as far as the plan of the account allows. */
 export interface PlaygroundView {
@@ -32,11 +35,16 @@ export interface PlaygroundView {
   accountId: string;
   /** Currency of the costs; undefined if there are no prices. */
   currency: string | undefined;
-  /** Route groups that the plan does not allow: why, and which plan does. */
-  withheld: Readonly<Partial<Record<Grant, string>>>;
+  withheld: Withheld;
   platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
   /** In the order of the list of models. */
   models: Readonly<Record<PlaygroundWork, readonly ModelChoice[]>>;
+}
+
+/** What the page of images offers. */
+export interface ImageOffer {
+  withheld: Withheld;
+  models: readonly ModelChoice[];
 }
 
 type PlaygroundPlan = Pick<PlanTerms, 'planId' | 'grants' | 'models'>;
@@ -60,8 +68,8 @@ export async function loadPlayground(
   user: UserRecord,
   locale: Locale,
 ): Promise<PlaygroundView> {
-  const { view, catalogue, gateway, clock, prices, baseUrl } = sources;
-  const plan = termsAt((await view.account(user)).plan, clock.now(), sources);
+  const { catalogue, gateway, prices, baseUrl } = sources;
+  const plan = await planOf(sources, user);
   const mocks = mockEntries(gateway);
   const audioModels = choicesOf(gateway, 'audio', { mocks, plan });
   const audio = (operation: 'speak' | 'transcribe' | 'changeVoice' | 'generateSound') =>
@@ -73,7 +81,6 @@ export async function loadPlayground(
     withheld: withheldOf(plan, { catalogue, locale }),
     platforms: gateway.platforms(),
     models: {
-      image: choicesOf(gateway, 'image', { mocks }),
       text: choicesOf(gateway, 'text', { mocks, plan }),
       speak: audio('speak'),
       transcribe: audio('transcribe'),
@@ -83,7 +90,22 @@ export async function loadPlayground(
   };
 }
 
-function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): PlaygroundView['withheld'] {
+/** @throws GatewayError `upstream_unavailable`. */
+export async function loadImageOffer(
+  sources: PlaygroundSources,
+  user: UserRecord,
+  locale: Locale,
+): Promise<ImageOffer> {
+  const { catalogue, gateway } = sources;
+  const withheld = withheldOf(await planOf(sources, user), { catalogue, locale });
+  return { withheld, models: choicesOf(gateway, 'image', { mocks: mockEntries(gateway) }) };
+}
+
+async function planOf(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundPlan> {
+  return termsAt((await sources.view.account(user)).plan, sources.clock.now(), sources);
+}
+
+function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): Withheld {
   const withheld = GRANTS.filter((grant) => !grants.includes(grant));
   return Object.fromEntries(withheld.map((grant) => [grant, describeWithheld(grant, planId, words)]));
 }

@@ -1,5 +1,6 @@
 /*
- * Tabs as in the ARIA practices: arrow keys move, one panel is visible, and the fragment of the URL may name it.
+ * Tabs as in the ARIA practices: arrow keys move, one panel is visible, and the fragment of the URL may name it. A part
+ * that has become a page of its own is a link beside the tabs: its earlier fragment leads there.
  */
 
 /** Tabs as in the ARIA practices: arrow keys move, one panel is visible, the URL fragment may name it. */
@@ -33,14 +34,21 @@ function startTabs(tabs: Element): void {
     });
   }
   const showNamed = () => {
-    const named = buttons.find((button) =>
-      [button.getAttribute('aria-controls'), button.dataset.also].some((id) => `#${id}` === location.hash),
+    const moved = [...tabs.querySelectorAll<HTMLAnchorElement>('a[data-also]')].find(isNamed);
+    if (moved) return location.replace(moved.href);
+    const named = buttons.find(
+      (button) => isNamed(button) || `#${button.getAttribute('aria-controls')}` === location.hash,
     );
     const selected = named ?? buttons[0];
     if (selected) show(selected);
   };
   addEventListener('hashchange', showNamed);
   showNamed();
+}
+
+/** Whether the fragment is an earlier name of it. */
+function isNamed({ dataset: { also } }: HTMLElement): boolean {
+  return also !== undefined && `#${also}` === location.hash;
 }
 
 function nextIndex(key: string, index: number, count: number): number | undefined {

@@ -1,18 +1,13 @@
 /*
- * The texts of the pages' scripts, in the language of the page. The page has them as a block of JSON, by the name of the
- * catalogue; a page without one is a mistake of the page that loads the script.
+ * The texts of the pages' scripts, in the language of the page. A script before all others has named them, by the name
+ * of the catalogue.
  */
 
 import type { ScriptTexts } from '../language/script-texts.js';
 
-let known: Partial<ScriptTexts> | undefined;
-
-/** The texts of a script. @throws Error if the page has none of that name. */
+/** The texts of a script. @throws TypeError if the script with the texts did not load. */
 export function textsOf<Name extends keyof ScriptTexts>(name: Name): ScriptTexts[Name] {
-  known ??= JSON.parse(document.getElementById('texts')?.textContent ?? '{}') as Partial<ScriptTexts>;
-  const texts = known[name];
-  if (!texts) throw new Error(`the page has no texts for ${name}`);
-  return texts;
+  return (globalThis as unknown as { siteTexts: ScriptTexts }).siteTexts[name];
 }
 
 /** The text with its values: `fill('Press {keys}', { keys: 'Ctrl+C' })`. */

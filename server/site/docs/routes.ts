@@ -1,8 +1,8 @@
 /*
  * The routes of the documentation: the API reference, the guides, and the search of both. Its pages are the same for
- * every visitor of one language and contain nothing of an account, so they are compressed, unlike other pages, and
- * browsers may store them; they ask each time whether the page has changed. A page is rendered at the first visit and
- * again if the address of the gateway changes. A result of a search is rendered for each visit.
+ * every visitor of one language and contain nothing of an account, so they are compressed once, and browsers may store
+ * them; they ask each time whether the page has changed. A page is rendered at the first visit and again if the address
+ * of the gateway changes. A result of a search is rendered for each visit.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,8 +19,9 @@ import {
   setPageHeaders,
 } from '../../http/index.js';
 import type { ApiDocument, OpenApiDocument } from '../../openapi/index.js';
+import { type AssetEncoding, acceptedEncoding } from '../assets.js';
 import { type Locale, localeOf } from '../language/index.js';
-import { PAGE_ROUTE, renderPage } from '../page.js';
+import { PAGE_ROUTE, renderPage, sendCompressed } from '../page.js';
 import { guideEntries, guidePage, loadMarked } from './guide-content.js';
 import { type Guide, guideNavigation, loadGuides } from './guides.js';
 import { type DocsPage, docsPage, type NavigationGroup } from './layout.js';
@@ -104,13 +105,12 @@ function guideRoutes(sendPage: (context: RequestContext, url: string) => Promise
   ];
 }
 
-const ENCODINGS = ['br', 'gzip'] as const;
 /** A tenth of a second for the longest page, once; the highest level would take four times as long, for a fiftieth less. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } };
 
 interface RenderedPage {
   etag: string;
-  bytes: Readonly<Record<(typeof ENCODINGS)[number] | 'identity', Buffer>>;
+  bytes: Readonly<Record<AssetEncoding, Buffer>>;
 }
 
 /** All pages of the documentation, for one address of the gateway. */
@@ -160,7 +160,7 @@ class Library {
       context.status = 304;
       return;
     }
-    const encoding = ENCODINGS.find((one) => context.acceptsEncodings(one)) ?? 'identity';
+    const encoding = acceptedEncoding(context);
     if (encoding !== 'identity') context.set('Content-Encoding', encoding);
     context.body = bytes[encoding];
   }
@@ -175,9 +175,8 @@ class Library {
   sendResults(context: RequestContext, locale: Locale): void {
     const { q } = context.query;
     const query = (typeof q === 'string' ? q : '').trim().slice(0, MAX_QUERY_LENGTH);
-    setPageHeaders(context.res);
     const page = searchPage(query, this.#index.find(query), locale);
-    context.body = renderPage(docsPage(page, this.#navigation, locale), locale);
+    sendCompressed(context, renderPage(docsPage(page, this.#navigation, locale), locale));
   }
 }
 

@@ -1,7 +1,7 @@
 /*
- * The catalogues of texts that scripts of pages show. `page` reaches every page; another one reaches the pages that load
- * the script of its name, such as `payment` for `payment.js`. They are plain strings, with `{name}` for values, since
- * they are JSON in the page.
+ * The catalogues of texts that scripts of pages show, each for the scripts of its name, such as `payment` for
+ * `payment.js`; `page` is for every script. They are plain strings, with `{name}` for values, since they are sent to the
+ * browser: the catalogues of a language together are one file, which is compressed, and cached for every page.
  */
 
 import type { LanguageCode } from './formats.js';
@@ -12,7 +12,6 @@ import { paymentScript } from './texts/payment.js';
 import { playgroundAudioScript } from './texts/playground-audio.js';
 import { playgroundBatchScript } from './texts/playground-batch.js';
 import { playgroundChatScript } from './texts/playground-chat.js';
-import { playgroundImagesScript } from './texts/playground-images.js';
 import { playgroundLinksScript } from './texts/playground-links.js';
 
 const CATALOGUES = {
@@ -24,18 +23,14 @@ const CATALOGUES = {
   'playground-audio': playgroundAudioScript,
   'playground-batch': playgroundBatchScript,
   'playground-chat': playgroundChatScript,
-  'playground-images': playgroundImagesScript,
   'playground-links': playgroundLinksScript,
 };
 
 export type ScriptTexts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 
-/** Texts for these scripts, by the name of the catalogue. @param scripts Names of files: `payment.js`. */
-export function scriptTexts(language: LanguageCode, scripts: readonly string[]): Partial<ScriptTexts> {
-  const names = new Set(scripts.map((file) => file.replace(/\.js$/, '')));
+/** Of all scripts, by the name of the catalogue. */
+export function scriptTexts(language: LanguageCode): ScriptTexts {
   return Object.fromEntries(
-    Object.entries(CATALOGUES)
-      .filter(([name]) => names.has(name))
-      .map(([name, catalogue]) => [name, catalogue[language]]),
-  );
+    Object.entries(CATALOGUES).map(([name, catalogue]) => [name, catalogue[language]]),
+  ) as ScriptTexts;
 }

@@ -23,7 +23,6 @@ import { playground } from './texts/playground.js';
 import { playgroundAudio } from './texts/playground-audio.js';
 import { playgroundBatch } from './texts/playground-batch.js';
 import { playgroundChat } from './texts/playground-chat.js';
-import { playgroundImages } from './texts/playground-images.js';
 import { playgroundLinks } from './texts/playground-links.js';
 import { setup } from './texts/setup.js';
 import { signIn } from './texts/sign-in.js';
@@ -48,7 +47,6 @@ const CATALOGUES = {
   playgroundAudio,
   playgroundBatch,
   playgroundChat,
-  playgroundImages,
   playgroundLinks,
   plans,
   setup,

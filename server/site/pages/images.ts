@@ -11,7 +11,7 @@ import { accountPages, linkTo } from '../components/filters.js';
 import { pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { badge, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
-import type { ModelChoice, PlaygroundView } from '../playground-view.js';
+import type { ImageOffer } from '../playground-view.js';
 import { closedForm, fileDrop, modelSelect } from './playground-forms.js';
 
 /** An image job as pages show it. */
@@ -54,9 +54,8 @@ export interface PictureView {
 
 export interface ImagesView {
   images: readonly ImageView[];
-  /** Models that are offered, each by one name. */
-  models: readonly ModelChoice[];
-  playground: PlaygroundView;
+  /** Each model by one name. */
+  offer: ImageOffer;
   /** Days for which images are kept. */
   retentionDays: number;
   /** Id of the last image, if there are older ones. */
@@ -64,6 +63,8 @@ export interface ImagesView {
   isFirst: boolean;
   /** The image that is made again. */
   again: ImageView | undefined;
+  /** The model that the address names. */
+  model: string | undefined;
   /** The image that is used as an input. */
   reference: PictureView | undefined;
 }
@@ -95,11 +96,14 @@ ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { afte
   };
 }
 
-function imageForm({ models, playground, again, reference }: ImagesView, locale: Locale): Html {
+function imageForm({ offer, again, model, reference }: ImagesView, locale: Locale): Html {
   const t = locale.texts.images;
   const asked = again?.request;
   const inputs = asked?.references ?? 0;
-  const { notice, closed } = closedForm({ id: 'image-form', page: playground, grant: 'images', models }, locale);
+  const { notice, closed } = closedForm(
+    { id: 'image-form', page: offer, grant: 'images', models: offer.models },
+    locale,
+  );
   const size = asked?.size ?? NAMED_SIZES[0];
   const focus = (again || reference) && html` autofocus`;
   return html`<section class="needs-script stack" aria-labelledby="form-title"><h2 class="visually-hidden" id="form-title">${t.form}</h2>
@@ -109,7 +113,7 @@ ${inputs > 0 && html`<p class="notice notice-warn">${t.inputsGone(inputs)}</p>`}
 <div class="field"><label for="image-prompt">${t.prompt}</label>
 <textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea></div>
 <div class="options">
-${modelSelect('image-model', models, locale, again?.model)}
+${modelSelect('image-model', offer.models, locale, again?.model ?? model)}
 <div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((name) => option(name, name.replace('x', ' × '), size))}${option('auto', t.autoSize, size)}</select></div>
 <div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 <div class="field"><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>

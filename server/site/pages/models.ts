@@ -128,7 +128,7 @@ function renderModel(model: ModelEntry, locale: Locale): Html {
     (use) => t.uses[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),
   );
   return html`<div class="model-head"><h3><bdi class="mono">${id}</bdi> ${isMock && badge(t.mock, 'warn')}</h3>
-${uses.some((use) => TRIED.includes(use)) && tryLink(`/playground?${new URLSearchParams({ model: id })}`, id, locale)}</div>
+${uses.some((use) => TRIED.includes(use)) && tryLink(`${uses.includes('image') ? '/images' : '/playground'}?${new URLSearchParams({ model: id })}`, id, locale)}</div>
 <p>${does.join('. ')}.</p>
 ${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
 <dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}${renderPrices(prices, locale)}</dl>

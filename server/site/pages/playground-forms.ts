@@ -6,13 +6,13 @@
 import type { Grant } from '../../keys/index.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html } from '../page.js';
-import type { ModelChoice, PlaygroundView } from '../playground-view.js';
+import type { ModelChoice, Withheld } from '../playground-view.js';
 
 export interface WorkForm {
   id: string;
   /** Additional classes, such as `card`. Default: none. */
   kind?: string;
-  page: PlaygroundView;
+  page: { readonly withheld: Withheld };
   grant: Grant;
   /** Options of the selection. Default: none needed. */
   models?: readonly ModelChoice[];

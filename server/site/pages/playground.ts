@@ -1,22 +1,20 @@
 /*
- * The playground, with tabs for links, images, chats and audio. A form whose work the plan does not allow, or for which
- * no model is ready, is disabled and says why. Everything is sent with the session of the page, and counts like a
- * request with a key of the account. Files can be dropped, chosen, or added by keyboard. Controls that need scripts are
- * enabled by them.
+ * The playground, with tabs for links, chats and audio, and beside them the link to the page of images. A form whose work
+ * the plan does not allow, or for which no model is ready, is disabled and says why. Everything is sent with the session
+ * of the page, and counts like a request with a key of the account. Files can be dropped, chosen, or added by keyboard.
+ * Controls that need scripts are enabled by them.
  */
 
-import { NAMED_SIZES } from '../../images/index.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html, type Page, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
 import { audioPanel } from './playground-audio.js';
 import { chatPanel } from './playground-chat.js';
-import { fileDrop, modelSelect, workForm } from './playground-forms.js';
+import { workForm } from './playground-forms.js';
 
-/** Panels have the ids of their tabs; `#models` is an earlier name of the chat. */
+/** Panels have the ids of their tabs; `#models` is an earlier name of the chat, and `#images` was a tab. */
 const TABS = [
   { id: 'links', panel: linksPanel },
-  { id: 'images', panel: imagesPanel },
   { id: 'chat', also: 'models', panel: chatPanel },
   { id: 'audio', panel: audioPanel },
 ] as const;
@@ -27,12 +25,11 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
   return {
     title: t.title,
     current: '/playground',
-    styles: ['chat.css'],
+    styles: ['playground.css', 'chat.css'],
     scripts: [
       'tabs.js',
       'playground-links.js',
       'playground-batch.js',
-      'playground-images.js',
       'playground-chat.js',
       'playground-audio.js',
       'playground-chosen.js',
@@ -41,10 +38,10 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
 <div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
 <p class="needs-no-script notice">${t.needsScripts} <a href="/setup">${t.needsScriptsSetup}</a>.</p>
 <div class="tabs needs-script">
-<div role="tablist" aria-label="${t.tabs}" class="tab-list">${TABS.map((tab, index) => {
+<div class="tab-list"><div role="tablist" aria-label="${t.tabs}">${TABS.map((tab, index) => {
       const also = 'also' in tab && html` data-also="${tab.also}"`;
       return html`<button type="button" class="tab" role="tab" id="tab-${tab.id}" aria-controls="${tab.id}"${also} aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${t[tab.id]}</button>`;
-    })}</div>
+    })}</div><a class="tab" href="/images" data-also="images">${t.images}</a></div>
 ${TABS.map(
   ({ id, panel }, index) =>
     html`<section class="tab-panel stack" id="${id}" role="tabpanel" aria-labelledby="tab-${id}"${index > 0 && html` hidden`}>${panel(view, locale)}</section>`,
@@ -52,36 +49,6 @@ ${TABS.map(
 </div>
 </div>`,
   };
-}
-
-const COUNTS = [1, 2, 3, 4, 6, 8] as const;
-
-export function imagesPanel(view: PlaygroundView, locale: Locale): Html {
-  const { playgroundImages: t } = locale.texts;
-  const { image } = view.models;
-  return html`<h2 class="visually-hidden">${t.title}</h2>
-${workForm(
-  {
-    id: 'image-form',
-    kind: 'card',
-    page: view,
-    grant: 'images',
-    models: image,
-    content: html`<div class="field"><label for="image-prompt">${t.prompt}</label>
-<textarea class="input" id="image-prompt" name="prompt" required maxlength="32000" rows="3" placeholder="${t.promptSample}"></textarea></div>
-<div class="options">
-${modelSelect('image-model', image, locale)}
-<div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((size) => html`<option value="${size}">${size.replace('x', ' × ')}</option>`)}<option value="auto">${t.autoSize}</option></select></div>
-<div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
-</div>
-${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}
-<div class="row">${scriptedButton(t.create)}<span class="small muted">${t.counts}</span></div>`,
-  },
-  locale,
-)}
-<p class="small"><a href="/images">${t.allImages}</a></p>
-<p class="visually-hidden" id="image-news" role="status"></p>
-<ul class="image-cards" id="image-cards" aria-label="${t.title}"></ul>`;
 }
 
 export function linksPanel(view: PlaygroundView, locale: Locale): Html {

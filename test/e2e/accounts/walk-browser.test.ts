@@ -130,7 +130,7 @@ describe('a new user, from the first page to the first image', () => {
     await page.keyboard.press('Enter');
     await page.locator('.document').waitFor();
     await page.goto(`${gateway.url}/playground`);
-    await page.getByRole('tab', { name: 'Images' }).click();
+    await page.locator('.tab-list').getByRole('link', { name: 'Images' }).click();
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
     await page.getByRole('button', { name: 'Create images' }).click();
     await page.locator('#image-cards img').first().waitFor();

@@ -134,7 +134,7 @@ describe('accessible pages of the site', () => {
       { path: '/requests' },
       { path: '/requests?code=none' },
       { path: '/playground#links', steps: [readLink] },
-      { path: '/playground#images', steps: [makeImage] },
+      { path: '/images', steps: [makeImage] },
       { path: '/playground#chat', steps: [stay, chat, showCode] },
       { path: '/playground#audio' },
     ];

@@ -197,6 +197,19 @@ describe('the pages of images in a real browser', function () {
     expect(edited!.middle).not.to.deep.equal(original!.middle);
   });
 
+  it('make several images at once, each with a job of its own', async () => {
+    await open();
+    const count = await cards().count();
+    await page.getByLabel('Number of images').selectOption('3');
+    await create('Three tugs');
+    await until(async () => (await cards().count()) === count + 3, 200);
+    await until(async () => (await page.locator('#image-cards [data-open]').count()) === 0, 200);
+    const sources = await page
+      .locator('#image-cards img')
+      .evaluateAll((all) => all.slice(0, 3).map((one) => (one as HTMLImageElement).src));
+    expect(new Set(sources)).to.have.length(3);
+  });
+
   it('delete an image with its file, after a question', async () => {
     await open();
     const count = await cards().count();

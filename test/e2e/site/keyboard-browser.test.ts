@@ -208,10 +208,10 @@ describe('pages of the site by keyboard alone', () => {
   });
 
   it('keep the focus on a cancelled image', async () => {
-    await open('/playground#images');
+    await open('/images');
     await page.getByLabel('Prompt').fill('A tug');
     await page.getByRole('button', { name: 'Create images' }).click();
-    await page.getByRole('button', { name: 'Cancel Image 1' }).focus();
+    await page.getByRole('button', { name: 'Cancel A tug' }).focus();
     await page.locator('#image-cards').getByRole('link', { name: 'Download' }).waitFor();
     const at = await page.evaluate(() => document.activeElement?.closest('.image-card') !== null);
     expect(at).to.equal(true);

@@ -1,12 +1,11 @@
-/** The playground in a real browser: links, images, chats and speech. */
+/** The playground in a real browser: links, chats and speech. */
 
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { definePlugin, GatewayError } from 'mediagate';
+import { GatewayError } from 'mediagate';
 import echoText from 'mediagate/plugins/echo_text';
 import ffmpegAudio from 'mediagate/plugins/ffmpeg_audio';
 import offlineSpeech from 'mediagate/plugins/offline_speech';
-import sketchImage from 'mediagate/plugins/sketch_image';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { createPepper } from '../../../server/keys/index.js';
 import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
@@ -14,39 +13,17 @@ import { useAccount } from '../../support/accounts/used-account.js';
 import { countWordErrors } from '../../support/audio/word-errors.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
-import { imageModel } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { richPost, richProduct } from '../../support/links/invented-documents.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { inventedShop, productLink } from '../../support/links/invented-shop.js';
-import { untilAborted } from '../../support/until-aborted.js';
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
 const LINK = 'https://invented.example/item/7';
 const GONE = 'https://invented.example/item/404';
 const WIDTHS = [1_280, 390] as const;
-/** Over the wire, with the script for Markdown. Vietnamese adds a font of 8 kB, and longer texts. */
-const MAX_BYTES = { 'en-GB': 110_000, 'vi-VN': 122_000 } as const;
-
-/** One model that never comes to an end, and one that will not begin. */
-const darkroom = definePlugin({
-  name: 'darkroom',
-  apiVersion: 1,
-  summary: 'Models that make no image.',
-  provides: ['image'],
-  setup: () => ({
-    imageProviders: [
-      {
-        models: [imageModel('slow-image')],
-        generate: ({ signal }) => untilAborted(signal),
-      },
-      {
-        models: [imageModel('prim-image')],
-        generate: () => Promise.reject(new GatewayError('moderation_blocked', 'The words were not to its liking.')),
-      },
-    ],
-  }),
-});
+/** Over the wire, with the script for Markdown. */
+const MAX_BYTES = 110_000;
 
 describe('the playground in a real browser', () => {
   let app: SignInApp;
@@ -64,8 +41,6 @@ describe('the playground in a real browser', () => {
       plugins: [
         { use: invented({ extract }) },
         { use: inventedShop({ extract: async ({ link }) => richProduct(link.id) }) },
-        { use: sketchImage },
-        { use: darkroom },
         { use: echoText, options: { model: 'm-5.5' } },
         { use: offlineSpeech },
         { use: ffmpegAudio },
@@ -132,14 +107,6 @@ describe('the playground in a real browser', () => {
     expect(await page.getByRole('button', { name: 'Extract' }).isDisabled()).to.equal(true);
     await page.locator('#link-form').evaluate((form: HTMLFormElement) => form.querySelector('button')?.click());
     await expectGood('closed-links');
-    await open('images');
-    await page.getByText('This gateway does not offer images.').waitFor();
-    await page.locator('#image-form .drop').evaluate((area) => {
-      const dataTransfer = new DataTransfer();
-      dataTransfer.items.add(new File(['x'], 'x.png', { type: 'image/png' }));
-      area.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }));
-    });
-    expect(await page.locator('#image-form .drop-files li').count()).to.equal(0);
     await open('audio');
     await page
       .getByText('does not include audio models. Included in 30M tokens, 100M tokens or 300M tokens.')
@@ -236,46 +203,6 @@ describe('the playground in a real browser', () => {
     expect(await page.locator('.document').count()).to.equal(0);
     await read('https://example.com/');
     await alert('link-form').locator('[data-code="unsupported_platform"]').waitFor();
-  });
-
-  it('makes several images at once, each with a job of its own, from texts and images', async () => {
-    await open('images');
-    await page.locator('#image-model').selectOption('gen-img-2');
-    await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');
-    await page.getByLabel('Number of images').selectOption('3');
-    const buffer = await sampleImage({ width: 64, height: 64, format: 'png', seed: 5 });
-    await page.getByLabel('Input images').setInputFiles({ name: 'tug.png', mimeType: 'image/png', buffer });
-    await page.getByRole('button', { name: 'Remove tug.png' }).waitFor();
-    await page.getByRole('button', { name: 'Create images' }).click();
-    const pictures = page.locator('#image-cards img');
-    await pictures.nth(2).waitFor();
-    await page.waitForFunction(() =>
-      [...document.querySelectorAll<HTMLImageElement>('#image-cards img')].every((one) => one.naturalWidth === 1024),
-    );
-    expect(
-      new Set(await pictures.evaluateAll((all) => all.map((one) => (one as HTMLImageElement).src))),
-    ).to.have.length(3);
-    expect(await page.getByRole('link', { name: 'Download' }).first().getAttribute('download')).to.match(
-      /^img_.*\.png$/,
-    );
-    expect(await page.locator('#image-news').textContent()).to.match(/^Image \d is ready\.$/);
-    await expectGood('images');
-  });
-
-  it('cancels one image, and explains why another failed', async () => {
-    await open('images');
-    await page.getByLabel('Prompt').fill('A tug in the fog');
-    for (const model of ['slow-image', 'prim-image']) {
-      await page.locator('#image-model').selectOption(model);
-      await page.getByRole('button', { name: 'Create images' }).click();
-    }
-    const cards = page.locator('#image-cards').getByRole('listitem');
-    await cards.getByText('The words were not to its liking.').waitFor();
-    await cards.getByText('Generating').waitFor();
-    await page.getByRole('button', { name: 'Cancel Image 1' }).click();
-    await cards.getByText('Cancelled.').waitFor();
-    expect(await page.locator('#image-cards img').count()).to.equal(0);
-    expect(await app.state.jobs.active('image')).to.equal(0);
   });
 
   it('speaks a sentence, and transcribes the result with times', async function () {
@@ -397,7 +324,13 @@ describe('the playground in a real browser', () => {
     await page.getByRole('tab', { name: 'Links' }).click();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Tab');
-    expect(await page.evaluate(() => document.activeElement?.closest('[role="tabpanel"]')?.id)).to.equal('images');
+    // The link to the page of images is the next stop after the tabs.
+    expect(await page.evaluate(() => (document.activeElement as HTMLAnchorElement).pathname)).to.equal('/images');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.closest('[role="tabpanel"]')?.id)).to.equal('chat');
+    await page.goto('about:blank');
+    await page.goto(`${app.url}/playground#images`);
+    await page.waitForURL(`${app.url}/images`);
   });
 
   for (const locale of ['en-GB', 'vi-VN'] as const) {
@@ -416,7 +349,7 @@ describe('the playground in a real browser', () => {
       await visit.locator('#chat-text').fill('Ahoy!');
       await visit.keyboard.press('Enter');
       await visit.locator('.chat-prose:not(.chat-plain)').getByText('You said: Ahoy!').waitFor();
-      expect(bytes).to.be.within(60_000, MAX_BYTES[locale]);
+      expect(bytes).to.be.within(60_000, MAX_BYTES);
       await context.close();
     });
   }

@@ -56,8 +56,10 @@ describe('public pages in a real browser', () => {
       .locator('select[name="model"]:visible')
       .evaluateAll((selects) => selects.map((select) => (select as HTMLSelectElement).value));
     expect(chosen).to.include('other/model:1');
-    await page.goto(`${app.url}/playground?model=gen-img-2`);
-    await page.getByRole('tabpanel', { name: 'Images' }).waitFor();
+    await page.goto(`${app.url}/models`);
+    await page.getByRole('link', { name: 'Try gen-img-2' }).click();
+    await page.waitForURL(`${app.url}/images?model=gen-img-2`);
+    await page.getByLabel('Prompt').waitFor();
   });
 
   it('show times in the zone of the visitor, and by UTC at the mouse; dates stay', async () => {

@@ -11,7 +11,7 @@ import { findings, launchPageBrowser, signInAs } from '../../support/browser/pag
 import { until } from '../../support/until.js';
 
 const PUBLIC = ['/', '/login', '/models', '/status', '/plans', '/setup', '/nowhere'];
-const MAX_BYTES = 150 * 1024;
+const MAX_BYTES = 80_000;
 
 describe('pages of the site in a real browser', () => {
   let app: SignInApp;

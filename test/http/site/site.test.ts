@@ -74,7 +74,7 @@ describe('pages of the site', () => {
       expect(headers.get('referrer-policy')).to.equal('same-origin');
       expect(text).to.match(/^<!doctype html>\n<html lang="en">/);
       expect(text, path).not.to.match(
-        / (style|on[a-z]+)="|<style|<script(?! type="module" src="\/assets\/| type="application\/json" id="texts")|https?:\/\/(?!127\.0\.0\.1)[^\s"…]+"/,
+        / (style|on[a-z]+)="|<style|<script(?! type="module" src="\/assets\/)|https?:\/\/(?!127\.0\.0\.1)[^\s"…]+"/,
       );
       expect(text.match(/<h1/g), path).to.have.length(1);
     }

@@ -235,7 +235,7 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('follow an image through a network outage', async () => {
-    await open('/playground#images');
+    await open('/images');
     await page.getByLabel('Prompt').fill('A tug in the fog');
     const submitted = page.waitForResponse('**/v1/images/jobs');
     await page.getByRole('button', { name: 'Create images' }).click();
@@ -247,23 +247,27 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('make one image for a double click', async () => {
-    await open('/playground#images');
+    await open('/images');
     await page.getByLabel('Prompt').fill('A tug in the snow');
+    const before = await page.locator('.image-card').count();
     await page.getByRole('button', { name: 'Create images' }).dblclick();
-    await page.locator('#image-cards img').waitFor();
-    expect(await page.locator('.image-card').count()).to.equal(1);
+    await page.locator('.image-card').nth(before).waitFor();
+    await page.locator('.image-card[data-open]').waitFor({ state: 'detached' });
+    expect(await page.locator('.image-card').count()).to.equal(before + 1);
     await page.getByRole('button', { name: 'Create images' }).click();
-    await page.locator('.image-card').nth(1).waitFor();
+    await page
+      .locator('.image-card')
+      .nth(before + 1)
+      .waitFor();
   });
 
   it('send an image again that the gateway may have received, without making two', async () => {
-    await open('/playground#images');
+    await open('/images');
     await loseAnswers('/v1/images/jobs', 1);
     await page.getByLabel('Prompt').fill('A tug in the rain');
     const before = (await app.state.jobs.latest(accountId, 100)).length;
     await page.getByRole('button', { name: 'Create images' }).click();
-    await page.getByRole('button', { name: 'Try again Image 1' }).click();
-    await page.locator('#image-cards img').waitFor();
+    await page.locator('.image-card').getByText('A tug in the rain').first().waitFor();
     expect((await app.state.jobs.latest(accountId, 100)).length).to.equal(before + 1);
   });
 
@@ -304,16 +308,16 @@ describe('pages of the site under bad conditions', () => {
   it('return to the same page after signing in again', async () => {
     const stranger = await (await browser.newContext()).newPage();
     await signInAs(stranger, app.url, { email: 'bob@example.com', name: 'Bob' });
-    await stranger.goto(`${app.url}/playground#images`);
+    await stranger.goto(`${app.url}/images`);
     const tab = await stranger.context().newPage();
     await tab.goto(app.url);
     await tab.getByRole('button', { name: 'Sign out' }).click();
     await tab.waitForURL(`${app.url}/`);
     await stranger.getByLabel('Prompt').fill('A tug');
     await stranger.getByRole('button', { name: 'Create images' }).click();
-    await stranger.locator('#image-cards').getByRole('link', { name: 'Sign in' }).click();
+    await stranger.getByRole('alert').getByRole('link', { name: 'Sign in' }).click();
     await stranger.waitForURL(/\/login/);
-    expect(new URL(stranger.url()).searchParams.get('return_to')).to.equal('/playground#images');
+    expect(new URL(stranger.url()).searchParams.get('return_to')).to.equal('/images');
     await stranger.context().close();
   });
 
@@ -361,9 +365,10 @@ describe('pages of the site under bad conditions', () => {
   });
 
   it('name images that were left out if there are too many', async () => {
-    await open('/playground#images');
+    await open('/images');
     const files = [1, 2, 3, 4, 5].map((number) => `tug-${number}.png`);
     const picture = { mimeType: 'image/png', buffer: Buffer.from('a') };
+    await page.getByText('Add input images').click();
     await page.getByLabel('Input images').setInputFiles(files.map((name) => ({ name, ...picture })));
     await page.getByRole('status').getByText('1 left out').waitFor();
   });
