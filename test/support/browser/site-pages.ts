@@ -1,0 +1,165 @@
+/** The pages of the site, and what is done on each before it is looked at. */
+
+import type { Page } from 'playwright-core';
+import { carouselSample, linkSamples, videoSample } from '../../demo/link-samples.js';
+import { tryRoute } from './page-browser.js';
+
+/** A page in one state. */
+export interface SitePage {
+  /** Unique: the name of its pictures. */
+  name: string;
+  path: string;
+  /** Brings the page into the state; it may be done again after a reload. Default: it is there at once. */
+  prepare?(page: Page): Promise<unknown>;
+}
+
+/** What the account of {@link accountPages} has. */
+export interface UsedPages {
+  /** Codes by state: `paid`, `underpaid`, `pending`. */
+  orders: Readonly<Record<string, string>>;
+  /** Id of an image job. */
+  image: string;
+  /** Path where a program asks for access. */
+  device: string;
+}
+
+const SENTENCE = 'Two tugs leave the quay at dawn.';
+const TABLE = `Which harbours are the deepest?
+
+| Harbour | Country | Depth |
+|---|---|---:|
+| Rotterdam | Netherlands | 24 m |
+| Đà Nẵng | Việt Nam | 17 m |
+
+\`\`\`python
+print("ahoy")
+\`\`\``;
+
+/** Pages that everybody sees. */
+export const publicPages: readonly SitePage[] = [
+  { name: 'home', path: '/' },
+  { name: 'login', path: '/login' },
+  { name: 'status', path: '/status' },
+  { name: 'models', path: '/models' },
+  { name: 'models-none', path: '/models?q=zeppelin' },
+  { name: 'plans', path: '/plans' },
+  { name: 'plans-chosen', path: '/plans?plan=token_100m' },
+  { name: 'setup', path: '/setup' },
+  { name: 'docs', path: '/docs' },
+  { name: 'docs-images', path: '/docs/api/images' },
+  { name: 'docs-tried', path: '/docs/api/images', prepare: tryRoute },
+  { name: 'docs-errors', path: '/docs/api/errors' },
+  { name: 'docs-guide', path: '/docs/guides/images' },
+  { name: 'docs-search', path: '/docs/search?q=image+job' },
+  { name: 'not-found', path: '/nowhere' },
+];
+
+/** Pages of an account that has done nothing yet. */
+export const emptyPages: readonly SitePage[] = [
+  { name: 'dashboard-empty', path: '/dashboard' },
+  { name: 'keys-empty', path: '/keys' },
+  { name: 'usage-empty', path: '/usage' },
+  { name: 'requests-empty', path: '/requests' },
+  { name: 'orders-empty', path: '/orders' },
+  { name: 'images-empty', path: '/images' },
+  { name: 'playground-closed', path: '/playground' },
+];
+
+/** Pages of an account that has been used for a month. */
+export function accountPages({ orders, image, device }: UsedPages): readonly SitePage[] {
+  return [
+    { name: 'dashboard', path: '/dashboard' },
+    { name: 'keys', path: '/keys' },
+    { name: 'keys-form', path: '/keys', prepare: openFirst('details') },
+    { name: 'usage', path: '/usage' },
+    { name: 'usage-models', path: '/usage?by=model' },
+    { name: 'requests', path: '/requests' },
+    { name: 'requests-failed', path: '/requests?outcome=failed' },
+    { name: 'requests-none', path: '/requests?code=invalid_json' },
+    { name: 'plans-signed-in', path: '/plans' },
+    ...Object.entries(orders).map(([state, code]) => ({ name: `order-${state}`, path: `/pay/${code}` })),
+    { name: 'order-receipt', path: `/pay/${orders.paid}/receipt` },
+    { name: 'order-list', path: '/orders' },
+    { name: 'images', path: '/images' },
+    { name: 'image', path: `/images/${image}` },
+    { name: 'image-edit', path: `/images/${image}#edit` },
+    { name: 'image-lightbox', path: '/images', prepare: openLightbox },
+    { name: 'image-gone', path: '/images/imgjob_0000000000000000' },
+    { name: 'playground-links', path: '/playground' },
+    { name: 'playground-video', path: '/playground', prepare: read(videoSample.url) },
+    { name: 'playground-carousel', path: '/playground', prepare: read(carouselSample.url) },
+    { name: 'playground-product', path: '/playground', prepare: read(sampleUrl('model-2026')) },
+    { name: 'playground-refused', path: '/playground', prepare: refuse },
+    { name: 'playground-offline', path: '/playground', prepare: loseConnection },
+    { name: 'playground-batch', path: '/playground', prepare: readList },
+    { name: 'playground-chat', path: '/playground#chat' },
+    { name: 'playground-table', path: '/playground#chat', prepare: chat },
+    { name: 'playground-audio', path: '/playground#audio' },
+    { name: 'playground-speech', path: '/playground#audio', prepare: speak },
+    { name: 'device', path: '/device' },
+    { name: 'device-answer', path: device },
+  ];
+}
+
+function sampleUrl(wanted: string): string {
+  return linkSamples.find(({ name }) => name === wanted)?.url ?? '';
+}
+
+function openFirst(selector: string): (page: Page) => Promise<unknown> {
+  return (page) => page.locator(`main ${selector}`).first().locator('summary').click();
+}
+
+async function openLightbox(page: Page): Promise<void> {
+  await page.locator('a.image-open').first().click();
+  await page.locator('.lightbox #image-detail').waitFor();
+}
+
+async function send(page: Page, url: string): Promise<void> {
+  await page.locator('#link-url').fill(url);
+  await page.locator('#link-form button:not([type])').click();
+}
+
+function read(url: string): (page: Page) => Promise<unknown> {
+  return async (page) => {
+    await send(page, url);
+    await page.locator('.document').waitFor();
+  };
+}
+
+async function refuse(page: Page): Promise<void> {
+  await send(page, sampleUrl('private'));
+  await page.locator('#link-form [data-code]').waitFor();
+}
+
+async function loseConnection(page: Page): Promise<void> {
+  await page.route('**/v1/extract', (route) => route.abort());
+  await send(page, videoSample.url);
+  await page.locator('#link-form .problem:not(:empty)').waitFor();
+  await page.unroute('**/v1/extract');
+}
+
+async function readList(page: Page): Promise<void> {
+  await page.locator('#batch').evaluate((part: HTMLDetailsElement) => {
+    part.open = true;
+  });
+  await page.locator('#batch-links').fill([...linkSamples.slice(0, 5).map(({ url }) => url), 'no link'].join('\n'));
+  await page.locator('#batch-form button:not([type])').click();
+  await page
+    .getByRole('button', { name: /^(Show results|Xem kết quả)/ })
+    .first()
+    .click();
+  await page.locator('#batch-list .batch-table tr').nth(4).waitFor();
+}
+
+async function chat(page: Page): Promise<void> {
+  if (await page.locator('#chat-log .chat-facts').first().isVisible()) return;
+  await page.locator('#chat-text').fill(TABLE);
+  await page.locator('#chat-form button:not([type])').click();
+  await page.locator('#chat-log .chat-facts').waitFor();
+}
+
+async function speak(page: Page): Promise<void> {
+  await page.locator('#speech-text').fill(SENTENCE);
+  await page.locator('#speech-form button:not([type])').click();
+  await page.locator('#speech-result audio').waitFor();
+}

@@ -1,0 +1,171 @@
+/**
+ * A gateway that is in use, and its pages with their states: empty, full, after an answer, failed, without a connection.
+ * Links lead to the plugins' recorded samples, and pictures of platforms are one invented picture: nothing leaves the machine.
+ */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createLogger, systemClock } from 'mediagate';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { findChromium } from '../../../server/settings/executables.js';
+import { loadPeppers } from '../../../server/settings/secrets.js';
+import { readSettings } from '../../../server/settings/settings.js';
+import { openState, type State } from '../../../server/state.js';
+import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
+import { PRICED_PLANS } from '../accounts/priced-plans.js';
+import { useAccount } from '../accounts/used-account.js';
+import { sampleImage } from '../images/sample-images.js';
+import { startReplayingProxy } from '../links/replaying-proxy.js';
+import { packageRoot } from '../package-root.js';
+import { type GatewayProcess, startGatewayProcess } from '../processes/gateway-process.js';
+import { until } from '../until.js';
+import { launchPageBrowser, signInAs } from './page-browser.js';
+import { accountPages, emptyPages, publicPages, type SitePage } from './site-pages.js';
+
+const EMAIL = 'rosalind@harbour.example';
+const POLL_MS = 200;
+
+const PAYMENT = {
+  PAYMENT_BANK_NAME: 'Harbour Bank',
+  PAYMENT_ACCOUNT: 'DE89370400440532013000',
+  PAYMENT_ACCOUNT_NAME: 'Mediagate Ltd',
+  PAYMENT_FORMAT: 'epc',
+};
+
+const PLANS = {
+  publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
+  support: { text: PRICED_PLANS.support.text, email: PRICED_PLANS.support.email },
+  plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({
+    id: planId,
+    price: { amount, currency },
+    grants: ['extract', 'images'],
+  })),
+};
+
+export interface UsedSite {
+  readonly url: string;
+  readonly browser: Browser;
+  /** Visits every page once, as those who see it: `visit` gets a browser in which they are signed in or not. */
+  forEachPage(visit: (page: SitePage, context: BrowserContext) => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts the gateway and a browser. */
+export async function openUsedSite(): Promise<UsedSite> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-used-'));
+  const chromium = await findChromium({ searchPath: process.env.PATH }, path.join(packageRoot, 'dist', 'test-browser'));
+  if (!chromium) throw new Error('There is no Chromium on this machine. BROWSER_PATH names one.');
+  const plansFile = path.join(folder, 'plans.json');
+  await writeFile(plansFile, JSON.stringify(PLANS));
+  const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
+  const gateway = await startGatewayProcess({ proxy, environment: { ...PAYMENT, PLANS_FILE: plansFile } });
+  const state = await openState({
+    dataDir: gateway.dataFolder,
+    clock: systemClock,
+    logger: createLogger({ level: 'silent' }),
+  });
+  const browser = await launchPageBrowser(await chromium.prepare());
+  return {
+    url: gateway.url,
+    browser,
+    async forEachPage(visit) {
+      const stranger = await openContext(browser);
+      for (const page of publicPages) await visit(page, stranger);
+      const known = await openContext(browser);
+      const page = await known.newPage();
+      await signInAs(page, gateway.url, { email: EMAIL, name: 'Rosalind Okafor' });
+      await page.close();
+      for (const page of emptyPages) await visit(page, known);
+      const used = await fill(state, gateway);
+      await disturb(state);
+      for (const page of accountPages({ ...used, device: await askForDevice(gateway) })) await visit(page, known);
+    },
+    async close() {
+      await browser.close();
+      await state.close();
+      await gateway.stop();
+      await proxy.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** No platform is asked: each of its pictures is the same one. */
+async function openContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext();
+  const body = await sampleImage({ width: 640, height: 360, format: 'png', seed: 3 });
+  await context.route(
+    ({ hostname }) => hostname !== '127.0.0.1',
+    (route) =>
+      route.request().resourceType() === 'image' ? route.fulfill({ contentType: 'image/png', body }) : route.abort(),
+  );
+  return context;
+}
+
+/** Keys, orders, requests and images of a month. */
+async function fill(state: State, gateway: GatewayProcess): Promise<{ orders: Record<string, string>; image: string }> {
+  const [user] = await state.users.list({ limit: 1 });
+  const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
+  if (!user || !pepper) throw new Error('nobody signed in');
+  const { orders, key } = await useAccount(state, user, pepper);
+  await state.budgets.changeKey({
+    id: key.slice(6, 14),
+    accountId: user.accountId,
+    properties: { own: { grants: ['images', 'extract'], rpm: 12, expiresAt: Date.now() + 60 * 86_400_000 } },
+    budgets: [{ unit: 'requests', amount: 1_000, currency: null, resets: 'day' }],
+    actor: 'user:screenshots',
+  });
+  const send = (size: string) =>
+    gateway.request('/v1/images/jobs', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size }),
+    });
+  // The gateway learns of the key within seconds.
+  await until(async () => (await send('1024x1024')).status === 202, POLL_MS);
+  const { json } = await send('1024x1536');
+  await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
+  return { orders: Object.fromEntries(orders.map(({ code, state: is }) => [is, code])), image: String(json.id) };
+}
+
+/** A day with a disturbance, and incidents. */
+async function disturb(state: State): Promise<void> {
+  const now = Date.now();
+  const parts = ['gateway', 'database', 'jobs', 'files', 'payments', 'sign_in', 'model:echo_text', 'model:images'];
+  for (let at = now - 23 * 3_600_000; at < now; at += 5 * 60_000) {
+    const hours = (now - at) / 3_600_000;
+    const stateOf = (id: string) => (id !== 'model:echo_text' || hours < 6 || hours > 8 ? 'ok' : 'down');
+    await state.statusHistory.record(
+      parts.map((id) => ({ id, state: id === 'jobs' && hours > 6 && hours < 7.5 ? 'degraded' : stateOf(id) })),
+      at,
+    );
+  }
+  await state.probes.record([{ platform: 'vidsite', at: now - 4 * 3_600_000, passed: 11, failed: 1 }]);
+  const actor = 'operator:ann';
+  const { incidents } = state;
+  const first = {
+    title: 'Images are slow',
+    kind: 'degraded',
+    message: 'Our provider has problems. Jobs take longer.',
+  } as const;
+  const { id } = await incidents.add({ ...first, startedAt: now - 8 * 3_600_000, actor });
+  await incidents.close(id, { outcome: 'The provider works again. No job was lost.', actor });
+  const next = {
+    title: 'Moving to a larger machine',
+    kind: 'maintenance',
+    message: 'The gateway is away for five minutes.',
+  } as const;
+  await incidents.add({ ...next, startedAt: now + 40 * 3_600_000, actor });
+}
+
+/** A program that asks to be let in; where that is answered. */
+async function askForDevice(gateway: GatewayProcess): Promise<string> {
+  const { json } = await gateway.request('/api/agent/device', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ client_id: 'Shipyard CLI' }),
+  });
+  const { pathname, search } = new URL(json.verification_uri_complete);
+  return pathname + search;
+}
