@@ -6,12 +6,11 @@
  * prices in another currency than that of the usage log.
  */
 
-import { stat } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import type { Gateway, GatewayServices } from 'mediagate';
 import type { Need, PluginEntry, Tracer } from '../core/contracts/index.js';
 import { createLogger } from '../core/observability/index.js';
-import { GatewayError, type Logger, noSiblings, type Siblings, systemClock } from '../core/runtime/index.js';
+import { type Logger, noSiblings, type Siblings, systemClock } from '../core/runtime/index.js';
 import { mendSecrets } from '../core/storage/index.js';
 import { Identity, type SignInStatus } from './accounts/index.js';
 import type { AppDependencies } from './app.js';
@@ -27,8 +26,9 @@ import { PaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
 import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
+import { checksOf } from './process-checks.js';
 import { type Role, settingsOfRole } from './roles.js';
-import { checkRoom, fingerprintsOf, loadPeppers, type Settings, secretsOf } from './settings/index.js';
+import { fingerprintsOf, loadPeppers, reportSettings, type Settings, secretsOf } from './settings/index.js';
 import { type Brand, loadBrand } from './site/index.js';
 import { openStateOf, type State } from './state.js';
 import { openServiceStatus } from './status/index.js';
@@ -106,7 +106,14 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const isWorker = role === 'worker';
   const { metricsPort, metricsPublic, dataDir } = settings;
   const metrics = isWorker || metricsPublic || metricsPort !== undefined ? await openMetrics(siblings) : undefined;
-  const parts = await openParts(options, { settings, logger, tracer: tracing?.tracer, metrics, opened });
+  const parts = await openParts(options, {
+    settings,
+    environment: options.environment,
+    logger,
+    tracer: tracing?.tracer,
+    metrics,
+    opened,
+  });
   const { state, gateway, identity } = parts;
 
   const [{ createApp, createWorkerApp, createMetricsApp }, { Health }] = await modules;
@@ -152,6 +159,8 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
 /** What is opened first. */
 interface FirstParts {
   settings: Settings;
+  /** What the settings were read from. */
+  environment: NodeJS.ProcessEnv;
   logger: Logger;
   tracer?: Tracer;
   metrics?: Metrics;
@@ -181,8 +190,8 @@ interface OpenParts extends FirstParts {
 
 /** Opens the state, the gateway and the sign-in. */
 async function openParts(options: OpenServerOptions, first: FirstParts): Promise<OpenParts> {
-  const { settings, logger, tracer, metrics, opened } = first;
-  const { environment, plugins, place, siblings = noSiblings } = options;
+  const { settings, environment, logger, tracer, metrics, opened } = first;
+  const { plugins, place, siblings = noSiblings } = options;
   const isWorker = options.role === 'worker';
   const meter = metrics?.meter;
   const prices = await readPricesOf(settings, environment, plugins);
@@ -258,24 +267,6 @@ function openLinkJobs({
   };
 }
 
-/** What the health of the process depends on. */
-function checksOf({ settings: { dataDir, databaseUrl }, state }: OpenParts, siblings?: WorkerSiblings) {
-  return {
-    checks: {
-      // A write: a read-only database accepts no job.
-      database: () => state.instances.beat(),
-      // With an external database, a full folder affects only MP3 files.
-      data_folder: () => (databaseUrl === undefined ? checkRoom(dataDir) : stat(dataDir)),
-    },
-    softChecks: {
-      files: () => state.pingFiles(),
-      cache: () => state.pingCache(),
-      settings_agree: () => agree(state),
-      ...(siblings && { workers: () => allWork(siblings) }),
-    },
-  };
-}
-
 function openLogger(settings: Settings, opened: CloseList): Logger {
   const format = settings.logFormat ?? (process.stderr.isTTY ? 'text' : 'json');
   const logger = createLogger({ level: settings.logLevel, format, secrets: secretsOf(settings) });
@@ -310,7 +301,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   opened.add(() => usage.close());
   const account = openAccounts(parts, health, peppers[0]);
   const { catalogue } = parts;
-  const admin = { state, catalogue, freeTierPeriod: settings.freeTierPeriod, pepper: peppers[0] };
+  const reported = () => reportSettings(parts.environment);
+  const admin = { state, catalogue, freeTierPeriod: settings.freeTierPeriod, pepper: peppers[0], settings: reported };
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = new IdempotencyService({
@@ -431,19 +423,4 @@ async function makeFirstKey(state: State, pepper: Pepper): Promise<string | unde
 async function openMetrics(siblings: Siblings): Promise<Metrics> {
   const { createMetrics } = await import('./observability/metrics.js');
   return createMetrics({ clock: systemClock, siblings });
-}
-
-/** @throws GatewayError `invalid_value` if another process on the same database has different settings. */
-async function agree({ instances }: State): Promise<void> {
-  const settings = await instances.differing();
-  if (settings.length === 0) return;
-  throw new GatewayError('invalid_value', `Another gateway process has another ${settings.join(', ')}.`);
-}
-
-/** @throws GatewayError `invalid_value` if a worker of this machine is down or not ready yet. */
-async function allWork(siblings: WorkerSiblings): Promise<void> {
-  const missing = siblings.states().filter(({ state }) => state === 'down' || state === 'starting');
-  if (missing.length === 0) return;
-  const list = missing.map(({ index, state }) => `${index} (${state})`).join(', ');
-  throw new GatewayError('invalid_value', `These workers do not answer requests: ${list}.`);
 }

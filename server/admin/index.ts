@@ -5,6 +5,7 @@
 
 import type { Route } from '../http/index.js';
 import { auditRoutes } from './audit.js';
+import { groupRoutes } from './groups.js';
 import { incidentRoutes } from './incidents.js';
 import { jobRoutes } from './jobs.js';
 import { keyRoutes } from './keys.js';
@@ -13,12 +14,14 @@ import { orderRoutes } from './orders.js';
 import { overviewRoutes } from './overview.js';
 import { requestRoutes } from './requests.js';
 import type { AdminServices } from './services.js';
+import { settingRoutes } from './settings.js';
 import { usageRoutes } from './usage.js';
 import { userRoutes } from './users.js';
 
 export { type AdminAccess, createAdminGuard } from './access.js';
 export type { AdminActor } from './admin-route.js';
 export { type AuditFilter, encodeAuditEntry, listAudit } from './audit.js';
+export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from './groups.js';
 export { closeIncident, describeIncident, listIncidents } from './incidents.js';
 export {
   cancelJob,
@@ -72,6 +75,7 @@ export {
 export { type Overview, type OverviewServices, RecentUsage, readOverview } from './overview.js';
 export { type AdminRequestFilter, listRequests } from './requests.js';
 export type { AdminDependencies, AdminServices } from './services.js';
+export { checkProcess } from './settings.js';
 export {
   ChangedUser,
   Charges,
@@ -120,10 +124,12 @@ export function adminRoutes(services: AdminServices): Route[] {
     ...userRoutes(services),
     ...orderRoutes(services),
     ...keyRoutes(services),
+    ...groupRoutes(services),
     ...usageRoutes(services),
     ...requestRoutes(services),
     ...jobRoutes(services),
     ...modelRoutes(services),
+    ...settingRoutes(services),
     ...auditRoutes(services),
     ...incidentRoutes(services),
   ];

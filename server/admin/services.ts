@@ -8,6 +8,7 @@ import type { KeyTable, Pepper } from '../keys/index.js';
 import type { Health } from '../observability/index.js';
 import type { PlanTermsOptions } from '../plans/index.js';
 import type { Prices } from '../prices/index.js';
+import type { ReportedSetting } from '../settings/index.js';
 import type { State } from '../state.js';
 
 /** What an app needs for its operators, beside what its other routes need. */
@@ -15,6 +16,8 @@ export interface AdminDependencies extends PlanTermsOptions {
   state: State;
   /** The pepper for hashing new keys. */
   pepper: Pepper;
+  /** The settings of this process, without secrets. Called whenever they are asked for. */
+  settings(): readonly ReportedSetting[];
 }
 
 export interface AdminServices extends ServerContext, AdminDependencies {

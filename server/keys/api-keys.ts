@@ -161,6 +161,20 @@ export class ApiKeys<Terms = unknown> {
     });
   }
 
+  /** Name of a group → its keys that are not revoked. */
+  async countByGroup(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#database.run((queries) =>
+      queries
+        .selectFrom('api_keys')
+        .select(({ fn }) => ['groupName', fn.countAll<number | string>().as('count')])
+        .where('groupName', 'is not', null)
+        .where('revokedAt', 'is', null)
+        .groupBy('groupName')
+        .execute(),
+    );
+    return new Map(rows.map(({ groupName, count }) => [groupName ?? '', Number(count)]));
+  }
+
   async find(id: string): Promise<ApiKeyRecord | undefined> {
     if (!isStorable(id)) return undefined;
     return this.#database.run(async (queries) => {

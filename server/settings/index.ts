@@ -39,4 +39,5 @@ export {
   pointToSetting,
   settingsHelp,
 } from './settings-help.js';
+export { maskSetting, type ReportedSetting, reportSettings } from './settings-report.js';
 export { isTracing, type TracingSettings } from './tracing-settings.js';

@@ -232,7 +232,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   });
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const { catalogue = DEFAULT_CATALOGUE } = account ?? {};
-  const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper } as const;
+  const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper, settings: () => [] } as const;
   const answers = new IdempotencyService({
     answers: state.idempotentResponses,
     files: state.files,
