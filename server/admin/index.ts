@@ -59,7 +59,7 @@ export {
   type WholeKey,
 } from './keys.js';
 export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
-export { type ListedModel, listModels, ModelShape, type WatchedModel, watchModels } from './models.js';
+export { type ListedModel, listModels, ModelShape, PluginShape, type WatchedModel, watchModels } from './models.js';
 export {
   changeOrder,
   describeOrder,

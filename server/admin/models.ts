@@ -80,7 +80,7 @@ const Upstream = Type.Object({
   tries: field(Count, 'Requests since the start of the process.'),
   failures: field(Count, 'Those that failed.'),
 });
-/** Schema of a model of `mediagate models list`. */
+/** Schema of a model, also of `mediagate models list`, which reads the plugins file and knows no health. */
 export const ModelShape = Type.Object({
   id: field(Text, 'Id of the model.'),
   kind: field(Text, '`text`, `image` or `audio`.'),
@@ -98,24 +98,48 @@ export const ModelShape = Type.Object({
   ),
   context_length: field(Nullable(Count), 'Tokens of input and output together. Null if not stated.'),
   routes: field(Type.Array(Text), 'Routes that it answers on.'),
-});
-const AdminModel = Type.Object({
-  ...ModelShape.properties,
   alias_of: optional(Text, 'Id of the model that it is another name of. Absent for an own name.'),
-  health: field(Text, '`ok`; `degraded` while some of its upstreams cool down; `down` while all do.', 'ok'),
-  provider_upstreams: field(Type.Array(Upstream), 'Upstreams of its provider, if it reports them.'),
+  health: optional(
+    Text,
+    'Of a running gateway: `ok`; `degraded` while some of its upstreams cool down; `down` while all do.',
+    'ok',
+  ),
+  provider_upstreams: optional(
+    Type.Array(Upstream),
+    'Of a running gateway: upstreams of its provider, if it reports them.',
+  ),
 });
-const AdminPlugin = Type.Object({
+/** Schema of an entry of the plugins file, also of `mediagate plugins`. */
+export const PluginShape = Type.Object({
   id: field(Text, 'Id of the entry.'),
   plugin: field(Text, 'Name of the plugin.'),
   summary: field(Text, 'What it does.'),
   state: field(Text, '`ready`, `failed`, `disabled`, `loading` or `disposed`.'),
   reason: optional(Text, 'Why it failed or is disabled.'),
+  badVariable: optional(Text, 'Environment variable that caused the failure.'),
+  unmet: optional(Text, 'What this machine lacks: `browser` or `ffmpeg`.'),
+  variables: field(
+    Type.Object({
+      names: field(Type.Array(Text), 'Variables that the entry names.'),
+      switchOff: field(Type.Array(Text), 'Variables that enable entries in place of this one.'),
+    }),
+    'Environment variables.',
+  ),
   provides: field(Type.Array(Text), 'Kinds of what it provides.'),
   serves: field(Type.Array(Text), 'Platforms and models that it serves.'),
-  mock: field(Type.Boolean(), 'Whether it only replaces a provider that is not configured.'),
+  standIn: field(Type.Boolean(), 'Whether it only replaces a provider that is not configured.'),
   required: field(Type.Boolean(), 'Whether the gateway does not start without it.'),
-  upstreams: field(Type.Array(Upstream), 'Its upstreams, if it reports them.'),
+  upstreams: field(
+    Type.Array(
+      Type.Object({
+        name: field(Text, 'Name in the log.'),
+        isCoolingDown: field(Type.Boolean(), 'Whether it pauses after failures.'),
+        tries: field(Count, 'Requests since the start.'),
+        failures: field(Count, 'Those that failed.'),
+      }),
+    ),
+    'Its upstreams, if it reports them.',
+  ),
 });
 
 /** A list that is whole: models and plugins are few. */
@@ -134,7 +158,7 @@ export function modelRoutes(services: AdminServices): Route[] {
       path: '/models',
       summary: 'List models and their upstreams',
       description: 'Lists the models that answer now, with provider, servers, health and failures of this process.',
-      answer: { description: 'The models.', name: 'AdminModels', schema: wholeList(AdminModel, 'Own names first.') },
+      answer: { description: 'The models.', name: 'AdminModels', schema: wholeList(ModelShape, 'Own names first.') },
       run: async () => ({ object: 'list', data: watchModels(services).map(describeWatchedModel) }),
     }),
     adminRoute(services, {
@@ -142,17 +166,8 @@ export function modelRoutes(services: AdminServices): Route[] {
       path: '/plugins',
       summary: 'List plugins',
       description: 'Lists the entries of the plugins file with their state in this process.',
-      answer: { description: 'The entries.', name: 'AdminPlugins', schema: wholeList(AdminPlugin, 'In their order.') },
-      run: async () => ({
-        object: 'list',
-        data: gateway
-          .plugins()
-          .map(({ id, plugin, summary, state, reason, provides, serves, standIn, required, upstreams }) => ({
-            ...{ id, plugin, summary, state, ...(reason !== undefined && { reason }), provides, serves, mock: standIn },
-            required,
-            upstreams: upstreams.map(describeUpstream),
-          })),
-      }),
+      answer: { description: 'The entries.', name: 'AdminPlugins', schema: wholeList(PluginShape, 'In their order.') },
+      run: async () => ({ object: 'list', data: gateway.plugins() }),
     }),
   ];
 }

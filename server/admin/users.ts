@@ -84,8 +84,21 @@ export async function showUser(
   return { user, account, budget, keys, orders, audit };
 }
 
-/** @param id Of the user or of the account. @throws GatewayError `user_not_found`. */
+/**
+ * @param id Of the user or of the account, or the address of one user.
+ * @throws GatewayError `user_not_found`; `invalid_value` if several users have the address.
+ */
 export async function findUser({ state: { users } }: Stored<'users'>, id: string): Promise<UserRecord> {
+  if (id.includes('@')) {
+    const [user, ...others] = await users.findByEmail(id);
+    if (user && others.length === 0) return user;
+    if (user) {
+      const ids = [user, ...others].map((one) => one.id).join(', ');
+      throw new GatewayError('invalid_value', `Several users have this address. Name one by its id: ${ids}.`, {
+        param: 'id',
+      });
+    }
+  }
   const user = id.startsWith('acct_') ? await users.findByAccount(id) : await users.find(id);
   if (user) return user;
   throw new GatewayError('user_not_found', 'There is no such user.', { param: 'id' });
@@ -175,7 +188,9 @@ export function describeWholeUser(whole: WholeUser, now: number) {
   };
 }
 
-const USER = { id: { description: 'Id of the user, or of the account.', example: 'user_5f1c' } };
+const USER = {
+  id: { description: 'Id of the user or of the account, or the address of one user.', example: 'user_5f1c' },
+};
 
 export function userRoutes(services: AdminServices): Route[] {
   const { clock, state } = services;

@@ -5,7 +5,7 @@
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
-import { Charges, jobFields, ModelShape, moneyFields, Transfers, transferFields } from '../admin/index.js';
+import { Charges, jobFields, ModelShape, moneyFields, PluginShape, Transfers, transferFields } from '../admin/index.js';
 import { SharedBudget } from '../budgets/index.js';
 import { Count, Nullable, OneOf, Text } from '../http/index.js';
 import type { Catalogue } from '../plans/index.js';
@@ -135,35 +135,7 @@ export const AddedModel = Type.Object({
 
 export const CancelledJob = Type.Object({ ...jobFields, ...changed });
 
-const Upstream = Type.Object({
-  name: field(Text, 'Name in the log.'),
-  isCoolingDown: field(Flag, 'Whether it pauses after failures.'),
-  tries: field(Count, 'Requests since the start.'),
-  failures: field(Count, 'Those that failed.'),
-});
-export const Plugins = Type.Array(
-  Type.Object({
-    id: field(Text, 'Id of the entry.'),
-    plugin: field(Text, 'Name of the plugin.'),
-    summary: field(Text, 'What it does.'),
-    state: field(Text, '`ready`, `failed`, `disabled`, `loading` or `disposed`.'),
-    reason: optional(Text, 'Why it failed or is disabled.'),
-    badVariable: optional(Text, 'Environment variable that caused the failure.'),
-    unmet: optional(Text, 'What this machine lacks: `browser` or `ffmpeg`.'),
-    variables: field(
-      Type.Object({
-        names: field(Texts, 'Variables that the entry names.'),
-        switchOff: field(Texts, 'Variables that enable entries in place of this one.'),
-      }),
-      'Environment variables.',
-    ),
-    provides: field(Texts, 'Kinds of what it provides.'),
-    serves: field(Texts, 'Platforms and models that it serves.'),
-    standIn: field(Flag, 'Whether it only replaces a provider that is not configured.'),
-    required: field(Flag, 'Whether the gateway does not start without it.'),
-    upstreams: field(Type.Array(Upstream), 'Its upstreams, if it reports them.'),
-  }),
-);
+export const Plugins = Type.Array(PluginShape);
 export const WrittenSettings = Type.Object({
   file: field(Text, 'The settings file.'),
   settings: field(Texts, 'Names of the settings that were written or removed.'),

@@ -63,6 +63,10 @@ export function createProgram(texts: LaterTexts = []): Command {
   const program = new Command('mediagate')
     .description('Turns public links into structured data and prompts into images, over HTTP or from the command line.')
     .version(PACKAGE_VERSION)
+    .option('--server <address>', 'run the command on a gateway elsewhere, through its admin API')
+    .option('--key <key>', 'key with the grant admin for --server (default: the variable MEDIAGATE_KEY)')
+    // `mediagate usage --key` is another option.
+    .enablePositionalOptions()
     .addHelpText('after', START_HELP)
     .configureOutput({
       writeErr: (text) => void texts.push(async () => text),
@@ -131,9 +135,14 @@ function wholeNumber(text: string): number {
 async function run(declaration: CommandDeclaration, given: unknown[]): Promise<void> {
   const command = given.pop() as Command;
   const options = given.at(-1) as Record<string, string | undefined>;
+  const { server, key } = rootOf(command).opts<{ server?: string; key?: string }>();
   const mistake = mistakeIn(declaration, options);
   if (mistake !== undefined) command.error(`mediagate: ${mistake}`);
   try {
+    if (server !== undefined) {
+      await runElsewhere(declaration, { server, key }, given);
+      return;
+    }
     const work = (settings: Settings) => declaration.run(settings, ...(given as [...string[], object]));
     if (declaration.settings === false) printOutcome(await work({} as Settings), false);
     else await (await import('./command.js')).runCommand(work, options.json !== undefined);
@@ -143,6 +152,32 @@ async function run(declaration: CommandDeclaration, given: unknown[]): Promise<v
     throw error;
   }
   if (declaration.exits) process.exit();
+}
+
+/** Runs a command through the admin API of a gateway elsewhere. No setting of this machine is read. */
+async function runElsewhere(
+  declaration: CommandDeclaration,
+  { server, key }: { server: string; key: string | undefined },
+  given: readonly unknown[],
+): Promise<void> {
+  const [{ AdminClient, KEY_VARIABLE }, { runRemote }, { CommandFailure, CommandMistake }] = await Promise.all([
+    import('./remote/admin-client.js'),
+    import('./remote/remote-commands.js'),
+    import('./mistakes.js'),
+  ]);
+  const asJson = (given.at(-1) as Record<string, unknown>).json !== undefined;
+  try {
+    const client = new AdminClient(server, key ?? process.env[KEY_VARIABLE]);
+    printOutcome(await runRemote(declaration, client, given), asJson);
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error instanceof CommandMistake) throw error;
+    process.stderr.write(`mediagate: ${error.message}\n`);
+    process.exitCode = error.exitCode;
+  }
+}
+
+function rootOf(command: Command): Command {
+  return command.parent ? rootOf(command.parent) : command;
 }
 
 /** The first value that its option does not accept. */

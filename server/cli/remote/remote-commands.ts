@@ -1,0 +1,290 @@
+/*
+ * What commands do with `--server`: a table of the commands that the admin API can serve, each with its route, its
+ * options and the columns of its table. A command without a row works on the state of this machine and is refused, as is
+ * an option that its route does not have, so that nothing happens elsewhere than where it was meant.
+ */
+
+import { renderTable, sanitizeForTerminal } from '../../format/index.js';
+import type { CommandDeclaration } from '../define-command.js';
+import { CommandMistake } from '../mistakes.js';
+import { type Outcome, renderFacts, renderRows } from '../output.js';
+import type { AdminClient, Json, RemoteQuery } from './admin-client.js';
+
+type Options = Readonly<Record<string, unknown>>;
+
+interface RemoteCommand {
+  /** Options that it has, by the name of the parser. */
+  options: readonly string[];
+  run(client: AdminClient, args: readonly string[], options: Options): Promise<Outcome>;
+}
+
+const DEFAULT_ROWS = 100;
+
+/** A list as a table; as JSON the rows, as the command prints them on the machine itself. */
+function list(path: string, columns: readonly string[], query: Readonly<Record<string, string>> = {}): RemoteCommand {
+  return {
+    options: [...Object.keys(query), 'limit'],
+    async run(client, _args, options) {
+      const asked: RemoteQuery = Object.fromEntries(
+        Object.entries(query).map(([option, param]) => [param, textOf(options[option])]),
+      );
+      const limit = options.limit === undefined ? DEFAULT_ROWS : Number(options.limit);
+      if (!Number.isInteger(limit) || limit < 1 || limit > 1_000)
+        throw new CommandMistake('--limit must be a whole number from 1 to 1000.');
+      const rows = await client.list(path, asked, limit);
+      return { json: rows, text: tableOf(rows, columns) };
+    },
+  };
+}
+
+/** A list that the gateway answers as a whole. */
+function whole(path: string, columns: readonly string[]): RemoteCommand {
+  return {
+    options: [],
+    async run(client) {
+      const { data } = (await client.get(path)) as { data: Json[] };
+      return { json: data, text: tableOf(data, columns) };
+    },
+  };
+}
+
+function show(path: string): RemoteCommand {
+  return {
+    options: [],
+    async run(client, [id = '']) {
+      const json = await client.get(`${path}/${encodeURIComponent(id)}`);
+      return { json, text: factsOf(json) };
+    },
+  };
+}
+
+/** A change. @param fields Option → field of the body. @param text What is printed without `--json`. */
+function change(
+  path: (args: readonly string[]) => string,
+  fields: Readonly<Record<string, string>>,
+  text: (json: Json) => string = factsOf,
+): RemoteCommand {
+  return {
+    options: Object.keys(fields),
+    async run(client, args, options) {
+      const body = Object.entries(fields).flatMap(([option, name]) => {
+        const value = options[option];
+        return value === undefined ? [] : [[name, fieldOf(name, value)] as const];
+      });
+      const json = await client.post(path(args), Object.fromEntries(body));
+      return { json, text: text(json) };
+    },
+  };
+}
+
+const LISTS = ['grants', 'models'];
+const NUMBERS = ['rpm', 'overlap_hours'];
+/** The words for null. */
+const WITHOUT: Readonly<Record<string, string>> = { rpm: 'unlimited', expires_at: 'never', group: 'none' };
+
+/** @throws CommandMistake */
+function numberOf(field: string, value: unknown): number {
+  const text = String(value);
+  if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Number(text);
+  throw new CommandMistake(
+    `--${field.replace('_', '-')} must be a number${field in WITHOUT ? `, or ${WITHOUT[field]}` : ''}.`,
+  );
+}
+
+/** What an option gives, in the form of its field. */
+function fieldOf(field: string, value: unknown): unknown {
+  if (LISTS.includes(field)) {
+    const names = [value]
+      .flat()
+      .flatMap((text) => String(text).split(','))
+      .map((name) => name.trim());
+    return field === 'models' && names.join() === 'all' ? null : names;
+  }
+  if (field === 'budgets') return [value].flat().join() === 'none' ? [] : [value].flat();
+  if (field in WITHOUT)
+    return value === WITHOUT[field] ? null : NUMBERS.includes(field) ? numberOf(field, value) : value;
+  return NUMBERS.includes(field) ? numberOf(field, value) : value;
+}
+
+const NOTE = { note: 'note' };
+const KEY_FIELDS = {
+  name: 'name',
+  grant: 'grants',
+  rpm: 'rpm',
+  models: 'models',
+  budget: 'budgets',
+  group: 'group',
+  priority: 'priority',
+  expires: 'expires_at',
+};
+const at =
+  (path: string) =>
+  ([id = '']: readonly string[]) =>
+    path.replace(':id', encodeURIComponent(id));
+const ofOrder = (verb: string) => change(at(`/orders/:id/${verb}`), NOTE);
+const ofUser = (verb: string) => change(at(`/users/:id/${verb}`), NOTE);
+const keyOf = ({ key }: Json) => String(key);
+
+/** By the name of the command. */
+export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
+  'models list': whole('/models', ['id', 'provider', 'health', 'context_length', 'routes']),
+  plugins: whole('/plugins', ['id', 'state', 'provides', 'serves', 'reason']),
+  doctor: {
+    options: [],
+    async run(client) {
+      const { data } = (await client.get('/doctor')) as { data: Json[] };
+      const lines = data.map(({ level, name, detail, advice }) => [level, name, detail, advice ?? ''].map(cell));
+      const exitCode = data.some(({ level }) => level === 'fail') ? 1 : 0;
+      return { json: data, text: renderTable(['LEVEL', 'CHECK', 'FOUND', 'ADVICE'], lines), exitCode };
+    },
+  },
+  'keys list': list('/keys', ['id', 'name', 'account', 'plan', 'grants', 'rpm', 'state', 'created_at', 'expires_at']),
+  'keys show': show('/keys'),
+  'keys create': change(() => '/keys', { ...KEY_FIELDS, account: 'account', plan: 'plan' }, keyOf),
+  'keys update': change(at('/keys/:id'), { ...KEY_FIELDS, ...NOTE }),
+  'keys rotate': change(at('/keys/:id/rotate'), { overlapHours: 'overlap_hours', ...NOTE }, keyOf),
+  'keys revoke': {
+    options: ['keepJobs'],
+    async run(client, [id = ''], { keepJobs }) {
+      const json = await client.post(`/keys/${encodeURIComponent(id)}/revoke`, { jobs: keepJobs ? 'keep' : 'cancel' });
+      return { json, text: `Key ${cell(json.id)} is revoked.` };
+    },
+  },
+  'groups list': whole('/groups', ['name', 'keys', 'created_at']),
+  'groups create': {
+    options: ['budget', 'note'],
+    async run(client, [name = ''], { budget, note }) {
+      const budgets = fieldOf('budgets', budget ?? []);
+      const json = await client.post('/groups', { name, budgets, ...(note !== undefined && { note }) });
+      return { json, text: `Group ${cell(json.name)} is created.` };
+    },
+  },
+  'groups update': change(at('/groups/:id/budgets'), { budget: 'budgets', ...NOTE }, () => 'The budgets are changed.'),
+  'groups delete': {
+    options: ['releaseKeys'],
+    async run(client, [name = ''], { releaseKeys }) {
+      const json = await client.delete(`/groups/${encodeURIComponent(name)}${releaseKeys ? '?release_keys=true' : ''}`);
+      return { json, text: `Group ${cell(json.name)} is deleted.` };
+    },
+  },
+  'budgets list': whole('/budgets', ['of', 'id', 'unit', 'limit', 'left', 'resets']),
+  'budgets set': change(at('/accounts/:id/budgets'), { budget: 'budgets', ...NOTE }, () => 'The budgets are changed.'),
+  usage: {
+    options: ['key', 'group', 'from', 'to', 'by'],
+    async run(client, _args, { by = 'day', ...query }) {
+      const json = await client.get('/usage', { by: String(by), ...mapTexts(query) });
+      const rows = json.data as Json[];
+      const costs = rows.some(({ cost }) => cost !== undefined) ? ['cost'] : [];
+      return {
+        json: rows,
+        text: tableOf(rows, ['name', 'requests', 'failed', 'input_tokens', 'output_tokens', ...costs]),
+      };
+    },
+  },
+  'users list': list('/users', ['id', 'account', 'email', 'name', 'plan', 'state', 'created_at', 'last_sign_in_at']),
+  'users show': show('/users'),
+  'users suspend': ofUser('suspend'),
+  'users resume': ofUser('resume'),
+  'users sign-out': ofUser('sign_out'),
+  'plans grant': {
+    options: ['note'],
+    async run(client, [id = '', plan = ''], { note }) {
+      const json = await client.post(`/users/${encodeURIComponent(id)}/plan`, {
+        plan,
+        ...(note !== undefined && { note }),
+      });
+      return { json, text: factsOf(json) };
+    },
+  },
+  'payments list': list(
+    '/orders',
+    ['code', 'account', 'plan', 'state', 'amount', 'paid_amount', 'currency', 'created_at'],
+    {
+      state: 'state',
+      account: 'account',
+    },
+  ),
+  'payments show': show('/orders'),
+  'payments confirm': ofOrder('confirm'),
+  'payments cancel': ofOrder('cancel'),
+  'payments refund': ofOrder('refund'),
+  'jobs list': list('/jobs', ['id', 'kind', 'state', 'age_seconds', 'runs', 'account', 'key', 'error'], {
+    kind: 'kind',
+    state: 'state',
+    account: 'account',
+  }),
+  'jobs show': show('/jobs'),
+  'jobs cancel': change(at('/jobs/:id/cancel'), NOTE),
+  'incidents list': list('/incidents', ['id', 'kind', 'started_at', 'ended_at', 'title']),
+  'incidents add': {
+    options: ['kind', 'message', 'from'],
+    async run(client, [title = ''], { kind, message, from }) {
+      const given = { ...(kind !== undefined && { kind }), ...(message !== undefined && { message }) };
+      const json = await client.post('/incidents', {
+        title,
+        ...given,
+        ...(from !== undefined && { started_at: from }),
+      });
+      return { json, text: `Incident ${cell(json.id)} is on the status page.` };
+    },
+  },
+  'incidents close': change(at('/incidents/:id/close'), { message: 'outcome' }),
+};
+
+/** Runs a command on another gateway. @throws CommandMistake if it, or an option, cannot be used with `--server`. */
+export async function runRemote(
+  { name, arguments: declared = [] }: Pick<CommandDeclaration, 'name' | 'arguments'>,
+  client: AdminClient,
+  given: readonly unknown[],
+): Promise<Outcome> {
+  const command = REMOTE_COMMANDS[name];
+  if (!command) {
+    throw new CommandMistake(
+      `"mediagate ${name}" works on this machine. Leave --server out, or run it where the gateway runs.`,
+    );
+  }
+  const { json: _json, ...options } = given.at(-1) as Options;
+  const unknown = Object.keys(options).find(
+    (option) => !command.options.includes(option) && options[option] !== undefined,
+  );
+  if (unknown !== undefined) {
+    const flag = unknown.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new CommandMistake(`--${flag} cannot be used with --server.`);
+  }
+  const args = given.slice(0, declared.length).map((arg) => String(arg ?? ''));
+  return command.run(client, args, options);
+}
+
+function mapTexts(options: Options): RemoteQuery {
+  return Object.fromEntries(Object.entries(options).map(([name, value]) => [name, textOf(value)]));
+}
+
+function textOf(value: unknown): string | undefined {
+  return value === undefined ? undefined : String(value);
+}
+
+function tableOf(rows: readonly Json[], columns: readonly string[]): string {
+  const head = columns.map((column) => column.toUpperCase().replaceAll('_', ' '));
+  return (
+    renderRows(
+      head,
+      rows.map((row) => columns.map((column) => cell(row[column]))),
+    ) || 'There are none.'
+  );
+}
+
+function factsOf(json: Json): string {
+  const simple = Object.entries(json).filter(([, value]) => typeof value !== 'object' || Array.isArray(value));
+  return renderFacts(
+    simple.flatMap(([name, value]) => (isTable(value) ? [] : [[name.replaceAll('_', ' '), cell(value)] as const])),
+  );
+}
+
+function isTable(value: unknown): boolean {
+  return Array.isArray(value) && typeof value[0] === 'object';
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-';
+  return sanitizeForTerminal(Array.isArray(value) ? value.join(',') || '-' : String(value));
+}
