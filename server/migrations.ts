@@ -12,6 +12,7 @@ import { batchMigrations } from './batches/tables.js';
 import { budgetMigrations } from './budgets/index.js';
 import { idempotencyMigrations } from './idempotency/index.js';
 import { keyMigrations } from './keys/index.js';
+import { ledgerMigrations } from './ledger/index.js';
 import { limitMigrations } from './limits/index.js';
 import { linkMigrations } from './links/blocked-links.js';
 import { adminMigrations } from './list-indexes.js';
@@ -42,6 +43,7 @@ export const migrations: Migrations = {
   ...jobMigrations,
   ...batchMigrations,
   ...keyMigrations,
+  ...ledgerMigrations,
   ...limitMigrations,
   ...linkMigrations,
   ...paymentMigrations,

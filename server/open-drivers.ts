@@ -18,6 +18,7 @@ import { makeFolder, type Siblings } from '../core/runtime/index.js';
 import { openCache, openFiles } from '../core/storage/index.js';
 import {
   Accounts,
+  Balances,
   createKeyOwners,
   DeviceGrants,
   type IdentitySecrets,
@@ -30,6 +31,7 @@ import { BatchLinks, createBatchAdmission } from './batches/index.js';
 import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
 import { ApiKeys } from './keys/index.js';
+import { Ledger } from './ledger/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
 import { BlockedLinks } from './links/blocked-links.js';
 import { migrations } from './migrations.js';
@@ -178,6 +180,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       engine,
       users: new Users(accounts),
       accounts: new Accounts(accounts),
+      balances: new Balances(accounts),
+      ledger: new Ledger(database),
       sessions: new Sessions(database, times),
       signIns: new SignIns(database, times),
       deviceGrants: new DeviceGrants(database, times),

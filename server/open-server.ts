@@ -347,11 +347,12 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
 
 /** Undefined without accounts. Starts what expires orders and finishes erasures. */
 function openAccounts(parts: OpenParts, health: Health, pepper: Pepper): AppDependencies['account'] {
-  const { settings, state, gateway, logger, catalogue, identity, site, isBackground, opened } = parts;
+  const { settings, state, gateway, logger, catalogue, prices, identity, site, isBackground, opened } = parts;
   if (!identity) return undefined;
-  const { orders, erasures, files } = state;
-  const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets } = settings;
-  const payments = new PaymentService({ orders, catalogue, freeTierPeriod, receiver });
+  const { orders, balances, erasures, files } = state;
+  const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets, prepaidBalance } = settings;
+  const offered = { catalogue, freeTierPeriod, receiver, prices, prepaidBalance };
+  const payments = new PaymentService({ orders, balances, ...offered });
   const status = openServiceStatus({ state, gateway, health, payments, identity, logger, clock: systemClock });
   opened.add(() => status.close());
   if (isBackground) {

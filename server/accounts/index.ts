@@ -7,6 +7,13 @@
 import './errors.js';
 
 export {
+  type BalanceEligibility,
+  type BalanceState,
+  Balances,
+  takeBackTopUp,
+  topUpAccount,
+} from './account-balances.js';
+export {
   type AccountPlan,
   type AccountRecord,
   grantPlan,

@@ -73,11 +73,12 @@ function exported(database: Database, { id: userId, accountId }: Person): Export
   };
 }
 
-function decodeAccount({ grants, models, followingPlans, ...account }: Tables['accounts']) {
+function decodeAccount({ grants, models, followingPlans, balance, ...account }: Tables['accounts']) {
   return {
     ...withTimes(account),
     grants: parseJson(grants),
     models: parseJson(models),
     followingPlans: parseJson(followingPlans),
+    balance: parseJson(balance),
   };
 }

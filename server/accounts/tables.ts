@@ -38,6 +38,10 @@ export interface AccountsTable {
   /** JSON array of KeyPlan: the plans that follow that end, one after the other. */
   followingPlans: string | null;
   grantedAt: number | null;
+  /** JSON object of KeyBalance: its prepaid balance. Null: it has none. */
+  balance: string | null;
+  /** Whether it may top up: 1 or 0; null is as the gateway's setting. */
+  topsUp: number | null;
 }
 
 export interface SessionsTable {

@@ -201,11 +201,11 @@ export async function workOnAudio<Answer>(
 function isPaidByLength(
   prices: Prices | undefined,
   model: string,
-  { budgetId, furtherBudgets }: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>,
+  { budgetId, furtherBudgets, balance }: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets' | 'balance'>,
 ): boolean {
   if (!prices) return false;
   const costOf = (seconds: number) => prices.highestCostOf({ model, characters: 0, ...lengthOf({ seconds }) });
-  return budgetId !== null || furtherBudgets !== undefined || costOf(0) !== costOf(3_600);
+  return budgetId !== null || furtherBudgets !== undefined || balance !== undefined || costOf(0) !== costOf(3_600);
 }
 
 /** What a recording uses at most: by its seconds, or by tokens. */

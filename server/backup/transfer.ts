@@ -376,6 +376,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   api_keys: true,
   budgets: true,
   key_groups: true,
+  ledger_entries: true,
   budget_alerts: true,
   plan_grants: true,
   erased_allowances: true,

@@ -3,7 +3,8 @@
  * count. The transaction that counts the usage writes the row, and the primary key makes it the only one of its budget,
  * period, percentage and limit; so a changed limit is alerted again. A delivering process takes due rows here, each for
  * a lease, and settles or postpones them; a settled row stays as the mark of what was sent. Each process remembers up
- * to 10,000 marks, so further requests of the period write nothing. Plans of site users cause no alerts.
+ * to 10,000 marks, so further requests of the period write nothing. Plans of site users cause no alerts. A prepaid
+ * balance has one alert after each top-up, when less is left than its threshold; its row says whether that is due.
  */
 
 import {
@@ -22,6 +23,8 @@ import { MICROS } from './amounts.js';
 import type { BudgetAlertsTable, BudgetRow } from './tables.js';
 
 const THRESHOLDS = [80, 100] as const;
+/** The period of alerts of balances begins with it. */
+const LOW_PERIOD = 'balance';
 /** Marks of alerts that are known to be stored, so that further requests of the period write nothing. */
 const MAX_MARKS = 10_000;
 
@@ -48,6 +51,25 @@ export class AlertTable {
     // A new row gets its mark at the next request: this transaction may still fail.
     for (const alert of alerts) if (!inserted.has(markOf(alert))) written.add(markOf(alert));
   }
+
+  /** Writes the alerts of balances that are low: the number of the last movement distinguishes them. */
+  *writeLow(rows: readonly BudgetRow[], at: number): Script<void> {
+    if (rows.length === 0) return;
+    yield* this.#insert(rows.map((row) => lowAlert(row, at)));
+  }
+}
+
+function lowAlert({ id, accountId, costLimit, lowBelow, currency, requestsUsed }: BudgetRow, at: number) {
+  const [limit, left] = [lowBelow ?? 0, costLimit ?? 0];
+  const balance = { account: accountId, left: left / MICROS, below: limit / MICROS, currency };
+  const data = JSON.stringify({ balance });
+  const period = `${LOW_PERIOD} ${requestsUsed}`;
+  return { budgetId: id, period, percent: 0, limit, data, at, dueAt: at, tries: 0 };
+}
+
+/** Whether it says that a prepaid balance is low, and not that a budget is used. */
+export function isLowBalance({ period }: Pick<AlertTry, 'period'>): boolean {
+  return period.startsWith(`${LOW_PERIOD} `);
 }
 
 type AlertMark = Pick<BudgetAlertsTable, 'budgetId' | 'period' | 'percent' | 'limit'>;
@@ -58,7 +80,7 @@ function markOf({ budgetId, period, percent, limit }: AlertMark): string {
 
 /** Users' plans are the users' business: an operator gets no alerts of them. */
 function alertsOf(row: BudgetRow, at: number): BudgetAlertsTable[] {
-  if (row.scope === 'plan' && isSiteAccount(row.accountId)) return [];
+  if (row.scope === 'balance' || (row.scope === 'plan' && isSiteAccount(row.accountId))) return [];
   const { resets, period } = row;
   const limits = [
     { unit: 'requests', limit: row.requestLimit, used: row.requestsUsed, resets, period },

@@ -1,7 +1,8 @@
 /*
  * The table of budgets as a transaction uses it: it locks the rows of some budgets, in the order of their ids against
  * deadlocks on PostgreSQL, and writes those that were changed, with the alerts that are due after them. Periods follow
- * the database's clock on PostgreSQL, and that of the process on SQLite.
+ * the database's clock on PostgreSQL, and that of the process on SQLite. What is charged to a prepaid balance is written
+ * to the ledger with it.
  */
 
 import type { Clock } from '../../core/contracts/index.js';
@@ -15,8 +16,10 @@ import {
   sql,
   type Tables,
 } from '../../core/database/index.js';
+import { createMovementScript, type Movement } from '../ledger/index.js';
 import type { AlertTable } from './alerts.js';
-import { atTime } from './budgets.js';
+import { type BalanceChange, chargeBalance, correctBalance, isBalance, type Occasion } from './balances.js';
+import { atTime, type Correction, correct, type Release, release } from './budgets.js';
 import type { BudgetRow } from './tables.js';
 
 export interface BudgetTableOptions {
@@ -41,6 +44,9 @@ const SPENT = [
   'costReserved',
 ] as const;
 
+/** The columns of a balance that requests change. */
+const PAID = ['costLimit', 'costReserved', 'requestsUsed', 'expiresAt', 'lowBelow'] as const;
+
 export class BudgetTable {
   readonly #clock: Clock | undefined;
   readonly #alertTable: AlertTable | undefined;
@@ -48,6 +54,8 @@ export class BudgetTable {
     names: readonly Pick<BudgetRow, 'id'>[],
   ) => Script<readonly (BudgetRow & { databaseNow: number })[]>;
   readonly #update: (row: BudgetRow) => Script<unknown>;
+  readonly #updateBalance: (row: BudgetRow) => Script<unknown>;
+  readonly #writeMovements: (movements: readonly Movement[]) => Script<void>;
 
   constructor({ engine, queries, clock, alertTable }: BudgetTableOptions) {
     this.#clock = clock;
@@ -60,13 +68,17 @@ export class BudgetTable {
       const rows = budgets.where('id', 'in', ids);
       return (postgres ? rows.orderBy('id').forUpdate() : rows).compile();
     });
-    this.#update = createStatement((row) =>
-      queries
-        .updateTable('budgets')
-        .set(Object.fromEntries(SPENT.map((column) => [column, row[column]])))
-        .where('id', '=', row.id)
-        .compile(),
-    );
+    const createUpdate = (columns: readonly (keyof BudgetRow)[]) =>
+      createStatement((row: BudgetRow) =>
+        queries
+          .updateTable('budgets')
+          .set(Object.fromEntries(columns.map((column) => [column, row[column]])))
+          .where('id', '=', row.id)
+          .compile(),
+      );
+    this.#update = createUpdate(SPENT);
+    this.#updateBalance = createUpdate(PAID);
+    this.#writeMovements = createMovementScript(queries);
   }
 
   *lock(ids: readonly string[]): Script<LockedBudgets> {
@@ -81,10 +93,17 @@ export class BudgetTable {
     );
   }
 
-  /** Writes rows that are locked, and the alerts that are due after them. */
-  *save(rows: readonly BudgetRow[], at: number): Script<void> {
-    for (const row of rows) yield* this.#update(row);
-    if (this.#alertTable) yield* this.#alertTable.write(rows, at);
+  /** Writes rows that are locked, the alerts that are due after them, and what balances paid. */
+  *save(rows: readonly BudgetRow[], movements: readonly Movement[], at: number): Script<void> {
+    const low = this.#alertTable ? rows.filter(isLow) : [];
+    for (const row of rows) {
+      if (isBalance(row)) yield* this.#updateBalance(low.includes(row) ? { ...row, lowBelow: null } : row);
+      else yield* this.#update(row);
+    }
+    yield* this.#writeMovements(movements);
+    if (!this.#alertTable) return;
+    yield* this.#alertTable.write(rows, at);
+    yield* this.#alertTable.writeLow(low, at);
   }
 }
 
@@ -93,6 +112,7 @@ export class LockedBudgets {
   readonly #table: BudgetTable;
   readonly #rows: Map<string, BudgetRow>;
   readonly #changed = new Set<string>();
+  readonly #movements: Movement[] = [];
 
   /** @param at When they were read, in milliseconds since 1970. */
   constructor(
@@ -114,9 +134,35 @@ export class LockedBudgets {
     this.#changed.add(row.id);
   }
 
+  /** Ends the reservation of a budget; no effect if it was removed. */
+  release(id: string, end: Release, occasion: Occasion): void {
+    const row = this.#rows.get(id);
+    if (!row) return;
+    if (isBalance(row)) this.#changeBalance(chargeBalance(row, end, occasion, this.at));
+    else this.change(release(row, end));
+  }
+
+  /** Replaces an estimate; no effect if the budget was removed. */
+  correct(id: string, correction: Correction, occasion: Occasion): void {
+    const row = this.#rows.get(id);
+    if (!row) return;
+    if (isBalance(row)) this.#changeBalance(correctBalance(row, correction, occasion, this.at));
+    else this.change(correct(row, correction));
+  }
+
+  #changeBalance({ row, movements }: BalanceChange): void {
+    this.change(row);
+    this.#movements.push(...movements);
+  }
+
   /** Writes the changes; they count when the transaction commits. */
   save(): Script<void> {
     const changed = Array.from(this.#changed, (id) => this.#rows.get(id) as BudgetRow);
-    return this.#table.save(changed, this.at);
+    return this.#table.save(changed, this.#movements, this.at);
   }
+}
+
+/** Whether an alert of a balance is due. */
+function isLow({ scope, costLimit, lowBelow }: BudgetRow): boolean {
+  return scope === 'balance' && lowBelow !== null && (costLimit ?? 0) < lowBelow;
 }

@@ -183,7 +183,11 @@ function limit(allowed: number | null, { used, ...of }: Omit<Limit, 'allowed' | 
 
 /** Why a budget takes no request. */
 function closedBudget(row: BudgetRow, at: number): GatewayError | undefined {
-  if (row.expiresAt !== null && row.expiresAt <= at) return usedUp(`${nameOf(row)} has ended.`);
+  // A hold lasts until it is ended, also if the clock is set back.
+  const isHeld = row.scope === 'balance' && row.expiresAt !== null;
+  if (isHeld || (row.expiresAt !== null && row.expiresAt <= at)) {
+    return usedUp(`${nameOf(row)} ${isHeld ? 'is on hold: ask the operator' : 'has ended'}.`);
+  }
   const { requestLimit: requests } = row;
   if (requests === null || row.requestsUsed < requests) return undefined;
   const allowed = `${requests} requests${PER[row.resets]}`;
@@ -206,6 +210,7 @@ export function reserve(
   { tokens, cost }: Pick<BudgetGrant, 'tokens' | 'cost'>,
   requests: 0 | 1 = 1,
 ): BudgetRow {
+  if (row.scope === 'balance') return { ...row, costReserved: row.costReserved + cost };
   return {
     ...row,
     requestsUsed: row.requestsUsed + requests,
@@ -243,6 +248,8 @@ export interface Correction {
   more: number;
   /** The same in money, in micro units. */
   moreCost: number;
+  /** The part of it that a balance pays: it never pays more than it was charged first. Default: all of it, if it is less. */
+  morePaid?: number;
   /** When they were counted, in milliseconds since 1970. */
   countedAt: number;
 }
@@ -268,6 +275,7 @@ export function toBudgetRow(budget: Budget): BudgetRow {
     subject: '',
     costLimit: null,
     currency: null,
+    lowBelow: null,
     ...budget,
     period: periodOf(budget.resets, budget.createdAt),
     tokensUsed: 0,
@@ -291,7 +299,7 @@ export function amountOf(budget: BudgetState): BudgetAmount | undefined {
   return amounts.length === 1 && dailyTokenLimit === null ? amounts[0] : undefined;
 }
 
-export function toBudgetState({ period: _period, day: _day, ...state }: BudgetRow): BudgetState {
+export function toBudgetState({ period: _period, day: _day, lowBelow: _low, ...state }: BudgetRow): BudgetState {
   return state;
 }
 
@@ -305,6 +313,7 @@ function tooFew({ row, unit, allowed, left, per }: Limit, wanted: number, at: nu
       : [allowed, free, wanted].map((micros) => renderMoney(micros, row.currency));
   const what =
     unit === 'tokens' ? `${rest} and this request may ${need}` : `${rest} is free and this request may cost ${need}`;
+  if (row.scope === 'balance') return usedUp(`${nameOf(row)} is ${all}, of which ${what}. Top it up.`);
   const message = `${nameOf(row)} allows ${all}${PER[per]}, of which ${what}.`;
   return usedUp(`${message}${renewal(per, at)}`);
 }
@@ -314,6 +323,7 @@ const NAMES: Readonly<Record<BudgetScope, string>> = {
   key: 'The budget of this API key',
   account: 'The budget of the account of this API key',
   group: 'The budget of the group',
+  balance: 'The prepaid balance of this account',
 };
 
 function nameOf({ scope, subject }: Pick<BudgetRow, 'scope' | 'subject'>): string {

@@ -6,7 +6,7 @@
 // Declares its error codes.
 import './errors.js';
 
-export { AlertTable, type AlertTry, BudgetAlerts } from './alerts.js';
+export { AlertTable, type AlertTry, BudgetAlerts, isLowBalance } from './alerts.js';
 export {
   BUDGET_FORM,
   type BudgetAmount,
@@ -16,18 +16,18 @@ export {
   renderBudget,
   renderMoney,
 } from './amounts.js';
+export { MAX_BALANCE, MAX_CREDIT, openBalance, putIn, resumeBalance, takeOut } from './balance-changes.js';
+export { amountIn, choosePayment, freeOf, isBalance, type Occasion, type Payers } from './balances.js';
 export { BudgetTable, type LockedBudgets } from './budget-table.js';
 export {
   atTime,
   type BudgetWants,
   type Correction,
   type CountedWants,
-  correct,
   type GrantOptions,
   grantOf,
   grantOfMoney,
   nextPeriodAt,
-  release,
   reserve,
   toBudgetRow,
 } from './budgets.js';

@@ -140,7 +140,7 @@ export class Budgets {
 
   /** All budgets of keys, accounts and groups. */
   all(): Promise<readonly BudgetState[]> {
-    return this.#read((queries) => inOrder(queries).where('scope', '!=', 'plan').execute());
+    return this.#read((queries) => inOrder(queries).where('scope', 'in', ['key', 'account', 'group']).execute());
   }
 
   /**

@@ -1,5 +1,6 @@
 /*
- * An erasure keeps budgets, as bookkeeping under the random ids of account and keys, and closes those of plans.
+ * An erasure keeps budgets, as bookkeeping under the random ids of account and keys. It closes those of plans, and puts
+ * the prepaid balance on hold: what is left of it is the operator's debt.
  */
 
 import type { Engine, Tables, Transaction } from '../../core/database/index.js';
@@ -8,7 +9,7 @@ import type { BudgetRow } from './tables.js';
 
 export const budgetPersonalRecords: PersonalRecords = { tables: { budgets: 'retained' } };
 
-/** Closes the plans' budgets of an account: no request that still runs may use more. @returns all of them, locked. */
+/** Closes the plans' budgets and the balance of an account: no request that still runs may use more. @returns those of plans, locked. */
 export async function closePlanBudgets(
   transaction: Transaction<Tables>,
   { engine, accountId, at }: { engine: Engine; accountId: string; at: number },
@@ -17,11 +18,11 @@ export async function closePlanBudgets(
     .selectFrom('budgets')
     .selectAll()
     .where('accountId', '=', accountId)
-    .where('scope', '=', 'plan')
+    .where('scope', 'in', ['plan', 'balance'])
     .orderBy('id');
   const budgets = await (engine === 'postgres' ? ofPlans.forUpdate() : ofPlans).execute();
   const open = budgets.filter(({ expiresAt }) => expiresAt === null || expiresAt > at).map(({ id }) => id);
   if (open.length > 0)
     await transaction.updateTable('budgets').set({ expiresAt: at }).where('id', 'in', open).execute();
-  return budgets;
+  return budgets.filter(({ scope }) => scope === 'plan');
 }

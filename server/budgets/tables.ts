@@ -16,6 +16,8 @@ declare module '../../core/database/tables.js' {
 
 /** The state of a budget, with the period and day that it was last counted in; see budgets.ts. */
 export interface BudgetsTable extends BudgetState {
+  /** Of a balance: an alert is due when less is left. Null: not again until the next top-up. */
+  lowBelow: number | null;
   /** UTC: empty if the period never ends, else `2026-06` or `2026-06-15`. */
   period: string;
   day: string;
@@ -104,5 +106,8 @@ export interface Budget {
   createdAt: number;
 }
 
-/** Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. */
-export type BudgetScope = 'plan' | 'key' | 'account' | 'group';
+/**
+ * Who shares a budget: the keys of a plan, a key and its successors, all keys of an account, or all of a group. With
+ * `balance` it is the prepaid balance of an account; see balances.ts.
+ */
+export type BudgetScope = 'plan' | 'key' | 'account' | 'group' | 'balance';

@@ -141,7 +141,7 @@ export async function submitImage(
           rateLimit,
           idempotency,
           ...(imagesPerDay !== undefined && { quota: { limit: imagesPerDay } }),
-          budgets: jobBudgetsOf(key, highestUseOf({ ...image, model })),
+          budgets: jobBudgetsOf(key, 'images', highestUseOf({ ...image, model })),
         }),
       });
     const idempotency = rememberAs(fingerprint);

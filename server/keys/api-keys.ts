@@ -251,7 +251,7 @@ export class ApiKeys<Terms = unknown> {
   /** With the current plan of its account. The time is read only for a key with a following plan. */
   async #currentRecord(queries: Kysely<Tables>, row: ApiKeyRow): Promise<ApiKeyRecord> {
     const record = toKeyRecord(row);
-    return row.followingPlans === null ? record : keyAt(record, await this.#times.read(queries));
+    return record.followingPlans === undefined ? record : keyAt(record, await this.#times.read(queries));
   }
 }
 

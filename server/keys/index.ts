@@ -8,6 +8,7 @@ import './errors.js';
 export { ApiKeys } from './api-keys.js';
 export { createAuth, type KeyRateLimits, keyOf, pollingKeyOf, readRateLimits } from './authentication.js';
 export { InternalKeys } from './internal-key.js';
+export { BALANCE_PLAN_ID, decodeBalance, type KeyBalance, type KeyPayers, payersOf } from './key-balance.js';
 export type { KeyOwners } from './key-issue.js';
 export {
   type ApiKeyRecord,

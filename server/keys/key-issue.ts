@@ -63,6 +63,7 @@ export type PlanOfKey = Pick<
   | 'budgetId'
   | 'planExpiresAt'
   | 'followingPlans'
+  | 'balance'
   | 'ownLimits'
   | 'furtherBudgets'
   | 'groupName'
@@ -237,6 +238,7 @@ async function insertWithPlan(
     budgetId: plan.budgetId,
     planExpiresAt: plan.planExpiresAt,
     followingPlans: plan.followingPlans,
+    balance: plan.balance,
     ownLimits: plan.ownLimits,
     furtherBudgets: plan.furtherBudgets,
     groupName: plan.groupName,

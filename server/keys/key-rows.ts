@@ -20,18 +20,12 @@ import {
 import { isoTime } from '../format/index.js';
 import type { Grant } from '../http/index.js';
 import type { ConsumeRequest, RateLimitFamily } from '../limits/index.js';
+import { type BalanceBesidePlan, decodeBalance, type KeyGrant, planOfBalance, withBalance } from './key-balance.js';
 import { createKey, hashKey, maskedKey, type Pepper } from './keys.js';
 import { decodeOwn, encodeOwn, narrowPlan, type OwnLimits } from './own-limits.js';
 import type { ApiKeysTable } from './tables.js';
 
-export type { Grant };
-
-/**
- * A route group, or a permission within the text routes: ids of things in the operator's account at the model vendor,
- * and tools and service tiers that cost more than tokens. Keys without a plan need neither permission. `admin` opens the
- * admin API; only an operator gives it, to a key without a plan.
- */
-export type KeyGrant = Grant | 'vendor_ids' | 'paid_tools' | 'admin';
+export type { Grant, KeyGrant };
 
 export const GRANTS: readonly Grant[] = ['images', 'extract', 'text', 'audio'];
 /** What plans, accounts and their keys may have. */
@@ -42,7 +36,16 @@ export const OPERATOR_KEY_GRANTS: readonly KeyGrant[] = [...KEY_GRANTS, 'admin']
 /** The plan of a key. */
 export type KeyPlan = Pick<
   ApiKeyRecord,
-  'grants' | 'rpm' | 'planRpm' | 'planId' | 'budgetId' | 'models' | 'planModels' | 'imageDailyLimit' | 'expiresAt'
+  | 'grants'
+  | 'rpm'
+  | 'planRpm'
+  | 'planId'
+  | 'budgetId'
+  | 'models'
+  | 'planModels'
+  | 'imageDailyLimit'
+  | 'expiresAt'
+  | 'balance'
 >;
 
 /** A key as stored: without its secret, only its keyed hash. Times are milliseconds since 1970. */
@@ -65,6 +68,8 @@ export interface ApiKeyRecord {
   budgetId: string | null;
   /** Its own budgets, and those of its account and group. Default: none. */
   furtherBudgets?: readonly string[];
+  /** The prepaid balance of its account: grants, models and rate limit include what it allows. Default: none. */
+  balance?: BalanceBesidePlan;
   /** Group of keys that share budgets. Default: none. */
   groupName?: string;
   /** Order of its jobs among those of its account. Default `normal`. */
@@ -140,6 +145,7 @@ function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpi
     own: _own,
     planRpm: _planRpm,
     planModels: _planModels,
+    balance: _balance,
     furtherBudgets,
     groupName,
     priority,
@@ -151,25 +157,26 @@ function toKeyRow(record: ApiKeyRecord): Omit<ApiKeyRow, 'changedAt' | 'planExpi
     models: models && JSON.stringify(models),
     furtherBudgets: furtherBudgets ? JSON.stringify(furtherBudgets) : null,
   };
-  const own = { groupName: groupName ?? null, priority: priority ?? null, ownLimits: null };
+  const own = { groupName: groupName ?? null, priority: priority ?? null, ownLimits: null, balance: null };
   return { ...columns, ...lists, ...own, keepsJobs: keepsJobs ? 1 : null, internal: isInternal ? 1 : null };
 }
 
 export function toKeyRecord(row: ApiKeyRow): ApiKeyRecord {
-  const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans, ...rest } = row;
-  const { furtherBudgets, groupName, priority, ownLimits: _ownLimits, internal, ...columns } = rest;
+  const { grants, models, keepsJobs, changedAt: _changedAt, planExpiresAt, followingPlans: _plans, ...rest } = row;
+  const { furtherBudgets, groupName, priority, ownLimits: _ownLimits, balance: _balance, internal, ...columns } = rest;
   const own = decodeOwn(row);
   const plan = {
     grants: JSON.parse(grants) as KeyGrant[],
     models: models === null ? null : (JSON.parse(models) as string[]),
     rpm: row.rpm,
   };
+  const following = followingOf(row);
   return {
     ...columns,
-    ...narrowPlan(plan, own),
+    ...narrowPlan(withBalance(plan, decodeBalance(row)), own),
     ...(own && { own }),
     expiresAt: soonerOf(row.expiresAt, planExpiresAt),
-    ...(followingPlans !== null && { followingPlans: followingOf(row) }),
+    ...(following.length > 0 && { followingPlans: following }),
     ...(furtherBudgets !== null && { furtherBudgets: JSON.parse(furtherBudgets) as string[] }),
     ...(groupName !== null && { groupName }),
     ...(priority !== null && { priority }),
@@ -194,9 +201,15 @@ export function isValidRow(row: ApiKeyRow, now: number): boolean {
 }
 
 function followingOf(row: ApiKeyRow): KeyPlan[] {
+  const balance = decodeBalance(row);
+  if (row.followingPlans === null && (!balance || row.planExpiresAt === null)) return [];
   const own = decodeOwn(row);
-  return decodeFollowing(row).map((plan) => {
-    return { ...narrowPlan(plan, own), expiresAt: soonerOf(row.expiresAt, plan.expiresAt) };
+  const plans = decodeFollowing(row);
+  const isEndless = plans.at(-1)?.expiresAt === null;
+  const all = balance && !isEndless ? [...plans, planOfBalance(balance)] : plans;
+  return all.map((plan) => {
+    const whole = plan.balance ? plan : withBalance(plan, balance);
+    return { ...narrowPlan(whole, own), expiresAt: soonerOf(row.expiresAt, plan.expiresAt) };
   });
 }
 

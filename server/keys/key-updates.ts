@@ -69,8 +69,13 @@ function checkOwned(row: ApiKeyRow | undefined, accountId: string, now: number):
 }
 
 /** A later plan of the account may follow the current one, so that its end is no limit. */
-function checkEnd({ planId, planExpiresAt, followingPlans }: ApiKeyRow, { expiresAt = null }: KeyChange): void {
+function checkEnd(
+  { planId, planExpiresAt, followingPlans, balance }: ApiKeyRow,
+  { expiresAt = null }: KeyChange,
+): void {
   if (expiresAt === null || planExpiresAt === null || followingPlans !== null || expiresAt <= planExpiresAt) return;
+  // A balance continues after the plan.
+  if (balance !== null) return;
   const message = `must not be later than the end of the plan ${planId}, ${isoTime(planExpiresAt)}.`;
   throw new GatewayError('invalid_value', `expires_at ${message}`, { param: 'expires_at' });
 }

@@ -8,6 +8,7 @@
 import { optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { isoTime } from '../format/index.js';
+import { decodeBalance, withBalance } from './key-balance.js';
 import type { ApiKeyRecord, ApiKeyRow, KeyGrant, KeyPlan } from './key-rows.js';
 
 /** Absent limits are those of the plan. */
@@ -55,7 +56,10 @@ export function decodeOwn({ ownLimits, accountId, expiresAt }: OwnColumns): OwnL
 
 type OwnColumns = Pick<ApiKeyRow, 'ownLimits' | 'accountId' | 'expiresAt'>;
 
-type PlanColumns = Pick<ApiKeyRow, 'planId' | 'grants' | 'models' | 'rpm' | 'planExpiresAt' | 'followingPlans'>;
+type PlanColumns = Pick<
+  ApiKeyRow,
+  'planId' | 'grants' | 'models' | 'rpm' | 'planExpiresAt' | 'followingPlans' | 'balance'
+>;
 
 /**
  * The columns of a key after a change of its own limits.
@@ -66,11 +70,12 @@ export function changeOwn(
   change: OwnLimitsChange,
   now: number,
 ): Pick<ApiKeyRow, 'ownLimits' | 'expiresAt'> {
-  const plan = {
+  const ofPlan = {
     grants: JSON.parse(row.grants) as KeyGrant[],
     models: row.models === null ? null : (JSON.parse(row.models) as string[]),
     rpm: row.rpm,
   };
+  const plan = withBalance(ofPlan, decodeBalance(row));
   const known: OwnLimits = row.ownLimits === null ? {} : (JSON.parse(row.ownLimits) as OwnLimits);
   const { grants = known.grants, rpm = known.rpm } = change;
   const models = change.models === undefined ? known.models : checkModels(change.models, plan.models, row.planId);
@@ -104,10 +109,14 @@ function checkModels(
 }
 
 /** A later plan of the account may follow the current one, so that its end is no limit. */
-function checkEnd(end: number | null, { planId, planExpiresAt, followingPlans }: PlanColumns, now: number): void {
+function checkEnd(
+  end: number | null,
+  { planId, planExpiresAt, followingPlans, balance }: PlanColumns,
+  now: number,
+): void {
   if (end === null) return;
   if (end <= now) throw beyond('expiresAt', 'in the future');
-  if (planExpiresAt === null || followingPlans !== null || end <= planExpiresAt) return;
+  if (planExpiresAt === null || followingPlans !== null || balance !== null || end <= planExpiresAt) return;
   throw beyond('expiresAt', `no later than the end of the plan ${planId}, ${isoTime(planExpiresAt)}`);
 }
 

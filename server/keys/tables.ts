@@ -39,6 +39,8 @@ export interface ApiKeysTable {
   planExpiresAt: number | null;
   /** JSON array of KeyPlan: the plans that follow that end, one after the other. */
   followingPlans: string | null;
+  /** JSON object of KeyBalance: the prepaid balance of its account. */
+  balance: string | null;
   /** JSON object of OwnLimits, without the end. */
   ownLimits: string | null;
   suspendedAt: number | null;

@@ -9,7 +9,7 @@
 import { type BatchItem, type ExtractResult } from '../../core/contracts/index.js';
 import { type RequestContext, type ServerContext, toGatewayError } from '../http/index.js';
 import { type IdempotencyService } from '../idempotency/index.js';
-import { keyOf, rateLimitOf } from '../keys/index.js';
+import { keyOf, payersOf, rateLimitOf } from '../keys/index.js';
 import { consumeRateLimit, type RateLimits } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { TranscriptServices } from '../transcripts/index.js';
@@ -87,7 +87,8 @@ export class LinkUsage {
     const { usage, rateLimits, prices } = this.#services;
     const key = keyOf(context);
     const rateLimit = isLimited ? rateLimitOf(key, FAMILY, links) : undefined;
-    if (prices?.hasLinkPrices && (key.budgetId !== null || key.furtherBudgets)) {
+    const { budgetId, furtherBudgets } = payersOf(key, { grant: 'extract' });
+    if (prices?.hasLinkPrices && (budgetId !== null || furtherBudgets)) {
       return usage.admitLinks(context, { route: this.#route, platforms: platforms(), rateLimit });
     }
     await consumeRateLimit(rateLimits, context.res, rateLimit);

@@ -2,7 +2,14 @@
  * Error codes of orders and of the webhooks of banks.
  */
 
-import { CONFLICT, type DeclaredCodes, declareErrors, NOT_FOUND, UNAUTHENTICATED } from '../../core/runtime/index.js';
+import {
+  CONFLICT,
+  type DeclaredCodes,
+  declareErrors,
+  FORBIDDEN,
+  NOT_FOUND,
+  UNAUTHENTICATED,
+} from '../../core/runtime/index.js';
 
 declare module '../../core/runtime/errors.js' {
   interface ErrorCodes extends DeclaredCodes<typeof paymentErrors> {}
@@ -26,6 +33,12 @@ const paymentErrors = declareErrors({
     meaning: 'The plan has no price.',
     cause: 'The operator sells the plan only through support.',
     action: 'Ask the support that the message names.',
+  },
+  top_up_not_allowed: {
+    ...FORBIDDEN,
+    meaning: 'The account may not top up a prepaid balance.',
+    cause: 'The operator offers prepaid balances to chosen accounts.',
+    action: 'Ask the support that the message names, or order a plan.',
   },
   too_many_open_orders: {
     ...CONFLICT,

@@ -2,7 +2,7 @@
  * Moves orders between states: by operators, by their user (cancelling), by money and by time. A move locks the account
  * and then the order, and writes the new state, the granted or revoked plan, the number of the receipt and the audit rows in one transaction. A
  * move to the current state has no effect; one that the table of changes does not list is refused. The plan is granted
- * at the price of the order, not of the current catalogue. The sweep skips orders that are locked, and changes at most
+ * at the price of the order, not of the current catalogue; a top-up goes into the prepaid balance instead. The sweep skips orders that are locked, and changes at most
  * 200 orders at once. The file also has the codes of orders and how they are found in the text of a transfer.
  */
 
@@ -17,9 +17,18 @@ import {
   type Transaction,
 } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { grantPlan, lockAccount, locked, type PlanChange, takeBackPlan } from '../accounts/index.js';
+import {
+  grantPlan,
+  lockAccount,
+  locked,
+  type PlanChange,
+  takeBackPlan,
+  takeBackTopUp,
+  topUpAccount,
+} from '../accounts/index.js';
 import { type AuditLine, writeAudit } from '../audit/index.js';
-import type { PlanTerms } from '../plans/index.js';
+import { renderMoney } from '../budgets/index.js';
+import { isTopUp, type PlanTerms, type TopUpTerms } from '../plans/index.js';
 import type {
   BankTransaction,
   OrderChange,
@@ -75,7 +84,7 @@ export interface OrderMove extends PlanChange {
 
 /** Writes the new state, and its consequences in the same transaction: the plan, and the audit log. */
 export async function moveOrder(move: OrderMove): Promise<OrderRow> {
-  const { transaction, order, account, at, to, paidAmount, line } = move;
+  const { transaction, order, at, to, paidAmount, line } = move;
   const { code } = order;
   const from = stateAt(order, at);
   const isGranted = to === 'paid' && from !== 'paid';
@@ -83,21 +92,44 @@ export async function moveOrder(move: OrderMove): Promise<OrderRow> {
   const change = { state: to, paidAmount, ...(receipt && { paidAt: at, ...receipt }) };
   await transaction.updateTable('orders').set(change).where('code', '=', code).execute();
   await writeAudit(transaction, { ...line, subject: code, at, from, to });
-  const plan = { subject: account.id, at, actor: line.actor, note: code, to: order.planId };
-  if (isGranted) {
-    await grantPlan({ ...move, id: code, terms: termsOf(order) });
-    await writeAudit(transaction, { ...plan, action: 'plan.granted' });
-  }
-  if (to === 'refunded' && from === 'paid') {
-    await takeBackPlan(move, code);
-    await writeAudit(transaction, { ...plan, action: 'plan.taken-back' });
-  }
+  if (isGranted) await grant(move);
+  if (to === 'refunded' && from === 'paid') await takeBack(move);
   return { ...order, ...change };
 }
 
+async function grant(move: OrderMove): Promise<void> {
+  const { transaction, order, account, at, line } = move;
+  const entry = { subject: account.id, at, actor: line.actor, note: order.code };
+  const terms = termsOf(order);
+  if (isTopUp(terms)) {
+    await topUpAccount(move, order.code, terms);
+    const to = renderMoney(terms.credit, terms.currency);
+    await writeAudit(transaction, { ...entry, action: 'balance.credited', to });
+    return;
+  }
+  await grantPlan({ ...move, id: order.code, terms });
+  await writeAudit(transaction, { ...entry, action: 'plan.granted', to: order.planId });
+}
+
+/** Of a top-up, what was not used or reserved; the audit row says how much. */
+async function takeBack(move: OrderMove): Promise<void> {
+  const { transaction, order, account, at, line } = move;
+  const entry = { subject: account.id, at, actor: line.actor, note: order.code };
+  const terms = termsOf(order);
+  if (isTopUp(terms)) {
+    const taken = await takeBackTopUp(move, order.code, terms);
+    const to = renderMoney(taken, terms.currency);
+    await writeAudit(transaction, { ...entry, action: 'balance.taken-back', to });
+    return;
+  }
+  await takeBackPlan(move, order.code);
+  await writeAudit(transaction, { ...entry, action: 'plan.taken-back', to: order.planId });
+}
+
 /** The terms at the price of the order, not the current one of the catalogue. */
-export function termsOf({ terms, amount, currency }: OrderRow): PlanTerms {
-  return { ...(JSON.parse(terms) as PlanTerms), price: { amount, currency } };
+export function termsOf({ terms, amount, currency }: OrderRow): PlanTerms | TopUpTerms {
+  const stored = JSON.parse(terms) as PlanTerms | TopUpTerms;
+  return isTopUp(stored) ? stored : { ...stored, price: { amount, currency } };
 }
 
 /** The effect of a transfer on an order. */
@@ -141,8 +173,9 @@ export function stateAt({ state, expiresAt }: OrderRow, at: number): OrderState 
 }
 
 export function toOrder(row: OrderRow, at: number): OrderRecord {
-  const { terms: _terms, idempotencyHash: _hash, fingerprint: _fingerprint, ...order } = row;
-  return { ...order, state: stateAt(row, at) };
+  const { terms, idempotencyHash: _hash, fingerprint: _fingerprint, ...order } = row;
+  const stored = JSON.parse(terms) as PlanTerms | TopUpTerms;
+  return { ...order, ...(isTopUp(stored) && { topUp: stored }), state: stateAt(row, at) };
 }
 
 /** The caller holds the lock of its account. */

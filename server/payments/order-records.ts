@@ -5,7 +5,7 @@
  * review of an operator. A refund is final.
  */
 
-import type { PlanTerms } from '../plans/index.js';
+import type { PlanTerms, TopUpTerms } from '../plans/index.js';
 
 /**
  * | state | when | what follows |
@@ -25,7 +25,10 @@ export interface OrderRecord {
   /** `MG` and 8 characters of Crockford's base 32. */
   code: string;
   accountId: string;
+  /** Of the plan, or of the package of a top-up. */
   planId: string;
+  /** What a top-up adds to the balance; absent with a plan. */
+  topUp?: TopUpTerms;
   amount: number;
   /** ISO 4217. */
   currency: string;
@@ -44,8 +47,8 @@ export interface OrderRecord {
 
 export interface NewOrder {
   accountId: string;
-  /** The plan that is granted when it is paid. */
-  terms: PlanTerms;
+  /** The plan that is granted when it is paid, or the top-up. */
+  terms: PlanTerms | TopUpTerms;
   /** From the catalogue; a whole number above 0. */
   amount: number;
   currency: string;
@@ -121,8 +124,8 @@ export interface OrderPage {
   after?: { at: number; id: string };
 }
 
-export interface OrdersTable extends OrderRecord {
-  /** JSON of PlanTerms. */
+export interface OrdersTable extends Omit<OrderRecord, 'topUp'> {
+  /** JSON of PlanTerms or TopUpTerms. */
   terms: string;
   /** SHA-256 of account and key in lower-case hex. */
   idempotencyHash: string | null;

@@ -29,6 +29,7 @@ import {
 } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import { keyReused } from '../idempotency/index.js';
+import { isTopUp } from '../plans/index.js';
 import {
   type ChangeName,
   changeOrder,
@@ -112,13 +113,15 @@ export class Orders {
     });
   }
 
-  /** The account's plan if the order were paid now. Undefined if there is no such order. */
+  /** The account's plan if the order were paid now. Undefined if there is no such order, or it is a top-up. */
   preview(code: string): Promise<PlanPreview | undefined> {
     return this.#database.run(async (queries) => {
       const row = await findRow(queries, code);
       if (!row) return undefined;
       const at = await this.#times.read(queries);
-      return (await previewPlans(queries, { accountId: row.accountId, terms: [termsOf(row)], at }))[0];
+      const terms = termsOf(row);
+      if (isTopUp(terms)) return undefined;
+      return (await previewPlans(queries, { accountId: row.accountId, terms: [terms], at }))[0];
     });
   }
 

@@ -1,5 +1,5 @@
 /*
- * Orders of plans, paid by bank transfer. The amount always comes from the catalogue, never from the client. Without a
+ * Orders of plans and of top-ups, paid by bank transfer. The amount always comes from the catalogue, never from the client. Without a
  * receiving account, payments are disabled and the error names the support. At the start, prices that the format of the
  * QR code cannot express are refused. An order is open for 24 hours; transfer details are shown only while money is
  * awaited, for the amount that remains. A loop expires orders every minute; all nodes may run it, and a failure is
@@ -7,8 +7,17 @@
  */
 
 import { GatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
-import type { PlanPreview, UserRecord } from '../accounts/index.js';
-import { type CatalogueTerms, PlansFileError, type PlanTermsOptions, planTerms, type Support } from '../plans/index.js';
+import type { BalanceEligibility, Balances, PlanPreview, UserRecord } from '../accounts/index.js';
+import {
+  type CatalogueTerms,
+  PlansFileError,
+  type PlanTermsOptions,
+  planTerms,
+  type Support,
+  type TopUpPackage,
+  type TopUpTerms,
+} from '../plans/index.js';
+import type { Prices } from '../prices/index.js';
 import { orderNotFound } from './order-changes.js';
 import type { NewOrder, OrderRecord } from './order-records.js';
 import type { Orders } from './orders.js';
@@ -39,6 +48,12 @@ export interface CreateOrderInput {
 
 export interface PaymentServiceOptions extends PlanTermsOptions {
   orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
+  /** Default: no account may top up. */
+  balances?: Pick<Balances, 'isEligible'>;
+  /** Who may top up. Default `off`. */
+  prepaidBalance?: BalanceEligibility;
+  /** Default: none, and nothing can be paid from a balance. */
+  prices?: Pick<Prices, 'currency' | 'hasLinkPrices'> | undefined;
   /** Default: payments are disabled. */
   receiver?: PaymentReceiver;
 }
@@ -59,6 +74,7 @@ export class PaymentService {
     this.#receiver = options.receiver;
     this.#catalogue = options.catalogue;
     if (options.receiver) checkPrices(options, options.receiver.format);
+    checkTopUps(options);
   }
 
   /** Holder of the receiving account. Undefined if none is configured. */
@@ -71,13 +87,21 @@ export class PaymentService {
     return this.#receiver !== undefined && this.#catalogue.prices.length > 0;
   }
 
+  /** What the account of a user may top up; empty if it may not. */
+  async topUpsFor({ accountId }: Pick<UserRecord, 'accountId'>): Promise<readonly TopUpPackage[]> {
+    const { balances, prepaidBalance = 'off' } = this.#options;
+    const { topUps = [] } = this.#catalogue;
+    if (!balances || !this.#receiver || topUps.length === 0) return [];
+    return (await balances.isEligible(accountId, prepaidBalance)) ? topUps : [];
+  }
+
   /**
    * At the current price of the catalogue.
-   * @throws GatewayError `invalid_value` if there is no such plan, `price_not_configured`, `too_many_open_orders`,
-   *   `idempotency_key_reused`, `account_suspended`.
+   * @throws GatewayError `invalid_value` if there is no such plan or package, `price_not_configured`,
+   *   `top_up_not_allowed`, `too_many_open_orders`, `idempotency_key_reused`, `account_suspended`.
    */
   async create({ user, planId, idempotency }: CreateOrderInput): Promise<{ order: OrderRecord; replayed: boolean }> {
-    const price = this.#priceOf(planId);
+    const price = (await this.#topUpOf(user, planId)) ?? this.#priceOf(planId);
     const who = { accountId: user.accountId, actor: `user:${user.id}` };
     return this.#orders.create({ ...price, ...who, lifetimeMs: LIFETIME_MS, ...(idempotency && { idempotency }) });
   }
@@ -127,10 +151,21 @@ export class PaymentService {
     return { ...account, content: contentOf(this.#receiver, code), amount, qr };
   }
 
-  #priceOf(planId: string): { terms: CatalogueTerms; amount: number; currency: string } {
+  async #topUpOf(user: UserRecord, id: string): Promise<Priced<TopUpTerms> | undefined> {
+    const topUp = this.#catalogue.topUps?.find(({ terms }) => terms.planId === id);
+    if (!topUp) return undefined;
+    const allowed = await this.topUpsFor(user);
+    if (allowed.includes(topUp)) return { terms: topUp.terms, ...topUp.price };
+    const why = this.#receiver ? 'This account may not top up a balance.' : 'Payments are not configured.';
+    const code = this.#receiver ? 'top_up_not_allowed' : 'price_not_configured';
+    throw new GatewayError(code, `${why} ${describeSupport(this.#catalogue.support)}`, { param: 'planId' });
+  }
+
+  #priceOf(planId: string): Priced<CatalogueTerms> {
     const terms = planId === this.#catalogue.freeTier.id ? undefined : planTerms(planId, this.#options);
     if (!terms) {
-      const ids = this.#catalogue.plans.map(({ id }) => id).join(', ');
+      const topUps = this.#catalogue.topUps?.map((topUp) => topUp.terms.planId) ?? [];
+      const ids = [...this.#catalogue.plans.map(({ id }) => id), ...topUps].join(', ');
       throw new GatewayError('invalid_value', `planId must be one of ${ids}.`, { param: 'planId' });
     }
     const price = this.#catalogue.prices.find((one) => one.planId === planId);
@@ -145,12 +180,34 @@ export function isOpen({ state }: Pick<OrderRecord, 'state'>): boolean {
   return state === 'pending' || state === 'underpaid';
 }
 
+interface Priced<Terms> {
+  terms: Terms;
+  /** In minor units of the currency. */
+  amount: number;
+  currency: string;
+}
+
 function checkPrices({ catalogue }: PlanTermsOptions, format: PaymentFormat): void {
   const { currency, max } = PAYABLE[format];
-  for (const price of catalogue.prices) {
+  const topUps = catalogue.topUps?.map(({ terms, price }) => ({ planId: terms.planId, ...price })) ?? [];
+  for (const price of [...catalogue.prices, ...topUps]) {
     if (price.currency === currency && price.amount <= max) continue;
     const accepted = `from 1 to ${max} minor units of ${currency}, as PAYMENT_FORMAT ${format} has it`;
     throw new PlansFileError(`PLANS_FILE: the price of ${price.planId} must be ${accepted}.`);
+  }
+}
+
+/** What is paid from a balance must have a price: without one it would be free. */
+function checkTopUps({ catalogue, prices }: PaymentServiceOptions): void {
+  for (const { terms } of catalogue.topUps ?? []) {
+    const { planId, currency, grants } = terms;
+    if (!prices) throw new PlansFileError(`PLANS_FILE: the package ${planId} needs PRICES_FILE.`);
+    if (currency !== prices.currency) {
+      const advice = `must be in ${prices.currency}, the currency of the prices. Set its "credit".`;
+      throw new PlansFileError(`PLANS_FILE: the credit of the package ${planId} ${advice}`);
+    }
+    if (!grants.includes('extract') || prices.hasLinkPrices) continue;
+    throw new PlansFileError('PLANS_FILE: payAsYouGo.grants has extract, and no link has a price in PRICES_FILE.');
   }
 }
 

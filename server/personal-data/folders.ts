@@ -10,6 +10,7 @@ import { batchPersonalRecords } from '../batches/index.js';
 import { budgetPersonalRecords } from '../budgets/index.js';
 import { idempotencyPersonalRecords } from '../idempotency/index.js';
 import { keyPersonalRecords } from '../keys/index.js';
+import { ledgerPersonalRecords } from '../ledger/index.js';
 import { limitPersonalRecords } from '../limits/index.js';
 import { responsePersonalRecords } from '../models/index.js';
 import { paymentPersonalRecords } from '../payments/index.js';
@@ -25,6 +26,7 @@ export function personalRecords(jobs: Pick<Jobs, 'cancel'>): readonly PersonalRe
     limitPersonalRecords,
     keyPersonalRecords,
     budgetPersonalRecords,
+    ledgerPersonalRecords,
     paymentPersonalRecords,
     usagePersonalRecords,
     jobPersonalRecords(jobs),

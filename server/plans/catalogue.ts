@@ -8,6 +8,7 @@
 
 import type { BudgetAmount } from '../budgets/index.js';
 import type { KeyGrant } from '../keys/index.js';
+import type { TopUpPackage } from './pay-as-you-go.js';
 import type { Plan } from './plan-fields.js';
 
 /** The default plan of an account. */
@@ -64,6 +65,8 @@ export interface Catalogue {
   furtherGrants: readonly PlanGrants[];
   /** One for each plan at most. Default: none. */
   budgets?: readonly PlanBudget[];
+  /** By which eligible accounts top up their prepaid balance. Default: none. */
+  topUps?: readonly TopUpPackage[];
   /** Whether the public list of plans includes prices. */
   publicPriceTablesVisible: boolean;
   support: Support;

@@ -11,6 +11,7 @@ export {
   OPERATOR_PLAN,
   type Support,
 } from './catalogue.js';
+export { isTopUp, type TopUpPackage, type TopUpTerms } from './pay-as-you-go.js';
 export { PLAN_FIELDS, type Plan } from './plan-fields.js';
 export {
   type CatalogueTerms,

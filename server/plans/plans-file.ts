@@ -20,6 +20,7 @@ import {
   PLAIN_PLAN,
   type PlanBudget,
 } from './catalogue.js';
+import { PAY_AS_YOU_GO_SCHEMA, readPackages } from './pay-as-you-go.js';
 import { Flag, Name, PLAN_FIELDS, type Plan, Rpm } from './plan-fields.js';
 
 const strict = { additionalProperties: false } as const;
@@ -89,6 +90,7 @@ export const PLANS_FILE_SCHEMA = Type.Object(
   {
     plans: optional(Type.Array(PlanSchema), 'Plans to add or to change, by `id`. Fields that are left out stay.'),
     freeTier: optional(FREE_TIER_SCHEMA, 'Changes of the free tier.'),
+    payAsYouGo: optional(PAY_AS_YOU_GO_SCHEMA, 'Prepaid balances: packages, and what may be paid with them.'),
     publicPriceTablesVisible: optional(Flag, 'Whether prices are shown to everyone. Default false.', false),
     support: optional(SupportSchema, 'Where customers ask for terms.'),
   },
@@ -145,7 +147,7 @@ function openFreeTier(catalogue: Catalogue, grants: readonly KeyGrant[]): Catalo
 async function readPlansFile(file: string): Promise<Catalogue> {
   const advice = 'Set PLANS_FILE to the file of plans.';
   const content = await readJsonFile(file, { validator, advice, failure: PlansFileError });
-  const { plans = [], freeTier = {}, support, publicPriceTablesVisible = false } = content;
+  const { plans = [], freeTier = {}, support, payAsYouGo = {}, publicPriceTablesVisible = false } = content;
   const { grants: freeGrants, ...freeFields } = freeTier;
   const { id: freeId } = DEFAULT_CATALOGUE.freeTier;
   const whole = readPlans(plans, file);
@@ -156,6 +158,8 @@ async function readPlansFile(file: string): Promise<Catalogue> {
       `${file}: plans.${index}.budget`,
     ),
   );
+  const planIds = [...whole.map(({ id }) => id), freeId, OPERATOR_PLAN.id];
+  const topUps = readPackages(payAsYouGo, { where: file, planIds, Failure: PlansFileError });
   return {
     plans: whole,
     freeTier: { ...DEFAULT_CATALOGUE.freeTier, ...freeFields },
@@ -164,6 +168,7 @@ async function readPlansFile(file: string): Promise<Catalogue> {
       grants ? [{ planId, grants }] : [],
     ),
     ...(budgets.length > 0 && { budgets }),
+    ...(topUps.length > 0 && { topUps }),
     publicPriceTablesVisible,
     support: { ...DEFAULT_CATALOGUE.support, ...support },
   };

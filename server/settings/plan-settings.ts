@@ -42,6 +42,13 @@ export const PLAN_SETTINGS = [
     read: (text) => ({ freeTierGrants: list(text).map((grant) => oneOf(grant, KEY_GRANTS)) }),
   },
   {
+    name: 'PREPAID_BALANCE',
+    default: 'chosen',
+    description:
+      'Who may top up a prepaid balance by the packages of `PLANS_FILE`: `chosen` (accounts that an operator chose), `all`, or `off`. What is in a balance can be used with each.',
+    read: (text) => ({ prepaidBalance: oneOf(text, ['chosen', 'all', 'off'] as const) }),
+  },
+  {
     name: 'PAYMENT_FORMAT',
     default: 'vietqr',
     description: 'Format of the payment QR code: `vietqr` (đồng, Vietnam) or `epc` (euros, SEPA).',

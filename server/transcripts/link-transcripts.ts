@@ -159,7 +159,7 @@ export class LinkTranscripts {
       terms: toJobTerms({
         rateLimit: rateLimitOf(key, 'model'),
         idempotency: { scope: `transcript ${key.accountId}`, key: name, fingerprint: '' },
-        budgets: jobBudgetsOf(key, uses),
+        budgets: jobBudgetsOf(key, 'audio', uses),
       }),
       job: {
         kind: 'transcript',

@@ -37,8 +37,12 @@ import {
   BudgetTable,
   type BudgetWants,
   type CountedWants,
+  choosePayment,
   grantOf,
   grantOfMoney,
+  isBalance,
+  type LockedBudgets,
+  type Payers,
   reserve,
 } from '../budgets/index.js';
 import {
@@ -81,11 +85,15 @@ export interface BudgetIds {
   budgetId: string | null;
   /** Those of the key itself, its account and its group: one that was removed limits nothing. Default: none. */
   furtherBudgets?: readonly string[];
+  /** The prepaid balance that pays if the plan cannot. Default: none. */
+  balanceId?: string;
 }
 
 export interface Admission {
   /** Settle it once. Undefined without a budget; then the request is settled without it. */
   reservation?: string;
+  /** The balance that pays in place of the plan. */
+  paidBy?: string;
   /** What the request may use; set if its tokens were counted for a budget that limits tokens. */
   reserved?: ReservedTokens;
   /** Set if a rate limit was checked. If it refused, nothing was reserved either. */
@@ -365,17 +373,19 @@ export function* admitGroup(
     rateLimit,
     reserve: wanted,
   }: AdmissionInput): Script<Admission | typeof UNCOUNTED | GatewayError> {
-    const found = wanted && budgets ? idsOf(wanted).map((id) => budgets.find(id)) : [];
     // Links and their bytes count in budgets of money alone.
     const isOfLinks = wanted?.uses?.links !== undefined || wanted?.uses?.bytes !== undefined;
-    const rows = found.filter((row) => row !== undefined).filter((row) => !isOfLinks || row.costLimit !== null);
-    const isComplete = isOfLinks || wanted?.budgetId === null || found[0] !== undefined;
-    const grants = isOfLinks ? grantOfMoney : grantOf;
     // Checked first, so that a request that can never succeed consumes no rate limit.
-    const grant =
+    const payment =
       wanted &&
       budgets &&
-      (isComplete ? grants(rows, { ...wanted, model }, { at: budgets.at, prices: pricesFor(wanted) }) : noBudget());
+      choosePayment(
+        payersOf(budgets, wanted, isOfLinks),
+        { ...wanted, model },
+        { at: budgets.at, prices: pricesFor(wanted) },
+        isOfLinks ? grantOfMoney : grantOf,
+      );
+    const { rows, grant } = payment ?? NO_PAYMENT;
     if (isGatewayError(grant)) return grant;
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) return { rateLimit: yield* window.peek(rateLimit) };
@@ -388,7 +398,13 @@ export function* admitGroup(
     const periods = JSON.stringify(Object.fromEntries(rows.map((row) => [row.id, isOfLinks ? null : row.period])));
     const charged = { tokens, cost, inputTokens: input.tokens, inputCost: input.cost };
     reservations.push({ id, budgets: periods, keyId, accountId, route, model, ...charged, at: budgets.at });
-    return { reservation: id, ...(reserved && { reserved }), ...(answer && { rateLimit: answer }) };
+    const paidBy = rows.find(isBalance)?.id;
+    return {
+      reservation: id,
+      ...(paidBy !== undefined && { paidBy }),
+      ...(reserved && { reserved }),
+      ...(answer && { rateLimit: answer }),
+    };
   }
 
   const decisions: (Admission | typeof UNCOUNTED | GatewayError)[] = [];
@@ -403,8 +419,19 @@ function shardOf({ keyId, rateLimit }: AdmissionRequest): string {
   return rateLimit ? shardOfWindow(rateLimit) : keyId;
 }
 
-function idsOf({ budgetId, furtherBudgets = [] }: BudgetIds): readonly string[] {
-  return budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets];
+function idsOf({ budgetId, furtherBudgets = [], balanceId }: BudgetIds): readonly string[] {
+  const ids = budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets];
+  return balanceId === undefined ? ids : [...ids, balanceId];
+}
+
+const NO_PAYMENT = { rows: [], grant: undefined } as const;
+
+function payersOf(budgets: LockedBudgets, { balanceId, ...ids }: BudgetIds, isOfLinks: boolean): Payers {
+  const found = idsOf(ids).map((id) => budgets.find(id));
+  const rows = found.filter((row) => row !== undefined).filter((row) => !isOfLinks || row.costLimit !== null);
+  const isComplete = isOfLinks || ids.budgetId === null || found[0] !== undefined;
+  const balance = balanceId === undefined ? undefined : budgets.find(balanceId);
+  return { rows, refusal: isComplete ? undefined : noBudget(), balance };
 }
 
 function noBudget(): GatewayError {

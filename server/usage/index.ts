@@ -3,7 +3,8 @@
  */
 
 export { Admissions } from './admissions.js';
-export { costOfImage, JobAdmission, jobBudgetsOf, toJobTerms } from './job-admission.js';
+export { jobBudgetsOf } from './held-money.js';
+export { costOfImage, JobAdmission, toJobTerms } from './job-admission.js';
 export { type CostedJob, createJobCosts, type JobCharge, type JobCosts } from './job-costs.js';
 export { type ChargedLink, LinkCharges } from './link-charges.js';
 export { statusOfCode, wordsOfCode } from './log-codes.js';

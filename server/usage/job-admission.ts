@@ -31,15 +31,7 @@ import {
   tooManyOpenJobs,
 } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import {
-  type AlertTable,
-  type BudgetRow,
-  BudgetTable,
-  type GrantOptions,
-  grantOfMoney,
-  type LockedBudgets,
-  release,
-} from '../budgets/index.js';
+import { type AlertTable, BudgetTable, type LockedBudgets } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import {
   createIdempotencyKeys,
@@ -51,7 +43,6 @@ import {
   keyReused,
   type Remembered,
 } from '../idempotency/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
 import {
   type ConsumeRequest,
   countUse,
@@ -61,7 +52,8 @@ import {
   type RateLimitTable,
   readUsed,
 } from '../limits/index.js';
-import type { HighestUse, Prices } from '../prices/index.js';
+import type { Prices } from '../prices/index.js';
+import { FREE, type Held, idsOf, type JobBudgets, type MoneyPayment, payMoney, settleHeld } from './held-money.js';
 import { statusOfCode } from './log-codes.js';
 import type { JobChargesTable, UsageEntriesTable } from './tables.js';
 import {
@@ -86,12 +78,6 @@ export interface JobRequestTerms {
   budgets?: JobBudgets;
 }
 
-/** What a job costs at most, for budgets of money: those of tokens and requests count requests to models alone. */
-export interface JobBudgets {
-  ids: readonly string[];
-  uses: HighestUse;
-}
-
 /** The same as the admission hooks receive it: `terms` of an acceptance. */
 export interface JobTerms {
   rateLimit?: ConsumeRequest;
@@ -109,23 +95,6 @@ export function toJobTerms({ rateLimit, idempotency, quota, budgets }: JobReques
     ...(quota && { quota }),
     ...(budgets && { budgets }),
   };
-}
-
-/** The budgets of a key for a job; undefined if it has none. */
-export function jobBudgetsOf(
-  { budgetId, furtherBudgets = [] }: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>,
-  uses: HighestUse,
-): JobBudgets | undefined {
-  const ids = budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets];
-  return ids.length === 0 ? undefined : { ids, uses };
-}
-
-/** Money that budgets hold. */
-export interface Held {
-  /** Micro units. */
-  cost: number;
-  /** The periods of the budgets that it is held in, by id. */
-  periods: Readonly<Record<string, string>>;
 }
 
 /** Stored with a job until its end. */
@@ -183,7 +152,7 @@ export class JobAdmission implements AdmissionHooks {
     const terms = candidates.map(termsOf);
     const hashes = terms.flatMap(({ keyHash }) => (keyHash?.replay ? [keyHash.hash] : []));
     const remembered = yield* this.#idempotencyKeys.find(hashes, at);
-    const budgetIds = terms.flatMap(({ budgets }) => budgets?.ids ?? []);
+    const budgetIds = terms.flatMap(({ budgets }) => (budgets ? idsOf(budgets) : []));
     const budgets = budgetIds.length > 0 ? yield* this.#budgetTable.lock(budgetIds) : undefined;
     const limited = candidates.flatMap((candidate) => (termsOf(candidate).quota ? [candidate.owner] : []));
     const used = yield* readUsed(queries, kind, day, limited);
@@ -217,7 +186,9 @@ export class JobAdmission implements AdmissionHooks {
       jobs.flatMap((job) => {
         const held = heldOf(job.admission);
         // Without a known price it costs what was held.
-        return held ? [{ held, costUsed: job.charge ? (costs.get(job) ?? held.cost) : 0 }] : [];
+        if (!held) return [];
+        const occasion = { reference: job.id, note: job.charge?.model ?? job.kind };
+        return [{ held, costUsed: job.charge ? (costs.get(job) ?? held.cost) : 0, occasion }];
       }),
     );
   }
@@ -268,20 +239,24 @@ class OpenJobAdmissions implements OpenAdmissions {
       if (known.fingerprint !== keyHash?.fingerprint) return { outcome: 'refuse', error: keyReused() };
       return { outcome: 'replay', jobId: known.jobId };
     }
-    const ofMoney = joined || !budgets ? [] : moneyBudgets(budgets, wanted);
-    const cost = wanted && budgets && costGranted(ofMoney, wanted.uses, { at: budgets.at, prices });
-    if (isGatewayError(cost)) return { outcome: 'refuse', error: cost };
+    const isUsedUp = !joined && quota && (used.get(candidate.owner) ?? 0) >= quota.limit;
+    const refusal = isUsedUp ? quotaUsedUp(quota.limit) : undefined;
+    const payment =
+      !joined && budgets && wanted
+        ? payMoney(budgets, wanted, { uses: wanted.uses, at: budgets.at, prices, refusal })
+        : FREE;
+    const { cost } = payment;
+    if (isGatewayError(cost) && cost !== refusal) return { outcome: 'refuse', error: cost };
     const window = rateLimit && rateLimits.of(rateLimit);
     if (rateLimit && window && !window.has(rateLimit)) {
       return { outcome: 'rateLimited', answer: () => window.peek(rateLimit) };
     }
-    const isUsedUp = !joined && quota && (used.get(candidate.owner) ?? 0) >= quota.limit;
-    if (isUsedUp) return { outcome: 'refuse', error: quotaUsedUp(quota.limit) };
+    if (refusal && !payment.byBalance) return { outcome: 'refuse', error: refusal };
     if (reachedBound !== undefined) return { outcome: 'refuse', error: tooManyOpenJobs(reachedBound) };
     if (full) return { outcome: 'refuse', error: queueFull() };
     if (!candidate.take) return { outcome: 'accept', answer: rateLimit && window?.foresee(rateLimit) };
     const answer = rateLimit && window?.consume(rateLimit);
-    const stored = this.#consume(candidate, context, { cost, ofMoney });
+    const stored = this.#consume(candidate, context, payment);
     const isEmpty = Object.keys(stored).length === 0;
     return { outcome: 'accept', answer, ...(!isEmpty && { admission: toJson(stored) }) };
   }
@@ -297,7 +272,7 @@ class OpenJobAdmissions implements OpenAdmissions {
   #consume(
     candidate: AdmissionCandidate,
     { jobId, joined }: AdmissionContext,
-    { cost, ofMoney }: { cost: number | undefined; ofMoney: readonly BudgetRow[] },
+    { cost, rows, byBalance }: MoneyPayment,
   ): StoredAdmission {
     const { kind, at, day, remembered, budgets, used } = this.#options;
     const { quota, keyHash } = termsOf(candidate);
@@ -307,51 +282,18 @@ class OpenJobAdmissions implements OpenAdmissions {
       remembered.set(hash, { fingerprint, jobId });
     }
     const stored: StoredAdmission = {};
-    if (budgets && cost && ofMoney.length > 0) {
-      for (const row of ofMoney) budgets.change({ ...row, costReserved: row.costReserved + cost });
-      stored.held = { cost, periods: Object.fromEntries(ofMoney.map(({ id, period }) => [id, period])) };
+    if (budgets && typeof cost === 'number' && cost > 0 && rows.length > 0) {
+      for (const row of rows) budgets.change({ ...row, costReserved: row.costReserved + cost });
+      stored.held = { cost, periods: Object.fromEntries(rows.map(({ id, period }) => [id, period])) };
     }
-    if (!joined && quota) {
+    // The quota is the plan's: what the balance pays is not counted in it.
+    if (!joined && quota && !byBalance) {
       used.set(candidate.owner, (used.get(candidate.owner) ?? 0) + 1);
       this.#counted.push({ accountId: candidate.owner, kind, day });
       stored.quotaDay = day;
     }
     return stored;
   }
-}
-
-export function moneyBudgets(budgets: LockedBudgets, wanted: JobBudgets | undefined): BudgetRow[] {
-  const rows = wanted?.ids.map((id) => budgets.find(id)) ?? [];
-  return rows.filter((row) => row !== undefined).filter(({ costLimit }) => costLimit !== null);
-}
-
-/** The money to hold for a job, in micro units, or why a budget refuses it. */
-export function costGranted(
-  rows: readonly BudgetRow[],
-  uses: HighestUse,
-  options: GrantOptions,
-): number | GatewayError {
-  const grant = grantOfMoney(rows, { model: uses.model, tokens: 0, uses }, options);
-  return isGatewayError(grant) ? grant : grant.cost;
-}
-
-interface HeldEnd {
-  held: Held;
-  costUsed: number;
-}
-
-/** The used money replaces the held one. */
-export function* settleHeld(budgetTable: BudgetTable, ends: readonly HeldEnd[]): Script<void> {
-  if (ends.length === 0) return;
-  const budgets = yield* budgetTable.lock(ends.flatMap(({ held }) => Object.keys(held.periods)));
-  for (const { held, costUsed } of ends) {
-    for (const [id, period] of Object.entries(held.periods)) {
-      const row = budgets.find(id);
-      const reserved = { tokens: 0, cost: held.cost, period };
-      if (row) budgets.change(release(row, { reserved, tokensUsed: 0, costUsed, givesBack: false }));
-    }
-  }
-  yield* budgets.save();
 }
 
 function heldOf(admission: string | null): StoredAdmission['held'] {

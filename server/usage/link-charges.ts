@@ -12,7 +12,7 @@ import { type AlertTable, BudgetTable } from '../budgets/index.js';
 import { type ApiKeyRecord, rateLimitOf } from '../keys/index.js';
 import { openWindows, type RateLimitTable } from '../limits/index.js';
 import type { Prices } from '../prices/index.js';
-import { costGranted, type Held, jobBudgetsOf, moneyBudgets, settleHeld } from './job-admission.js';
+import { FREE, type Held, idsOf, jobBudgetsOf, payMoney, settleHeld } from './held-money.js';
 import { statusOfCode } from './log-codes.js';
 import type { UsageEntriesTable } from './tables.js';
 import { createUsageTable, Totals, toEntryRow, type UsageTable } from './usage-log.js';
@@ -74,8 +74,8 @@ export class LinkCharges {
   /** Consumes the requests of as many of the first links as the key may send now, and holds their money. */
   *admit(key: ApiKeyRecord, platforms: readonly string[]): Script<AdmittedLinks> {
     const { rateLimitTable, prices } = this.#options;
-    const wanted = prices?.hasLinkPrices ? jobBudgetsOf(key, { model: '', links: platforms }) : undefined;
-    const budgets = wanted && (yield* this.#budgetTable.lock(wanted.ids));
+    const wanted = prices?.hasLinkPrices ? jobBudgetsOf(key, 'extract', { model: '', links: platforms }) : undefined;
+    const budgets = wanted && (yield* this.#budgetTable.lock(idsOf(wanted)));
     const rateLimit = rateLimitOf(key, FAMILY);
     const windows = yield* openWindows(rateLimitTable, [rateLimit]);
     const window = rateLimit && windows.of(rateLimit);
@@ -83,9 +83,8 @@ export class LinkCharges {
     const held: (string | null)[] = [];
     let refusal: GatewayError | undefined;
     for (const platform of platforms.slice(0, room?.remaining)) {
-      const rows = budgets ? moneyBudgets(budgets, wanted) : [];
       const uses = { model: platform, links: platform === '' ? [] : [platform] };
-      const cost = budgets && rows.length > 0 ? costGranted(rows, uses, { at: budgets.at, prices }) : 0;
+      const { rows, cost } = budgets && wanted ? payMoney(budgets, wanted, { uses, at: budgets.at, prices }) : FREE;
       if (isGatewayError(cost)) {
         refusal = cost;
         break;
@@ -116,7 +115,9 @@ export class LinkCharges {
       totals.addEntry(entry);
       const reserved = parseHeld(held);
       // Without a known price it costs what was held.
-      if (reserved) ends.push({ held: reserved, costUsed: method === undefined ? 0 : (cost ?? reserved.cost) });
+      const occasion = { reference: link.requestId, note: platform };
+      if (reserved)
+        ends.push({ held: reserved, costUsed: method === undefined ? 0 : (cost ?? reserved.cost), occasion });
     }
     yield* this.#usageTable.insertEntries(entries);
     yield* this.#usageTable.addTotals(totals);
@@ -125,7 +126,8 @@ export class LinkCharges {
 
   /** Gives back what is held for links that end uncharged. */
   *release(held: readonly string[]): Script<void> {
-    const ends = held.flatMap((text) => parseHeld(text) ?? []).map((each) => ({ held: each, costUsed: 0 }));
+    const occasion = { reference: '', note: '' };
+    const ends = held.flatMap((text) => parseHeld(text) ?? []).map((each) => ({ held: each, costUsed: 0, occasion }));
     yield* settleHeld(this.#budgetTable, ends);
   }
 }

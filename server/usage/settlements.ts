@@ -19,7 +19,7 @@ import {
   type Script,
   type Tables,
 } from '../../core/database/index.js';
-import { type BudgetTable, type Correction, correct, release } from '../budgets/index.js';
+import type { BudgetTable, Correction, Occasion } from '../budgets/index.js';
 import type { Prices } from '../prices/index.js';
 import {
   type BackgroundResponsesTable,
@@ -116,14 +116,14 @@ export function* writeSettlements(
   for (const { reservation, costUsed } of ended) {
     const reserved = reservations.get(reservation);
     if (reserved && reservations.delete(reservation))
-      ends.push({ reserved, tokensUsed: 0, costUsed, givesBack: false });
+      ends.push({ reserved, tokensUsed: 0, costUsed, givesBack: false, occasion: occasionOf(reserved) });
   }
   const entries: UsageEntriesTable[] = [];
-  const inBackground = new Map<UsageEntriesTable, Settlement>();
-  const add = (item: Settlement) => {
+  const inBackground = new Map<UsageEntriesTable, OpenedBackground>();
+  const add = (item: Settlement, paidCost: number | null = null) => {
     const entry = toEntryRow(item);
     entries.push(entry);
-    if (item.background) inBackground.set(entry, item);
+    if (item.background) inBackground.set(entry, { settlement: item, paidCost });
   };
   for (const item of settlements) {
     if (item.reservation === undefined) add(item);
@@ -131,15 +131,16 @@ export function* writeSettlements(
       const reserved = reservations.get(item.reservation);
       if (!reserved) continue;
       reservations.delete(item.reservation);
-      add(item);
       const tokensUsed = item.spendsTokens === false ? 0 : tokensOf(item.usage);
       // Usage without a known price costs what was reserved: a request is never free by mistake.
       const costUsed = item.cost ?? (item.usage ? reserved.cost : 0);
-      ends.push({ reserved, tokensUsed, costUsed, givesBack: givesBack(item) });
+      add(item, Math.min(costUsed, reserved.cost));
+      const occasion = { reference: item.requestId, note: item.model };
+      ends.push({ reserved, tokensUsed, costUsed, givesBack: givesBack(item), occasion });
     }
   }
   const totals = new Totals();
-  const opened: Settlement[] = [];
+  const opened: OpenedBackground[] = [];
   for (const entry of yield* usageTable.insertEntries(entries)) {
     totals.addEntry(entry);
     const item = inBackground.get(entry);
@@ -154,6 +155,12 @@ export function* writeSettlements(
   yield* changeBudgets({ ends, corrections }, budgetTable);
   yield* usageTable.insertSums(items.filter(isCountedTogether), totals);
   yield* usageTable.addTotals(totals);
+}
+
+/** Background work whose estimate is written, and the money that a balance was charged for it. */
+interface OpenedBackground {
+  settlement: Settlement;
+  paidCost: number | null;
 }
 
 /**
@@ -179,6 +186,7 @@ export function* writeCutOffs(
     tokensUsed: tokens,
     costUsed: cost,
     givesBack: false,
+    occasion: occasionOf(reserved),
   }));
   yield* changeBudgets({ ends }, budgetTable);
   const totals = new Totals();
@@ -192,8 +200,15 @@ export function* releaseOrphans(
   reservations: readonly ReservationsTable[],
   { budgetTable }: Pick<SettlementTables, 'budgetTable'>,
 ): Script<void> {
-  const ends = reservations.map((reserved) => ({ reserved, tokensUsed: 0, costUsed: 0, givesBack: true }));
+  const ends = reservations.map((reserved) => {
+    return { reserved, tokensUsed: 0, costUsed: 0, givesBack: true, occasion: occasionOf(reserved) };
+  });
   yield* changeBudgets({ ends }, budgetTable);
+}
+
+/** The usage log names the request of a dead process by its reservation. */
+function occasionOf({ id, model }: ReservationsTable): Occasion {
+  return { reference: id, note: model };
 }
 
 interface Ended {
@@ -201,6 +216,8 @@ interface Ended {
   tokensUsed: number;
   costUsed: number;
   givesBack: boolean;
+  /** For the ledger, if a balance pays. */
+  occasion: Occasion;
 }
 
 interface BudgetChanges {
@@ -210,23 +227,17 @@ interface BudgetChanges {
 }
 
 function* changeBudgets({ ends, corrections = [] }: BudgetChanges, budgetTable: BudgetTable): Script<void> {
-  const releases = ends.flatMap(({ reserved: { budgets, tokens, cost }, ...used }) =>
+  const releases = ends.flatMap(({ reserved: { budgets, tokens, cost }, occasion, ...used }) =>
     Object.entries(JSON.parse(budgets) as Record<string, string | null>).map(([id, period]) => {
-      return { id, release: { reserved: { tokens, cost, period }, ...used } };
+      return { id, end: { reserved: { tokens, cost, period }, ...used }, occasion };
     }),
   );
   const ids = [...releases.map(({ id }) => id), ...corrections.flatMap(({ budgetIds }) => budgetIds)];
   if (ids.length === 0) return;
   const budgets = yield* budgetTable.lock(ids);
-  for (const { id, release: end } of releases) {
-    const budget = budgets.find(id);
-    if (budget) budgets.change(release(budget, end));
-  }
-  for (const { budgetIds, ...correction } of corrections) {
-    for (const id of budgetIds) {
-      const budget = budgets.find(id);
-      if (budget) budgets.change(correct(budget, correction));
-    }
+  for (const { id, end, occasion } of releases) budgets.release(id, end, occasion);
+  for (const { budgetIds, occasion, ...correction } of corrections) {
+    for (const id of budgetIds) budgets.correct(id, correction, occasion);
   }
   yield* budgets.save();
 }
@@ -282,6 +293,8 @@ const MAX_ID = 512;
 /** The change of budgets by a correction. */
 export interface BudgetCorrection extends Correction {
   budgetIds: readonly string[];
+  /** For the ledger, if a balance paid. */
+  occasion: Occasion;
 }
 
 type ResponseName = Pick<BackgroundCorrection, 'responseId' | 'owner' | 'upstream'>;
@@ -340,9 +353,9 @@ export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) 
   );
 
   return {
-    /** @param settlements Settlements with entries that are written in the same transaction. */
-    *open(settlements: readonly Settlement[]): Script<void> {
-      yield* insert(settlements.flatMap(toRow));
+    /** @param opened Settlements with entries that are written in the same transaction. */
+    *open(opened: readonly OpenedBackground[]): Script<void> {
+      yield* insert(opened.flatMap(toRow));
     },
 
     /**
@@ -364,8 +377,20 @@ export function createBackgroundTable(queries: Kysely<Tables>, prices?: Prices) 
       yield* update(corrected);
       totals.addDifference(entry, corrected);
       const more = tokensOfEntry(corrected) - tokensOfEntry(entry);
-      const moreCost = (cost ?? 0) - (entry.cost ?? 0);
-      return { budgetIds: JSON.parse(row.budgetIds) as string[], more, moreCost, countedAt: row.at };
+      // Without a known price, what was charged stays.
+      const before = cost === null || entry.cost === null ? null : entry.cost;
+      const after = before === null ? null : cost;
+      const paid = (all: number | null) => Math.min(all ?? 0, row.paidCost ?? all ?? 0);
+      const [moreCost, morePaid] = [(after ?? 0) - (before ?? 0), paid(after) - paid(before)];
+      const occasion = { reference: row.requestId, note: row.model };
+      return {
+        budgetIds: JSON.parse(row.budgetIds) as string[],
+        more,
+        moreCost,
+        morePaid,
+        countedAt: row.at,
+        occasion,
+      };
     },
   };
 }
@@ -385,7 +410,7 @@ function tokensOfEntry({ inputTokens: input, outputTokens: output }: UsageEntrie
   return (input ?? 0) + (output ?? 0);
 }
 
-function toRow(settlement: Settlement): BackgroundResponsesTable[] {
+function toRow({ settlement, paidCost }: OpenedBackground): BackgroundResponsesTable[] {
   const { background, accountId, model } = settlement;
   if (!background) return [];
   const { responseId: id, upstream, budgetId, furtherBudgets = [] } = background;
@@ -393,5 +418,5 @@ function toRow(settlement: Settlement): BackgroundResponsesTable[] {
   const { keyId, at, requestId } = toEntryRow(settlement);
   const budgetIds = JSON.stringify(budgetId === null ? furtherBudgets : [budgetId, ...furtherBudgets]);
   const names = { id, accountId, model, upstream, keyId, at, requestId, budgetIds };
-  return [{ ...names, dueAt: at, waitMs: 0 }];
+  return [{ ...names, paidCost, dueAt: at, waitMs: 0 }];
 }

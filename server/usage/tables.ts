@@ -142,6 +142,8 @@ export interface BackgroundResponsesTable {
   requestId: string;
   /** JSON array: ids of the budgets that the estimate was charged to. */
   budgetIds: string;
+  /** Money that a balance was charged, if one pays: it pays no more. Null without a budget. */
+  paidCost: number | null;
   /** When the upstream is polled next. */
   dueAt: number;
   /** Delay between the last and the next poll; 0 before the first. */

@@ -18,7 +18,7 @@ import {
 } from '../../core/text/index.js';
 import type { BudgetWants } from '../budgets/index.js';
 import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
-import { type ApiKeyRecord, keyOf, rateLimitOf } from '../keys/index.js';
+import { type ApiKeyRecord, type Grant, keyOf, payersOf, rateLimitOf } from '../keys/index.js';
 import { type ConsumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { Admission, Admissions } from './admissions.js';
@@ -144,16 +144,19 @@ export class UsageService {
     const { route, tokens, demand, uses, fallbacks } = request;
     const model = resolveModel(request.model);
     const key = keyOf(context);
-    const { id: keyId, accountId, budgetId, furtherBudgets } = key;
-    const budgets = furtherBudgets ? { budgetId, furtherBudgets } : { budgetId };
+    const { id: keyId, accountId } = key;
+    const isListed = (models: readonly string[]) => models.some((each) => resolveModel(each) === model);
+    const budgets = payersOf(key, { grant: grantOfRoute(route), isListed });
     checkModel(key, request.model, resolveModel);
     const rateLimit = rateLimitOf(key, 'model');
-    const hasBudget = budgetId !== null || furtherBudgets !== undefined;
+    const hasBudget = budgets.budgetId !== null || budgets.furtherBudgets !== undefined;
     const reserve = hasBudget ? { ...budgets, tokens, demand, uses, fallbacks } : undefined;
     const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
     if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
     context.state.isCounted = true;
-    return { context, request, keyId, accountId, model, budgets, admission, answeredBy: model };
+    const { balanceId: _balanceId, ...counted } = budgets;
+    const paidBy = admission.paidBy === undefined ? counted : { ...counted, budgetId: admission.paidBy };
+    return { context, request, keyId, accountId, model, budgets: paidBy, admission, answeredBy: model };
   }
 
   #workOf(admitted: AdmittedRequest): AdmittedWork {
@@ -239,14 +242,15 @@ export class UsageService {
    */
   async admitLinks(context: RequestContext, { route, platforms, rateLimit }: LinksRequest): Promise<SettleLinks> {
     const { admissions, prices } = this.#options;
-    const { id: keyId, accountId, budgetId, furtherBudgets } = keyOf(context);
+    const key = keyOf(context);
+    const { id: keyId, accountId } = key;
     const isUnpriced = (platform: string) => prices?.highestCostOf({ model: platform, links: [platform] }) === null;
     const [first = ''] = platforms;
     // The platform that a refusal names; otherwise the common one, as in the usage log.
     const common = platforms.every((platform) => platform === first) ? first : '';
     const model = platforms.find(isUnpriced) ?? common;
     const uses = { links: platforms };
-    const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses };
+    const reserve = { ...payersOf(key, { grant: 'extract' }), tokens: 0, uses };
     const admission = await admissions.admit({ keyId, accountId, route, model, rateLimit, reserve });
     if (rateLimit && admission.rateLimit) sendRateLimit(context.res, rateLimit, admission.rateLimit);
     return this.#settlesOnce(admission);
@@ -260,9 +264,10 @@ export class UsageService {
    */
   async admitBytes(key: ApiKeyRecord, { route, platform, bytes }: BytesRequest): Promise<SettleLinks> {
     const { admissions, prices } = this.#options;
-    const { id: keyId, accountId, budgetId, furtherBudgets } = key;
-    if (!prices?.hasBytePrice || (budgetId === null && !furtherBudgets)) return () => undefined;
-    const reserve = { budgetId, ...(furtherBudgets && { furtherBudgets }), tokens: 0, uses: { bytes } };
+    const { id: keyId, accountId } = key;
+    const payers = payersOf(key, { grant: 'extract' });
+    if (!prices?.hasBytePrice || (payers.budgetId === null && !payers.furtherBudgets)) return () => undefined;
+    const reserve = { ...payers, tokens: 0, uses: { bytes } };
     return this.#settlesOnce(await admissions.admit({ keyId, accountId, route, model: platform, reserve }));
   }
 
@@ -297,6 +302,11 @@ interface AdmittedRequest {
   brokenBy?: (() => string | undefined) | undefined;
   /** Resolves with background work, once it is counted by an estimate. */
   started?: Promise<BackgroundStart | undefined> | undefined;
+}
+
+/** Models of sound are in the grant `audio`, all others in `text`. */
+function grantOfRoute(route: string): Grant {
+  return route.startsWith('/v1/audio/') ? 'audio' : 'text';
 }
 
 function sameName(name: string): string {

@@ -8,7 +8,7 @@ import { openHttpClient } from 'mediagate';
 import type { HttpClient } from '../../core/contracts/index.js';
 import { DueWork } from '../../core/database/index.js';
 import { type Clock, createThrottledWarning, isGatewayError, type Logger } from '../../core/runtime/index.js';
-import type { AlertTry, BudgetAlerts } from '../budgets/index.js';
+import { type AlertTry, type BudgetAlerts, isLowBalance } from '../budgets/index.js';
 import type { CloseList } from '../close-list.js';
 import { isoTime } from '../format/index.js';
 import { loadWebhookSecrets, type Settings } from '../settings/index.js';
@@ -66,7 +66,7 @@ export function startAlertDelivery(options: AlertDeliveryOptions): DueWork<Alert
   async function send(alert: AlertTry, signal: AbortSignal): Promise<number> {
     const signing = await secrets.signing(ALERT_SIGNER);
     const body = JSON.stringify({
-      type: 'budget.alert',
+      type: isLowBalance(alert) ? 'balance.low' : 'budget.alert',
       timestamp: isoTime(alert.at),
       data: JSON.parse(alert.data),
     });

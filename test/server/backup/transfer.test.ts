@@ -63,12 +63,20 @@ describe('transfer of a state from SQLite to PostgreSQL', () => {
       const references = sqlite.pragma(`foreign_key_list("${table}")`) as { from: string; to: string }[];
       const columns = (sqlite.pragma(`table_info("${table}")`) as Column[]).map((column) => ({
         ...column,
-        name: references.find(({ from }) => from === column.name)?.to ?? column.name,
+        name:
+          table === 'ledger_entries'
+            ? column.name
+            : (references.find(({ from }) => from === column.name)?.to ?? column.name),
       }));
       const places = columns.map(() => '?').join(', ');
       const insert = sqlite.prepare(`insert into "${table}" values (${places})`);
       const write = () => {
-        for (let number = 0; number < rows; number += 1) insert.run(columns.map((column) => valueFor(column, number)));
+        // Both rows of a movement, or none.
+        const count = table === 'ledger_entries' ? rows - (rows % 2) : rows;
+        for (let number = 0; number < count; number += 1) {
+          const row: Row = table === 'ledger_entries' ? movementRow(number) : {};
+          insert.run(columns.map((column) => row[column.name] ?? valueFor(column, number)));
+        }
       };
       sqlite.transaction(write)();
     }
@@ -180,8 +188,9 @@ describe('transfer of a state from SQLite to PostgreSQL', () => {
   it('accepts a single file, and an older schema, which stays unchanged', async () => {
     const sqlite = openSource();
     sqlite.exec(`insert into accounts (id, "createdAt") values ('acct_1', 5)`);
-    sqlite.exec(`drop index usage_entries_failed; delete from kysely_migration where name = '0002-request-log'`);
-    for (const column of ['usage_entries."errorCode"', 'usage_entries.refused', 'usage_totals.refused']) {
+    sqlite.exec(`drop table ledger_entries; delete from kysely_migration where name = '0005-ledger'`);
+    const added = ['background_responses."paidCost"', 'accounts.balance', 'accounts."topsUp"', 'api_keys.balance'];
+    for (const column of [...added, 'budgets."lowBelow"']) {
       const [table, name] = column.split('.');
       sqlite.exec(`alter table ${table} drop column ${name}`);
     }
@@ -288,6 +297,13 @@ function valueFor({ name, type, notnull, pk }: Column, number: number): unknown 
   if (/int/i.test(type)) return number === 0 ? 2_147_483_647 : number;
   if (/double/i.test(type)) return number + 0.1;
   return `${name} ${number} ${TEXT}`;
+}
+
+/** One side of a movement of the ledger, whose other side is the row before or after it. */
+function movementRow(number: number): Row {
+  const line = number % 2;
+  const amount = (1 + Math.floor(number / 2)) * (line === 0 ? 1 : -1);
+  return { id: `movement ${Math.floor(number / 2)} ${TEXT}`, line, pair: 1 - line, amount, opposite: -amount };
 }
 
 /** As text, in an order that says nothing of the engine. */

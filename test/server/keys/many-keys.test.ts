@@ -121,6 +121,7 @@ function keyRow(index: number): ApiKeysTable {
     models: null,
     imageDailyLimit: null,
     planExpiresAt: null,
+    balance: null,
     followingPlans: null,
     ownLimits: null,
     furtherBudgets: null,

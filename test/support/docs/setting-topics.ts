@@ -125,6 +125,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
   {
     title: 'Payments',
     names: [
+      'PREPAID_BALANCE',
       'PAYMENT_FORMAT',
       'PAYMENT_BANK_NAME',
       'PAYMENT_BANK_BIN',

@@ -115,6 +115,7 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
   invalid_signature: 'Chữ ký của webhook chuyển khoản không đúng.',
   order_not_found: 'Đơn hàng không tồn tại.',
   price_not_configured: 'Gói chưa có giá.',
+  top_up_not_allowed: 'Tài khoản không được nạp số dư trả trước.',
   too_many_open_orders: 'Tài khoản có quá nhiều đơn hàng chưa thanh toán.',
   order_state_conflict: 'Trạng thái đơn hàng không cho phép việc này.',
   client_disconnected: 'Chương trình đóng kết nối trước khi có câu trả lời.',
