@@ -72,6 +72,7 @@ import {
 } from './models/index.js';
 import { type Health, healthRoutes, type Metrics, metricsRoutes } from './observability/index.js';
 import { createApiDocument, openApiRoutes } from './openapi/index.js';
+import { invitationRoutes, passkeyRoutes } from './passkeys/index.js';
 import {
   type PaymentSecrets,
   type PaymentService,
@@ -189,6 +190,9 @@ type AccountStores = Pick<
   | 'sessions'
   | 'signIns'
   | 'deviceGrants'
+  | 'invitations'
+  | 'passkeys'
+  | 'passkeyChallenges'
   | 'orders'
   | 'keys'
   | 'jobs'
@@ -219,7 +223,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   });
   const auth = createAuth({ keys, failures, addressOf, siteUrl });
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);
-  const site = accounts && { sessions: accounts.sessions, address: accounts.site, accounts: accounts.accounts };
+  const site = accounts && { sessions: accounts.sessions, address: accounts.site };
   const admit = createAdminGuard({ keys, clock, siblings, addressOf, ...(site && { site }) });
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader, advice } = route;
@@ -322,6 +326,8 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     routes.push(
       ...signInRoutes(accounts),
       ...signOutRoutes(accounts),
+      ...invitationRoutes(accounts),
+      ...passkeyRoutes(accounts),
       ...deviceApiRoutes(accounts),
       ...devicePageRoutes(accounts),
       ...agentRoutes(accounts),
@@ -390,12 +396,16 @@ export function createAccountContext(server: AppServices) {
   const { state, ...services } = account;
   const { accounts, keys, jobs, sessions, users, signIns, deviceGrants, orders, erasures, personalExport, files } =
     state;
+  const { invitations, passkeys, passkeyChallenges } = state;
   return {
     ...server,
     ...services,
     users,
     signIns,
     deviceGrants,
+    invitations,
+    passkeys,
+    passkeyChallenges,
     orders,
     erasures,
     personalExport,

@@ -21,6 +21,7 @@ const BUNDLED = [
   'core/text/counting/token-thread',
   'plugins/offline_speech/onnx',
   'server/observability/opentelemetry',
+  'server/passkeys/webauthn',
   'server/site/docs/marked',
 ];
 

@@ -106,7 +106,10 @@ async function open(options: ServeOptions, worker: Worker | undefined, opened: C
       plugins: gateway.plugins(),
       platforms: gateway.platforms(),
       samples: samplesOf(gateway),
-      notices: startNotices({ environment, gateway, messagesEnabled: settings.messagesEnabled }),
+      notices: [
+        ...(worker?.place.announces === false ? [] : await scoped.signInNotices()),
+        ...startNotices({ environment, gateway, messagesEnabled: settings.messagesEnabled }),
+      ],
       signIn: scoped.signIn?.(),
       newKey: scoped.newKey,
     },

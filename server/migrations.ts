@@ -17,6 +17,7 @@ import { limitMigrations } from './limits/index.js';
 import { linkMigrations } from './links/blocked-links.js';
 import { adminMigrations } from './list-indexes.js';
 import { responseMigrations } from './models/index.js';
+import { passkeyMigrations } from './passkeys/index.js';
 import { paymentMigrations } from './payments/index.js';
 import { erasureMigrations } from './personal-data/index.js';
 import { probeMigrations } from './probes/index.js';
@@ -46,6 +47,7 @@ export const migrations: Migrations = {
   ...ledgerMigrations,
   ...limitMigrations,
   ...linkMigrations,
+  ...passkeyMigrations,
   ...paymentMigrations,
   ...probeMigrations,
   ...processMigrations,

@@ -36,6 +36,7 @@ import { RateLimits, RateLimitTable } from './limits/index.js';
 import { BlockedLinks } from './links/blocked-links.js';
 import { migrations } from './migrations.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
+import { Challenges, Invitations, Passkeys } from './passkeys/index.js';
 import { Orders } from './payments/index.js';
 import { Erasures, PersonalExport, personalRecords } from './personal-data/index.js';
 import type { Prices } from './prices/index.js';
@@ -185,6 +186,9 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       sessions: new Sessions(database, times),
       signIns: new SignIns(database, times),
       deviceGrants: new DeviceGrants(database, times),
+      invitations: new Invitations(database, times),
+      passkeys: new Passkeys(database, times),
+      passkeyChallenges: new Challenges(database, times),
       orders: new Orders(accounts),
       audit: new Audit(database),
       keys: new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: retentionMs(logRetention) }),

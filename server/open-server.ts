@@ -22,6 +22,7 @@ import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js'
 import { BlockList } from './links/blocked-links.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
+import { passkeyNotices } from './passkeys/index.js';
 import { PaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
@@ -80,6 +81,8 @@ export interface OpenServer extends AsyncDisposable {
   readonly newKey?: string;
   /** Undefined without accounts. */
   signIn?(): SignInStatus;
+  /** For the terminal alone: it may contain an invitation for the first operator; see {@link passkeyNotices}. */
+  signInNotices(): Promise<string[]>;
   /** Stops claiming background jobs; see {@link Gateway.stopJobs}. Idempotent. */
   stopJobs(): Promise<void>;
   /** Stops jobs in order and closes everything, last opened first; call it after closing the listeners. */
@@ -148,6 +151,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     ...(metrics && { metricsHandler: createMetricsApp({ metrics, ...metricsSources }).callback() }),
     ...(product?.newKey !== undefined && { newKey: product.newKey }),
     ...(signIn && { signIn }),
+    signInNotices: () => passkeyNotices({ ...state, status: signIn?.(), siteUrl: parts.site().url }),
     async stopJobs() {
       await Promise.all([gateway.stopJobs(), parts.stopLinkJobs()]);
     },

@@ -30,6 +30,7 @@ const SERVER_PACKAGES = [
   '@opentelemetry/sdk-trace',
   'marked',
   '@modelcontextprotocol/server',
+  '@simplewebauthn/server',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -61,6 +62,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@modelcontextprotocol/server': 'server/mcp/',
   'openid-client': ['server/accounts/oidc', 'server/accounts/oidc.ts'],
   'oidc-provider': 'plugins/dev_identity/',
+  '@simplewebauthn/server': 'server/passkeys/webauthn.ts',
   '@opentelemetry/api': 'server/observability/opentelemetry.ts',
   '@opentelemetry/otlp-transformer': 'server/observability/opentelemetry.ts',
   '@opentelemetry/resources': 'server/observability/opentelemetry.ts',
@@ -104,6 +106,7 @@ const BUNDLED_PACKAGES = [
   'onnxruntime-web',
   '@opentelemetry/api',
   'marked',
+  '@simplewebauthn/server',
 ];
 
 /** Not loaded by `import 'mediagate/server'`: most processes need none of them. */

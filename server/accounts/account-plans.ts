@@ -19,7 +19,7 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { type BudgetRow, toBudgetRow } from '../budgets/index.js';
 import { type Grant, type KeyPlan, lockKeys } from '../keys/index.js';
-import { FREE_PLAN_ID, OPERATOR_PLAN, type PlanTerms } from '../plans/index.js';
+import { FREE_PLAN_ID, type PlanTerms } from '../plans/index.js';
 import { addPlan, type GrantedPlan, type PlanEntry, type PlanPeriod, scheduleOf, stackOf } from './plan-stack.js';
 import type { AccountsTable } from './tables.js';
 
@@ -68,11 +68,6 @@ export function refuseSuspended({ suspendedAt }: Pick<AccountRow, 'suspendedAt'>
 /** Whether the account has a plan at that time. */
 export function hasPlan({ planId, planExpiresAt }: AccountRow, at: number): boolean {
   return planId !== null && (planExpiresAt === null || planExpiresAt > at);
-}
-
-/** Whether its user is an operator of this gateway: the account has the operator's plan at that time. */
-export function isOperatorAccount({ plan, suspendedAt }: AccountRecord, at: number): boolean {
-  return plan?.planId === OPERATOR_PLAN.id && suspendedAt === null && (plan.expiresAt === null || plan.expiresAt > at);
 }
 
 export function toAccountRecord(row: AccountRow): AccountRecord {

@@ -4,6 +4,7 @@
 
 import {
   BAD_REQUEST,
+  CONFLICT,
   type DeclaredCodes,
   declareErrors,
   FORBIDDEN,
@@ -52,6 +53,12 @@ const accountErrors = declareErrors({
     meaning: 'The user does not exist.',
     cause: 'The id is mistyped, or the user was erased.',
     action: 'Check the id.',
+  },
+  last_operator: {
+    ...CONFLICT,
+    meaning: 'The gateway would have no operator.',
+    cause: 'The user is its last active operator.',
+    action: 'Make another user an operator first.',
   },
   sign_in_unavailable: {
     ...OVERLOADED,

@@ -17,7 +17,6 @@ export {
   type AccountPlan,
   type AccountRecord,
   grantPlan,
-  isOperatorAccount,
   lockAccount,
   locked,
   type PlanChange,
@@ -34,11 +33,13 @@ export {
 export { Accounts, type AccountsOptions } from './accounts.js';
 export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
+export { Identity, type PasskeyStatus, type SignInStatus } from './identity.js';
 export { MAX_OVERLAP_HOURS } from './key-bodies.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
-export { Identity, OidcClient, type SignInStatus } from './oidc.js';
+export { OidcClient } from './oidc.js';
 export { accountPersonalRecords } from './personal-records.js';
+export { changeRole, hasOperator, keepOperator, lockOperators } from './roles.js';
 export {
   type AccountServices,
   bearerOf,
@@ -51,6 +52,6 @@ export {
 } from './sessions.js';
 export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, SupportSchema, setupClients } from './setup.js';
 export { SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
-export { accountMigrations, type UserRecord } from './tables.js';
+export { accountMigrations, type UserRecord, type UserRole } from './tables.js';
 export { userRoutes } from './user.js';
-export { lockUser, Users } from './users.js';
+export { createUser, lockUser, newUserId, Users } from './users.js';

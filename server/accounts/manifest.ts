@@ -29,7 +29,7 @@ import { type Catalogue, FREE_TIER_SCHEMA, MODEL_NOTES, PLAN_FIELDS } from '../p
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './account-plans.js';
 import { type AccountAnswer, type AccountView, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
-import type { Identity, SignInStatus } from './oidc.js';
+import type { Identity, SignInStatus } from './identity.js';
 import type { AccountServices, SignedIn } from './sessions.js';
 import {
   asItStands,

@@ -1,16 +1,15 @@
 /*
- * Sign-in with OpenID Connect: the code flow with PKCE. The issuer comes from the settings, or from a plugin for
- * development, which works only on loopback. The client library is loaded at the first sign-in, and metadata is fetched
+ * Sign-in with OpenID Connect: the code flow with PKCE, at the issuer that identity.ts names. The client library is loaded at the first sign-in, and metadata is fetched
  * at most once an hour. All requests go through the gateway's guarded HTTP client with a timeout of 5 s and at most 1
  * MiB. Errors quote nothing of the provider, since its messages may contain codes and tokens.
  */
 
 import type { Gateway } from 'mediagate';
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client';
-import type { HttpClient, OpenIdentityProvider } from '../../core/contracts/index.js';
+import type { HttpClient } from '../../core/contracts/index.js';
 import { isLoopbackHost } from '../../core/net/index.js';
 import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { SiteAddress } from '../http/index.js';
+import type { Identity, Issuer } from './identity.js';
 import { IssuerKeys } from './oidc-keys.js';
 import type { Identity as Person } from './users.js';
 
@@ -135,7 +134,7 @@ class Discovery {
 
   async #discover(): Promise<DiscoveredIssuer> {
     const { identity, gateway, clock, toleranceSeconds } = this.#options;
-    const { state, reason } = identity.status();
+    const { oidc: state, reason } = identity.status();
     if (state === 'off') {
       throw new GatewayError('sign_in_unavailable', `Sign-in is not available. ${reason}`, { retryable: false });
     }
@@ -281,97 +280,4 @@ function textOf(body: unknown): string {
 /** Response accepts no body for these statuses. */
 function bodyless(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
-}
-
-/** Status of the sign-in, for `/health`, `doctor` and the banner. */
-export interface SignInStatus {
-  state: 'ready' | 'off';
-  /** Host of the issuer, or id of the plugin instance; undefined if there is neither. */
-  provider?: string;
-  /** Whether it only replaces an issuer that is not configured. */
-  standIn: boolean;
-  /** Why it is off; safe to show. */
-  reason?: string;
-}
-
-/** An issuer for sign-ins. */
-export interface Issuer {
-  issuer: string;
-  clientId: string;
-  clientSecret?: string;
-  /** Stable issuer name of users, if the issuer's address changes. Default: the issuer of the token. */
-  knownAs?: string;
-}
-
-export interface IdentityOptions {
-  gateway: Pick<Gateway, 'identityProvider'>;
-  settings: { host: string; oidcIssuer?: string; oidcClientId?: string; oidcClientSecret?: string };
-  site(): SiteAddress;
-}
-
-/** The identity provider in use. The issuer of the settings; otherwise, the one that a plugin contributes. */
-export class Identity {
-  readonly #gateway: Pick<Gateway, 'identityProvider'>;
-  readonly #settings: { host: string; oidcIssuer?: string; oidcClientId?: string; oidcClientSecret?: string };
-  readonly #site: () => SiteAddress;
-  readonly #oidcIssuer: string | undefined;
-  readonly #clientId: string;
-  readonly #clientSecret: string | undefined;
-  #opened: Promise<OpenIdentityProvider> | undefined;
-
-  constructor({ gateway, settings, site }: IdentityOptions) {
-    this.#gateway = gateway;
-    this.#settings = settings;
-    this.#site = site;
-    const { oidcIssuer, oidcClientId: clientId = '', oidcClientSecret: clientSecret } = settings;
-    this.#oidcIssuer = oidcIssuer;
-    this.#clientId = clientId;
-    this.#clientSecret = clientSecret;
-  }
-
-  status(): SignInStatus {
-    const found = this.#gateway.identityProvider();
-    const provider = this.#oidcIssuer ? new URL(this.#oidcIssuer).host : found?.entry;
-    const standIn = !this.#oidcIssuer && (found?.standIn ?? false);
-    const reason = this.#whyOff();
-    return { state: reason ? 'off' : 'ready', standIn, ...(provider && { provider }), ...(reason && { reason }) };
-  }
-
-  /** @throws Error if the provider does not start; call it only if {@link status} is `ready`. */
-  async issuer(): Promise<Issuer> {
-    if (this.#oidcIssuer)
-      return { issuer: this.#oidcIssuer, clientId: this.#clientId, clientSecret: this.#clientSecret };
-    this.#opened ??= this.#open();
-    const { issuer, clientId: id, clientSecret: secret } = await this.#opened;
-    const knownAs = `urn:mediagate:identity:${this.#gateway.identityProvider()?.entry}`;
-    return { issuer, clientId: id, clientSecret: secret, knownAs };
-  }
-
-  /** Ends a provider that was started here. Idempotent. */
-  async close(): Promise<void> {
-    // A provider that did not start needs no closing.
-    const provider = await this.#opened?.catch(() => undefined);
-    await provider?.close();
-  }
-
-  #open(): Promise<OpenIdentityProvider> {
-    const found = this.#gateway.identityProvider();
-    if (!found) throw new Error('no identity provider is ready');
-    const opening = found.provider.open({ redirectUri: `${this.#site().url}/signin/callback` });
-    // The next caller tries again.
-    opening.catch(() => {
-      this.#opened = undefined;
-    });
-    return opening;
-  }
-
-  #whyOff(): string | undefined {
-    const { secure, loopback } = this.#site();
-    if (!secure && !loopback) return 'SITE_URL must be https unless it is a loopback address.';
-    if (this.#oidcIssuer) return undefined;
-    const found = this.#gateway.identityProvider();
-    if (!found) return 'No identity provider is configured. Set OIDC_ISSUER.';
-    if (!found.standIn || (loopback && isLoopbackHost(this.#settings.host))) return undefined;
-    return `${found.entry} lets anyone sign in as anyone, so it works only while HOST and SITE_URL are loopback addresses. Set OIDC_ISSUER to use another provider.`;
-  }
 }

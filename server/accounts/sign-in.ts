@@ -31,7 +31,8 @@ import {
   setCookie,
 } from '../http/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
-import { type Identity, OidcClient } from './oidc.js';
+import type { Identity } from './identity.js';
+import { OidcClient } from './oidc.js';
 import type { AccountServices } from './sessions.js';
 import { asItStands, SessionSchema } from './setup.js';
 import type { Users } from './users.js';

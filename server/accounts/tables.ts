@@ -1,6 +1,6 @@
 /*
  * The tables of accounts, users, sessions, sign-in attempts, device codes, granted plans and erased allowances. Secrets
- * are stored as hashes alone. An account's row has its plan in columns and the plans after it as JSON, so a plan that
+ * are stored as hashes alone. Each user has a role. An account's row has its plan in columns and the plans after it as JSON, so a plan that
  * resumes needs no write. Every change of an account locks its row first, so that keys, orders and plans of one account
  * change one by one. Issuer and subject together identify a user; the e-mail address does not.
  */
@@ -125,6 +125,14 @@ export const accountMigrations: Migrations = {
     `create index erased_allowances_expires_at on erased_allowances ("expiresAt")`,
   ),
   '0002-languages': { ...sqlMigration('alter table users add column language text'), changes: ['users'] },
+  '0004-roles': {
+    ...sqlMigration(
+      `alter table users add column role text not null default 'member'`,
+      `update users set role = 'operator' where "accountId" in (select id from accounts where "planId" = 'operator')`,
+      `create index users_operators on users (id) where role = 'operator'`,
+    ),
+    changes: ['users'],
+  },
 };
 
 /** A user. Times are milliseconds since 1970. */
@@ -134,7 +142,11 @@ export interface UserRecord extends Person {
   suspendedAt: number | null;
   /** Of the pages: a tag of BCP 47. Null if the user has not chosen one. */
   language: string | null;
+  role: UserRole;
 }
+
+/** In the order of their rights, most first; see roles.ts. */
+export type UserRole = 'operator' | 'billing' | 'member';
 
 /** `browser`: a cookie. `device`: a bearer token. */
 export type SessionKind = 'browser' | 'device';

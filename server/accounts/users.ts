@@ -3,7 +3,7 @@
  * account; when two nodes create it at the same moment, one insert has no effect and the user of the other is used. A
  * suspension ends sessions, disables the keys and cancels the jobs of the account in one transaction; a concurrent
  * sign-in waits for it or is ended by it. With the development provider, the first user becomes the operator under a
- * named lock. Every change writes an audit row.
+ * named lock. Every change writes an audit row, and a gateway that has an operator keeps one; see roles.ts.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -22,11 +22,11 @@ import type { JobAdministration } from '../../core/jobs/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import { lockKeys } from '../keys/index.js';
-import { OPERATOR_TERMS } from '../plans/index.js';
-import { grantPlan, lockAccount, lockAccountOf, locked, refuseSuspended } from './account-plans.js';
+import { lockAccount, lockAccountOf, locked, refuseSuspended } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
 import { hashIdentity, type IdentitySecrets, restoreAllowance } from './erased-allowances.js';
-import type { UserRecord } from './tables.js';
+import { changeRole, hasOperator, keepOperator } from './roles.js';
+import type { UserRecord, UserRole } from './tables.js';
 
 export interface Identity {
   /** At most 2,048 characters; `subject` 255. */
@@ -38,8 +38,7 @@ export interface Identity {
 
 export interface SignInOptions {
   /**
-   * Makes the user the operator if it is the first of this database: their account gets the operator's plan. Writes the
-   * audit row `plan.granted`. Default false.
+   * Makes the user the operator if it is the first of this database, as {@link Users.setRole} does. Default false.
    */
   firstIsOperator?: boolean;
 }
@@ -115,12 +114,16 @@ export class Users {
       const becomesOperator = firstIsOperator && (await this.#isFirst(transaction));
       const known =
         (await this.#findByIdentity(transaction, identity)) ??
-        (await this.#make(transaction, { identity, hashes, at }));
+        (await this.#make(transaction, { identity: { ...identity, ...profile }, hashes, at }));
       refuseSuspended(known);
       const change = { ...profile, lastSignInAt: at };
       await transaction.updateTable('users').set(change).where('id', '=', known.id).execute();
-      if (becomesOperator) await this.#makeOperator(transaction, known, at);
-      return { ...known, ...change, ...(becomesOperator && { becameOperator: true as const }) };
+      const user = { ...known, ...change };
+      if (!becomesOperator) return user;
+      const { engine } = this.#database;
+      const account = await lockAccount(transaction, engine, known.accountId);
+      await changeRole({ transaction, engine, user: known, account, role: 'operator', at, actor: 'gateway' });
+      return { ...user, role: 'operator', becameOperator: true as const };
     });
   }
 
@@ -192,12 +195,14 @@ export class Users {
    * Ends their sessions and pending device grants, and cancels the queued and running jobs of their account; their keys
    * answer `account_suspended` once nodes have read the change. False if they were already suspended. Writes the audit
    * row `user.suspended`.
-   * @throws GatewayError `user_not_found`.
+   * @throws GatewayError `user_not_found`, `last_operator`.
    */
   async suspend({ userId, actor, note }: UserChange): Promise<boolean> {
     const wake = await this.#database.transaction(async (transaction) => {
       const account = await lockAccountOf(transaction, this.#database.engine, userId);
       if (account.suspendedAt !== null) return undefined;
+      const { role } = await this.#find(transaction, userId);
+      await keepOperator(transaction, this.#database.engine, { id: userId, role });
       const at = await this.#times.read(transaction);
       await this.#setSuspended(transaction, account.id, at);
       await transaction.deleteFrom('sessions').where('userId', '=', userId).execute();
@@ -221,6 +226,31 @@ export class Users {
     });
   }
 
+  /**
+   * Gives the user a role. An operator's account gets the operator's plan, and loses it with the role. False if the
+   * user had the role. Writes the audit row `user.role-changed`.
+   * @throws GatewayError `user_not_found`, `last_operator`.
+   */
+  setRole({ userId, role, actor, note }: UserChange & { role: UserRole }): Promise<boolean> {
+    const { engine } = this.#database;
+    return this.#database.transaction(async (transaction) => {
+      const account = await lockAccountOf(transaction, engine, userId);
+      const user = await this.#find(transaction, userId);
+      const at = await this.#times.read(transaction);
+      return changeRole({ transaction, engine, user, account, role, at, actor, note });
+    });
+  }
+
+  /** Whether there is an operator who is not suspended. */
+  hasOperator(): Promise<boolean> {
+    return this.#database.run((queries) => hasOperator(queries));
+  }
+
+  /** Of an account that is locked. */
+  #find(transaction: Transaction<Tables>, userId: string): Promise<UserRecord> {
+    return selectUsers(transaction).where('users.id', '=', userId).executeTakeFirstOrThrow();
+  }
+
   async #setSuspended(transaction: Transaction<Tables>, accountId: string, suspendedAt: number | null): Promise<void> {
     const { engine } = this.#database;
     const change = { suspendedAt };
@@ -235,23 +265,10 @@ export class Users {
     transaction: Transaction<Tables>,
     { identity, hashes, at }: { identity: Identity; hashes: readonly string[]; at: number },
   ): Promise<UserRecord> {
-    const account = { id: newId('acct'), createdAt: at };
-    const { issuer, subject } = identity;
-    const user = { id: newId('user'), accountId: account.id, issuer, subject, createdAt: at, lastSignInAt: at };
-    await transaction.insertInto('accounts').values(account).execute();
-    const made = await transaction
-      .insertInto('users')
-      .values(user)
-      .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
-      .returning('id')
-      .executeTakeFirst();
-    if (made) {
-      await restoreAllowance({ transaction, engine: this.#database.engine, accountId: account.id, hashes, at });
-      return { ...user, email: null, name: null, suspendedAt: null, language: null };
-    }
-    // Another node created the user at the same moment.
-    await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
-    return (await this.#findByIdentity(transaction, identity)) as UserRecord;
+    const { engine } = this.#database;
+    const made = await createUser(transaction, { engine, id: newUserId(), identity, hashes, at });
+    // Undefined if another node created the user at the same moment.
+    return made ?? ((await this.#findByIdentity(transaction, identity)) as UserRecord);
   }
 
   /** Two first sign-ins at the same moment wait for each other. */
@@ -259,20 +276,6 @@ export class Users {
     if (this.#database.engine === 'postgres') await transaction.executeQuery(lockNamed('first user'));
     const anyUser = await transaction.selectFrom('users').select('id').limit(1).executeTakeFirst();
     return anyUser === undefined;
-  }
-
-  async #makeOperator(transaction: Transaction<Tables>, { accountId }: UserRecord, at: number): Promise<void> {
-    const account = await lockAccount(transaction, this.#database.engine, accountId);
-    await grantPlan({
-      transaction,
-      engine: this.#database.engine,
-      account,
-      at,
-      id: `operator_${accountId}`,
-      terms: OPERATOR_TERMS,
-    });
-    const to = OPERATOR_TERMS.planId;
-    await writeAudit(transaction, { subject: accountId, at, actor: 'gateway', action: 'plan.granted', to });
   }
 
   /** A concurrent suspension waits for this sign-in, and then ends it. */
@@ -293,6 +296,44 @@ function matching(engine: Engine, search: string) {
     return sql`select id from (${first}) as ${sql.ref(`by_${column}`)}`;
   });
   return sql<string>`(${sql.join(found, sql` union all `)})`;
+}
+
+export interface NewUser {
+  engine: Engine;
+  /** As {@link newUserId} makes it. */
+  id: string;
+  identity: Identity;
+  /** Keyed hashes of the identity, which an erased user may have had. Default: none. */
+  hashes?: readonly string[];
+  at: number;
+}
+
+/** Creates a user with an account. Undefined if a user has this issuer and subject. */
+export async function createUser(
+  transaction: Transaction<Tables>,
+  { engine, id, identity, hashes = [], at }: NewUser,
+): Promise<UserRecord | undefined> {
+  const { issuer, subject, name } = identity;
+  const account = { id: newId('acct'), createdAt: at };
+  const role = 'member' as const;
+  const user = { id, accountId: account.id, issuer, subject, name, createdAt: at, lastSignInAt: at, role };
+  await transaction.insertInto('accounts').values(account).execute();
+  const made = await transaction
+    .insertInto('users')
+    .values(user)
+    .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (made) {
+    if (hashes.length > 0) await restoreAllowance({ transaction, engine, accountId: account.id, hashes, at });
+    return { ...user, email: null, suspendedAt: null, language: null };
+  }
+  await transaction.deleteFrom('accounts').where('id', '=', account.id).execute();
+  return undefined;
+}
+
+export function newUserId(): string {
+  return newId('user');
 }
 
 function newId(prefix: 'acct' | 'user'): string {

@@ -6,7 +6,7 @@
  */
 
 import { type Clock, isGatewayError } from '../../core/runtime/index.js';
-import { bearerOf, isOperatorAccount, refuseOtherSites, type SessionService } from '../accounts/index.js';
+import { bearerOf, refuseOtherSites, type SessionService } from '../accounts/index.js';
 import {
   AddressLimit,
   type AddressOf,
@@ -17,7 +17,6 @@ import {
   type SiteAddress,
 } from '../http/index.js';
 import { isAdminKey, type KeyTable } from '../keys/index.js';
-import type { State } from '../state.js';
 
 declare module '../http/koa-app.js' {
   interface RequestState {
@@ -34,7 +33,7 @@ export interface AdminAccess extends Pick<ServerContext, 'siblings'> {
   clock: Clock;
   addressOf: AddressOf;
   /** Default: there is no site, and keys alone are accepted. */
-  site?: { sessions: Pick<SessionService, 'find'>; address(): SiteAddress; accounts: Pick<State['accounts'], 'find'> };
+  site?: { sessions: Pick<SessionService, 'find'>; address(): SiteAddress };
 }
 
 /** The check before every route of the admin API. */
@@ -87,11 +86,10 @@ async function operatorOfKey(
   }
 }
 
-async function operatorOfSession(context: RequestContext, { site, clock }: AdminAccess): Promise<string | undefined> {
+async function operatorOfSession(context: RequestContext, { site }: AdminAccess): Promise<string | undefined> {
   const signedIn = await site?.sessions.find(context);
-  if (!site || signedIn?.session.kind !== 'browser') return undefined;
-  const account = await site.accounts.find(signedIn.user.accountId);
-  return account && isOperatorAccount(account, clock.now()) ? `operator:${signedIn.user.id}` : undefined;
+  if (signedIn?.session.kind !== 'browser' || signedIn.user.role !== 'operator') return undefined;
+  return `operator:${signedIn.user.id}`;
 }
 
 function isBlocked(refused: AddressLimit, address: string): boolean {

@@ -110,6 +110,7 @@ export const User = Type.Object({
   subject: field(Text, 'Identity at the issuer.'),
   email: field(MaybeText, 'Address. Null if not known.'),
   name: field(MaybeText, 'Name. Null if not known.'),
+  role: field(OneOf('operator', 'billing', 'member'), 'What the user may do besides the own account.'),
   plan: field(MaybeText, 'Id of the latest plan. Null without one.'),
   plan_expires_at: field(MaybeText, 'When the plan ends or ended (RFC 3339). Null if never.'),
   ...userState,

@@ -150,7 +150,7 @@ export function stateOfUser({ suspendedAt }: UserRecord): 'active' | 'suspended'
 
 /** A user for the API and the `--json` output. */
 export function describeUser({ user, account }: ListedUser) {
-  const { id, accountId, issuer, subject, email, name, createdAt, lastSignInAt } = user;
+  const { id, accountId, issuer, subject, email, name, role, createdAt, lastSignInAt } = user;
   return {
     id,
     account: accountId,
@@ -158,6 +158,7 @@ export function describeUser({ user, account }: ListedUser) {
     subject,
     email,
     name,
+    role,
     plan: account?.plan?.planId ?? null,
     plan_expires_at: isoTime(account?.plan?.expiresAt ?? null),
     state: stateOfUser(user),

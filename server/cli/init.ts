@@ -10,6 +10,10 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { isLoopbackHost } from '../../core/net/index.js';
+import { Identity } from '../accounts/index.js';
+import { createSiteAddress, localAddress } from '../http/index.js';
+import { passkeyNotices } from '../passkeys/index.js';
 import {
   checkSetting,
   readSettings,
@@ -19,6 +23,7 @@ import {
   setInText,
   usedSettingsFile,
 } from '../settings/index.js';
+import { withNewState } from './command.js';
 import { replaceFile } from './gateway/plugins-file.js';
 import { CommandFailure, CommandMistake } from './mistakes.js';
 import type { Outcome } from './output.js';
@@ -77,7 +82,7 @@ const TOPICS: readonly Topic[] = [
   },
   {
     title: 'Sign-in',
-    without: 'nobody signs in, except at a loopback address; operators make the keys',
+    without: 'people sign in by invitation and passkey, at a host name over https',
     questions: [
       { setting: 'OIDC_ISSUER', text: 'Address of the OpenID Connect provider, e.g. https://accounts.google.com' },
       { setting: 'OIDC_CLIENT_ID', text: 'Client id that it gave' },
@@ -109,12 +114,29 @@ export async function initCommand(
   checkTogether(answers);
   await write(file, answers);
   const written = [...answers.keys()];
+  const signIn = await describeSignIn(answers);
   return {
     json: { file, settings: written },
     text:
       written.length === 0 ? `Nothing to write: ${file} stays as it is.` : `Wrote ${written.join(', ')} to ${file}.`,
-    remarks: ['', 'Check them with: npm run -s mediagate -- doctor', 'Then start:      npm start'],
+    remarks: [
+      ...signIn.flatMap((line) => ['', line]),
+      '',
+      'Check them with: npm run -s mediagate -- doctor',
+      'Then start:      npm start',
+    ],
   };
+}
+
+/** How the first operator signs in, or why no user can. Empty with a provider, and on loopback alone. */
+async function describeSignIn(answers: ReadonlyMap<string, string>): Promise<string[]> {
+  const settings = readSettings({ ...process.env, ...Object.fromEntries(answers) });
+  const { host, siteUrl, baseUrl } = settings;
+  const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
+  // The development provider of loopback needs no invitation.
+  if (!settings.site || (isLoopbackHost(host) && site().loopback)) return [];
+  const status = new Identity({ gateway: { identityProvider: () => undefined }, settings, site }).status();
+  return withNewState(settings, (state) => passkeyNotices({ ...state, status, siteUrl: site().url }));
 }
 
 /** What is set in the environment or in the file. */

@@ -30,6 +30,7 @@ export {
   Users,
 } from '../admin/index.js';
 export { BlockedLinks, Incident, Incidents } from './service-shapes.js';
+export { ChangedRole, Invitation, Invitations, WithdrawnInvitation } from './user-shapes.js';
 
 const Texts = Type.Array(Text);
 const MaybeText = Nullable(Text);

@@ -81,8 +81,9 @@ export function renderBanner(banner: Banner): string {
   ].join('\n');
 }
 
-function describeSignIn({ state, provider, standIn, reason }: SignInStatus): string {
-  if (state === 'off') return `off: ${reason}`;
+function describeSignIn({ state, oidc, provider, standIn, reason, passkeys }: SignInStatus): string {
+  if (state === 'off') return `off: ${reason} ${passkeys.reason}`;
+  if (oidc === 'off') return `with passkeys of ${passkeys.host}`;
   return standIn ? `${provider}: for development, anyone can sign in as anyone` : `with ${provider}`;
 }
 

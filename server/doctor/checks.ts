@@ -17,10 +17,8 @@ import { promisify } from 'node:util';
 import type { PlatformInfo, PluginStatus } from '../../core/contracts/index.js';
 import { type Logger, systemClock } from '../../core/runtime/index.js';
 import { openFiles, secretsOfOthers } from '../../core/storage/index.js';
-import { Identity, OidcClient } from '../accounts/index.js';
 import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
-import { createSiteAddress, describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
-import { newToken } from '../keys/index.js';
+import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
 import { checkPlatforms } from '../observability/index.js';
 import { openGateway, readPricesOf, variablesOfPlugins } from '../open-gateway.js';
 import { groupEntries } from '../plugin-groups.js';
@@ -38,6 +36,7 @@ import {
   usedSettingsFile,
 } from '../settings/index.js';
 import { API_VERSION } from '../version.js';
+import { checkSignIn } from './sign-in-check.js';
 import { describeUpstreams, type UpstreamFinding } from './upstream-findings.js';
 
 /** One line of `mediagate doctor`. */
@@ -62,13 +61,6 @@ const FREE_SPACE = 'Free some space, or set DATA_DIR to a larger disk.';
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** The message of the first cause: libraries wrap it in general words. */
-function reasonOf(error: unknown): string {
-  let reason = error;
-  while (reason instanceof Error && reason.cause instanceof Error) reason = reason.cause;
-  return messageOf(reason);
 }
 
 function isDiskFull(error: unknown): boolean {
@@ -268,29 +260,6 @@ function missing(
   }
   const detail = `${program} was not found; plugins that need it are disabled`;
   return { name, level: 'warn', detail, advice: `Install it (${command}), or set ${setting}.` };
-}
-
-/** Whether users can sign in. Requests the metadata of a configured issuer. */
-async function checkSignIn(settings: Settings, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Finding> {
-  const name = 'sign-in';
-  if (!settings.site) return { name, level: 'ok', detail: 'off: SITE is off' };
-  const { siteUrl, baseUrl } = settings;
-  const site = createSiteAddress(() => siteUrl ?? baseUrl ?? localAddress(settings));
-  const gateway = await openGateway({ settings, environment, logger, baseUrl: () => site().url, readOnly: true });
-  try {
-    const identity = new Identity({ gateway, settings, site });
-    const { state, provider = '', standIn, reason } = identity.status();
-    if (state === 'off') return { name, level: 'warn', detail: 'sign-in is not available', advice: reason };
-    if (standIn) return { name, level: 'ok', detail: `${provider}, for development: anyone can sign in as anyone` };
-    const secrets = { state: newToken(), nonce: newToken(), codeVerifier: newToken() };
-    await new OidcClient({ identity, gateway, clock: systemClock }).begin(secrets, `${site().url}/signin/callback`);
-    return { name, level: 'ok', detail: `${provider} answers` };
-  } catch (error) {
-    const detail = reasonOf(error);
-    return { name, level: 'fail', detail, advice: 'Check OIDC_ISSUER and its connection.' };
-  } finally {
-    await gateway.close();
-  }
 }
 
 /** No finding without prices. */

@@ -63,7 +63,7 @@ export interface SiteAddress {
   /** Whether it is only reachable from this machine. */
   loopback: boolean;
   /** Names of its cookies. The prefix makes browsers refuse them from any other host, and without TLS. */
-  cookies: { session: string; attempt: string };
+  cookies: { session: string; attempt: string; passkey: string };
   /** Whether cookies are sent by TLS only. */
   secure: boolean;
 }
@@ -90,7 +90,11 @@ function describeAddress(url: string): SiteAddress {
     origin,
     host,
     loopback: isLoopbackHost(hostname),
-    cookies: { session: `${prefix}mediagate`, attempt: `${prefix}mediagate-sign-in` },
+    cookies: {
+      session: `${prefix}mediagate`,
+      attempt: `${prefix}mediagate-sign-in`,
+      passkey: `${prefix}mediagate-passkey`,
+    },
     secure,
   };
 }

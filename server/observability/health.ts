@@ -189,13 +189,15 @@ function describeProbes(probes: readonly ProbeResult[], now: number) {
 }
 
 /** A gateway without sign-in is healthy if the operator wants that. */
-function describeSignIn({ state, provider, standIn, reason }: SignInStatus) {
+function describeSignIn({ state, oidc, provider, standIn, reason, passkeys }: SignInStatus) {
+  const isUsed = oidc === 'ready' || passkeys.state === 'off';
   return {
     ok: true,
     state,
-    ...(provider && { provider }),
-    ...(standIn && { stand_in: true }),
-    ...(reason && { reason }),
+    ...(provider && isUsed && { provider }),
+    ...(standIn && isUsed && { stand_in: true }),
+    ...(passkeys.state === 'ready' && { passkeys: passkeys.host }),
+    ...(state === 'off' && reason && { reason: [reason, passkeys.reason].join(' ') }),
   };
 }
 

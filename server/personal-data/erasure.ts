@@ -20,7 +20,7 @@ import {
   sql,
   sqlMigration,
 } from '../../core/database/index.js';
-import { forgetAllowances, hashIdentity, type IdentitySecrets, lockUser } from '../accounts/index.js';
+import { forgetAllowances, hashIdentity, type IdentitySecrets, keepOperator, lockUser } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
 import type { ErasureWork, PersonalRecords } from '../personal-records/index.js';
 
@@ -65,13 +65,14 @@ export class Erasures {
   /**
    * Erases the user. Audit row `user.erased`.
    * @param erased.actor As in the audit log.
-   * @throws GatewayError `user_not_found`.
+   * @throws GatewayError `user_not_found`, `last_operator`.
    */
   async begin({ userId, actor }: { userId: string; actor: string }): Promise<Erasure> {
     const secrets = await this.#identitySecrets();
     const { engine } = this.#database;
     return this.#database.transaction(async (transaction) => {
       const user = await lockUser(transaction, engine, userId);
+      await keepOperator(transaction, engine, user);
       const at = await this.#times.read(transaction);
       const identityHashes = hashIdentity(user, secrets);
       const person = { ...user, engine, at, changedAt: this.#times.now, identityHashes };

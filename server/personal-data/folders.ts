@@ -13,6 +13,7 @@ import { keyPersonalRecords } from '../keys/index.js';
 import { ledgerPersonalRecords } from '../ledger/index.js';
 import { limitPersonalRecords } from '../limits/index.js';
 import { responsePersonalRecords } from '../models/index.js';
+import { passkeyPersonalRecords } from '../passkeys/index.js';
 import { paymentPersonalRecords } from '../payments/index.js';
 import type { PersonalRecords } from '../personal-records/index.js';
 import { usagePersonalRecords } from '../usage/index.js';
@@ -22,6 +23,7 @@ import { jobPersonalRecords } from './jobs.js';
 export function personalRecords(jobs: Pick<Jobs, 'cancel'>): readonly PersonalRecords[] {
   return [
     accountPersonalRecords,
+    passkeyPersonalRecords,
     webhookPersonalRecords,
     limitPersonalRecords,
     keyPersonalRecords,

@@ -59,7 +59,7 @@ export const SETTINGS = [
     name: 'SITE_URL',
     unset: 'the address of this gateway',
     description:
-      'Public address of the account site; https unless it is a loopback address. Errors about keys name it if it is set.',
+      'Public address of the account site; https unless it is a loopback address. Passkeys are bound to its host name. Errors about keys name it if it is set.',
     read: (text) => ({ siteUrl: webAddress(text) }),
   },
   {
@@ -70,8 +70,9 @@ export const SETTINGS = [
   },
   {
     name: 'OIDC_ISSUER',
-    unset: 'a development identity provider, on loopback only',
-    description: 'Issuer of the OpenID Connect provider for sign-in, exactly as in its tokens.',
+    unset: 'passkeys; on loopback a development identity provider',
+    description:
+      'Issuer of the OpenID Connect provider for sign-in, exactly as in its tokens. Without one, people sign in by invitation and passkey. See docs/accounts/sign-in.md.',
     read: (text) => ({ oidcIssuer: issuerAddress(text) }),
   },
   {

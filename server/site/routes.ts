@@ -16,6 +16,7 @@ import {
   type DeviceGrants,
   type Identity,
   modelsForSetup,
+  type SignInStatus,
   setupClients,
   showUserCode,
   type UserRecord,
@@ -50,6 +51,7 @@ import { paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
+import { type PasskeyPageServices, passkeyPageRoutes } from './passkey-pages.js';
 import { loadPlayground } from './playground-view.js';
 import { offersLinks, type PublicPageServices, publicPageRoutes } from './public-pages.js';
 import { type DashboardSources, describeOutcome, loadDashboard, planName, planViews } from './views.js';
@@ -57,6 +59,7 @@ import { ownVisitOf, sendTo, visitOf } from './visit.js';
 
 interface SiteServices
   extends AccountPageServices,
+    Omit<PasskeyPageServices, 'identity'>,
     Omit<ImagePageServices, 'view' | 'gateway' | 'jobs'>,
     Omit<PublicPageServices, 'view'> {
   users: Pick<Users, 'list' | 'setLanguage'>;
@@ -88,6 +91,7 @@ function pageRoutes(services: SiteServices): Route[] {
     ...imagePageRoutes(services),
     ...publicPageRoutes(services),
     ...orderPageRoutes(services),
+    ...passkeyPageRoutes(services),
     {
       ...PAGE_ROUTE,
       path: '/',
@@ -169,7 +173,8 @@ class SitePages {
     if (visit.signedIn) return seeOther(context, returnTo);
     const status = identity.status();
     const isFirst = status.standIn && (await users.list({ limit: 1 })).length === 0;
-    sendTo(context, visit, signInPage({ status, returnTo, isFirst }, visit.locale));
+    const { origin } = site();
+    sendTo(context, visit, signInPage({ status, origin, returnTo, isFirst }, visit.locale));
   }
 
   async sendPlans(context: RequestContext): Promise<void> {
@@ -209,8 +214,9 @@ class SitePages {
     const { view, jobs, orders, catalogue, clock } = this.#services;
     const sources = { view, jobs, orders, catalogue, now: clock.now() };
     const dashboard = await loadDashboard(sources, signedIn.user, locale);
-    const nextSteps = dashboard.plan?.isOperator ? this.#nextSteps() : undefined;
-    sendTo(context, visit, dashboardPage({ ...dashboard, nextSteps }, locale));
+    const nextSteps = signedIn.user.role === 'operator' ? this.#nextSteps() : undefined;
+    const hasPasskeys = this.#services.identity.status().passkeys.state === 'ready';
+    sendTo(context, visit, dashboardPage({ ...dashboard, nextSteps, hasPasskeys }, locale));
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {
@@ -243,11 +249,16 @@ class SitePages {
     const { gateway, catalogue, identity, payments } = this.#services;
     return {
       model: loadModels({ ...this.#services, prices: undefined }).some(({ isMock }) => !isMock),
-      people: !identity.status().standIn,
+      people: isForPeople(identity.status()),
       links: isOffered('extract', catalogue) || gateway.platforms().length === 0,
       payments: payments.acceptsOrders,
     };
   }
+}
+
+/** Whether more than the development provider signs people in. */
+function isForPeople({ oidc, standIn, passkeys }: SignInStatus): boolean {
+  return oidc === 'ready' ? !standIn : passkeys.state === 'ready';
 }
 
 /** The effects of priced plans. */

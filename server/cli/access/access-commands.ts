@@ -15,6 +15,7 @@ const ORDER = ['order', 'its code'] as const;
 const AMOUNT = 'e.g. "50 USD/month", "2M tokens/day" or "1000 requests/lifetime"; may be repeated';
 const GRANTS = ['images', 'extract', 'text', 'audio', 'admin'] as const;
 const PRIORITIES = ['low', 'normal', 'high'] as const;
+const ROLES = ['operator', 'billing', 'member'] as const;
 /** Options of several commands. */
 const NOTE = { '--note <text>': 'reason; stored with your name in the history' } as const;
 export type NoteOptions = OptionsOf<{ options: typeof NOTE }>;
@@ -226,6 +227,26 @@ export const listUsers = defineCommand({
   run: async (...call): Promise<Outcome<'Users'>> => (await import('./users.js')).listUsersCommand(...call),
 });
 
+export const inviteUser = defineCommand({
+  name: 'users invite',
+  summary: 'print a link by which a person signs in with a passkey; it works once',
+  options: {
+    '--operator': 'the person becomes an operator',
+    '--billing': { text: 'the person sees to payments', conflicts: 'operator' },
+    '--name <name>': 'name of the person, which they may change',
+    '--hours <number>': {
+      text: 'hours for which the link works, 1 to 720 (default: 72; 1 for the first operator)',
+      number: true,
+    },
+    '--user <user>': `a user who has lost all passkeys; the link replaces them: ${USER[1]}`,
+    ...NOTE,
+  },
+  help: 'The link works for any person who has it, so send it over a channel that you trust. It needs a gateway without OIDC_ISSUER, at a host name over https.',
+  examples: ['users invite --name Ann', 'users invite --operator --hours 4'],
+  shape: 'Invitation',
+  run: async (...call): Promise<Outcome<'Invitation'>> => (await import('./invitations.js')).inviteCommand(...call),
+});
+
 export const eraseUser = defineCommand({
   name: 'users erase',
   summary: 'delete a user for good: everything personal; orders and usage stay under a random id',
@@ -270,6 +291,34 @@ const USER_COMMANDS = [
     shape: 'ChangedUser',
     run: async (settings, ...call): Promise<Outcome<'ChangedUser'>> =>
       (await import('./users.js')).changeUserCommand(settings, 'resume', ...call),
+  }),
+  inviteUser,
+  defineCommand({
+    name: 'users invitations',
+    summary: 'list the invitations that were not used yet',
+    shape: 'Invitations',
+    run: async (...call): Promise<Outcome<'Invitations'>> =>
+      (await import('./invitations.js')).listInvitationsCommand(...call),
+  }),
+  defineCommand({
+    name: 'users uninvite',
+    summary: 'withdraw an invitation',
+    arguments: [['invitation', 'its id, as "users invitations" shows it']],
+    options: NOTE,
+    shape: 'WithdrawnInvitation',
+    run: async (...call): Promise<Outcome<'WithdrawnInvitation'>> =>
+      (await import('./invitations.js')).withdrawInvitationCommand(...call),
+  }),
+  defineCommand({
+    name: 'users role',
+    summary: 'give a user another role; the last operator keeps the role',
+    arguments: [
+      USER,
+      ['role', 'operator: runs the gateway; billing: sees to payments; member: the own account', ROLES],
+    ],
+    options: NOTE,
+    shape: 'ChangedRole',
+    run: async (...call): Promise<Outcome<'ChangedRole'>> => (await import('./users.js')).changeRoleCommand(...call),
   }),
   defineCommand({
     name: 'users export',

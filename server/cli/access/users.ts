@@ -1,12 +1,12 @@
 /*
- * The commands that list, show, suspend, resume and sign out users, and helpers for all commands that name a user or
+ * The commands that list, show, suspend, resume and sign out users and change their roles, and helpers for all commands that name a user or
  * write to the audit log. A user is found by their id, the id of their account, or a unique email address. A suspension
  * ends the sessions and disables the keys; signing out ends only the sessions, and API keys stay valid. The actor in
  * the audit log is the system user who ran the command.
  */
 
 import { systemClock } from '../../../core/runtime/index.js';
-import type { AccountPlan, AccountRecord, UserRecord } from '../../accounts/index.js';
+import type { AccountPlan, AccountRecord, UserRecord, UserRole } from '../../accounts/index.js';
 import { describeUser, describeWholeUser, showUser, stateOfUser, type WholeUser } from '../../admin/index.js';
 import { isoTime, renderMoney, sanitizeForTerminal } from '../../format/index.js';
 import { keyState } from '../../keys/index.js';
@@ -19,7 +19,7 @@ import { CommandFailure } from '../mistakes.js';
 import { joinParts, type Outcome, renderAudit, renderFacts, renderRows } from '../output.js';
 import type { listUsers, NoteOptions } from './access-commands.js';
 
-const HEAD = ['ID', 'ACCOUNT', 'EMAIL', 'NAME', 'PLAN', 'STATE', 'CREATED', 'LAST SIGN-IN'];
+const HEAD = ['ID', 'ACCOUNT', 'EMAIL', 'NAME', 'ROLE', 'PLAN', 'STATE', 'CREATED', 'LAST SIGN-IN'];
 
 /** Users, newest first. */
 export async function listUsersCommand(
@@ -75,6 +75,24 @@ export async function changeUserCommand(
   return { json: { id: userId, state: wanted, changed }, text };
 }
 
+/** Gives a user a role, and the account the plan that belongs to it; servers follow within seconds. */
+export async function changeRoleCommand(
+  settings: Settings,
+  id: string,
+  role: UserRole,
+  { note }: NoteOptions,
+): Promise<Outcome<'ChangedRole'>> {
+  const by = byOperator(note);
+  const { userId, changed } = await withState(settings, async (state) => {
+    const { id: userId } = await findUser(state, id);
+    return { userId, changed: await state.users.setRole({ userId, role, ...by }) };
+  });
+  return {
+    json: { id: userId, role, changed },
+    text: changed ? `User ${userId} has the role ${role}.` : `User ${userId} had the role ${role} before.`,
+  };
+}
+
 /** Finds a user by their id, the id of their account, or a unique email address. @throws CommandFailure */
 export async function findUser(state: Pick<State, 'users'>, named: string): Promise<UserRecord> {
   if (named.includes('@')) return findByEmail(state, named);
@@ -99,13 +117,14 @@ async function findByEmail({ users }: Pick<State, 'users'>, email: string): Prom
 }
 
 function row(user: UserRecord, account: AccountRecord | undefined): string[] {
-  const { id, accountId, email, name, createdAt, lastSignInAt } = user;
+  const { id, accountId, email, name, role, createdAt, lastSignInAt } = user;
   const times = [isoTime(createdAt), isoTime(lastSignInAt)];
   return [
     id,
     accountId,
     sanitizeForTerminal(email ?? '-'),
     sanitizeForTerminal(name ?? '-'),
+    role,
     planOf(account),
     stateOfUser(user),
     ...times,
@@ -141,6 +160,7 @@ function renderWhole({ user, account, budget, keys, orders, audit }: WholeUser):
     ['identity', `${sanitizeForTerminal(user.subject)} at ${sanitizeForTerminal(user.issuer)}`],
     ['email', sanitizeForTerminal(user.email ?? '-')],
     ['name', sanitizeForTerminal(user.name ?? '-')],
+    ['role', user.role],
     ['state', stateOfUser(user)],
     ['plan', plan ? renderPlan(plan, now) : '-'],
     ['left', plan && !hasEnded(plan, now) ? renderLeft(budget, now) : '-'],

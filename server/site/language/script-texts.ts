@@ -8,6 +8,7 @@ import type { LanguageCode } from './formats.js';
 import { imageEditScript, imagesScript } from './texts/images.js';
 import { keysScript } from './texts/keys.js';
 import { pageScript } from './texts/page-script.js';
+import { passkeysScript } from './texts/passkeys.js';
 import { paymentScript } from './texts/payment.js';
 import { playgroundAudioScript } from './texts/playground-audio.js';
 import { playgroundBatchScript } from './texts/playground-batch.js';
@@ -19,6 +20,7 @@ const CATALOGUES = {
   'image-edit': imageEditScript,
   images: imagesScript,
   page: pageScript,
+  passkeys: passkeysScript,
   payment: paymentScript,
   'playground-audio': playgroundAudioScript,
   'playground-batch': playgroundBatchScript,

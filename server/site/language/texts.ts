@@ -17,6 +17,7 @@ import { layout } from './texts/layout.js';
 import { models } from './texts/models.js';
 import { nextSteps } from './texts/next-steps.js';
 import { orders } from './texts/orders.js';
+import { passkeys } from './texts/passkeys.js';
 import { payment } from './texts/payment.js';
 import { plans } from './texts/plans.js';
 import { playground } from './texts/playground.js';
@@ -42,6 +43,7 @@ const CATALOGUES = {
   models,
   nextSteps,
   orders,
+  passkeys,
   payment,
   playground,
   playgroundAudio,

@@ -54,6 +54,8 @@ export interface DashboardView {
   orders: OrdersView;
   /** Only for the operator. */
   nextSteps?: NextSteps | undefined;
+  /** Whether users of this site sign in with passkeys. Default false. */
+  hasPasskeys?: boolean;
 }
 
 type OrderView = OrderRecord & { planName: string };
@@ -84,7 +86,7 @@ ${renderJobs(view.jobs, locale)}
 ${renderPlan(view.plan, locale)}
 ${renderRateLimits(view.rateLimits, locale)}
 ${renderOrders(view.orders, locale)}
-${renderSessions(locale)}
+${renderSessions(view, locale)}
 ${renderPersonalData(locale)}
 </div>
 </div>
@@ -171,10 +173,11 @@ function renderOrderRows(orders: readonly OrderView[], locale: Locale): Html {
   )}</ul>`;
 }
 
-function renderSessions({ texts }: Locale): Html {
+function renderSessions({ hasPasskeys }: DashboardView, { texts }: Locale): Html {
   const t = texts.dashboard.sessions;
   return html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">${t.title}</h2>
 <p class="small muted">${t.words}</p>
+${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.passkeys.title}</a>`}
 <form method="post" action="/signout/everywhere"><button class="button button-quiet">${t.end}</button></form></section>`;
 }
 

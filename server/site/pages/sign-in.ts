@@ -1,48 +1,72 @@
 /*
  * The sign-in page, and the pages on which a user approves or denies a program that requests access. The first names the
- * identity provider, what is asked for and stored, and the operator's terms. The others show the program's own name as
+ * identity provider or offers passkeys, and says what is asked for and stored, and the operator's terms. The others show the program's own name as
  * text of a stranger, with its code, and what it may do.
  */
 
 import type { SignInStatus } from '../../accounts/index.js';
 import type { Locale } from '../language/index.js';
-import { type Html, html, type Page } from '../page.js';
+import { type Html, html, type Page, scriptedButton } from '../page.js';
+import { renderElsewhere } from './passkeys.js';
 
 export interface SignInView {
   status: SignInStatus;
+  /** Scheme, host and port of the site. */
+  origin: string;
   /** Path of the site to continue at. */
   returnTo: string;
   /** No user exists yet: the first one becomes the operator. */
   isFirst: boolean;
 }
 
-export function signInPage({ status, returnTo, isFirst }: SignInView, locale: Locale): Omit<Page, 'viewer'> {
-  const { signIn: t } = locale.texts;
-  const { state, provider = t.unnamedProvider, standIn, reason } = status;
-  const start = `/signin?return_to=${encodeURIComponent(returnTo)}`;
-  const where = html`<strong>${standIn ? t.developmentProviderAt : provider}</strong>`;
+export function signInPage(view: SignInView, locale: Locale): Omit<Page, 'viewer'> {
+  const { status, origin } = view;
+  const { signIn: t, passkeys: p } = locale.texts;
+  const { state, oidc, reason, passkeys } = status;
+  const isOidc = oidc === 'ready';
+  const hasPasskeys = passkeys.state === 'ready';
+  const [asked, neverAsked] = isOidc ? [t.whatWeGetWords, t.neverAskedWords] : [p.whatWeGetWords, p.neverAskedWords];
   return {
     title: t.title,
     current: '/login',
+    scripts: hasPasskeys ? ['passkeys.js'] : [],
     content: html`<div class="frame frame-narrow sign-in">
-<div class="page-head"><h1>${t.title}</h1><p>${t.where(where)}</p></div>
+<div class="page-head"><h1>${t.title}</h1><p>${isOidc ? t.where(providerName(status, locale)) : p.where}</p></div>
 <div class="card stack">
-${
-  state === 'ready'
-    ? html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>`
-    : html`<p class="problem" role="alert">${t.impossible} <span lang="en">${reason}</span></p>`
-}
-${standIn && isFirst && html`<p class="notice">${t.first}</p>`}
-${standIn && html`<p class="notice notice-warn">${t.development}</p>`}
+${state === 'off' && html`<p class="problem" role="alert">${t.impossible} <span lang="en">${reason} ${passkeys.reason}</span></p>`}
+${isOidc && renderProvider(view, locale)}
+${hasPasskeys && renderPasskeys(view, locale)}
 ${acceptedTerms(locale)}
 </div>
+${hasPasskeys && renderElsewhere(origin, locale)}
 <dl class="promises">
-<div><dt>${t.whatWeGet}</dt><dd>${t.whatWeGetWords}</dd></div>
-<div><dt>${t.neverAsked}</dt><dd>${t.neverAskedWords}</dd></div>
+<div><dt>${t.whatWeGet}</dt><dd>${asked}</dd></div>
+<div><dt>${t.neverAsked}</dt><dd>${neverAsked}</dd></div>
 <div><dt>${t.stored}</dt><dd>${t.storedWords}</dd></div>
 </dl>
 </div>`,
   };
+}
+
+function providerName({ standIn, provider }: SignInStatus, { texts: { signIn: t } }: Locale): Html {
+  return html`<strong>${standIn ? t.developmentProviderAt : (provider ?? t.unnamedProvider)}</strong>`;
+}
+
+function renderProvider({ status, returnTo, isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
+  const { standIn, provider = t.unnamedProvider } = status;
+  const start = `/signin?return_to=${encodeURIComponent(returnTo)}`;
+  return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>
+${standIn && isFirst && html`<p class="notice">${t.first}</p>`}
+${standIn && html`<p class="notice notice-warn">${t.development}</p>`}`;
+}
+
+/** Beside the development provider it is the second way. */
+function renderPasskeys({ status, returnTo }: SignInView, { texts: { passkeys: t } }: Locale): Html {
+  const kind = status.oidc === 'ready' ? 'button-quiet' : '';
+  return html`<form class="stack" data-passkey="sign-in" data-return="${returnTo}">${scriptedButton(t.signIn, kind)}
+<p class="problem" role="alert"></p></form>
+<p class="needs-no-script small muted">${t.needsScripts}</p>
+<p class="small muted">${t.invitedOnly} <a href="/recover">${t.lost}</a></p>`;
 }
 
 function acceptedTerms({ texts: { signIn: t }, brand: { termsUrl, privacyUrl } }: Locale): Html | undefined {

@@ -100,6 +100,20 @@ describe('mediagate init', () => {
     expect(await stat(file).catch((error) => error.code)).to.equal('ENOENT');
   });
 
+  it('prints a link for the first operator where passkeys sign people in, and says where they cannot', async () => {
+    const run = (environment: Environment) => runCommand(['init', '--yes'], environment, folder);
+    const named = await run({ BASE_URL: 'https://api.example.com', HOST: '0.0.0.0' });
+    expect(named.code, named.stderr).to.equal(0);
+    expect(named.stdout + named.stderr).to.match(/https:\/\/api\.example\.com\/invite#[\w-]{43}\n/);
+    expect(await read()).not.to.contain('invite');
+    const numbered = await run({ BASE_URL: 'http://192.0.2.7:8787', HOST: '0.0.0.0' });
+    expect(numbered.stdout + numbered.stderr)
+      .to.contain('Nobody can sign in.')
+      .and.not.to.contain('invite#');
+    const provided = await run({ BASE_URL: 'https://api.example.com', OIDC_ISSUER: 'https://id.example.com' });
+    expect(provided.stdout + provided.stderr).not.to.match(/invite#|sign in/);
+  });
+
   it('takes what the environment sets with --yes', async () => {
     const environment = { TEXT_UPSTREAM_URL: 'http://127.0.0.1:1/v1', OIDC_CLIENT_ID: 'mine', PORT: '9100' };
     const { code, stdout } = await runCommand(['init', '--yes'], environment, folder);

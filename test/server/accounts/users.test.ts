@@ -100,6 +100,75 @@ for (const engine of engines) {
       expect(times).to.deep.equal([...times].sort((left, right) => right - left));
     });
 
+    it('have a role, and the plan of operators with that role', async () => {
+      const { id: userId, accountId, role } = await signUp(state);
+      expect(role).to.equal('member');
+      const by = { userId, actor: 'operator:bob' };
+      const planId = async () => {
+        const plan = (await state.accounts.find(accountId))?.plan;
+        return plan && (plan.expiresAt === null || plan.expiresAt > clock.now()) ? plan.planId : undefined;
+      };
+      expect(await state.users.setRole({ ...by, role: 'operator' })).to.equal(true);
+      expect(await state.users.setRole({ ...by, role: 'operator' })).to.equal(false);
+      expect(await planId()).to.equal('operator');
+      expect(await state.users.setRole({ ...by, role: 'billing', note: 'left' })).to.equal(true);
+      expect(await planId()).to.equal(undefined);
+      await state.users.setRole({ ...by, role: 'operator' });
+      expect(await planId()).to.equal('operator');
+      await state.users.setRole({ ...by, role: 'member' });
+      expect((await state.users.find(userId))?.role).to.equal('member');
+      const audit = await state.audit.list({ subject: userId, limit: 10 });
+      const changes = audit.map(({ action, from, to, note }) => [action, from, to, note]);
+      expect(changes.reverse()).to.deep.equal([
+        ['user.role-changed', 'member', 'operator', null],
+        ['user.role-changed', 'operator', 'billing', 'left'],
+        ['user.role-changed', 'billing', 'operator', null],
+        ['user.role-changed', 'operator', 'member', null],
+      ]);
+      expect(await codeOf(state.users.setRole({ ...by, userId: 'user_nobody', role: 'member' }))).to.equal(
+        'user_not_found',
+      );
+    });
+
+    it('keep the last operator: not suspended, erased or of another role', async () => {
+      const operators = (await state.users.list({ limit: 1_000 })).filter(({ role }) => role === 'operator');
+      const { id: userId } = operators[0] ?? (await signUp(state));
+      const by = { userId, actor: 'operator:bob' };
+      await state.users.setRole({ ...by, role: 'operator' });
+      const refused = async () => {
+        expect(await codeOf(state.users.suspend(by))).to.equal('last_operator');
+        expect(await codeOf(state.users.setRole({ ...by, role: 'billing' }))).to.equal('last_operator');
+        expect(await codeOf(state.erasures.begin(by))).to.equal('last_operator');
+        expect(await state.users.find(userId)).to.include({ role: 'operator', suspendedAt: null });
+      };
+      await refused();
+      const other = { userId: (await signUp(state)).id, actor: 'operator:bob' };
+      await state.users.setRole({ ...other, role: 'operator' });
+      expect(await state.users.suspend(other)).to.equal(true);
+      await refused();
+      await state.users.resume(other);
+      expect(await state.users.suspend(by)).to.equal(true);
+      expect(await codeOf(state.users.suspend(other))).to.equal('last_operator');
+      await state.users.resume(by);
+    });
+
+    it('keep one operator if two remove each other at the same moment on two nodes', async () => {
+      const node = await place.open({ clock, rateLimitClock: clock });
+      for (let round = 0; round < 5; round += 1) {
+        const [one, two] = [await signUp(state), await signUp(state)];
+        const all = (await state.users.list({ limit: 1_000 })).filter(({ role }) => role === 'operator');
+        for (const { id: userId } of [one, two])
+          await state.users.setRole({ userId, role: 'operator', actor: 'operator:bob' });
+        for (const { id: userId } of all) await state.users.setRole({ userId, role: 'member', actor: 'operator:bob' });
+        const results = await Promise.allSettled([
+          state.users.setRole({ userId: one.id, role: 'member', actor: `user:${two.id}` }),
+          node.users.suspend({ userId: two.id, actor: `user:${one.id}` }),
+        ]);
+        expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+        if (results[1]?.status === 'fulfilled') await state.users.resume({ userId: two.id, actor: 'operator:bob' });
+      }
+    });
+
     it('lose sessions, devices and keys while they are suspended, and get the keys back', async () => {
       const user = await signUp(state);
       const { accountId, id: userId } = user;
