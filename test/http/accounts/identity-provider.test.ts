@@ -61,6 +61,14 @@ const BAD_METADATA: Record<string, IssuerScript> = {
   'that lead to a script': { metadata: (honest) => ({ ...honest, authorization_endpoint: 'javascript:alert(1)' }) },
 };
 
+/** Of the issuers of the recipes in docs/accounts/sign-in.md; the slash at the end is part of the name. */
+const ISSUER_PATHS: Readonly<Record<string, string>> = {
+  Keycloak: '/realms/team',
+  Authentik: '/application/o/mediagate/',
+  Entra: '/8f5c9e2a-1111-2222-3333-444455556666/v2.0',
+  Dex: '/dex',
+};
+
 describe('an identity provider', () => {
   let app: SignInApp;
   let issuer: ScriptedIssuer;
@@ -124,6 +132,37 @@ describe('an identity provider', () => {
     expect(status).to.equal(303);
     expect(issuer.credentials[1]).to.equal('');
     expect(issuer.exchanges[1]?.get('client_secret')).to.equal(issuer.clientSecret);
+  });
+
+  for (const [provider, path] of Object.entries(ISSUER_PATHS)) {
+    it(`is found where its issuer has a path, as that of ${provider}`, async () => {
+      const elsewhere = await startScriptedIssuer(path);
+      const other = await startSignInApp({ issuer: elsewhere });
+      const browser = createBrowserSession();
+      const sent = await browser.send((await browser.send(`${other.url}/signin`)).location ?? '');
+      const answer = await browser.send(sent.location ?? '');
+      const [user] = await other.state.users.list({ limit: 1 });
+      await other.close();
+      await elsewhere.close();
+      expect(answer.status, answer.text).to.equal(303);
+      expect(user).to.include({ issuer: elsewhere.url, email: 'ann@example.com' });
+    });
+  }
+
+  it('signs users in without an address if the provider has no address for them, as Entra may', async () => {
+    issuer.script = { userinfo: ({ sub, name }) => ({ sub, name, preferred_username: 'ann@tenant.example' }) };
+    expect((await signIn()).cookie).to.match(/^[\w-]{43}$/);
+    const [user] = await app.state.users.list({ limit: 1 });
+    expect(user).to.include({ email: null, name: 'Ann' });
+  });
+
+  it('refuses a token that is signed with the client secret, as Authentik does without a signing key', async () => {
+    issuer.script = {
+      metadata: (honest) => ({ ...honest, id_token_signing_alg_values_supported: ['HS256'] }),
+      header: () => ({ alg: 'HS256' }),
+    };
+    const { answer, cookie } = await signIn();
+    expect([answer.status, cookie]).to.deep.equal([400, undefined]);
   });
 
   for (const [lie, script] of Object.entries(LIES)) {

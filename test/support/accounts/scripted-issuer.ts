@@ -44,7 +44,8 @@ export interface ScriptedIssuer {
 
 const CLIENT_SECRET = 'the-secret-of-the-client-of-the-scripted-issuer';
 
-export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
+/** @param issuerPath What the address of the issuer has after its origin, as some providers have. Default: nothing. */
+export async function startScriptedIssuer(issuerPath = ''): Promise<ScriptedIssuer> {
   let own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   let keyNumber = 1;
   const foreign = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -56,7 +57,9 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  const url = origin + issuerPath;
+  const metadataPath = `${issuerPath.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const issuer: ScriptedIssuer = {
     url,
     clientId: 'gateway',
@@ -77,11 +80,11 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
   };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams } = new URL(request.url ?? '/', url);
+    const { pathname, searchParams } = new URL(request.url ?? '/', origin);
     requests.push(`${request.method} ${pathname}`);
     const { script } = issuer;
     if (script.silentAt === pathname) return;
-    if (pathname === '/.well-known/openid-configuration') return send(response, metadata());
+    if (pathname === metadataPath) return send(response, metadata());
     if (pathname === '/jwks') {
       return send(response, {
         keys: [{ ...own.publicKey.export({ format: 'jwk' }), kid: keyId(), alg: 'ES256', use: 'sig' }],
@@ -120,10 +123,10 @@ export async function startScriptedIssuer(): Promise<ScriptedIssuer> {
   function metadata(): Json {
     const honest = {
       issuer: url,
-      authorization_endpoint: `${url}/authorize`,
-      token_endpoint: `${url}/token`,
-      jwks_uri: `${url}/jwks`,
-      userinfo_endpoint: `${url}/userinfo`,
+      authorization_endpoint: `${origin}/authorize`,
+      token_endpoint: `${origin}/token`,
+      jwks_uri: `${origin}/jwks`,
+      userinfo_endpoint: `${origin}/userinfo`,
       response_types_supported: ['code'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256'],
