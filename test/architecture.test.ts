@@ -1,7 +1,7 @@
 /** The structure of the source: layers, imports, cycles, packages and file sizes. */
 
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -275,7 +275,11 @@ describe('architecture', () => {
   for (const name of BUNDLED_PACKAGES) {
     it(`builds everything of ${name} into ${bundleOf(name)}`, () => {
       const file = path.join(packageRoot, bundleOf(name));
-      expect(importsOf(readFileSync(file, 'utf8')).filter((target) => !isBuiltin(target))).to.deep.equal([]);
+      // A message may say where a value comes "from".
+      const isThere = (target: string) =>
+        target.startsWith('.') || existsSync(path.join(packageRoot, 'node_modules', target));
+      const left = importsOf(readFileSync(file, 'utf8')).filter((target) => !isBuiltin(target) && isThere(target));
+      expect(left).to.deep.equal([]);
     });
   }
 

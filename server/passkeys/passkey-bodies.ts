@@ -55,7 +55,9 @@ export const PasskeysSchema = Type.Object({
   passkeys: field(Type.Array(PasskeySchema), 'Oldest first.'),
   recoveryCodesLeft: field(Count, 'Unused recovery codes.'),
 });
-export const SignedInSchema = Type.Object({ user: field(Type.Object({ id: Text }), 'The signed-in user.') });
+export const SignedInSchema = Type.Object({
+  user: field(Type.Object({ id: field(Text, 'Id of the user.') }), 'The signed-in user.'),
+});
 export const CodesSchema = Type.Object({
   recoveryCodes: field(Type.Array(Text), 'Shown only once; each works once.'),
   text: field(Text, 'The same, one code a line.'),

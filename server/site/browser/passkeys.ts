@@ -17,18 +17,21 @@ const CEREMONIES: Readonly<Record<string, (form: HTMLFormElement) => Promise<voi
   'sign-in': signIn,
 };
 
+const isHere = !isElsewhere();
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-passkey]')) {
   const run = CEREMONIES[form.dataset.passkey ?? ''];
-  if (!run || isElsewhere()) continue;
-  if (form.dataset.passkey === 'accept') void showInvitation(form);
-  onSubmit(form, () => run(form));
+  if (form.dataset.passkey !== 'accept') form.hidden = !isHere;
+  else if (isHere) void showInvitation(form);
+  if (isHere && run) onSubmit(form, () => run(form));
 }
 
 /** Whether this page was opened at another address than the site's. Then it says where the site is. */
 function isElsewhere(): boolean {
   const notice = document.querySelector<HTMLElement>('[data-elsewhere]');
-  if (!notice || notice.dataset.elsewhere === location.origin) return false;
-  for (const link of notice.querySelectorAll('a')) link.href += location.pathname + location.search + location.hash;
+  const origin = notice?.dataset.elsewhere;
+  if (!notice || origin === undefined || origin === location.origin) return false;
+  for (const link of notice.querySelectorAll('a'))
+    link.href = origin + location.pathname + location.search + location.hash;
   notice.hidden = false;
   return true;
 }

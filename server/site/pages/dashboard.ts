@@ -177,8 +177,8 @@ function renderSessions({ hasPasskeys }: DashboardView, { texts }: Locale): Html
   const t = texts.dashboard.sessions;
   return html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">${t.title}</h2>
 <p class="small muted">${t.words}</p>
-${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.passkeys.title}</a>`}
-<form method="post" action="/signout/everywhere"><button class="button button-quiet">${t.end}</button></form></section>`;
+<div class="row"><form method="post" action="/signout/everywhere"><button class="button button-quiet">${t.end}</button></form>
+${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.passkeys.title}</a>`}</div></section>`;
 }
 
 function renderPersonalData({ texts }: Locale): Html {

@@ -87,7 +87,7 @@ export function ownPasskeysPage(view: OwnPasskeysView, locale: Locale): Omit<Pag
   const { status, origin, passkeys, codesLeft, done } = view;
   const tone = done === 'recovered' ? 'notice-warn' : 'notice-good';
   const list = html`<ul class="rows">${passkeys.map((each) => renderPasskey(each, view, locale))}</ul>`;
-  const add = html`<form class="stack needs-script" data-passkey="add">${scriptedButton(t.add)}<p class="problem" role="alert"></p></form>`;
+  const add = html`<form class="stack needs-script" data-passkey="add"><div class="row">${scriptedButton(t.add)}</div><p class="problem" role="alert"></p></form>`;
   return {
     title: t.title,
     current: '/dashboard',

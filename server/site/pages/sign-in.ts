@@ -34,11 +34,11 @@ export function signInPage(view: SignInView, locale: Locale): Omit<Page, 'viewer
 <div class="page-head"><h1>${t.title}</h1><p>${isOidc ? t.where(providerName(status, locale)) : p.where}</p></div>
 <div class="card stack">
 ${state === 'off' && html`<p class="problem" role="alert">${t.impossible} <span lang="en">${reason} ${passkeys.reason}</span></p>`}
+${hasPasskeys && renderElsewhere(origin, locale)}
 ${isOidc && renderProvider(view, locale)}
 ${hasPasskeys && renderPasskeys(view, locale)}
 ${acceptedTerms(locale)}
 </div>
-${hasPasskeys && renderElsewhere(origin, locale)}
 <dl class="promises">
 <div><dt>${t.whatWeGet}</dt><dd>${asked}</dd></div>
 <div><dt>${t.neverAsked}</dt><dd>${neverAsked}</dd></div>
@@ -66,7 +66,8 @@ function renderPasskeys({ status, returnTo }: SignInView, { texts: { passkeys: t
   return html`<form class="stack" data-passkey="sign-in" data-return="${returnTo}">${scriptedButton(t.signIn, kind)}
 <p class="problem" role="alert"></p></form>
 <p class="needs-no-script small muted">${t.needsScripts}</p>
-<p class="small muted">${t.invitedOnly} <a href="/recover">${t.lost}</a></p>`;
+<p class="small muted"><a href="/recover">${t.lost}</a></p>
+<p class="small muted">${t.invitedOnly}</p>`;
 }
 
 function acceptedTerms({ texts: { signIn: t }, brand: { termsUrl, privacyUrl } }: Locale): Html | undefined {

@@ -17,8 +17,7 @@ const en = {
     none: 'No plan yet',
     noneWords: 'Your first key comes with the free plan. You can order the others.',
     seePlans: 'See the plans',
-    operator:
-      'You signed in first at the development provider, so you are the operator of this gateway: your keys have every grant and no limits of a plan.',
+    operator: 'You are an operator of this gateway: your keys have every grant and no limits of a plan.',
     opened: (grants: string) => `Your keys can use ${grants}.`,
     openedExcept: (grants: string, withheld: string) =>
       html`Your keys can use ${grants}, but not ${withheld}. For those, see the <a href="/plans">other plans</a> or ask <a href="/plans#support">support</a>.`,
@@ -96,8 +95,7 @@ const vi: typeof en = {
     none: 'Chưa có gói',
     noneWords: 'Khóa đầu tiên đi kèm gói miễn phí. Bạn có thể đặt mua các gói khác.',
     seePlans: 'Xem các gói',
-    operator:
-      'Bạn đăng nhập đầu tiên tại nhà cung cấp thử nghiệm nên là người vận hành: khóa của bạn có mọi quyền và không bị giới hạn bởi gói.',
+    operator: 'Bạn là người vận hành dịch vụ này: khóa của bạn có mọi quyền và không bị giới hạn bởi gói.',
     opened: (grants) => `Khóa của bạn dùng được ${grants}.`,
     openedExcept: (grants, withheld) =>
       html`Khóa của bạn dùng được ${grants}, nhưng không dùng được ${withheld}. Để dùng, hãy xem <a href="/plans">các gói khác</a> hoặc hỏi <a href="/plans#support">hỗ trợ</a>.`,

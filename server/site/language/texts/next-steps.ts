@@ -7,7 +7,7 @@ const en = {
   lead: 'You operate this gateway. It works with mocks until you connect the real thing.',
   steps: {
     model: { title: 'Connect a model', words: 'OpenAI, Anthropic, a local server, or any compatible one.' },
-    people: { title: 'Let people in', words: 'Sign-in with your identity provider in place of the development one.' },
+    people: { title: 'Let people in', words: 'Sign-in by invitation and passkey, or with your identity provider.' },
     links: { title: 'Open link data', words: 'No plan includes it yet, so your keys alone can use it.' },
     payments: { title: 'Take payments', words: 'Prices and a bank account: orders are then paid by transfer.' },
   },
@@ -23,7 +23,10 @@ const vi: typeof en = {
       title: 'Kết nối mô hình',
       words: 'OpenAI, Anthropic, máy chủ của bạn hoặc bất kỳ dịch vụ tương thích nào.',
     },
-    people: { title: 'Mời người dùng', words: 'Dùng nhà cung cấp danh tính của bạn thay cho bản thử nghiệm.' },
+    people: {
+      title: 'Mời người dùng',
+      words: 'Đăng nhập bằng lời mời và khóa truy cập, hoặc qua nhà cung cấp danh tính của bạn.',
+    },
     links: { title: 'Mở dữ liệu liên kết', words: 'Chưa gói nào bao gồm, nên chỉ khóa của bạn dùng được.' },
     payments: { title: 'Nhận thanh toán', words: 'Đặt giá và tài khoản ngân hàng để khách trả bằng chuyển khoản.' },
   },

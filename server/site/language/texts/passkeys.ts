@@ -10,7 +10,7 @@ const en = {
   /* The sign-in page. */
   where: 'You sign in with a passkey: the fingerprint, face or PIN of your device. There is no password.',
   signIn: 'Sign in with a passkey',
-  lost: 'Use a recovery code',
+  lost: 'Lost your device? Use a recovery code',
   invitedOnly: 'New here? Ask the operator for an invitation.',
   whatWeGetWords: 'The name that you enter, and the public half of your passkey.',
   neverAskedWords: 'A password. Fingerprint, face and PIN stay on your device.',
@@ -71,7 +71,7 @@ const en = {
 const vi: typeof en = {
   where: 'Bạn đăng nhập bằng khóa truy cập: vân tay, khuôn mặt hoặc mã PIN của thiết bị. Không có mật khẩu.',
   signIn: 'Đăng nhập bằng khóa truy cập',
-  lost: 'Dùng mã khôi phục',
+  lost: 'Mất thiết bị? Dùng mã khôi phục',
   invitedOnly: 'Bạn mới đến? Hãy xin người vận hành một lời mời.',
   whatWeGetWords: 'Tên bạn nhập và phần công khai của khóa truy cập.',
   neverAskedWords: 'Mật khẩu. Vân tay, khuôn mặt và mã PIN ở lại trên thiết bị của bạn.',
