@@ -5,7 +5,7 @@
 
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { SharedBudget } from '../budgets/index.js';
-import { Count, Nullable, Text } from '../http/index.js';
+import { Count, Nullable, OneOf, Text } from '../http/index.js';
 import { OwnLimitsShape } from '../keys/index.js';
 import { PlanBudget, USAGE_COUNTS } from '../usage/index.js';
 

@@ -26,7 +26,7 @@ describe('access to the admin API', () => {
     member = await app.signedIn('member@example.com');
     operator = await app.signedIn('operator@example.com');
     const [person] = await state.users.findByEmail('operator@example.com');
-    await state.accounts.grant({ accountId: person!.accountId, terms: OPERATOR_TERMS, actor: 'operator:test' });
+    await state.users.setRole({ userId: person!.id, role: 'operator', actor: 'operator:test' });
     const [user] = await state.users.findByEmail('member@example.com');
     const ended = { expiresAt: Date.now() - 1_000 };
     const keys: readonly (readonly [string, string])[] = [
@@ -144,13 +144,18 @@ describe('access to the admin API', () => {
     expect(row?.actor).to.equal(`operator:${person!.id}`);
   });
 
-  it('ends with the plan of an operator, and with the key', async () => {
+  it('ends with the role of an operator, not with the plan, and with the key', async () => {
     const other = await app.signedIn('former@example.com');
     const [person] = await app.state.users.findByEmail('former@example.com');
-    const { accountId } = person!;
-    await app.state.accounts.grant({ accountId, terms: OPERATOR_TERMS, actor: 'operator:test' });
+    const { id: userId, accountId } = person!;
+    const by = { userId, actor: 'operator:test' };
+    await app.state.users.setRole({ ...by, role: 'operator' });
     expect((await other.send(`${app.url}/v1/admin/users`)).status).to.equal(200);
     await app.state.accounts.endPlans({ accountId, actor: 'operator:test' });
+    expect((await other.send(`${app.url}/v1/admin/users`)).status).to.equal(200);
+    await app.state.users.setRole({ ...by, role: 'billing' });
+    expect((await other.send(`${app.url}/v1/admin/users`)).status).to.equal(404);
+    await app.state.accounts.grant({ accountId, terms: OPERATOR_TERMS, actor: 'operator:test' });
     expect((await other.send(`${app.url}/v1/admin/users`)).status).to.equal(404);
     const key = await app.makeKey({ grants: ['admin'] });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
