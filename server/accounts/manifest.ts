@@ -60,6 +60,18 @@ export interface ManifestParts {
   endpoints: readonly Endpoint[];
 }
 
+/** How people sign in: at the provider, or with passkeys on the pages of the site. */
+function describeProvider({ oidc, provider, passkeys }: SignInStatus) {
+  if (oidc === 'off' && passkeys.state === 'ready') {
+    const passwordPolicy =
+      'There are no passwords, and no program may ask for one: people sign in with passkeys, on the pages of this site alone.';
+    return { provider: null, protocol: 'WebAuthn', passwordPolicy };
+  }
+  const passwordPolicy =
+    'The service never sees a password of the identity provider, and no program may ask for it: people sign in on the pages of the provider alone.';
+  return { provider: provider ?? null, protocol: 'OpenID Connect', passwordPolicy };
+}
+
 export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, clients, endpoints }: ManifestParts) {
   const addressOf = ({ path }: Endpoint) => (/^\/(v1|health|mcp)(\/|$)/.test(path) ? baseUrl : siteUrl) + path;
   const { version, ...plans } = encodePlans(catalogue);
@@ -71,13 +83,10 @@ export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, cl
     baseUrl,
     siteUrl,
     auth: {
-      provider: signIn.provider ?? null,
-      protocol: 'OpenID Connect',
+      ...describeProvider(signIn),
       available: signIn.state === 'ready',
       loginUrl: `${siteUrl}/signin`,
       unauthenticatedInstruction: SIGN_IN_INSTRUCTION,
-      passwordPolicy:
-        'The service never sees a password of the identity provider, and no program may ask for it: people sign in on the pages of the provider alone.',
       deviceFlow: {
         authorizationUrl: `${siteUrl}/api/agent/device`,
         tokenUrl: `${siteUrl}/api/agent/device/token`,
@@ -246,8 +255,8 @@ const SetupSchema = Type.Object({
   ),
 });
 const Auth = Type.Object({
-  provider: field(Nullable(Text), 'Name of the identity provider. Null if none is configured.'),
-  protocol: field(Text, 'Protocol of the sign-in.', 'OpenID Connect'),
+  provider: field(Nullable(Text), 'Name of the identity provider. Null with passkeys, and if none is configured.'),
+  protocol: field(Text, '`OpenID Connect`, or `WebAuthn` for passkeys of this site.', 'OpenID Connect'),
   available: field(Type.Boolean(), 'Whether users can sign in now.'),
   loginUrl: field(Text, 'Address of the sign-in.'),
   unauthenticatedInstruction: field(Text, 'What a program should tell a user who is not signed in.'),

@@ -62,6 +62,10 @@ export function signInRoutes(services: SignInServices): Route[] {
     if (otherName) return seeOther(context, otherName);
     starts.admit(addressOf(context.req));
     const returnTo = readReturnPath(context.query.return_to, site());
+    const { oidc: provider, passkeys } = identity.status();
+    // Passkeys need a page, and every other place leads to this address.
+    if (provider === 'off' && passkeys.state === 'ready')
+      return seeOther(context, `${site().url}/login?return_to=${encodeURIComponent(returnTo)}`);
     const [browser, state, nonce, codeVerifier] = [newToken(), newToken(), newToken(), newToken()];
     const target = await oidc.begin({ state, nonce, codeVerifier }, redirectUri());
     const hashes = { stateHash: hashToken(state), browserHash: hashToken(browser) };
@@ -109,7 +113,8 @@ export function signInRoutes(services: SignInServices): Route[] {
       path: '/signin',
       endpoint: 'login',
       summary: 'Sign in',
-      description: 'Redirects to the identity provider. `?return_to=` is the page of the site to return to.',
+      description:
+        'Redirects to the identity provider, or to the page with passkeys. `?return_to=` is the page of the site to return to.',
       handler: begin,
     }),
     defineRoute({

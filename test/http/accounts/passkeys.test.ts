@@ -114,6 +114,16 @@ describe('passkeys over HTTP', () => {
     expect(codeOf(await browser().signIn(stranger))).to.deep.equal([400, 'sign_in_failed']);
   });
 
+  it('are where every address of the sign-in leads, and what the manifest says', async () => {
+    const redirected = await app.request('/signin?return_to=/device', { redirect: 'manual' });
+    expect(redirected.headers.get('location')).to.equal(`${SITE}/login?return_to=%2Fdevice`);
+    const login = await app.request('/login?return_to=/device', { headers: { accept: 'text/html' } });
+    expect(login.text).to.contain('data-passkey="sign-in" data-return="/device"');
+    const { auth } = (await app.request('/api/agent/manifest')).json;
+    expect(auth).to.include({ provider: null, protocol: 'WebAuthn', available: true, loginUrl: `${SITE}/signin` });
+    expect(auth.passwordPolicy).to.contain('There are no passwords');
+  });
+
   it('refuse a ceremony of another site, without verification of the person, or with another challenge', async () => {
     const { authenticator } = await newcomer();
     const wrong = [
