@@ -27,14 +27,14 @@ export const adminMigrations: Migrations = {
       'drop index audit_entries_at',
     ),
     changes: [
-      'users',
       'accounts',
-      'orders',
-      'bank_transactions',
       'api_keys',
+      'audit_entries',
+      'bank_transactions',
+      'orders',
       'usage_entries',
       'usage_totals',
-      'audit_entries',
+      'users',
     ],
   },
 };

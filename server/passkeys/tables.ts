@@ -78,23 +78,26 @@ export interface RecoveryCodesTable {
 
 /** The tables of sign-in with invitations and passkeys. */
 export const passkeyMigrations: Migrations = {
-  '0004-passkeys': sqlMigration(
-    `create table invitations (
+  '0004-passkeys': {
+    ...sqlMigration(
+      `create table invitations (
       hash text primary key, id text not null unique, role text not null, name text, "userId" text, "isFirst" integer not null,
       "invitedBy" text not null, "createdAt" bigint not null, "expiresAt" bigint not null)`,
-    `create index invitations_expires_at on invitations ("expiresAt")`,
-    `create table passkeys (
+      `create index invitations_expires_at on invitations ("expiresAt")`,
+      `create table passkeys (
       id text primary key, "userId" text not null references users (id) on delete cascade, name text not null,
       "publicKey" text not null, counter bigint not null, transports text not null, kind text not null, host text not null,
       "createdAt" bigint not null, "lastUsedAt" bigint)`,
-    `create index passkeys_user on passkeys ("userId", "createdAt")`,
-    `create index passkeys_host on passkeys (host)`,
-    `create table passkey_challenges (
+      `create index passkeys_user on passkeys ("userId", "createdAt")`,
+      `create index passkeys_host on passkeys (host)`,
+      `create table passkey_challenges (
       hash text primary key, "browserHash" text not null, purpose text not null, "userId" text, "invitationHash" text,
       name text, "expiresAt" bigint not null)`,
-    `create index passkey_challenges_expires_at on passkey_challenges ("expiresAt")`,
-    `create table recovery_codes (
+      `create index passkey_challenges_expires_at on passkey_challenges ("expiresAt")`,
+      `create table recovery_codes (
       hash text primary key, "userId" text not null references users (id) on delete cascade, "createdAt" bigint not null)`,
-    `create index recovery_codes_user on recovery_codes ("userId")`,
-  ),
+      `create index recovery_codes_user on recovery_codes ("userId")`,
+    ),
+    changes: ['users'],
+  },
 };
