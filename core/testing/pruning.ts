@@ -15,7 +15,8 @@ import { createReplay, type Exchange } from './replay.js';
 import { NestedJson, type Part, putTogether, type ReplyParts, takeApart } from './reply-parts.js';
 import { reportAll } from './runner.js';
 
-const PRUNINGS = 500;
+/** Of each sample, where `PRUNINGS` sets no other number. */
+const PRUNINGS = '500';
 const PROBLEMS_SHOWN = 20;
 /** Spread, so that adjacent seeds begin with different numbers. */
 const SEED_STEP = 7919;
@@ -23,7 +24,7 @@ const SEED_STEP = 7919;
 /**
  * Replies with fields removed, lists shortened, texts cut and values of other types, every second one with another item
  * beside the requested one. The result must contain no wrong id and no number that the item does not have, and only a
- * GatewayError may be thrown. `PRUNING_SEED` runs a single one.
+ * GatewayError may be thrown. `PRUNINGS` sets their number, `PRUNING_SEED` runs a single one.
  */
 export async function passesPruned(definition: ExtractorDefinition, sample: FoundSample): Promise<void> {
   const intact = await readIntact(definition, sample);
@@ -49,10 +50,14 @@ export async function passesPruned(definition: ExtractorDefinition, sample: Foun
 }
 
 function seeds(): number[] {
-  const wanted = process.env.PRUNING_SEED;
-  if (wanted === undefined) return Array.from({ length: PRUNINGS }, (_, index) => index + 1);
-  if (!/^\d{1,9}$/.test(wanted)) throw new RangeError('PRUNING_SEED is a whole number.');
-  return [Number(wanted)];
+  const { PRUNING_SEED: wanted, PRUNINGS: count = PRUNINGS } = process.env;
+  if (wanted === undefined) return Array.from({ length: wholeNumber('PRUNINGS', count) }, (_, index) => index + 1);
+  return [wholeNumber('PRUNING_SEED', wanted)];
+}
+
+function wholeNumber(name: string, value: string): number {
+  if (!/^\d{1,9}$/.test(value)) throw new RangeError(`${name} is a whole number.`);
+  return Number(value);
 }
 
 function problemsOf(check: () => string[]): string[] {
