@@ -8,7 +8,7 @@
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { Gateway } from 'mediagate';
+import type { Gateway, GatewayServices } from 'mediagate';
 import { type Logger, systemClock } from '../core/runtime/index.js';
 import { type Banner, renderBanner, samplesOf, startNotices } from './cli/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
@@ -29,6 +29,8 @@ export interface ServeOptions {
   firstRun?: boolean;
   /** Default `all`. */
   role?: Role;
+  /** A logger in place of the one that writes to standard output. */
+  services?: Pick<GatewayServices, 'logger'>;
   print(text: string): void;
 }
 
@@ -52,8 +54,8 @@ export interface Serving {
   stop(retires?: boolean): Promise<boolean>;
 }
 
-/** Opens everything, then listens. If it fails, what was opened before is closed. */
-function startServing(options: ServeOptions, worker: Worker | undefined): Promise<Serving> {
+/** Opens everything, then listens, and handles no signal. If it fails, what was opened before is closed. */
+export function startServing(options: ServeOptions, worker?: Worker): Promise<Serving> {
   return openOrClose((opened) => open(options, worker, opened));
 }
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { runRecordedCases } from './support/links/recorded-cases.js';
 import { packageRoot } from './support/package-root.js';
-import { type GatewayProcess, startGatewayProcess } from './support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from './support/processes/gateway-here.js';
 
 /** Recorded pages with the values a careful reader finds in them; too large, and not ours, to lie in the repository. */
 const folder = path.resolve(packageRoot, process.env.CAPTURES_DIR ?? '../shared/captures');
@@ -21,15 +21,15 @@ describe('recorded pages', () => {
   for (const platform of PLATFORMS) {
     it(`of ${platform} are read correctly in every field`, async function () {
       this.timeout(PLATFORM_MS);
-      let gateway: GatewayProcess | undefined;
+      let gateway: GatewayHere | undefined;
       try {
         const { met, total, lines } = await runRecordedCases({
           folder,
           platform,
-          // Each lane leaves other ways to the platform shut; a new process has none of them resting.
+          // Each lane leaves other ways to the platform shut; a new gateway has none of them resting.
           fresh: async (proxy) => {
             await gateway?.stop();
-            gateway = await startGatewayProcess({ proxy });
+            gateway = await startGatewayHere({ proxy });
             const { key } = await gateway.makeKey();
             return { base: gateway.url, key };
           },

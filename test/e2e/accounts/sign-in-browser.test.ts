@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 import { until } from '../../support/until.js';
 
 /** Pages of somebody who means harm, on this machine too: to a browser they are of the same site, and of another origin. */
@@ -28,13 +28,13 @@ function startHostileSite(gateway: string): Promise<OriginServer> {
 }
 
 describe('signing in with a real browser', () => {
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let browser: Browser;
   let page: Page;
 
   before(async function () {
     const executable = await chromiumFor(this);
-    gateway = await startGatewayProcess();
+    gateway = await startGatewayHere();
     browser = await chromium.launch({
       executablePath: executable.path,
       args: ['--no-sandbox'],

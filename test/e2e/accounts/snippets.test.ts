@@ -11,7 +11,7 @@ import { readSettings } from '../../../server/settings/settings.js';
 import { SECRETS } from '../../http/payments/app.js';
 import { createBrowserSession, OPERATOR, signInAt } from '../../support/accounts/browser-session.js';
 import { snippetsOf } from '../../support/docs/documents.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 const run = promisify(execFile);
 const ADDRESS = 'http://127.0.0.1:8787';
@@ -20,7 +20,7 @@ const PAGES = ['sign-in', 'plans', 'payments'].map((name) => `docs/accounts/${na
 
 describe('account pages of the docs', () => {
   let folder: string;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let token = '';
 
   /** The only one that says this. */
@@ -50,7 +50,7 @@ describe('account pages of the docs', () => {
     });
     const environment = { ...Object.fromEntries(exported), PLANS_FILE: path.join(folder, 'plans.json') };
     expect(Object.keys(environment)).to.include.members(['PAYMENT_ACCOUNT_NAME', 'PAYMENT_WEBHOOK_SECRET']);
-    gateway = await startGatewayProcess({ environment });
+    gateway = await startGatewayHere({ environment });
     await signInAt(gateway, OPERATOR);
   });
   after(async () => {

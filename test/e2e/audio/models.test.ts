@@ -3,14 +3,14 @@
 import { expect } from 'chai';
 import { type ElevenlabsUpstream, startElevenlabsUpstream } from '../../support/audio/elevenlabs-upstream.js';
 import { type OpenaiAudioUpstream, startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 const HEARING = ['stt-large-v3', 'stt-large-v3-turbo'];
 const SPEAKING = ['tts_multilingual_v2', 'tts_v3', 'tts_flash_v2_5', 'tts_turbo_v2_5'];
 const SOUNDING = ['tts_multilingual_sts_v2', 'tts_text_to_sound_v2'];
 
 describe('audio models of a running gateway', () => {
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let upstream: OpenaiAudioUpstream;
   let vendor: ElevenlabsUpstream;
   before(async () => {
@@ -24,7 +24,7 @@ describe('audio models of a running gateway', () => {
 
   /** Which plugin is ready for each audio model, and that none has failed. */
   async function plugins(environment: Record<string, string>): Promise<Record<string, string>> {
-    gateway = await startGatewayProcess({ environment });
+    gateway = await startGatewayHere({ environment });
     const { stdout } = await gateway.command('plugins', '--json');
     const entries: { id: string; plugin: string; state: string; provides: string[] }[] = JSON.parse(stdout);
     expect(entries.filter(({ state }) => state === 'failed')).to.deep.equal([]);

@@ -14,7 +14,7 @@ import { chromiumFor } from '../../support/browser/chromium.js';
 import { launchPageBrowser } from '../../support/browser/page-browser.js';
 import { readPage } from '../../support/docs/documents.js';
 import { packageRoot } from '../../support/package-root.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 import { until } from '../../support/until.js';
 
 const run = promisify(execFile);
@@ -26,12 +26,12 @@ const fileOf = (name: string) => path.join(packageRoot, 'examples', name);
 
 describe('the examples', () => {
   let folder: string;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let environment: NodeJS.ProcessEnv;
 
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-examples-'));
-    gateway = await startGatewayProcess();
+    gateway = await startGatewayHere();
     const { key } = await gateway.makeKey({ grants: ['extract', 'images', 'text', 'audio'] });
     environment = { ...process.env, MEDIAGATE_URL: gateway.url, MEDIAGATE_API_KEY: key };
   });

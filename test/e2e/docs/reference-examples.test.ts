@@ -1,4 +1,7 @@
-/** Every example of the API reference, taken from its pages and run against a gateway in all three languages. */
+/**
+ * Every example of the API reference, taken from its pages and run against a gateway: each operation in one of the three
+ * languages, in a long run in all of them.
+ */
 
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +19,9 @@ import { answersFromFixtures } from '../../support/links/fixture-answers.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import { startTextUpstream } from '../../support/models/text-upstream.js';
 import { packageRoot } from '../../support/package-root.js';
-import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
+import { type HttpAnswer } from '../../support/processes/gateway-process.js';
+import { variants } from '../../support/runner/variants.js';
 
 const run = promisify(execFile);
 
@@ -93,7 +98,7 @@ describe('examples of the API reference, as its pages have them', () => {
   let proxy: ReplayingProxy;
   let texts: Awaited<ReturnType<typeof startTextUpstream>>;
   let voices: Awaited<ReturnType<typeof startElevenlabsUpstream>>;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let key: string;
   let examples: readonly Example[];
   let links = 10;
@@ -108,7 +113,7 @@ describe('examples of the API reference, as its pages have them', () => {
     proxy = await startReplayingProxy({ answer: answersFromFixtures(fixtures, () => ({ fault: 'hang' })) });
     texts = await startTextUpstream();
     voices = await startElevenlabsUpstream({ apiKey: 'el-key' });
-    gateway = await startGatewayProcess({ proxy, environment: await settings() });
+    gateway = await startGatewayHere({ proxy, environment: await settings() });
     ({ key } = await gateway.makeKey({ grants: ['extract', 'images', 'text', 'audio'] }));
     await writeFile(path.join(folder, 'tug.png'), blackPng({ width: 64, height: 64 }));
     const speech = await fetch(`${gateway.url}/v1/audio/speech`, {
@@ -277,13 +282,21 @@ describe('examples of the API reference, as its pages have them', () => {
     return isError ? (/"(?:code|error)": ?"(\w+)"/.exec(printed)?.[1] ?? printed.slice(0, 300)) : undefined;
   }
 
+  /** The examples of a language that this run has: of each operation one. */
+  function examplesIn(language: Language): readonly Example[] {
+    const operations = [...new Set(examples.map(({ id }) => id))];
+    const turn = LANGUAGES.findIndex(({ id }) => id === language);
+    const inLanguage = examples.filter((one) => one.language === language);
+    return variants(inLanguage, ({ id }) => operations.indexOf(id) % LANGUAGES.length === turn);
+  }
+
   /** The examples that were not answered as they should be. */
   async function runAll(language: Language): Promise<string[]> {
     token = await newToken(`${language}@example.com`);
     order = undefined;
     expect((await post('/api/user', { name: 'laptop' }, token)).status).to.equal(201);
     const wrong: string[] = [];
-    for (const example of examples.filter((one) => one.language === language)) {
+    for (const example of examplesIn(language)) {
       const printed = await outputOf(example);
       const isNowhere = example.code.includes('/NAME');
       const code = errorOf(printed, / -o |writeFileSync\(|\.write\(/.test(example.code));

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { documentPages, type RunnableBlock, readPage, runnableBlocksOf } from '../../support/docs/documents.js';
 import { packageRoot } from '../../support/package-root.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 const run = promisify(execFile);
 
@@ -22,13 +22,13 @@ const PROGRAMS: Readonly<Record<string, { ending: string; command: readonly stri
 
 describe('code blocks that a page marks as runnable', () => {
   let folder: string;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let key: string;
 
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-blocks-'));
     await symlink(path.join(packageRoot, 'node_modules'), path.join(folder, 'node_modules'));
-    gateway = await startGatewayProcess();
+    gateway = await startGatewayHere();
     ({ key } = await gateway.makeKey({ grants: ['extract', 'images', 'text', 'audio'] }));
   });
   after(async () => {

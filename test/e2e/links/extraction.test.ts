@@ -4,18 +4,19 @@ import { expect } from 'chai';
 import { buildWatchPage } from '../../bench/watch-page.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
+import { startGatewayProcess } from '../../support/processes/gateway-process.js';
 
 const REFUSED: Readonly<Record<string, string>> = { private: 'private' };
 
-describe('a link through the real process', () => {
+describe('a link through a running gateway', () => {
   let proxy: ReplayingProxy;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let key: string;
 
   before(async () => {
     proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
-    gateway = await startGatewayProcess({ proxy });
+    gateway = await startGatewayHere({ proxy });
     ({ key } = await gateway.makeKey());
   });
 
@@ -67,7 +68,7 @@ describe('a link through the real process', () => {
   });
 
   it('extracts a new link once for twenty simultaneous callers', async () => {
-    const fresh = await startGatewayProcess({ proxy });
+    const fresh = await startGatewayHere({ proxy });
     try {
       const made = await fresh.makeKey();
       const { id } = linkSamples[0] ?? { id: '' };

@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 const ID = 'mgLinks0001';
 
@@ -93,12 +93,12 @@ const WRONG_BODIES: readonly unknown[] = [
 
 describe('hostile links and bodies', () => {
   let proxy: ReplayingProxy;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let key: string;
 
   before(async () => {
     proxy = await startReplayingProxy({ answer: () => ({ status: 404 }) });
-    gateway = await startGatewayProcess({ proxy });
+    gateway = await startGatewayHere({ proxy });
     // One slot a minute: it is still there after all of these, so none of them has taken it.
     ({ key } = await gateway.makeKey({ rpm: 1 }));
   });

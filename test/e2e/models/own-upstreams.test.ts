@@ -4,14 +4,14 @@ import { expect } from 'chai';
 import { startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 /** What somebody does first who runs a model server on the same machine or network. */
 describe('upstreams of an operator on a private address', () => {
   let texts: TextUpstream;
   let images: ImageUpstream;
   let audio: Awaited<ReturnType<typeof startOpenaiAudioUpstream>>;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   before(async () => {
     [texts, images, audio] = await Promise.all([startTextUpstream(), startImageUpstream(), startOpenaiAudioUpstream()]);
   });
@@ -21,7 +21,7 @@ describe('upstreams of an operator on a private address', () => {
   for (const host of ['127.0.0.1', 'localhost']) {
     it(`are the only private targets that a setting allows: ${host}`, async () => {
       const at = (url: string) => url.replace('127.0.0.1', host);
-      gateway = await startGatewayProcess({
+      gateway = await startGatewayHere({
         environment: {
           TEXT_UPSTREAM_URL: at(texts.baseUrl),
           IMAGE_UPSTREAM_URL: at(images.baseUrl),

@@ -2,15 +2,15 @@
 
 import { expect } from 'chai';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 describe('health of platforms', () => {
   let proxy: ReplayingProxy;
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
 
   before(async () => {
     proxy = await startReplayingProxy({ answer: () => ({ status: 429, headers: { 'retry-after': '240' } }) });
-    gateway = await startGatewayProcess({ proxy });
+    gateway = await startGatewayHere({ proxy });
   });
 
   after(async () => {

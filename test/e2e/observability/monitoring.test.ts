@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'chai';
 import { packageRoot } from '../../support/package-root.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
 interface Dashboard {
   title: string;
@@ -34,7 +34,7 @@ const PART = /_(?:bucket|sum|count)$/;
 const read = (name: string) => readFile(path.join(packageRoot, 'server', 'monitoring', name), 'utf8');
 
 describe('dashboard and alert rules', () => {
-  let gateway: GatewayProcess;
+  let gateway: GatewayHere;
   let dashboard: Dashboard;
   let rules: readonly Rule[];
   /** Figure → its kind. */
@@ -43,7 +43,7 @@ describe('dashboard and alert rules', () => {
   before(async () => {
     dashboard = JSON.parse(await read('dashboard.json')) as Dashboard;
     rules = rulesOf(await read('alerts.yml'));
-    gateway = await startGatewayProcess({ environment: { METRICS_PUBLIC: 'on', METRICS_PORT: '0' } });
+    gateway = await startGatewayHere({ environment: { METRICS_PUBLIC: 'on', METRICS_PORT: '0' } });
     const { text } = await gateway.request('/metrics');
     figures = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = '', kind = '']) => [name, kind]));
   });

@@ -148,6 +148,7 @@ describe('deliveries of webhooks when the database becomes unavailable during a 
     const { databaseUrl } = postgres.place;
     const stack: Stack = {
       name: 'PostgreSQL, S3 and Redis',
+      isFirst: false,
       fileSource: 'local_cache',
       place: async () => ({ settings: { databaseUrl }, environment: {}, remove: async () => undefined }),
     };

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createClient } from '@keyv/redis';
 import type { StateSettings } from '../../../server/state.js';
+import { isLongRun } from '../runner/variants.js';
 import { startObjectProxy } from '../storage/object-proxy.js';
 import { sharedObjectServer } from '../storage/object-server.js';
 import { sharedPostgres } from './postgres.js';
@@ -22,6 +23,7 @@ export interface StackPlace {
 /** What is underneath a gateway. */
 export interface Stack {
   readonly name: 'SQLite and a folder' | 'PostgreSQL, S3 and Redis';
+  readonly isFirst: boolean;
   /** What the API says of where a picture is kept. */
   readonly fileSource: 'local_cache' | 'objstore_s3';
   place(): Promise<StackPlace>;
@@ -43,6 +45,7 @@ interface Servers {
 
 const embedded: Stack = {
   name: 'SQLite and a folder',
+  isFirst: true,
   fileSource: 'local_cache',
   place: async () => ({ settings: {}, environment: {}, remove: async () => undefined }),
 };
@@ -109,6 +112,7 @@ function redisDatabases(serverUrl: string) {
 
 const servers: Stack = {
   name: 'PostgreSQL, S3 and Redis',
+  isFirst: false,
   fileSource: 'objstore_s3',
   async place() {
     const started = await sharedServers();
@@ -132,4 +136,10 @@ export function describeOnStacks(title: string, define: (stack: Stack) => void):
     });
     define(servers);
   });
+}
+
+/** The suite on the first stack, and on both in a long run: another suite holds the same statements on the second one. */
+export function describeOnFirstStack(title: string, define: (stack: Stack) => void): void {
+  if (isLongRun) describeOnStacks(title, define);
+  else describe(title, () => define(embedded));
 }

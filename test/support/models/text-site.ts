@@ -10,7 +10,8 @@ import { openState } from '../../../server/state.js';
 import type { UsageEntry } from '../../../server/usage/usage-log.js';
 import { packageRoot } from '../package-root.js';
 import type { Environment } from '../processes/command-line.js';
-import { type GatewayProcess, type MadeKey, startGatewayProcess } from '../processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../processes/gateway-here.js';
+import { type MadeKey } from '../processes/gateway-process.js';
 import { startTextUpstream, type TextUpstream } from './text-upstream.js';
 
 const UPSTREAM_KEY = 'sk-canary-of-the-upstream-0007';
@@ -19,7 +20,7 @@ const ALL_ENTRIES = 100_000;
 
 /** A gateway process whose text models are asked of a stand-in of the vendor. */
 export interface TextSite {
-  readonly gateway: GatewayProcess;
+  readonly gateway: GatewayHere;
   readonly upstream: TextUpstream;
   /** A key for text. */
   readonly key: string;
@@ -50,7 +51,7 @@ export async function startTextSite({
 }: TextSiteOptions = {}): Promise<TextSite> {
   const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-text-'));
   const upstream = await startTextUpstream({ apiKey: UPSTREAM_KEY });
-  const gateway = await startGatewayProcess({
+  const gateway = await startGatewayHere({
     dataFolder,
     environment: {
       TEXT_UPSTREAM_URL: upstream.baseUrl,
