@@ -158,7 +158,7 @@ function toolOf(command, rest) {
   // The runner takes folders; a file or a title goes to mocha.
   const isForRunner =
     first === undefined ||
-    ['--reverse', '--quick', '--long'].includes(first) ||
+    ['--reverse', '--quick', '--long', '--times'].includes(first) ||
     /^(test|plugins)(?!.*\.js$)/.test(first);
   return isForRunner ? 'dist/test/run.js' : 'node_modules/mocha/bin/mocha.js';
 }

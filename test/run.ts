@@ -4,10 +4,12 @@
  * how much is left. The last line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
  * before it. Only the tests of one suite in test/e2e and test/long keep their order, since they are the steps of a walk.
  * `--quick` runs what a minute has room for, on SQLite alone and without a browser, those of changed subjects first. `--long`
- * runs what is left out otherwise because it takes minutes: test/long, and the tests of the browser on the system's Chromium.
+ * runs what is left out otherwise because it takes minutes: test/long, the files that have more variants there, and the tests of the browser on
+ * the system's Chromium.
+ * `--times` lists the seconds of all files instead of the slowest.
  */
 
-import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,24 +48,31 @@ interface Share {
 const LISTED = 10;
 
 const {
-  values: { quick, long, ...order },
+  values: { quick, long, times, ...order },
   positionals,
 } = parseArgs({
   options: {
     reverse: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false },
+    times: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
-const folders = long ? [LONG_FOLDER] : positionals;
+const folders = positionals;
 const isIn = (file: string, folder: string) => file.startsWith(`${folder.replace(/\/$/, '')}/`);
 const cwd = `${packageRoot}/dist`;
+if (long) process.env.TEST_LONG = '1';
+// With all variants, replies are damaged in as many ways as the kit has by itself.
+if (process.env.TEST_LONG === undefined) process.env.PRUNINGS ??= '60';
 const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })
   .map((file) => file.replaceAll('\\', '/'))
   // A compiled test stays in dist after its source has moved.
   .filter((file) => existsSync(path.join(packageRoot, file.replace(/\.js$/, '.ts'))))
-  .filter((file) => (folders.length === 0 ? !isIn(file, LONG_FOLDER) : folders.some((folder) => isIn(file, folder))))
+  .filter((file) => {
+    if (long) return isIn(file, LONG_FOLDER) || hasVariants(file);
+    return folders.length === 0 ? !isIn(file, LONG_FOLDER) : folders.some((folder) => isIn(file, folder));
+  })
   .sort();
 if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);
 // One share a file: they wait more than they compute.
@@ -115,6 +124,11 @@ const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + 
 console.log(`${count('passed')} passed, ${failures.length} failed, ${count('skipped')} skipped`);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
+/** Whether a long run has more tests of the file than others have, or a plugin's replies are damaged in more ways. */
+function hasVariants(file: string): boolean {
+  return /\/runner\/variants\.js'|describeOnFirstStack|describeExtractor\(/.test(readFileSync(path.join(cwd, file), 'utf8'));
+}
+
 /** For all processes. */
 async function startServers(): Promise<() => Promise<void>> {
   const [postgres, objects] = await Promise.all([startPostgresOfRun(), startObjectServerOfRun()]);
@@ -154,8 +168,9 @@ function printSeconds(): void {
   );
   const byWall = (one: Times, other: Times) => other.wall - one.wall;
   printTimes('Seconds by folder, and of the processor in them:', folders.sort(byWall));
-  printTimes('Slowest files:', files.sort(byWall).slice(0, LISTED));
-  printTimes('Files that compute most:', files.sort((one, other) => other.cpu - one.cpu).slice(0, LISTED));
+  const listed = times ? files.length : LISTED;
+  printTimes('Slowest files:', files.sort(byWall).slice(0, listed));
+  printTimes('Files that compute most:', files.sort((one, other) => other.cpu - one.cpu).slice(0, listed));
   const inTests = files.reduce((sum, { cpu }) => sum + cpu, 0);
   const besides = cpuSeconds() - inTests;
   console.log(

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { GatewayError, type GeneratedImage, type HttpRequest, type ImageCall } from 'mediagate';
 import { type ImageProviderDefinition, imageProviderChecks } from '../../../core/testing/index.js';
 import { imageModel } from '../../support/images/invented-image.js';
+import { firstVariants } from '../../support/runner/variants.js';
 import { untilAborted } from '../../support/until-aborted.js';
 import { type Context, failing, failureOf, imageOf, inventedProvider } from './invented-provider.js';
 
@@ -222,7 +223,7 @@ describe('the testing kit for image providers that poll', () => {
     },
   };
 
-  for (const [name, { pieces, finds }] of Object.entries(wrong)) {
+  for (const [name, { pieces, finds }] of firstVariants(Object.entries(wrong), ([, { finds }]) => finds)) {
     it(`finds ${name}`, async () => expect(await check(pieces, finds)).to.have.members([...finds]));
   }
 });

@@ -15,6 +15,7 @@ import {
 } from 'mediagate';
 import { encodeForm, openAudio } from 'mediagate/plugin';
 import { type AudioProviderDefinition, type AudioSample, audioProviderChecks } from '../../../core/testing/index.js';
+import { firstVariants } from '../../support/runner/variants.js';
 import { type Context, failing, failureOf, inventedProvider, KEY, wrongCalls } from './invented-provider.js';
 
 const URL = 'https://invented.example/audio';
@@ -275,7 +276,10 @@ describe('the testing kit for audio providers', () => {
     },
   };
 
-  for (const [name, { finds, samples, ...invented }] of Object.entries(wrong)) {
+  for (const [name, { finds, samples, ...invented }] of firstVariants(
+    Object.entries(wrong),
+    ([, { finds }]) => finds,
+  )) {
     it(`finds ${name}`, async () => expect(await check(invented, finds, samples)).to.have.members([...finds]));
   }
 

@@ -9,7 +9,7 @@ import { type Kysely, Migrator } from '../../../core/database/kysely.js';
 import { readSchemaStatus } from '../../../core/database/schema-migration.js';
 import { migrations } from '../../../server/migrations.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
-import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { describeOnFirstStack, type StackPlace } from '../../support/databases/stacks.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import { packageRoot } from '../../support/package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
@@ -47,7 +47,7 @@ function ofToday(row: Row, capturedAt: number): Row {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, moved(value)]));
 }
 
-describeOnStacks('a gateway on the state of an early release', (stack) => {
+describeOnFirstStack('a gateway on the state of an early release', (stack) => {
   let place: StackPlace;
   let dataFolder: string;
   let proxy: ReplayingProxy;

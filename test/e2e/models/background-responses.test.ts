@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { describeOnFirstStack, type StackPlace } from '../../support/databases/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
@@ -13,7 +13,7 @@ const ROUTE = '/v1/responses';
 const QUESTION = { model: 'm-5.5', input: 'Say something about Ostend.', background: true };
 const TEXT = 'Ostend is by the sea. '.repeat(2_000);
 
-describeOnStacks('responses in the background of gateways that are killed', (stack) => {
+describeOnFirstStack('responses in the background of gateways that are killed', (stack) => {
   let place: StackPlace;
   let dataFolder: string;
   let upstream: TextUpstream;

@@ -1,6 +1,7 @@
 /**
  * Accessibility of every page of the site in a real browser. Pages of the documentation that are made from one template are
  * large, and what the rules say of them is the same: one of each template is held to all rules here, the others in test/long.
+ * `npm test` holds each page to the rules in one medium, every second one wide and light; a long run in both, and further states of pages.
  */
 
 import { expect } from 'chai';
@@ -24,6 +25,7 @@ import {
 } from '../../support/browser/page-browser.js';
 import { richPost } from '../../support/links/invented-documents.js';
 import { invented } from '../../support/links/invented-plugin.js';
+import { variants } from '../../support/runner/variants.js';
 
 /** A desktop window at 400 %, and the narrowest phone. */
 const NARROWEST = { width: 320, colorScheme: 'light' } as const;
@@ -42,6 +44,8 @@ interface Look {
   /** The part that the rules look at; nothing where another page of its template is held to them. Default: the whole page. */
   rules?: '.try' | 'none';
   steps?: readonly ((page: Page) => Promise<unknown>)[];
+  /** Of a template that is looked at in another state too: only in a long run. Default false. */
+  isVariant?: boolean;
 }
 
 describe('accessible pages of the site', () => {
@@ -87,42 +91,25 @@ describe('accessible pages of the site', () => {
 
   function looksAt(orders: readonly string[]): Look[] {
     return [
-      ...[
-        '/',
-        '/login',
-        '/models',
-        '/models?q=none',
-        '/status',
-        '/plans',
-        '/plans?plan=token_100m',
-        '/setup',
-        '/nowhere',
-      ].map((path) => ({
+      ...['/', '/login', '/models', '/status', '/plans?plan=token_100m', '/nowhere'].map((path) => ({
         path,
         by: 'stranger' as const,
       })),
+      ...['/models?q=none', '/plans', '/setup'].map((path) => ({ path, by: 'stranger' as const, isVariant: true })),
       { path: '/docs' },
       { path: '/docs/search?q=image', by: 'stranger' },
       { path: '/docs/api/errors' },
       { path: '/docs/quickstart', by: 'stranger' },
-      { path: '/docs/operate/keys-and-budgets' },
+      { path: '/docs/operate/keys-and-budgets', isVariant: true },
       { path: '/docs/reference/settings', rules: 'none' },
       { path: '/docs/api/links', rules: 'none' },
       { path: '/docs/api/images', rules: 'none' },
       { path: '/docs/api/images', rules: '.try', steps: [tryRoute] },
       { path: '/docs/api/audio', by: 'stranger', steps: [tryRoute] },
-      ...[
-        '/',
-        '/plans',
-        '/plans?plan=token_100m',
-        '/setup',
-        '/device',
-        '/device?user_code=BCDF-GHJK',
-        '/pay/MG00000000',
-      ].map((path) => ({
-        path,
-      })),
-      ...orders.flatMap((code) => [{ path: `/pay/${code}` }, { path: `/pay/${code}/receipt` }]),
+      ...['/plans', '/setup', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'].map((path) => ({ path })),
+      ...['/', '/plans?plan=token_100m', '/device'].map((path) => ({ path, isVariant: true })),
+      ...orders.map((code) => ({ path: `/pay/${code}` })),
+      ...orders.map((code, index) => ({ path: `/pay/${code}/receipt`, isVariant: index > 0 })),
       { path: '/orders' },
       { path: '/dashboard', steps: [openTable] },
       { path: '/dashboard', steps: [refuse] },
@@ -130,9 +117,9 @@ describe('accessible pages of the site', () => {
       { path: '/keys', steps: [ask] },
       { path: '/dashboard', steps: [makeKey] },
       { path: '/usage' },
-      { path: '/usage?by=day' },
+      { path: '/usage?by=day', isVariant: true },
       { path: '/requests' },
-      { path: '/requests?code=none' },
+      { path: '/requests?code=none', isVariant: true },
       { path: '/playground#links', steps: [readLink] },
       { path: '/images', steps: [makeImage] },
       { path: '/playground#chat', steps: [stay, chat, showCode] },
@@ -164,9 +151,10 @@ describe('accessible pages of the site', () => {
 
   it('break no rule of WCAG 2.2 A or AA and no best practice of axe-core, and fit into 320 pixels, also with more space', async function () {
     this.timeout(300_000);
-    for (const look of looks) {
+    for (const [index, look] of variants(looks, ({ isVariant }) => !isVariant).entries()) {
       const { rules } = look;
-      const media = rules === 'none' ? [NARROWEST] : [NARROWEST, ...WIDE_AND_NARROW];
+      const held = variants(WIDE_AND_NARROW, (medium) => medium === WIDE_AND_NARROW[index % WIDE_AND_NARROW.length]);
+      const media = rules === 'none' ? [NARROWEST] : [NARROWEST, ...held];
       await forEach(look, media, async (page, where, { width }) => {
         if (width === NARROWEST.width) {
           expect(await outside(page), where).to.deep.equal([]);

@@ -9,12 +9,12 @@ import { createPrices } from '../../../server/prices/index.js';
 import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
 import { useAccount } from '../../support/accounts/used-account.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
-import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { findings, launchPageBrowser, showIn, signInAs, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
 import { imageModel } from '../../support/images/invented-image.js';
+import { variants } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { untilAborted } from '../../support/until-aborted.js';
 
-const WIDTHS = [1_280, 390] as const;
 /** Right-to-left override, markup, a script address, emoji, and a word that is as long as a line. */
 const HOSTILE = `\u202e"><img src=x onerror=alert(1)><script>alert(1)</script> javascript:alert(1) 🚢🏳️‍🌈 ${'w'.repeat(300)}`;
 
@@ -73,14 +73,11 @@ describe('the pages of images in a real browser', function () {
   }
 
   async function expectGood(what: string): Promise<void> {
-    for (const width of WIDTHS) {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height: 844 });
-        await page.emulateMedia({ colorScheme });
-        const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect(tooWide, `${what} at ${width} scrolls sideways`).to.be.at.most(0);
-        expect(await findings(page), `${what} at ${width}, ${colorScheme}`).to.deep.equal([]);
-      }
+    for (const medium of variants(WIDE_AND_NARROW, ({ width }) => width === 390)) {
+      await showIn(page, medium);
+      const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(tooWide, `${what} at ${medium.width} scrolls sideways`).to.be.at.most(0);
+      expect(await findings(page), `${what} at ${medium.width}`).to.deep.equal([]);
     }
     await page.setViewportSize({ width: 1_280, height: 844 });
   }

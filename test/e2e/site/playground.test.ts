@@ -12,16 +12,18 @@ import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.
 import { useAccount } from '../../support/accounts/used-account.js';
 import { countWordErrors } from '../../support/audio/word-errors.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
-import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { findings, launchPageBrowser, showIn, signInAs, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { richPost, richProduct } from '../../support/links/invented-documents.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { inventedShop, productLink } from '../../support/links/invented-shop.js';
+import { variants } from '../../support/runner/variants.js';
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
+/** Every run looks at each state on a phone, where less fits. */
+const MEDIA = variants(WIDE_AND_NARROW, ({ width }) => width === 390);
 const LINK = 'https://invented.example/item/7';
 const GONE = 'https://invented.example/item/404';
-const WIDTHS = [1_280, 390] as const;
 /** Over the wire, with the script for Markdown. */
 const MAX_BYTES = 110_000;
 
@@ -73,17 +75,14 @@ describe('the playground in a real browser', () => {
     await page.keyboard.press('Enter');
   }
 
-  /** In every look: nothing too wide, and whatever else is to be held. */
+  /** In each medium: nothing too wide, and whatever else is to be held. */
   async function expectFits(what: string, hold: (where: string) => Promise<void> = async () => {}): Promise<void> {
-    for (const width of WIDTHS) {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height: 844 });
-        await page.emulateMedia({ colorScheme });
-        const where = `${what} at ${width}, ${colorScheme}`;
-        const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect(tooWide, `${where} scrolls sideways`).to.be.at.most(0);
-        await hold(where);
-      }
+    for (const medium of MEDIA) {
+      await showIn(page, medium);
+      const where = `${what} at ${medium.width}, ${medium.colorScheme}`;
+      const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(tooWide, `${where} scrolls sideways`).to.be.at.most(0);
+      await hold(where);
     }
     await page.setViewportSize({ width: 1_280, height: 844 });
   }

@@ -9,6 +9,7 @@ import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.
 import { order, transfer } from '../../support/accounts/people.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser } from '../../support/browser/page-browser.js';
+import { variants } from '../../support/runner/variants.js';
 
 describe('public pages in a real browser', () => {
   let app: SignInApp;
@@ -91,7 +92,7 @@ describe('public pages in a real browser', () => {
     const paid = await order(app.state, accountId, { amount: 299_000, currency: 'VND' });
     await app.state.orders.record(transfer(paid.code, { amount: 299_000, currency: 'VND' }));
     const storageState = await page.context().storageState();
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const colorScheme of variants(['light', 'dark'] as const, (scheme) => scheme === 'dark')) {
       const look = { colorScheme, hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } };
       const context = await browser.newContext({ ...look, locale: 'vi-VN', storageState });
       const phone = await context.newPage();

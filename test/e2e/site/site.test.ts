@@ -8,9 +8,13 @@ import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans
 import { useAccount } from '../../support/accounts/used-account.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
+import { variants } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
-const PUBLIC = ['/', '/login', '/models', '/status', '/plans', '/setup', '/nowhere'];
+const PUBLIC = variants(
+  ['/', '/login', '/models', '/status', '/plans', '/setup', '/nowhere'],
+  (path) => path === '/' || path === '/plans' || path === '/nowhere',
+);
 const MAX_BYTES = 80_000;
 
 describe('pages of the site in a real browser', () => {
@@ -36,7 +40,9 @@ describe('pages of the site in a real browser', () => {
   });
 
   it('are small, load nothing foreign, break no policy, and do not shift while they load', async () => {
-    for (const path of [...PUBLIC, '/dashboard', '/keys', '/usage', '/requests', `/pay/${orders[2]}`]) {
+    const own = ['/dashboard', '/keys', '/usage', '/requests', `/pay/${orders[2]}`];
+    const known = variants(own, (path) => path === '/dashboard' || path.startsWith('/pay'));
+    for (const path of [...PUBLIC, ...known]) {
       const visit = await (await browser.newContext({ storageState: await context.storageState() })).newPage();
       const complaints: string[] = [];
       const hosts = new Set<string>();

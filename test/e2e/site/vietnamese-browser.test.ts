@@ -11,6 +11,7 @@ import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser } from '../../support/browser/page-browser.js';
 import { richPost } from '../../support/links/invented-documents.js';
 import { invented } from '../../support/links/invented-plugin.js';
+import { isLongRun } from '../../support/runner/variants.js';
 
 const TIMEOUT_MS = 20_000;
 const PHONE = { width: 390, height: 844 };
@@ -47,7 +48,7 @@ describe('a visitor who reads Vietnamese', () => {
     await app?.close();
   });
 
-  /** The page is Vietnamese, breaks no rule of accessibility, and fits into a phone. */
+  /** The page is Vietnamese and fits into a phone; in a long run it breaks no rule of accessibility, as public pages do in every run. */
   async function hold(): Promise<void> {
     const where = page.url();
     expect(await page.getAttribute('html', 'lang'), where).to.equal('vi');
@@ -56,7 +57,7 @@ describe('a visitor who reads Vietnamese', () => {
       await page.setViewportSize(size);
       expect(await page.evaluate(cutTexts), `${where} at ${size.width}`).to.deep.equal([]);
     }
-    expect(await findings(page), where).to.deep.equal([]);
+    if (isLongRun) expect(await findings(page), where).to.deep.equal([]);
   }
 
   it('finds the plans, signs in and comes back', async () => {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { expect } from 'chai';
 import { sendRange } from '../../http/links/audio-origin.js';
 import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
-import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { describeOnFirstStack, type StackPlace } from '../../support/databases/stacks.js';
 import { type OriginServer, startOrigin } from '../../support/links/origin-server.js';
 import { packageRoot } from '../../support/package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
@@ -18,7 +18,7 @@ import { MODEL } from './waiting-model.js';
 const PRICE = 0.01;
 const CLIENTS = 8;
 
-describeOnStacks('transcripts of links', (stack) => {
+describeOnFirstStack('transcripts of links', (stack) => {
   let place: StackPlace;
   let folder: string;
   let origin: OriginServer;

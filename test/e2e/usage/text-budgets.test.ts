@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import pg from 'pg';
-import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { describeOnFirstStack, type StackPlace } from '../../support/databases/stacks.js';
 import { startTextSite, type TextSite } from '../../support/models/text-site.js';
 import { until } from '../../support/until.js';
 
@@ -17,7 +17,7 @@ const RPM = 10_000;
 const OUTPUT_TOKENS = 1_000;
 const BODY = { model: 'm-5.5', messages: [{ role: 'user', content: 'one two' }], max_tokens: OUTPUT_TOKENS };
 
-describeOnStacks('budgets of a running gateway', (stack) => {
+describeOnFirstStack('budgets of a running gateway', (stack) => {
   let place: StackPlace;
   let folder: string;
   let site: TextSite;

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
-import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { describeOnFirstStack, type StackPlace } from '../../support/databases/stacks.js';
 import { packageRoot } from '../../support/package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
@@ -12,7 +12,7 @@ import { REMOVED } from './slow-platform.js';
 
 const CLIENTS = 8;
 
-describeOnStacks('a link that several workers are asked for at once', (stack) => {
+describeOnFirstStack('a link that several workers are asked for at once', (stack) => {
   let place: StackPlace;
   let folder: string;
   let gateway: GatewayProcess;

@@ -10,6 +10,10 @@ import { childrenOf } from '../../support/processes/child-processes.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
 
+/** Requests are open all the time, and leave the cores to the processes that start. */
+const CLIENTS = 6;
+const PAUSE_MS = 60;
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -59,17 +63,18 @@ describeOnStacks('several workers', (stack) => {
     });
   }
 
-  /** Sends chats until it is stopped. Resolves with how many ended in which way. */
+  /** Sends chats until it is stopped, a hundred a second at most. Resolves with how many ended in which way. */
   function load() {
     const counts: Record<string, number> = {};
     let isOver = false;
-    const clients = Array.from({ length: 6 }, async () => {
+    const clients = Array.from({ length: CLIENTS }, async () => {
       while (!isOver) {
         const outcome = await chat().then(
           ({ status }) => String(status),
           (error: Error & { cause?: { code?: string } }) => error.cause?.code ?? error.message,
         );
         counts[outcome] = (counts[outcome] ?? 0) + 1;
+        await sleep(PAUSE_MS);
       }
     });
     return {
@@ -164,11 +169,12 @@ describeOnStacks('several workers', (stack) => {
 
   it('end on SIGTERM with exit code 0, and answer every request until they announce the end of its connection', async () => {
     // A connection that the system completes while the port closes is reset, which no process can prevent.
-    const clients = Array.from({ length: 6 }, async () => {
+    const clients = Array.from({ length: CLIENTS }, async () => {
       for (;;) {
         const { status, headers, text } = await chat('keep-alive');
         expect(status, text).to.equal(200);
         if (headers.get('connection') === 'close') return;
+        await sleep(PAUSE_MS);
       }
     });
     await sleep(500);
@@ -178,46 +184,42 @@ describeOnStacks('several workers', (stack) => {
 });
 
 describe('a reload', () => {
-  it('takes new settings from the settings file', async () => {
-    const dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));
-    const file = path.join(dataFolder, 'mediagate.env');
-    await writeFile(file, 'SITE_URL=https://one.example\nWORKERS=2\n', { mode: 0o600 });
-    const gateway = await startGatewayProcess({ environment: { WORKERS: '' }, dataFolder });
-    try {
-      // The error about a missing key names the site.
-      const askWithoutKey = async () =>
-        (await gateway.request('/v1/models', { headers: { connection: 'close' } })).text;
-      await until(async () => (await gateway.request('/health')).json.checks.workers?.ok);
-      expect(await askWithoutKey()).to.contain('https://one.example');
-      await writeFile(file, 'SITE_URL=https://two.example\n');
-      process.kill(gateway.pid, 'SIGHUP');
-      await until(async () => gateway.output().includes('Reloaded.'));
-      // Connections that are open stay with the worker that had them.
-      await until(async () => (await askWithoutKey()).includes('https://two.example'));
-    } finally {
-      await gateway.stop();
-      await rm(dataFolder, { recursive: true, force: true });
-    }
-  });
-});
+  let dataFolder: string;
+  let settings: string;
+  let plans: string;
+  let gateway: GatewayProcess;
 
-describe('a reload with a file that cannot be used', () => {
-  it('keeps the old workers, and reports it', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));
-    const file = path.join(folder, 'plans.json');
-    await writeFile(file, JSON.stringify({ plans: [] }));
-    const gateway = await startGatewayProcess({ environment: { WORKERS: '2', PLANS_FILE: file } });
-    try {
-      await until(async () => (await gateway.request('/health')).json.checks.workers?.ok);
-      const before = await childrenOf(gateway.pid);
-      await writeFile(file, '{');
-      process.kill(gateway.pid, 'SIGHUP');
-      await until(async () => gateway.output().includes('Not reloaded'));
-      expect(await childrenOf(gateway.pid)).to.deep.equal(before);
-      expect((await gateway.request('/health/ready')).status).to.equal(200);
-    } finally {
-      await gateway.stop();
-      await rm(folder, { recursive: true, force: true });
-    }
+  before(async () => {
+    dataFolder = await mkdtemp(path.join(tmpdir(), 'mediagate-reload-'));
+    [settings, plans] = [path.join(dataFolder, 'mediagate.env'), path.join(dataFolder, 'plans.json')];
+    await writeFile(plans, JSON.stringify({ plans: [] }));
+    await writeFile(settings, 'SITE_URL=https://one.example\nWORKERS=2\n', { mode: 0o600 });
+    gateway = await startGatewayProcess({ environment: { WORKERS: '', PLANS_FILE: plans }, dataFolder });
+    await until(async () => (await gateway.request('/health')).json.checks.workers?.ok);
+  });
+  after(async () => {
+    await gateway?.stop();
+    await rm(dataFolder, { recursive: true, force: true });
+  });
+
+  it('with a file that cannot be used keeps the old workers, and reports it', async () => {
+    const before = await childrenOf(gateway.pid);
+    await writeFile(plans, '{');
+    process.kill(gateway.pid, 'SIGHUP');
+    await until(async () => gateway.output().includes('Not reloaded'));
+    expect(await childrenOf(gateway.pid)).to.deep.equal(before);
+    expect((await gateway.request('/health/ready')).status).to.equal(200);
+    await writeFile(plans, JSON.stringify({ plans: [] }));
+  });
+
+  it('takes new settings from the settings file', async () => {
+    // The error about a missing key names the site.
+    const askWithoutKey = async () => (await gateway.request('/v1/models', { headers: { connection: 'close' } })).text;
+    expect(await askWithoutKey()).to.contain('https://one.example');
+    await writeFile(settings, 'SITE_URL=https://two.example\n');
+    process.kill(gateway.pid, 'SIGHUP');
+    await until(async () => gateway.output().includes('Reloaded.'));
+    // Connections that are open stay with the worker that had them.
+    await until(async () => (await askWithoutKey()).includes('https://two.example'));
   });
 });

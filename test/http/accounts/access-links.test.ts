@@ -17,6 +17,7 @@ import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
 import { type AudioOrigin, startAudioOrigin } from '../links/audio-origin.js';
@@ -51,6 +52,7 @@ const SHOWN = [200, 'Private, by s3cret-hash'];
 
 for (const [where, matchForm] of FORMS) {
   describeOnStacks(`links that grant access ${where}`, (stack) => {
+    const each = matchForm === matchWithAccess ? it : onceIt(stack);
     let app: ListeningApp;
     let key: string;
     let fetches: string[];
@@ -83,7 +85,7 @@ for (const [where, matchForm] of FORMS) {
     });
     afterEach(() => app.close());
 
-    it('answer from the cache only to callers who send the access link', async () => {
+    each('answer from the cache only to callers who send the access link', async () => {
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
       expect(told(await app.extract(key, { url: `${BARE}/other` }))).to.deep.equal([200, 'Private, by other']);
@@ -94,12 +96,12 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED, BARE, `${BARE}/other`]);
     });
 
-    it('return the item although the bare link was refused a moment ago', async () => {
+    each('return the item although the bare link was refused a moment ago', async () => {
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
     });
 
-    it('match the cached item regardless of tracking parameters', async () => {
+    each('match the cached item regardless of tracking parameters', async () => {
       const forms = [OPENED, `${OPENED}?utm_source=mail`, `${OPENED}#part`, `${OPENED}?from=a&ref=b`];
       const answers = await Promise.all(forms.map((url) => app.extract(key, { url })));
       expect(answers.map((answer) => [told(answer), answer.json.input_url])).to.deep.equal(
@@ -108,7 +110,7 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED]);
     });
 
-    it('share no extraction that is under way with the bare link', async () => {
+    each('share no extraction that is under way with the bare link', async () => {
       const released = Promise.withResolvers<void>();
       extract = async (call) => {
         await released.promise;
@@ -123,14 +125,14 @@ for (const [where, matchForm] of FORMS) {
       expect([...fetches].sort()).to.deep.equal([BARE, `${BARE}/other`, OPENED].sort());
     });
 
-    it('share no part of a batch with the bare link', async () => {
+    each('share no part of a batch with the bare link', async () => {
       const { json } = await app.batch(key, { urls: [OPENED, BARE, `${OPENED}?utm_source=a`] });
       // biome-ignore lint/suspicious/noExplicitAny: items of a batch have many shapes
       const said = json.items.map((item: any) => item.result?.data.common.title ?? item.error?.code);
       expect(said).to.deep.equal([SHOWN[1], REFUSED[1], SHOWN[1]]);
     });
 
-    it('accept a stale answer while the source fails', async () => {
+    each('accept a stale answer while the source fails', async () => {
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
       elapsed += 3_600_000;
       extract = async () => {
@@ -141,7 +143,7 @@ for (const [where, matchForm] of FORMS) {
       expect([...told(stale), stale.headers.get('x-cache')]).to.deep.equal([...SHOWN, 'stale']);
     });
 
-    it('grant nothing to callers who send only the short link', async () => {
+    each('grant nothing to callers who send only the short link', async () => {
       resolve = async () => new URL(`${OPENED}?utm_source=short`);
       expect(told(await app.extract(key, { url: 'https://inv.example/a1' }))).to.deep.equal(SHOWN);
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
@@ -149,7 +151,7 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED, BARE]);
     });
 
-    it('do not match a short link with the same code on another path', async () => {
+    each('do not match a short link with the same code on another path', async () => {
       const leads: Record<string, string> = { '/p/a1': OPENED, '/v/a1': BARE, '/a1': `${BARE}/other` };
       const walks: string[] = [];
       resolve = async ({ link }) => {
@@ -170,6 +172,7 @@ for (const [where, matchForm] of FORMS) {
 
 for (const [where, matchForm] of FORMS) {
   describeOnStacks(`background jobs of links that grant access ${where}`, (stack) => {
+    const each = matchForm === matchWithAccess ? it : onceIt(stack);
     let app: ListeningApp;
     let released: PromiseWithResolvers<void>;
     let fetches: string[];
@@ -197,7 +200,7 @@ for (const [where, matchForm] of FORMS) {
     });
     afterEach(() => app.close());
 
-    it('join only equal links', async () => {
+    each('join only equal links', async () => {
       const [one, two] = [await app.makeKey(), await app.makeKey({}, { accountId: 'other' })];
       const submit = async (key: string, url: string, more = {}) => {
         const { json } = await app.extract(key, { url, async_mode: true, ...more });
@@ -229,6 +232,7 @@ for (const [where, matchForm] of FORMS) {
 
 for (const [where, matchForm] of FORMS) {
   describeOnStacks(`MP3 files of links that grant access ${where}`, (stack) => {
+    const each = matchForm === matchWithAccess ? it : onceIt(stack);
     let folder: string;
     let origin: AudioOrigin;
     let app: ListeningApp;
@@ -278,7 +282,7 @@ for (const [where, matchForm] of FORMS) {
       resolved.length = 0;
     });
 
-    it('belong to their own link', async () => {
+    each('belong to their own link', async () => {
       const long = await app.request(await offered(OPENED));
       expect([long.status, resolved]).to.deep.equal([200, [OPENED]]);
       const bare = await app.request(await offered(BARE));
@@ -292,7 +296,7 @@ for (const [where, matchForm] of FORMS) {
       expect([again.status, again.text.length, resolved.length]).to.deep.equal([200, long.text.length, 3]);
     });
 
-    it('have one file name each for any length of the link', async () => {
+    each('have one file name each for any length of the link', async () => {
       const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
       for (const hash of ['h', 'hh', 'hhh']) {
         const target = await offered(`${BARE}/${hash}`);
@@ -310,7 +314,7 @@ for (const [where, matchForm] of FORMS) {
       }
     });
 
-    it('exist for links of the maximum length', async () => {
+    each('exist for links of the maximum length', async () => {
       const url = `${BARE}/${'h'.repeat(2_000)}`;
       const { status } = await app.request(await offered(url), { method: 'HEAD' });
       expect(status).to.equal(200);

@@ -5,6 +5,7 @@ import { createManualClock } from 'mediagate/testing';
 import * as oidc from 'openid-client';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import type { Answer } from '../http/listening-app.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
@@ -13,6 +14,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 describeOnStacks('the device flow', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
 
   before(async () => {
@@ -57,7 +59,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(await isIn(token)).to.equal(true);
   });
 
-  it('returns what to show and how often to poll', async () => {
+  once('returns what to show and how often to poll', async () => {
     const { status, json, headers } = await start();
     expect(status).to.equal(200);
     expect(headers.get('cache-control')).to.equal('no-store');
@@ -71,7 +73,7 @@ describeOnStacks('the device flow', (stack) => {
     });
   });
 
-  it('asks the user to sign in, then shows the program that asks for access', async () => {
+  once('asks the user to sign in, then shows the program that asks for access', async () => {
     const { json } = await start('Shipyard CLI');
     const browser = createBrowserSession();
     const page = await browser.open(json.verification_uri_complete);
@@ -123,7 +125,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(await isIn(token)).to.equal(false);
   });
 
-  it('does not authorize a program by the session of another program', async () => {
+  once('does not authorize a program by the session of another program', async () => {
     const browser = await app.signedIn();
     const [first, second] = [(await start()).json, (await start()).json];
     await answer(browser, first.user_code, 'approve');
@@ -138,7 +140,7 @@ describeOnStacks('the device flow', (stack) => {
     expect((await poll(second.device_code)).json.error).to.equal('authorization_pending');
   });
 
-  it('returns access_denied after the user refuses', async () => {
+  once('returns access_denied after the user refuses', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
     const { location } = await answer(browser, json.user_code, 'deny');
@@ -146,7 +148,7 @@ describeOnStacks('the device flow', (stack) => {
     expect((await poll(json.device_code)).json.error).to.equal('access_denied');
   });
 
-  it('slows down a program that polls too soon', async () => {
+  once('slows down a program that polls too soon', async () => {
     const { json } = await start();
     await poll(json.device_code);
     const soon = await poll(json.device_code);
@@ -154,14 +156,14 @@ describeOnStacks('the device flow', (stack) => {
     expect(soon.json).to.deep.include({ error: 'slow_down', interval: 10 });
   });
 
-  it('asks for longer intervals while a program polls too soon, up to a minute', async () => {
+  once('asks for longer intervals while a program polls too soon, up to a minute', async () => {
     const { json } = await start();
     const intervals: number[] = [];
     for (let count = 0; count < 15; count += 1) intervals.push((await poll(json.device_code)).json.interval);
     expect(intervals).to.deep.equal([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 60, 60, 60]);
   });
 
-  it('continues when the program has waited for the interval', async () => {
+  once('continues when the program has waited for the interval', async () => {
     const clock = createManualClock(Date.now());
     const patient = await startSignInApp({ stack, clock });
     const { json } = await start('Shipyard CLI', patient);
@@ -181,7 +183,7 @@ describeOnStacks('the device flow', (stack) => {
     ]);
   });
 
-  it('expires after 10 minutes for the program and for the user', async () => {
+  once('expires after 10 minutes for the program and for the user', async () => {
     const clock = createManualClock(Date.now());
     const old = await startSignInApp({ stack, clock });
     const browser = await old.signedIn();
@@ -211,7 +213,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(errors).to.deep.equal(['authorization_pending', 'expired_token', 'expired_token', 'invalid_grant']);
   });
 
-  it('reports every other error in the format of OAuth', async () => {
+  once('reports every other error in the format of OAuth', async () => {
     const ask = (path: string, body: string, headers = JSON_TYPE) =>
       app.request(path, { method: 'POST', headers, body });
     const device = '/api/agent/device';
@@ -234,7 +236,7 @@ describeOnStacks('the device flow', (stack) => {
   });
 
   for (const name of ['', ' ', '<b>x</b>', 'x'.repeat(101), 'a\u202eb', 'a\nb', 'https://evil.example', '"', 7]) {
-    it(`refuses a misleading name: ${encodeURI(String(name)).slice(0, 30)}`, async () => {
+    once(`refuses a misleading name: ${encodeURI(String(name)).slice(0, 30)}`, async () => {
       const body = JSON.stringify({ client_id: name });
       const refused = await app.request('/api/agent/device', { method: 'POST', headers: JSON_TYPE, body });
       expect(refused.status).to.equal(400);
@@ -242,7 +244,7 @@ describeOnStacks('the device flow', (stack) => {
     });
   }
 
-  it('rejects unknown codes and escapes hostile ones', async () => {
+  once('rejects unknown codes and escapes hostile ones', async () => {
     const browser = await app.signedIn();
     for (const code of ['BBBB-BBBB', '<script>alert(1)</script>', "');--"]) {
       const page = await browser.send(`${app.url}/device?user_code=${encodeURIComponent(code)}`);
@@ -264,7 +266,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(last).to.equal(429);
   });
 
-  it('limits the polls of an address in a minute', async () => {
+  once('limits the polls of an address in a minute', async () => {
     const clock = createManualClock(Date.now());
     const busy = await startSignInApp({ stack, clock });
     const errors = new Map<string, number>();
@@ -283,7 +285,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(later.status).to.equal(400);
   });
 
-  it('limits the codes of an address in a minute', async () => {
+  once('limits the codes of an address in a minute', async () => {
     const busy = await startSignInApp({ stack });
     let last: Answer | undefined;
     for (let count = 0; count < 61; count += 1) last = await start('x', busy);

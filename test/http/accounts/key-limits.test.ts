@@ -7,6 +7,7 @@ import type { PlanTerms } from '../../../server/plans/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedModel } from '../../support/images/invented-image.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import type { Answer } from '../http/listening-app.js';
 import { imageClient } from '../images/client.js';
@@ -26,6 +27,7 @@ const WIDE: PlanTerms = {
 };
 
 describeOnStacks('limits of keys by their users over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
   let people = 0;
 
@@ -149,7 +151,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     expect((await imageClient(app, wide.apiKey).submit()).headers.get('x-ratelimit-remaining-requests')).to.equal('1');
   });
 
-  it('are refused with the field and what the plan allows', async () => {
+  once('are refused with the field and what the plan allows', async () => {
     const ann = await somebody({ ...WIDE, grants: ['text', 'extract'], models: ['m-5.5'], rpm: 10 });
     const { id, key } = await make(ann);
     const late = new Date(Date.now() + 31 * DAY_MS).toISOString();
@@ -274,7 +276,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     expect(outcome(await ask(old.apiKey))).to.equal(200);
   });
 
-  it('change only for valid keys of the own account', async () => {
+  once('change only for valid keys of the own account', async () => {
     const [ann, bob] = [await somebody(), await somebody()];
     const { id, key } = await make(ann, { rpm: 3 });
     for (const path of [`/api/user/keys/${id}`, '/api/user/keys/AAAAAAAA', '/api/user/keys/%00'])

@@ -7,6 +7,7 @@ import type { Clock } from 'mediagate';
 import echoText from 'mediagate/plugins/echo_text';
 import { createManualClock } from 'mediagate/testing';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import type { Answer } from '../http/listening-app.js';
@@ -25,6 +26,7 @@ const WRITING = [
 ] as const;
 
 describeOnStacks('keys of an account over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
   let people = 0;
 
@@ -305,7 +307,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ann.get('/api/user')).json.budget.requests.used).to.equal(3);
   });
 
-  it('answers 401 and the sign-in address without a session', async () => {
+  once('answers 401 and the sign-in address without a session', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user')).json;
     const strangers: Record<string, string>[] = [
@@ -333,7 +335,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     ]);
   });
 
-  it('refuses requests from other sites and of forms', async () => {
+  once('refuses requests from other sites and of forms', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user')).json;
     const cookie = ann.headers.cookie ?? '';
@@ -365,7 +367,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(await keysOf(ann)).to.have.length(1);
   });
 
-  it('names the wrong field of a request', async () => {
+  once('names the wrong field of a request', async () => {
     const ann = await somebody();
     const cases: [path: string, body: unknown, code: string, param: string | null][] = [
       ['/api/user', { name: '' }, 'invalid_value', 'name'],

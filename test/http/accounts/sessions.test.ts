@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const COOKIE = 'mediagate';
@@ -15,6 +16,7 @@ async function isSignedIn(app: SignInApp, browser: BrowserSession): Promise<bool
 }
 
 describeOnStacks('sessions', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
 
   before(async () => {
@@ -49,7 +51,7 @@ describeOnStacks('sessions', (stack) => {
     }
   });
 
-  it('accepts a sign-out without a session', async () => {
+  once('accepts a sign-out without a session', async () => {
     const answer = await createBrowserSession().send(`${app.url}/signout`, { form: {} });
     expect(answer.status).to.equal(303);
   });
@@ -97,7 +99,7 @@ describeOnStacks('sessions', (stack) => {
     expect((await app.signIn(browser, 'dan@example.com')).status).to.equal(303);
   });
 
-  it('accepts sessions and API keys only on their own routes', async () => {
+  once('accepts sessions and API keys only on their own routes', async () => {
     const key = await app.makeKey();
     const browser = await app.signedIn();
     const cookie = browser.cookie(app.url, COOKIE) ?? '';
@@ -116,7 +118,7 @@ describeOnStacks('sessions', (stack) => {
     expect(answer.json.error.code).to.equal('invalid_api_key');
   });
 
-  it('explains a missing session to programs and users, and asks for no password', async () => {
+  once('explains a missing session to programs and users, and asks for no password', async () => {
     const key = await app.makeKey();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/x-www-form-urlencoded' };
     const { status, json } = await app.request('/device', { method: 'POST', headers, body: 'user_code=BBBBBBBB' });
@@ -128,7 +130,7 @@ describeOnStacks('sessions', (stack) => {
     expect(JSON.stringify(json)).not.to.contain(key);
   });
 
-  it('prefers a bearer token, and uses the cookie when a proxy sends Basic', async () => {
+  once('prefers a bearer token, and uses the cookie when a proxy sends Basic', async () => {
     const browser = await app.signedIn();
     const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
     const ask = (authorization: string) =>

@@ -5,12 +5,14 @@ import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
 import { type ScriptedIssuer, startScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const COOKIE = 'mediagate';
 const ATTEMPT = 'mediagate-sign-in';
 
 describeOnStacks('signing in', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
 
   before(async () => {
@@ -43,7 +45,7 @@ describeOnStacks('signing in', (stack) => {
     await fresh.close();
   });
 
-  it('sends PKCE, state and nonce, only for the configured address', async () => {
+  once('sends PKCE, state and nonce, only for the configured address', async () => {
     const browser = createBrowserSession();
     const headers = {
       'x-forwarded-host': 'evil.example',
@@ -62,17 +64,20 @@ describeOnStacks('signing in', (stack) => {
     for (const name of ['state', 'nonce', 'code_challenge']) expect(again.get(name)).not.to.equal(asked.get(name));
   });
 
-  it('stores the session in a cookie that scripts and other sites do not get, and deletes the one of the attempt', async () => {
-    const browser = createBrowserSession();
-    const page = await app.begin(browser);
-    expect(browser.cookie(app.url, ATTEMPT)).to.match(/^[\w-]{43}$/);
-    const back = await browser.send(await app.fillIn(browser, page));
-    const [removed, session] = back.headers.getSetCookie();
-    expect(removed).to.equal(`${ATTEMPT}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax`);
-    expect(session).to.match(/^mediagate=[\w-]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
-    expect(browser.cookie(app.url, ATTEMPT)).to.equal(undefined);
-    expect(back.headers.get('cache-control')).to.equal('no-store');
-  });
+  once(
+    'stores the session in a cookie that scripts and other sites do not get, and deletes the one of the attempt',
+    async () => {
+      const browser = createBrowserSession();
+      const page = await app.begin(browser);
+      expect(browser.cookie(app.url, ATTEMPT)).to.match(/^[\w-]{43}$/);
+      const back = await browser.send(await app.fillIn(browser, page));
+      const [removed, session] = back.headers.getSetCookie();
+      expect(removed).to.equal(`${ATTEMPT}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax`);
+      expect(session).to.match(/^mediagate=[\w-]{43}; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
+      expect(browser.cookie(app.url, ATTEMPT)).to.equal(undefined);
+      expect(back.headers.get('cache-control')).to.equal('no-store');
+    },
+  );
 
   it('stores the session as a hash, and recognizes the same person', async () => {
     const [one, other] = [await app.signedIn('bea@example.com'), await app.signedIn('BEA@example.com')];
@@ -128,7 +133,7 @@ describeOnStacks('signing in', (stack) => {
     `/${'a'.repeat(2_000)}`,
   ];
   for (const path of NO_PATHS) {
-    it(`returns to no other place: ${JSON.stringify(path.slice(0, 40))}`, async () => {
+    once(`returns to no other place: ${JSON.stringify(path.slice(0, 40))}`, async () => {
       const browser = createBrowserSession();
       const answer = await browser.send(`${app.url}/signin?return_to=${encodeURIComponent(path)}`);
       expect([answer.status, answer.location]).to.deep.equal([400, undefined]);
@@ -136,7 +141,7 @@ describeOnStacks('signing in', (stack) => {
     });
   }
 
-  it('uses return_to once, decoded once', async () => {
+  once('uses return_to once, decoded once', async () => {
     const browser = createBrowserSession();
     const twice = await browser.send(`${app.url}/signin?return_to=/device&return_to=//evil.example`);
     expect(twice.status).to.equal(400);
@@ -157,7 +162,7 @@ describeOnStacks('signing in', (stack) => {
     }
   });
 
-  it('returns only to the browser that began, which can still continue', async () => {
+  once('returns only to the browser that began, which can still continue', async () => {
     const [browser, stranger, other] = [createBrowserSession(), createBrowserSession(), createBrowserSession()];
     const callback = await app.fillIn(browser, await app.begin(browser));
     await app.begin(other);
@@ -186,7 +191,7 @@ describeOnStacks('signing in', (stack) => {
     }
   });
 
-  it('refuses a code of another attempt, whose verifier does not match', async () => {
+  once('refuses a code of another attempt, whose verifier does not match', async () => {
     const [one, other] = [createBrowserSession(), createBrowserSession()];
     const [mine, theirs] = [await app.begin(one), await app.begin(other)];
     const callback = new URL(await app.fillIn(one, mine));
@@ -197,7 +202,7 @@ describeOnStacks('signing in', (stack) => {
     expect(one.cookie(app.url, COOKIE)).to.equal(undefined);
   });
 
-  it('reports that the user refused to sign in', async () => {
+  once('reports that the user refused to sign in', async () => {
     const browser = createBrowserSession();
     const page = await app.begin(browser);
     const answer = await browser.open(page.url, { form: { action: 'refuse' } });
@@ -205,7 +210,7 @@ describeOnStacks('signing in', (stack) => {
     expect(answer.text).to.contain('refused to sign you in').and.to.contain('Sign in again');
   });
 
-  it('shows failures to browsers as a page, and to programs as JSON', async () => {
+  once('shows failures to browsers as a page, and to programs as JSON', async () => {
     const page = await createBrowserSession().send(`${app.url}/signin/callback?state=%3Cscript%3E`);
     expect(page.headers.get('content-type')).to.equal('text/html; charset=utf-8');
     expect(page.headers.get('content-security-policy')).to.contain("default-src 'none'; script-src 'self'");
@@ -215,7 +220,7 @@ describeOnStacks('signing in', (stack) => {
     expect(json.json.error.code).to.equal('sign_in_failed');
   });
 
-  it('begins under the host name of the callback if a machine has several', async () => {
+  once('begins under the host name of the callback if a machine has several', async () => {
     const elsewhere = `http://localhost:${app.port}`;
     const { location } = await createBrowserSession().send(`${elsewhere}/signin?return_to=/device`);
     expect(location).to.equal(`${app.url}/signin?return_to=/device`);
@@ -237,7 +242,7 @@ describeOnStacks('signing in', (stack) => {
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60);
   });
 
-  it('limits the callbacks of an address in a minute', async () => {
+  once('limits the callbacks of an address in a minute', async () => {
     const clock = createManualClock(Date.now());
     const busy = await startSignInApp({ stack, clock });
     const back = () => busy.request('/signin/callback?state=x&code=y', { redirect: 'manual' });

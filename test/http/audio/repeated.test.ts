@@ -5,6 +5,7 @@ import { type AudioStream, type Clock, GatewayError, systemClock } from 'mediaga
 import { CHANGING, EFFECTS, HEARD, HEARING, SPEAKING, tonePieces } from '../../support/audio/invented-audio.js';
 import { makeSound, tonePcm } from '../../support/audio/sounds.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { type AudioApp, fileOf, startAudioApp, toForm } from './client.js';
 
@@ -25,6 +26,7 @@ const keptHeaders = ({ headers }: Heard) =>
   ['content-type', 'x-ignored-params', 'x-mediagate-stand-in'].map((name) => headers.get(name));
 
 describeOnStacks('repeated requests of audio routes', (stack) => {
+  const once = onceIt(stack);
   let app: AudioApp;
   let keyId: string;
   /** Milliseconds that the clock is ahead, and that have gone by unnoticed. */
@@ -106,7 +108,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     );
   });
 
-  it('match the same form in any order and with any file name, but not other audio or fields', async () => {
+  once('match the same form in any order and with any file name, but not other audio or fields', async () => {
     const [wav, other] = [await makeSound(app.folder, 'wav'), await makeSound(app.folder, 'flac')];
     const transcribe = (...fields: [string, string | File][]) => {
       const body = new FormData();
@@ -144,7 +146,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect((await entries(1)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 1 }, () => 200));
   });
 
-  it('start anew when the first was refused or failed, which waiting ones receive', async () => {
+  once('start anew when the first was refused or failed, which waiting ones receive', async () => {
     expect((await speak('one', { input: '' })).status).to.equal(400);
     const sound = held();
     app.audio.sound = sound.failing;
@@ -162,7 +164,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(isReplayed(await speak('one'))).to.equal(true);
   });
 
-  it('start anew when the audio of the first broke off', async () => {
+  once('start anew when the audio of the first broke off', async () => {
     for (const [key, more] of [
       ['bare', {}],
       ['events', { stream_format: 'sse' }],
@@ -245,7 +247,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     });
   }
 
-  it('are recorded as they ended, with or without a client', async () => {
+  once('are recorded as they ended, with or without a client', async () => {
     const sound = held();
     app.audio.sound = sound.failing;
     const leaving = new AbortController();
@@ -261,7 +263,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(written.map(({ status, characters }) => [status, characters ?? null])).to.deep.equal([[502, null]]);
   });
 
-  it('get 409 with Retry-After when the first one takes too long', async () => {
+  once('get 409 with Retry-After when the first one takes too long', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
     const first = speak('one');
@@ -278,7 +280,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(isReplayed(await speak('one'))).to.equal(true);
   });
 
-  it('continue few first requests without a client, and end others with theirs', async () => {
+  once('continue few first requests without a client, and end others with theirs', async () => {
     const sound = held();
     app.audio.sound = sound.halting;
     const leaving = new AbortController();

@@ -3,6 +3,7 @@
 import { expect } from 'chai';
 import OpenAI, { toFile } from 'openai';
 import offlineSpeech from '../../../plugins/offline_speech/index.js';
+import { variants } from '../../support/runner/variants.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
@@ -19,7 +20,7 @@ describe('offline speech, spoken and transcribed', () => {
   after(() => app.close());
 
   // The others are no formats that can be sent back.
-  for (const format of ['mp3', 'opus', 'flac', 'wav'] as const) {
+  for (const format of variants(['mp3', 'opus', 'flac', 'wav'] as const, (one) => one === 'mp3')) {
     it(`transcribes what was spoken, in ${format}`, async () => {
       const speech = await client.audio.speech.create({
         model: 'tts_v3',

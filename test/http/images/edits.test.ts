@@ -5,6 +5,7 @@ import { inventMask } from '../../../core/testing/models/image-run.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import type { Answer, ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, startImageApp } from './client.js';
@@ -12,6 +13,7 @@ import { type ImageClient, imageClient, startImageApp } from './client.js';
 const TEXTS = { model: 'gen-img-2', prompt: 'The same tug at night' };
 
 describeOnStacks('image edits', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
@@ -83,7 +85,7 @@ describeOnStacks('image edits', (stack) => {
     }
   });
 
-  it('leave the size to the model if none is sent, and accept links beside files', async () => {
+  once('leave the size to the model if none is sent, and accept links beside files', async () => {
     const { call } = await edited(
       form([
         ['image', picture],
@@ -95,7 +97,7 @@ describeOnStacks('image edits', (stack) => {
     expect([other?.size, other?.references.length, other?.mask?.contentType]).to.deep.equal(['auto', 1, 'image/png']);
   });
 
-  it('refuse invalid fields with a code and the name, and take no slot', async () => {
+  once('refuse invalid fields with a code and the name, and take no slot', async () => {
     const large = Buffer.concat([picture, Buffer.alloc(10 * 1024 * 1024)]);
     const link = (bytes: Buffer) => ({ image_url: uri(bytes) });
     for (const [body, ...expected] of [
@@ -180,7 +182,7 @@ describeOnStacks('image edits', (stack) => {
     ]);
   });
 
-  it('become a job for a client that prefers that, also with a mask', async () => {
+  once('become a job for a client that prefers that, also with a mask', async () => {
     const { status, json } = await send(form([['image', picture]]), { prefer: 'respond-async' });
     expect([status, json.status]).to.deep.equal([202, 'queued']);
     await darkroom.develop();

@@ -4,11 +4,13 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
 import { type ReadEvents, readEvents } from '../../support/models/event-reading.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('image jobs as events', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let client: ImageClient;
@@ -56,7 +58,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(JSON.parse(told.events[2]?.data ?? '')).to.deep.equal((await client.poll(second.id)).json);
   });
 
-  it('have partial images between the states, if the job asks for them', async () => {
+  once('have partial images between the states, if the job asks for them', async () => {
     const { json: job } = await client.submit({ ...PROMPT, partial_images: 2 });
     await darkroom.asked(1);
     const events: ReadEvents['events'] = [];
@@ -80,7 +82,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(told.events[1]?.id).to.equal(undefined);
   });
 
-  it('send an ended job once, and nothing to a client that has seen it', async () => {
+  once('send an ended job once, and nothing to a client that has seen it', async () => {
     const { json: job } = await client.submit();
     await client.cancel(job.id);
     const told = await listen(job.id);
@@ -92,7 +94,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(statesIn(await readEvents(other))).to.deep.equal(['cancelled']);
   });
 
-  it('contain the image if the job delivers it in its answer', async () => {
+  once('contain the image if the job delivers it in its answer', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     const heard = listen(job.id);
     await darkroom.develop();
@@ -101,7 +103,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect(Buffer.from(data[0].b64_json, 'base64').length).to.equal(data[0].bytes);
   });
 
-  it('serve only the account of the job', async () => {
+  once('serve only the account of the job', async () => {
     const { json: job } = await client.submit();
     const stranger = await app.makeKey({ grants: ['images'] }, { accountId: 'somebody-else' });
     const refused = await ask(job.id, { secret: stranger });
@@ -111,7 +113,7 @@ describeOnStacks('image jobs as events', (stack) => {
     expect([head.status, head.headers.get('content-type')]).to.deep.equal([200, 'text/event-stream; charset=utf-8']);
   });
 
-  it('leave room to others if one account has many keys', async () => {
+  once('leave room to others if one account has many keys', async () => {
     const places = 500;
     const account = { accountId: 'acc_1' };
     const keys = await Promise.all(Array.from({ length: 10 }, () => app.makeKey({ grants: ['images'] }, account)));

@@ -4,10 +4,12 @@ import { expect } from 'chai';
 import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
+import { onceIt } from '../../support/runner/variants.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('the blocking image call', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
@@ -35,7 +37,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect((await fetch(url)).status).to.equal(200);
   });
 
-  it('separates text tokens from image tokens if the vendor does', async () => {
+  once('separates text tokens from image tokens if the vendor does', async () => {
     const answer = client.generate();
     await darkroom.asked(1);
     const picture = await inventedImage(darkroom.calls[0] as never);
@@ -51,7 +53,7 @@ describeOnStacks('the blocking image call', (stack) => {
     });
   });
 
-  it('answers in base64 if requested', async () => {
+  once('answers in base64 if requested', async () => {
     const answer = client.generate({ ...PROMPT, response_format: 'b64_json', output_format: 'webp' });
     await darkroom.develop();
     const { json } = await answer;
@@ -62,7 +64,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(Buffer.from(json.data[0].b64_json, 'base64')).to.deep.equal(bytes);
   });
 
-  it('returns a failure with its status, the counts and the job', async () => {
+  once('returns a failure with its status, the counts and the job', async () => {
     for (const [code, expected] of [
       ['moderation_blocked', 400],
       ['invalid_image', 400],
@@ -80,7 +82,7 @@ describeOnStacks('the blocking image call', (stack) => {
     }
   });
 
-  it('ends when its job is cancelled, which counts as neither success nor failure', async () => {
+  once('ends when its job is cancelled, which counts as neither success nor failure', async () => {
     const keyed = { 'idempotency-key': 'cancelled' };
     const { json: job } = await client.generate(PROMPT, { ...keyed, prefer: 'respond-async' });
     await client.cancel(job.id);
@@ -89,7 +91,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(json).to.include({ requested: 1, succeeded: 0, failed: 0 });
   });
 
-  it('turns into a job for a client that prefers that', async () => {
+  once('turns into a job for a client that prefers that', async () => {
     const { status, json, headers } = await client.generate(PROMPT, { prefer: 'respond-async' });
     expect([status, json.status, headers.get('location')]).to.deep.equal([202, 'queued', json.status_url]);
     expect(headers.get('preference-applied')).to.equal('respond-async');
@@ -118,7 +120,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('finishes an image whose client disconnects, and keeps it for a retry', async () => {
+  once('finishes an image whose client disconnects, and keeps it for a retry', async () => {
     const leaving = new AbortController();
     const left = client.generate(PROMPT, {}, leaving.signal).catch(() => 'left');
     await darkroom.asked(1);
@@ -130,7 +132,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('cancels a queued job when its last client disconnects, and never one with an idempotency key', async () => {
+  once('cancels a queued job when its last client disconnects, and never one with an idempotency key', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();

@@ -6,12 +6,14 @@ import sharp from 'sharp';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
+import { isLongRun, onceIt } from '../../support/runner/variants.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 const EIGHT = ['id', 'status', 'status_url', 'poll_after_seconds', 'requested', 'succeeded', 'failed', 'pending'];
 
 describeOnStacks('image jobs over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
@@ -108,7 +110,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(await sharp(bytes).metadata()).to.include({ width: 1024, height: 1536, format: 'png' });
   });
 
-  it("fit another size to the requested canvas and keep the model's image as a separate file", async () => {
+  once("fit another size to the requested canvas and keep the model's image as a separate file", async () => {
     const { json: job } = await client.submit();
     const given = await sampleImage({ width: 900, height: 700, format: 'png', seed: 3 });
     await darkroom.develop({ bytes: given, contentType: 'image/png' });
@@ -120,7 +122,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(await sharp(fitted).metadata()).to.include({ width: 1024, height: 1024 });
   });
 
-  it('report a failure to a poll, and whether a retry helps', async () => {
+  once('report a failure to a poll, and whether a retry helps', async () => {
     const { json: job, headers } = await client.submit();
     await darkroom.develop(new GatewayError('moderation_blocked', 'The prompt was refused.', { reason: 'violence' }));
     const { status, json } = await client.ended(job.id);
@@ -189,7 +191,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     }
   });
 
-  it('exist only for their account', async () => {
+  once('exist only for their account', async () => {
     const { json: job } = await client.submit();
     const sibling = imageClient(app, await app.makeKey({ grants: ['images'] }));
     const stranger = imageClient(app, await app.makeKey({ grants: ['images'] }, { accountId: 'another' }));
@@ -203,7 +205,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(job.id)).json.status).not.to.equal('cancelled');
   });
 
-  it('hold a poll until the job ends, or the timeout', async () => {
+  once('hold a poll until the job ends, or the timeout', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     expect((await client.poll(job.id, '?wait=1')).json.status).to.equal('generating');
@@ -221,7 +223,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     }
   });
 
-  it('end waiting polls when the gateway drains', async () => {
+  once('end waiting polls when the gateway drains', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const held = client.poll(job.id, '?wait=60');
@@ -236,7 +238,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(json.error.job_id)).json.status).to.equal('generating');
   });
 
-  it('answer a poll of an unchanged job with 304', async () => {
+  once('answer a poll of an unchanged job with 304', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const first = await client.poll(job.id);
@@ -251,7 +253,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([changed.status, changed.json.status]).to.deep.equal([200, 'completed']);
   });
 
-  it('answer a conditional poll completely after a change', async () => {
+  once('answer a conditional poll completely after a change', async () => {
     await app.close();
     app = await startImageApp({ stack, generate: darkroom.generate, images: { workers: 1 } });
     client = imageClient(app, await app.makeKey({ grants: ['images'] }));
@@ -336,13 +338,14 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([used.status, used.json.error.code]).to.deep.equal([429, 'daily_image_limit_reached']);
   });
 
+  const ofEachKey = isLongRun ? 100 : 20;
   for (const [whose, accountId, accepted] of [
-    ['a site account', `acct_${'0'.repeat(32)}`, 100],
-    ["an operator's account", 'team', 1_000],
+    ['a site account', `acct_${'0'.repeat(32)}`, ofEachKey],
+    ["an operator's account", 'team', 10 * ofEachKey],
   ] as const) {
-    it(`start another account's first image next, behind ten keys of ${whose} with 1,000 submits`, async () => {
+    it(`start another account's first image next, behind ten keys of ${whose} with ${10 * ofEachKey} submits`, async () => {
       await app.close();
-      const images = { workers: 1, maxActive: 1_001 };
+      const images = { workers: 1, maxActive: 10 * ofEachKey + 1 };
       app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 2_000 });
       const clientOf = async (owner: string) =>
         imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId: owner }));
@@ -350,13 +353,13 @@ describeOnStacks('image jobs over HTTP', (stack) => {
       const submits = await Promise.all(
         busy.map(async (each) => {
           const statuses: number[] = [];
-          for (let count = 0; count < 100; count += 1) statuses.push((await each.submit()).status);
+          for (let count = 0; count < ofEachKey; count += 1) statuses.push((await each.submit()).status);
           return statuses;
         }),
       );
       const statuses = submits.flat();
       expect(statuses.filter((status) => status === 202)).to.have.length(accepted);
-      expect(statuses.filter((status) => status === 429)).to.have.length(1_000 - accepted);
+      expect(statuses.filter((status) => status === 429)).to.have.length(10 * ofEachKey - accepted);
       await darkroom.asked(1);
       const other = await clientOf(`acct_${'1'.repeat(32)}`);
       expect((await other.submit({ ...PROMPT, prompt: 'Of another account' })).status).to.equal(202);

@@ -3,10 +3,12 @@
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedImage } from '../../support/images/invented-image.js';
+import { onceIt } from '../../support/runner/variants.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('the list of image jobs', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
@@ -112,7 +114,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect(order.indexOf('other')).to.be.at.most(2);
   });
 
-  it('shows the seed of an image if the model reports one', async () => {
+  once('shows the seed of an image if the model reports one', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const image = await inventedImage(darkroom.calls[0] as never);
@@ -121,7 +123,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect((await list()).json.data[0].data[0].seed).to.equal(42);
   });
 
-  it('shows how long a job waited and ran', async () => {
+  once('shows how long a job waited and ran', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const open = (await client.poll(job.id)).json;

@@ -7,11 +7,13 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { type ReadEvents, readEvents } from '../../support/models/event-reading.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from './client.js';
 
 describeOnStacks('streamed images', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let client: ImageClient;
   let darkroom: ReturnType<typeof createDarkroom>;
@@ -88,7 +90,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(Buffer.from(b64_json, 'base64').toString('latin1', 0, 4)).to.equal('RIFF');
   });
 
-  it('work without partial images, and add a link if requested', async () => {
+  once('work without partial images, and add a link if requested', async () => {
     const image = `data:image/png;base64,${(await sampleImage({ width: 32, height: 32, format: 'png', seed: 1 })).toString('base64')}`;
     const read = ask({ image, response_format: 'url' }, {}, '/v1/images/edits').then((answer) => readEvents(answer));
     await darkroom.develop();
@@ -100,7 +102,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(Buffer.from(data.b64_json, 'base64').equals(Buffer.from(await file.arrayBuffer()))).to.equal(true);
   });
 
-  it('refuse a request as usual, and end with an error and the job if the image fails', async () => {
+  once('refuse a request as usual, and end with an error and the job if the image fails', async () => {
     const refused = await ask({ n: 2 });
     expect([refused.status, (await refused.json()).error.param]).to.deep.equal([400, 'n']);
     const read = ask({}).then((answer) => readEvents(answer));
@@ -133,7 +135,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('cancel a queued job whose client disconnects, and end with an error when the gateway drains', async () => {
+  once('cancel a queued job whose client disconnects, and end with an error when the gateway drains', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();
@@ -149,7 +151,7 @@ describeOnStacks('streamed images', (stack) => {
     expect(dataOf(all.events[0] as EventSourceMessage).error).to.include.keys('job_id', 'status_url');
   });
 
-  it('become a job for a client that prefers one', async () => {
+  once('become a job for a client that prefers one', async () => {
     const answer = await ask({}, { headers: { prefer: 'respond-async' } });
     expect([answer.status, (await answer.json()).status]).to.deep.equal([202, 'queued']);
   });

@@ -2,10 +2,12 @@
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 describeOnStacks('keys and grants over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let good: string;
 
@@ -22,7 +24,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
       body: JSON.stringify({ url: LINK }),
     });
 
-  it('accept a key as bearer token in any letter case of the scheme, and as X-API-Key', async () => {
+  once('accept a key as bearer token in any letter case of the scheme, and as X-API-Key', async () => {
     const forms: Record<string, string>[] = [
       { authorization: `Bearer ${good}` },
       { authorization: `bearer ${good}` },
@@ -34,7 +36,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     }
   });
 
-  it('answer 401 with a specific code, and name where keys are made', async () => {
+  once('answer 401 with a specific code, and name where keys are made', async () => {
     const other = await app.makeKey();
     const expired = await app.makeKey({ expiresAt: Date.now() - 1 });
     const revoked = await app.makeKey({}, { revokedAt: Date.now() });
@@ -64,7 +66,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(signIn.json.error.message).to.contain('token of a sign-in');
   });
 
-  it('refuse two different keys on every route, and accept the same key twice', async () => {
+  once('refuse two different keys on every route, and accept the same key twice', async () => {
     const key = await app.makeKey({ grants: ['text'] });
     const list = (more: Record<string, string>) => app.request('/v1/models', { headers: more });
     const authorization = `Bearer ${key}`;
@@ -74,7 +76,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect((await list({ 'x-api-key': key })).json.error.code).to.equal('missing_api_key');
   });
 
-  it('answer 403 to a key without the grant and to one without requests, and take no slot', async () => {
+  once('answer 403 to a key without the grant and to one without requests, and take no slot', async () => {
     const images = await app.makeKey({ grants: ['images', 'text', 'audio'] });
     const none = await app.makeKey({ rpm: 0 });
     for (const key of [images, none]) {
@@ -90,7 +92,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect((await app.extract(none, { url: LINK })).json.error.message).to.include('0 requests a minute');
   });
 
-  it('check the key before the body is read, typed or measured', async () => {
+  once('check the key before the body is read, typed or measured', async () => {
     const answer = await app.request('/v1/extract', { method: 'POST', body: 'x'.repeat(1_000) });
     expect(answer.json.error.code).to.equal('missing_api_key');
   });
@@ -103,7 +105,7 @@ describeOnStacks('keys and grants over HTTP', (stack) => {
     expect(code).to.equal('revoked_api_key');
   });
 
-  it('slow down an address that guesses keys, while valid keys from it still work', async () => {
+  once('slow down an address that guesses keys, while valid keys from it still work', async () => {
     const guarded = await startApp({ stack });
     try {
       const key = await guarded.makeKey();

@@ -8,6 +8,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedModel } from '../../support/images/invented-image.js';
 import { type ReadEvents, readEvents } from '../../support/models/event-reading.js';
 import { type ScriptedText, scriptedText } from '../../support/models/scripted-text.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT } from '../images/client.js';
@@ -23,6 +24,7 @@ const ROUTES = [
 
 // The state is changed as another node, or a command, changes it: this node learns of it by its own refresh.
 describeOnStacks('a revoked key and a suspended account', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let user: UserRecord;
   let key: string;
@@ -175,7 +177,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     ['suspended', 'account_suspended', suspend],
     ['revoked', 'revoked_api_key', revoke],
   ] as const) {
-    it(`end streams of models with an error event, and abort their upstreams: ${end}`, async () => {
+    once(`end streams of models with an error event, and abort their upstreams: ${end}`, async () => {
       const open: { ended: Promise<ReadEvents> }[] = [];
       for (const [path, body] of ROUTES) open.push(await stream(path, body));
       const whole = post(app, ROUTES[0][0], key, CHAT);
@@ -207,7 +209,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     });
   }
 
-  it('end events of a job, and requests that wait for it', async () => {
+  once('end events of a job, and requests that wait for it', async () => {
     const [id = ''] = await submit(1);
     await darkroom.asked(1);
     const authorization = `Bearer ${key}`;

@@ -2,9 +2,11 @@
 
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 describeOnStacks('rate limits over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
 
   before(async () => {
@@ -19,7 +21,7 @@ describeOnStacks('rate limits over HTTP', (stack) => {
     expect([count(200), count(429)]).to.deep.equal([15, 185]);
   });
 
-  it('send the state of the window with accepted and refused requests', async () => {
+  once('send the state of the window with accepted and refused requests', async () => {
     const key = await app.makeKey({ rpm: 2 });
     const first = await app.extract(key, { url: LINK });
     expect(first.headers.get('ratelimit-policy')).to.equal('"rpm";q=2;w=60');
@@ -51,7 +53,7 @@ describeOnStacks('rate limits over HTTP', (stack) => {
     expect(problem.json['violated-policies']).to.deep.equal(['rpm']);
   });
 
-  it('send no window if another limit refused the request', async () => {
+  once('send no window if another limit refused the request', async () => {
     const key = await app.makeKey({ grants: ['extract'] });
     const poll = () =>
       app.request('/v1/extract/jobs/exjob_none', {
@@ -77,20 +79,20 @@ describeOnStacks('rate limits over HTTP', (stack) => {
     expect((await app.extract(other, { url: LINK })).status).to.equal(200);
   });
 
-  it('count the requests of each key of operators separately, also of one account', async () => {
+  once('count the requests of each key of operators separately, also of one account', async () => {
     const keys = await Promise.all(Array.from({ length: 3 }, () => app.makeKey({ rpm: 1, accountId: 'team' })));
     const answers = await Promise.all(keys.map((key) => app.extract(key, { url: LINK })));
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
   });
 
-  it('send no window for a key without a limit', async () => {
+  once('send no window for a key without a limit', async () => {
     const answer = await app.extract(await app.makeKey({ rpm: null }), { url: LINK });
     expect(answer.status).to.equal(200);
     for (const name of ['ratelimit', 'ratelimit-policy', 'x-ratelimit-limit-requests'])
       expect(answer.headers.get(name)).to.equal(null);
   });
 
-  it('take no slot for the capabilities', async () => {
+  once('take no slot for the capabilities', async () => {
     const key = await app.makeKey({ rpm: 1 });
     for (let time = 0; time < 3; time += 1) {
       expect((await app.request('/v1/capabilities', { headers: { 'x-api-key': key } })).status).to.equal(200);

@@ -15,6 +15,7 @@ import { ffmpegPath, runFfmpeg, tone } from '../../support/audio/ffmpeg.js';
 import { mp3Seconds } from '../../support/audio/mp3-length.js';
 import { describeOnStacks, type Stack } from '../../support/databases/stacks.js';
 import { rejection } from '../../support/rejection.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { type AudioOrigin, sendRange, startAudioOrigin } from './audio-origin.js';
@@ -23,6 +24,7 @@ const run = promisify(execFile);
 const SECRET = randomBytes(32);
 
 describeOnStacks('MP3 files over HTTP', (stack) => {
+  const once = onceIt(stack);
   let folder: string;
   let origin: AudioOrigin;
   let app: ListeningApp;
@@ -118,7 +120,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     await tidy();
   });
 
-  it('share one file between links signed at different times', async () => {
+  once('share one file between links signed at different times', async () => {
     const { target, id } = await offer(sound);
     const first = await bytesOf(target);
     elapsed += 3_600_000;
@@ -185,7 +187,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect((await app.request(target, { method: 'POST' })).status).to.equal(405);
   });
 
-  it('make no file for HEAD', async () => {
+  once('make no file for HEAD', async () => {
     const { target, id } = await offer(sound);
     const { status, headers } = await app.request(target, { method: 'HEAD' });
     expect(status).to.equal(200);
@@ -194,7 +196,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.join()).to.not.include(`/${id}`);
   });
 
-  it('let a range of an unfinished file wait for it', async () => {
+  once('let a range of an unfinished file wait for it', async () => {
     const { target } = await offer(sound);
     const part = await bytesOf(target, { range: 'bytes=1000-1099' });
     expect(part.status).to.equal(206);
@@ -217,7 +219,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     ).to.have.length(1);
   });
 
-  it('continue when a client leaves', async () => {
+  once('continue when a client leaves', async () => {
     const arrived = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const { target, id } = await offer((request, response) => {
@@ -234,7 +236,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.filter((one) => one.startsWith(`/${id}`))).to.have.length(1);
   });
 
-  it('fetch the source in pieces with the required header fields', async () => {
+  once('fetch the source in pieces with the required header fields', async () => {
     const long = path.join(folder, 'long.wav');
     await runFfmpeg(...tone(70), '-ar', '48000', '-ac', '2', '-c:a', 'pcm_s24le', long);
     const content = await readFile(long);
@@ -259,7 +261,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     ]);
   });
 
-  it('fetch the source of a host without ranges in one piece', async () => {
+  once('fetch the source of a host without ranges in one piece', async () => {
     const { target } = await offer((_request, response) => response.end(sound));
     expect(mp3Seconds((await bytesOf(target)).bytes)).to.be.closeTo(6, 0.2);
   });
@@ -387,14 +389,14 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       ],
     };
     for (const [title, [provoke, status, code, words]] of Object.entries(failures)) {
-      it(`answer ${status} ${code}: ${title}`, async () => {
+      once(`answer ${status} ${code}: ${title}`, async () => {
         const failure = await provoke();
         expect(failure).to.include({ status, code, ok: false, platform: 'invented' });
         expect(failure.message).to.match(words);
       });
     }
 
-    it('cut the connection if the source is too short and bytes were sent', async () => {
+    once('cut the connection if the source is too short and bytes were sent', async () => {
       const { target } = await offer(sound, { durationSeconds: 60 });
       const response = await fetch(app.url + target);
       expect(response.status).to.equal(200);
@@ -405,7 +407,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect((await readdir(path.join(app.dataDir, 'files'))).filter((name) => name.startsWith('.'))).to.deep.equal([]);
     });
 
-    it('do not ask a source again for a while after a refusal', async () => {
+    once('do not ask a source again for a while after a refusal', async () => {
       const { target } = await refusal((_request, response) => response.writeHead(403).end());
       const before = [origin.asked, origin.requests.length];
       const again = await app.request(target);
@@ -413,7 +415,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       expect([origin.asked, origin.requests.length]).to.deep.equal(before);
     });
 
-    it('send no request to a private host that the platform names', async () => {
+    once('send no request to a private host that the platform names', async () => {
       const closed = await startApp({
         stack,
         extractor: origin.extractor,
@@ -431,7 +433,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it("return the platform's own code", async () => {
+    once("return the platform's own code", async () => {
       const { id, target } = await offer(sound);
       const { resolveAudio } = origin.extractor;
       Object.assign(origin.extractor, {
@@ -450,7 +452,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it('answer 504 after the timeout of a stalling source', async () => {
+    once('answer 504 after the timeout of a stalling source', async () => {
       const hasty: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 200, signal) };
       const quick = await open({ clock: hasty });
       try {
@@ -466,7 +468,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
       }
     });
 
-    it('answer 404 to unknown names, and 410 to expired ones', async () => {
+    once('answer 404 to unknown names, and 410 to expired ones', async () => {
       const { target } = await offer(sound);
       const name = path.basename(target, '.mp3');
       const odd = [

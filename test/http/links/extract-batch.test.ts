@@ -5,6 +5,7 @@ import { type Clock, GatewayError, systemClock } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
@@ -14,6 +15,7 @@ const BATCH_MS = 30_000;
 const itemLink = (id: number) => `https://invented.example/item/${id}`;
 
 describeOnStacks('POST /v1/extract/batch', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let fetches: string[];
@@ -113,7 +115,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     for (const item of odd) expect(item.error).to.include({ code: 'invalid_url', type: 'invalid_request_error' });
   });
 
-  it('shares one extraction and one job between links to the same item', async () => {
+  once('shares one extraction and one job between links to the same item', async () => {
     const urls = [1, 2, 3, 4].flatMap((n) => [`${itemLink(1)}?n=${n}`, `${productLink(1)}?n=${n}`]);
     const { json } = await app.batch(key, { urls: [...urls, 'https://baz.example/1'], force_async: true });
     expect(json).to.include({ succeeded: 4, queued: 5, failed: 0 });
@@ -125,7 +127,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(fetches).to.deep.equal(['item 1']);
   });
 
-  it('returns cached shop links, and fetches them anew only with force_async', async () => {
+  once('returns cached shop links, and fetches them anew only with force_async', async () => {
     await app.extract(key, { url: productLink(1) });
     const cached = await app.batch(key, { urls: [productLink(1)] });
     expect(cached.json).to.include({ succeeded: 1, queued: 0 });
@@ -134,7 +136,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(fetches).to.deep.equal(['product 1']);
   });
 
-  it('works on eight links at a time', async () => {
+  once('works on eight links at a time', async () => {
     const { json } = await app.batch(key, { urls: Array.from({ length: 50 }, (_, n) => itemLink(n + 1)) });
     expect(json).to.include({ count: 50, succeeded: 50 });
     expect(most).to.equal(8);
@@ -184,7 +186,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(mixed.headers.get('x-ratelimit-remaining-requests')).to.equal('4');
   });
 
-  it('refuses an invalid body with the name and the place of the field, free of charge', async () => {
+  once('refuses an invalid body with the name and the place of the field, free of charge', async () => {
     const limited = await app.makeKey({ rpm: 1 });
     const cases: [unknown, string, RegExp][] = [
       [{}, 'missing_required_parameter', /urls is missing/],
@@ -215,7 +217,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect((await app.batch(limited, { urls: [LINK] })).status).to.equal(200);
   });
 
-  it('accepts fifty links of the full length, with every character escaped', async () => {
+  once('accepts fifty links of the full length, with every character escaped', async () => {
     const url = `${LINK}?q=${'é'.repeat(2048 - LINK.length - 3)}`;
     const escaped = url.replace(/./gs, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
     const answer = await app.batch(key, `{"urls":[${Array(50).fill(`"${escaped}"`).join(',')}]}`);
@@ -225,7 +227,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(longer.json.items[0].error).to.include({ code: 'invalid_url' });
   });
 
-  it('answers in time for links that take too long, and abandons them', async () => {
+  once('answers in time for links that take too long, and abandons them', async () => {
     const lastBegun = Promise.withResolvers<void>();
     const early: Clock = {
       ...systemClock,
@@ -273,7 +275,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     }
   });
 
-  it('stops the work when the client disconnects', async () => {
+  once('stops the work when the client disconnects', async () => {
     const gone = new AbortController();
     const call = fetch(`${app.url}/v1/extract/batch`, {
       method: 'POST',

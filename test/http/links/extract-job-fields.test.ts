@@ -5,11 +5,13 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { richPost } from '../../support/links/invented-documents.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const links = { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] };
 
 describeOnStacks('fields of background jobs', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let receiver: WebhookReceiver;
@@ -45,7 +47,7 @@ describeOnStacks('fields of background jobs', (stack) => {
     return { hasMp3: files.mp3 !== null, hasLinks: entries.some((entry: object) => 'proxy_url' in entry), json };
   }
 
-  it('are the defaults of polls', async () => {
+  once('are the defaults of polls', async () => {
     const plain = await submit({});
     expect(await poll(plain)).to.include({ hasMp3: true, hasLinks: false });
     const chosen = await submit({ include_audio_mp3: false, include_media_links: true });
@@ -65,7 +67,7 @@ describeOnStacks('fields of background jobs', (stack) => {
     ]);
   });
 
-  it('are refused in a poll with other values than true and false', async () => {
+  once('are refused in a poll with other values than true and false', async () => {
     const target = await submit({});
     for (const name of ['include_audio_mp3', 'include_media_links', 'include_transcript']) {
       const { status, json } = await app.request(`${target}?${name}=1`, {

@@ -5,6 +5,7 @@ import { type Extraction, type Extractor, GatewayError, systemClock } from 'medi
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtractor } from '../../support/links/invented-plugin.js';
 import { inventedProduct, inventedShopExtractor, productLink } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { untilAborted } from '../../support/until-aborted.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -32,6 +33,7 @@ function createShelf() {
 }
 
 describeOnStacks('extraction jobs over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let shelf: ReturnType<typeof createShelf>;
@@ -104,7 +106,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1']);
   });
 
-  it('match a link once with each extractor, without the state of its methods', async () => {
+  once('match a link once with each extractor, without the state of its methods', async () => {
     const asked: string[] = [];
     const counting = (match: Extractor['match']): Partial<Extractor> => ({
       match(url) {
@@ -185,7 +187,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(shelf.fetches).to.deep.equal(['1', '1']);
   });
 
-  it('separate answers of different options', async () => {
+  once('separate answers of different options', async () => {
     const five = await app.extract(key, { url: productLink(1), async_mode: true, clip_review_limit: 5 });
     const hundred = await app.extract(key, { url: productLink(1), async_mode: true, clip_review_limit: 100 });
     expect(five.json.data.job.job_id).not.to.equal(hundred.json.data.job.job_id);
@@ -282,7 +284,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(new Set(answers.flatMap(({ json }) => json.data?.job.job_id ?? [])).size).to.equal(1);
   });
 
-  it('resolve a short link first, with one slot: a product becomes a job, anything else an answer', async () => {
+  once('resolve a short link first, with one slot: a product becomes a job, anything else an answer', async () => {
     const limited = await app.makeKey({ rpm: 2 });
     const job = await app.extract(limited, { url: 'https://baz.example/5', async_mode: true });
     expect(job.json.data.job).to.include({ status: 'queued', product_id: '5' });
@@ -374,7 +376,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(late.headers.get('x-should-retry')).to.equal('false');
   });
 
-  it('answer 404 to ids of every other form', async () => {
+  once('answer 404 to ids of every other form', async () => {
     const ids = ['x', UNKNOWN.toUpperCase(), `${UNKNOWN}%00`, '%00', '..%2f..%2fhealth', '%zz', 'exjob_', '__proto__'];
     for (const id of [...ids, `exjob_${'a'.repeat(5_000)}`, 'exjob_%F0%9F%92%A9', "exjob_'%20or%201=1--"]) {
       const answer = await app.poll(await app.makeKey(), id);

@@ -5,6 +5,7 @@ import { type ExtractionData, type ExtractResult, GatewayError, type PostData, t
 import { encodeExtraction } from '../../../server/links/answers.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 function result(data: ExtractionData, more: Partial<ExtractResult> = {}): ExtractResult {
@@ -147,6 +148,7 @@ describe('the extraction response', () => {
 });
 
 describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let calls = 0;
@@ -184,7 +186,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     });
   });
 
-  it('report that an item needs a password, and cache the refusal', async () => {
+  once('report that an item needs a password, and cache the refusal', async () => {
     calls = 0;
     for (const _ of [1, 2]) {
       const { status, json } = await app.extract(key, { url: 'https://invented.example/item/423' });
@@ -197,7 +199,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     expect(calls).to.equal(1);
   });
 
-  it('accept options of shop links and report that they have no effect', async () => {
+  once('accept options of shop links and report that they have no effect', async () => {
     const answer = await app.extract(key, {
       url: LINK,
       clip_review_limit: 5,
@@ -215,7 +217,7 @@ describeOnStacks('POST /v1/extract and GET /v1/capabilities', (stack) => {
     ]);
   });
 
-  it('list the platforms and the limits of the key', async () => {
+  once('list the platforms and the limits of the key', async () => {
     const answer = await app.request('/v1/capabilities', { headers: { 'x-api-key': await app.makeKey({ rpm: 12 }) } });
     expect(answer.json).to.deep.equal({
       ok: true,

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 const enc = encodeURIComponent;
@@ -23,6 +24,7 @@ const pasted = (link: string) => [
 ];
 
 describeOnStacks('pasted links of any plugin', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let fetches: string[] = [];
@@ -62,7 +64,7 @@ describeOnStacks('pasted links of any plugin', (stack) => {
     expect(fetches).to.deep.equal(['7']);
   });
 
-  it('share one extraction of a batch', async () => {
+  once('share one extraction of a batch', async () => {
     const urls = pasted('https://invented.example/item/21');
     const { json } = await app.batch(key, {
       urls: [...urls, 'https://l.facebook.com/l.php?u=https%3A%2F%2Fevil.example'],
@@ -88,7 +90,7 @@ describeOnStacks('pasted links of any plugin', (stack) => {
     expect(fetches).to.deep.equal(['31']);
   });
 
-  it('are accepted by oEmbed and in the format of yt-dlp', async () => {
+  once('are accepted by oEmbed and in the format of yt-dlp', async () => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     for (const url of pasted(LINK)) {
       const embedded = await app.request(`/v1/oembed?url=${enc(url)}`, { headers });
@@ -100,7 +102,7 @@ describeOnStacks('pasted links of any plugin', (stack) => {
     }
   });
 
-  it('report the same errors', async () => {
+  once('report the same errors', async () => {
     const codeOf = async (url: unknown) => {
       const { status, json } = await app.extract(key, { url });
       return `${status} ${json.error.code} ${json.error.param}`;

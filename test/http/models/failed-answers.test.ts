@@ -15,12 +15,14 @@ import {
   startScriptedVendor,
   type VendorScript,
 } from '../../support/models/scripted-vendor.js';
+import { longIt } from '../../support/runner/variants.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const [CHAT, RESPONSES, MESSAGES] = ['/v1/chat/completions', '/v1/responses', '/v1/messages'] as const;
 type Path = typeof CHAT | typeof RESPONSES | typeof MESSAGES;
 const JSON_TYPE = 'application/json';
-const SILENCE_SECONDS = 0.4;
+/** Of the models whose upstream is silent; the others must not reach it on a busy machine. */
+const SILENCE_SECONDS = 1.5;
 
 const quota = { code: 'insufficient_quota', type: 'insufficient_quota', message: 'You exceeded your current quota.' };
 const overloaded = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
@@ -109,10 +111,13 @@ describe('answers that fail before anything reached the client', () => {
     const ordered = both.map(({ name }) => ({ name }));
     // Each case has a model of its own, and so retries of its own.
     const models = (prefix: string) =>
-      ['', ...NO_ANSWERS.keys()].flatMap((index) => [
-        { id: `${prefix}-both${index}`, upstreams: ordered, firstByteSeconds: SILENCE_SECONDS },
-        { id: `${prefix}-single${index}`, upstreams: [{ name: 'bad' }], firstByteSeconds: SILENCE_SECONDS },
-      ]);
+      ['', ...NO_ANSWERS.keys()].flatMap((index) => {
+        const limit = index === '' ? { firstByteSeconds: SILENCE_SECONDS } : {};
+        return [
+          { id: `${prefix}-both${index}`, upstreams: ordered, ...limit },
+          { id: `${prefix}-single${index}`, upstreams: [{ name: 'bad' }], ...limit },
+        ];
+      });
     app = await startApp({
       messages: true,
       gateway: {
@@ -154,7 +159,8 @@ describe('answers that fail before anything reached the client', () => {
       expect(text).to.not.match(/Boom|quota|Overloaded|Slow down/);
     });
 
-    it(`${path}, ${form}: ${what} is an HTTP error without another upstream`, async () => {
+    const isFirst = NO_ANSWERS.findIndex(([, other, isStream]) => other === path && isStream === stream) === index;
+    (isFirst ? it : longIt)(`${path}, ${form}: ${what} is an HTTP error without another upstream`, async () => {
       bad.answer(script);
       const answer = await ask(path, `single${index}`, stream);
       expect(answer.headers.get('content-type')).to.include(JSON_TYPE);
@@ -170,7 +176,7 @@ describe('answers that fail before anything reached the client', () => {
         const begun = performance.now();
         const answer = await ask(CHAT, 'both', stream);
         expect(await answer.text()).to.include('Here I am.');
-        expect(performance.now() - begun).to.be.within(SILENCE_SECONDS * 1_000 - 50, 5_000);
+        expect(performance.now() - begun).to.be.at.least(SILENCE_SECONDS * 1_000 - 50);
         await bad.idle();
       });
     }

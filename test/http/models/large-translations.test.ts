@@ -13,6 +13,7 @@ import {
   startScriptedVendor,
   type VendorRequest,
 } from '../../support/models/scripted-vendor.js';
+import { variants } from '../../support/runner/variants.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const BLANK = ' '.repeat(400_000);
@@ -89,6 +90,7 @@ const ASKED: Readonly<Record<string, object>> = {
   },
 };
 const MODELS = ['chats', 'claude'];
+const BROKEN = ['{"choices":[', '{"error":{"message":"no"}}', '<html>'];
 
 /** Without what is drawn for each answer. */
 const plain = (text: string) =>
@@ -160,7 +162,7 @@ describe('large translations', () => {
       });
 
       it(`of ${route} by ${model} fail like short ones`, async () => {
-        for (const broken of ['{"choices":[', '{"error":{"message":"no"}}', '<html>']) {
+        for (const broken of variants(BROKEN, (one) => one === BROKEN[0] || (isChat && route === 'responses'))) {
           for (const stream of [false, true]) {
             vendor.answer({ type: WHOLE, pieces: [broken] });
             const short = await post(route, { model, stream });

@@ -6,6 +6,7 @@ import type { UsageEntry } from '../../../server/usage/usage-log.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { rejection } from '../../support/rejection.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
@@ -24,6 +25,7 @@ const WEATHER = {
 const today = () => new Date().toISOString().slice(0, 10);
 
 describeOnStacks("messages of the vendor's client", (stack) => {
+  const once = onceIt(stack);
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -51,7 +53,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     });
   }
 
-  it('return every field of the format', async () => {
+  once('return every field of the format', async () => {
     const { data, request_id, response } = await clientOf().messages.create(ASKED).withResponse();
     const { usage } = upstream.requests[0] ?? {};
     expect(data.id).to.match(/^msg_[\w-]{24}$/);
@@ -107,7 +109,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(entry).to.include({ route: MESSAGES, status: 200, estimated: false, outputTokens: usage?.output });
   });
 
-  it('call tools, streamed and whole, in both directions', async () => {
+  once('call tools, streamed and whole, in both directions', async () => {
     for (const stream of [true, false]) {
       upstream.reset();
       const ask = (messages: Anthropic.MessageParam[]) => {
@@ -138,7 +140,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     }
   });
 
-  it('follow a schema', async () => {
+  once('follow a schema', async () => {
     const schema = { type: 'object', properties: { tugs: { type: 'array', items: { type: 'string' } } } };
     upstream.behave([{ does: 'answer', text: '{"tugs":["Zeeleeuw"]}' }]);
     const format = { type: 'json_schema' as const, schema };
@@ -149,7 +151,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     });
   });
 
-  it('end at a stop sequence, abort the upstream, and have the same usage whole and streamed', async () => {
+  once('end at a stop sequence, abort the upstream, and have the same usage whole and streamed', async () => {
     upstream.behave([{ does: 'answer', text: 'one two three four', stall: { events: 9 } }]);
     const seen = upstream.next();
     const message = await clientOf()
@@ -170,7 +172,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(whole).to.include({ stop_reason: 'stop_sequence', stop_sequence: 'o thr' });
   });
 
-  it('state why they ended', async () => {
+  once('state why they ended', async () => {
     for (const [stop, reason] of [
       ['length', 'max_tokens'],
       ['content_filter', 'refusal'],
@@ -185,7 +187,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     }
   });
 
-  it('abort the upstream when the client disconnects, and are counted', async () => {
+  once('abort the upstream when the client disconnects, and are counted', async () => {
     for (const [place, status] of [
       [{ events: 6 }, 200],
       ['before_headers', 499],
@@ -211,7 +213,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     }
   });
 
-  it('throw in the client when they break off, with the reason', async () => {
+  once('throw in the client when they break off, with the reason', async () => {
     upstream.behave([{ does: 'answer', cut: { events: 6 } }]);
     let text = '';
     const stream = await clientOf().messages.create({ ...ASKED, stream: true });
@@ -234,7 +236,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     ]);
   });
 
-  it("are refused in the client's error classes, with the request id and the wait", async () => {
+  once("are refused in the client's error classes, with the request id and the wait", async () => {
     const slow = await app.makeKey({ ...TEXT, rpm: 1 });
     const used = await app.makeKey({ ...TEXT }, { budgetId: 'budget' });
     const budget = { id: 'budget', accountId: 'local', planId: 'free', tokenLimit: 1, dailyTokenLimit: null };
@@ -270,7 +272,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(upstream.requests).to.have.length(1);
   });
 
-  it('forward failures of the upstream', async () => {
+  once('forward failures of the upstream', async () => {
     for (const end of ['failed', 'error', 'nested_error'] as const) {
       upstream.behave([{ does: 'answer', end }]);
       const failure = await rejection(clientOf().messages.stream(ASKED).finalMessage());
@@ -290,7 +292,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     }
   });
 
-  it('accept the key in either header, and refuse two different ones', async () => {
+  once('accept the key in either header, and refuse two different ones', async () => {
     const bearer = clientOf({ apiKey: null, authToken: key });
     expect((await bearer.messages.create(ASKED)).stop_reason).to.equal('end_turn');
     const two = clientOf({ defaultHeaders: { authorization: 'Bearer sk-mg-other' } });
@@ -298,7 +300,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(both).to.be.instanceOf(Anthropic.AuthenticationError);
   });
 
-  it('list omitted fields', async () => {
+  once('list omitted fields', async () => {
     // Clients of older versions still send the first.
     const older: object = { top_k: 5 };
     const body = { ...ASKED, ...older, speed: 'fast', cache_control: { type: 'ephemeral' } } as const;
@@ -322,7 +324,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     });
   });
 
-  it('count tokens by the gateway if the upstream does not', async () => {
+  once('count tokens by the gateway if the upstream does not', async () => {
     upstream.behave(() => ({ does: 'error', status: 404, text: 'Not found' }));
     const words = Array.from({ length: 200 }, () => 'tug').join(' ');
     const messages = [{ role: 'user' as const, content: words }];
@@ -335,7 +337,7 @@ describeOnStacks("messages of the vendor's client", (stack) => {
     expect(unknown).to.be.instanceOf(Anthropic.NotFoundError);
   });
 
-  it('report an upstream that cannot count, and log it', async () => {
+  once('report an upstream that cannot count, and log it', async () => {
     const question = { model: 'm-5.5', messages: HI };
     for (const contentType of ['text/event-stream', 'application/json']) {
       upstream.behave([{ does: 'bytes', bytes: contentType.endsWith('json') ? '{}' : 'data: {}\n\n', contentType }]);

@@ -10,6 +10,7 @@ import type { UsageEntry } from '../../../server/usage/usage-log.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import type { Piece } from '../../support/models/scripted-text.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
@@ -38,6 +39,7 @@ async function totalOf(app: ListeningApp) {
 }
 
 describeOnStacks('text routes', (stack) => {
+  const once = onceIt(stack);
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -53,7 +55,7 @@ describeOnStacks('text routes', (stack) => {
   afterEach(() => app.close());
   after(() => upstream.close());
 
-  it("pass a body through unchanged except for the model's name", async () => {
+  once("pass a body through unchanged except for the model's name", async () => {
     const body = `{ "x_new":{"model":"m-5.5"}, "seed":12345678901234567890,\n"model":"m-5.5","messages":[{"role":"user","content":"Hi"}] }`;
     const { status, headers, json: answer } = await post(app, CHATS, key, body);
     expect(status).to.equal(200);
@@ -78,7 +80,7 @@ describeOnStacks('text routes', (stack) => {
     expect([count(200), count(429)]).to.deep.equal([30, 70]);
   });
 
-  it('stream with header fields that keep proxies from buffering or changing it', async () => {
+  once('stream with header fields that keep proxies from buffering or changing it', async () => {
     for (const [path, body] of [
       [CHATS, CHAT],
       [RESPONSES, QUESTION],
@@ -117,7 +119,7 @@ describeOnStacks('text routes', (stack) => {
     for (const { requestId } of entries) expect(requestId).to.match(/^mine\/req_/);
   });
 
-  it('abort the upstream when the client disconnects, and record the usage', async () => {
+  once('abort the upstream when the client disconnects, and record the usage', async () => {
     for (const [place, most] of [
       [{ events: 4 }, 200],
       ['before_headers', 499],
@@ -150,7 +152,7 @@ describeOnStacks('text routes', (stack) => {
     }
   });
 
-  it('answer 502 if a whole answer breaks off, and count it', async () => {
+  once('answer 502 if a whole answer breaks off, and count it', async () => {
     upstream.behave([{ does: 'answer', cut: { bytes: 300 } }]);
     const { status, headers, json: answer } = await post(app, CHATS, key, CHAT);
     expect(status).to.equal(502);
@@ -162,7 +164,7 @@ describeOnStacks('text routes', (stack) => {
     expect(entry?.outputTokens).to.be.greaterThan(3);
   });
 
-  it('refuse invalid requests before anything is counted or sent', async () => {
+  once('refuse invalid requests before anything is counted or sent', async () => {
     const cases: [path: string, body: unknown, status: number, code: string, param: string | null][] = [
       [CHATS, '{', 400, 'invalid_json', null],
       [CHATS, {}, 400, 'missing_required_parameter', 'model'],
@@ -198,7 +200,7 @@ describeOnStacks('text routes', (stack) => {
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal('1');
   });
 
-  it('forward every effort, and refuse those that a model does not list', async () => {
+  once('forward every effort, and refuse those that a model does not list', async () => {
     const narrow = await startUpstreamApp(upstream, {
       messages: true,
       gateway: {
@@ -273,7 +275,7 @@ describeOnStacks('text routes', (stack) => {
     gone.abort();
   });
 
-  it('limit keys to their models and routes', async () => {
+  once('limit keys to their models and routes', async () => {
     const narrow = await app.makeKey({ ...TEXT }, { models: ['m-5.4'] });
     const { status, json: answer } = await post(app, CHATS, narrow, CHAT);
     expect([status, answer.error.code, answer.error.param]).to.deep.equal([403, 'model_not_allowed', 'model']);
@@ -284,7 +286,7 @@ describeOnStacks('text routes', (stack) => {
     expect(upstream.requests).to.have.length(0);
   });
 
-  it("refuse a plan's keys the vendor's ids and paid extras, and name the field", async () => {
+  once("refuse a plan's keys the vendor's ids and paid extras, and name the field", async () => {
     const plan = { planId: 'token_30m', accountId: 'acct_1' };
     const refused = [
       [
@@ -356,7 +358,7 @@ describeOnStacks('text routes', (stack) => {
     expect((await post(app, RESPONSES, plain, harmless)).status).to.equal(200);
   });
 
-  it("let a plan key name output items of its account's responses", async () => {
+  once("let a plan key name output items of its account's responses", async () => {
     const plan = (accountId: string) => app.makeKey({ ...TEXT }, { planId: 'token_30m', accountId });
     const [maker, sameAccount, other] = [await plan('acct_2'), await plan('acct_2'), await plan('acct_3')];
     const follow = async (by: string, id: string) => {
@@ -380,7 +382,7 @@ describeOnStacks('text routes', (stack) => {
     expect(await follow(maker, unstored.json.output[0].id)).to.deep.equal(refused);
   });
 
-  it('forward failures of the upstream in the error classes of clients', async () => {
+  once('forward failures of the upstream in the error classes of clients', async () => {
     for (const [behaviour, status, code, type] of [
       [{ status: 401, message: 'Wrong key.' }, 502, 'upstream_auth_error', 'server_error'],
       [
@@ -437,7 +439,7 @@ describeOnStacks('text routes', (stack) => {
     expect(cancelled.json).to.include({ id: made.id, status: 'cancelled', model: 'm-5.5' });
   });
 
-  it('name the response id when a resumed stream breaks off', async () => {
+  once('name the response id when a resumed stream breaks off', async () => {
     const { id } = (await post(app, RESPONSES, key, QUESTION)).json;
     upstream.behave([{ does: 'answer', cut: { events: 1 } }]);
     const headers = { authorization: `Bearer ${key}` };
@@ -473,7 +475,7 @@ describeOnStacks('text routes', (stack) => {
     expect([unknown.status, unknown.json.error.code]).to.deep.equal([400, 'previous_response_not_found']);
   });
 
-  it('count a background response by its maximum if its client leaves the stream', async () => {
+  once('count a background response by its maximum if its client leaves the stream', async () => {
     let counted: (number | null)[] = [];
     for (const background of [true, false]) {
       upstream.reset();
@@ -495,7 +497,7 @@ describeOnStacks('text routes', (stack) => {
     expect(Math.min(...counted.map(Number))).to.be.below(321);
   });
 
-  it('read bodies up to 32 MiB', async () => {
+  once('read bodies up to 32 MiB', async () => {
     const long = { ...CHAT, messages: [{ role: 'user', content: 'x'.repeat(16 * 1024 * 1024) }] };
     upstream.behave([{ does: 'answer', text: 'Long.' }]);
     expect((await post(app, CHATS, key, long)).status).to.equal(200);

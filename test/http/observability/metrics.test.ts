@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { productLink } from '../../support/links/invented-shop.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 import { CHAT, post, startOpenStream, startUpstreamApp } from '../models/text-app.js';
@@ -12,6 +13,7 @@ import { readMetrics } from './metrics-page.js';
 const SMALL_BODIES = 'mediagate_request_body_room_taken_ratio{size="small"}';
 
 describeOnStacks('metrics', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let release: () => void;
 
@@ -36,7 +38,7 @@ describeOnStacks('metrics', (stack) => {
     await app.close();
   });
 
-  it('do not exist unless configured', async () => {
+  once('do not exist unless configured', async () => {
     const other = await startApp({ stack });
     try {
       expect((await other.request('/metrics')).status).to.equal(404);
@@ -45,7 +47,7 @@ describeOnStacks('metrics', (stack) => {
     }
   });
 
-  it('count requests by route template, method and status, with durations', async () => {
+  once('count requests by route template, method and status, with durations', async () => {
     const key = await app.makeKey();
     for (let index = 0; index < 3; index += 1) await app.extract(key, { url: LINK });
     await app.poll(key, `exjob_${'0'.repeat(32)}`);
@@ -60,7 +62,7 @@ describeOnStacks('metrics', (stack) => {
     expect(metrics.get(`mediagate_http_requests_total{${looked}}`)).to.equal(1);
   });
 
-  it('use no label from a request', async () => {
+  once('use no label from a request', async () => {
     await app.request('/v1/made-up-by-a-caller');
     await app.raw('PROPFIND /v1/extract HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     const { text } = await app.request('/metrics');
@@ -72,7 +74,7 @@ describeOnStacks('metrics', (stack) => {
     });
   });
 
-  it('count errors by code, and rate-limited requests among them', async () => {
+  once('count errors by code, and rate-limited requests among them', async () => {
     const key = await app.makeKey({ rpm: 1 });
     for (let index = 0; index < 3; index += 1) await app.extract(key, { url: LINK });
     await app.extract('mg_not-a-key', { url: LINK });
@@ -105,7 +107,7 @@ describeOnStacks('metrics', (stack) => {
     expect(metrics.get('mediagate_open_requests')).to.equal(1);
   });
 
-  it('report open requests, and the memory of bodies', async () => {
+  once('report open requests, and the memory of bodies', async () => {
     const key = await app.makeKey();
     const body = '{"url":"';
     const head = `POST /v1/extract HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
@@ -122,7 +124,7 @@ describeOnStacks('metrics', (stack) => {
     await slow;
   });
 
-  it('report the process: memory, CPU, event loop delay', async () => {
+  once('report the process: memory, CPU, event loop delay', async () => {
     const metrics = await readMetrics(app);
     expect(metrics.get('process_resident_memory_bytes')).to.be.greaterThan(10_000_000);
     expect(metrics.get('process_cpu_seconds_total')).to.be.greaterThan(0);

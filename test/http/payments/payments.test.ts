@@ -8,12 +8,14 @@ import { parse } from 'promptparse';
 import { PaymentService, readReceiver } from '../../../server/payments/index.js';
 import { startPaymentSweep } from '../../../server/payments/payment-service.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import type { SignInAppOptions } from '../accounts/sign-in-app.js';
 import { DONG_ACCOUNT, EURO_ACCOUNT, genericNotice, type PaymentApp, PRICE, PRICED, startPaymentApp } from './app.js';
 
 const CODE = /^MG[0-9A-HJKMNP-TV-Z]{8}$/;
 
 describeOnStacks('payment orders', (stack) => {
+  const once = onceIt(stack);
   let app: PaymentApp;
 
   before(async () => {
@@ -66,7 +68,7 @@ describeOnStacks('payment orders', (stack) => {
     expect((await fetch(qr.svgUrl)).status).to.equal(401);
   });
 
-  it('refuse amounts, other fields and unknown plans', async () => {
+  once('refuse amounts, other fields and unknown plans', async () => {
     const bob = await app.customer('bob@example.com');
     for (const [body, code, param] of [
       [{ planId: 'token_30m', amount: 1 }, 'unsupported_parameter', 'amount'],
@@ -82,7 +84,7 @@ describeOnStacks('payment orders', (stack) => {
     expect((await bob.get('/api/agent/payment')).json).to.deep.equal({ payments: [] });
   });
 
-  it('are refused for a plan without a price, with the support contact', async () => {
+  once('are refused for a plan without a price, with the support contact', async () => {
     const { status, json } = await (await app.customer('bob@example.com')).post('/api/agent/payment', {
       planId: 'token_100m',
     });
@@ -128,7 +130,7 @@ describeOnStacks('payment orders', (stack) => {
     ]);
   });
 
-  it('are hidden from other accounts', async () => {
+  once('are hidden from other accounts', async () => {
     const [fay, gus] = [await app.customer('fay@example.com'), await app.customer('gus@example.com')];
     const code = await fay.order();
     const answers = [
@@ -144,7 +146,7 @@ describeOnStacks('payment orders', (stack) => {
     expect((await fay.get(`/api/agent/payment/${code}`)).json.payment.status).to.equal('pending');
   });
 
-  it('need a session of the site, not a key or another page', async () => {
+  once('need a session of the site, not a key or another page', async () => {
     const hal = await app.customer('hal@example.com');
     const code = await hal.order();
     const key = await app.makeKey();
@@ -227,6 +229,7 @@ describeOnStacks('a plan bought while another one runs', (stack) => {
 });
 
 describeOnStacks('order status', (stack) => {
+  const once = onceIt(stack);
   let app: PaymentApp;
 
   // The limits of an address are among what is tested.
@@ -235,7 +238,7 @@ describeOnStacks('order status', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('is shown to callers with its code, without the account', async () => {
+  once('is shown to callers with its code, without the account', async () => {
     const code = await (await app.customer('ann@example.com')).order();
     const answer = await app.status(code);
     expect(answer.headers.get('cache-control')).to.equal('no-store');
@@ -268,7 +271,7 @@ describeOnStacks('order status', (stack) => {
     expect((await app.status(code, '&wait=20')).json.payment.status).to.equal('paid');
   });
 
-  it('is limited to 600 polls a minute of an address', async () => {
+  once('is limited to 600 polls a minute of an address', async () => {
     let refused: number | undefined;
     for (let asked = 0; asked < 700 && refused === undefined; asked += 50) {
       const answers = await Promise.all(Array.from({ length: 50 }, () => app.status('MG00000000')));

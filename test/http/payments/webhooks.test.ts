@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { createManualClock } from 'mediagate/testing';
 import { grantsOf } from '../../support/accounts/people.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import {
   type Customer,
   genericNotice,
@@ -31,6 +32,7 @@ function newId(): string {
 }
 
 describeOnStacks('bank webhooks', (stack) => {
+  const once = onceIt(stack);
   let app: PaymentApp;
   let customer: Customer;
   let number = 0;
@@ -67,7 +69,7 @@ describeOnStacks('bank webhooks', (stack) => {
       expect(await grants(code)).to.equal(1);
     });
 
-    it(`are refused if they are forged, in the format of ${provider}`, async () => {
+    once(`are refused if they are forged, in the format of ${provider}`, async () => {
       const code = await customer.order();
       const real = notice({ id: newId(), text: code, amount: 1 });
       const forged: SignedNotice[] = [
@@ -101,7 +103,7 @@ describeOnStacks('bank webhooks', (stack) => {
     });
   }
 
-  it('are refused if they were signed more than five minutes ago, or in five minutes', async () => {
+  once('are refused if they were signed more than five minutes ago, or in five minutes', async () => {
     const code = await customer.order();
     for (const minutes of [-6, 6, -100_000]) {
       const at = Date.now() + minutes * MINUTE_MS;
@@ -118,7 +120,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'paid' });
   });
 
-  it('are refused if they state a day that does not exist', async () => {
+  once('are refused if they state a day that does not exist', async () => {
     const code = await customer.order();
     for (const [provider, notice, member] of [
       ['generic', genericNotice({ id: newId(), text: code }, { told: '2026-02-31T18:25:00Z' }), 'at'],
@@ -130,14 +132,14 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
-  it('accept the API key of SePay, which does not sign', async () => {
+  once('accept the API key of SePay, which does not sign', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     expect((await app.webhook('sepay', body, { authorization: `Apikey ${SECRETS.sepay}` })).status).to.equal(200);
     expect(await statusOf(code)).to.include({ status: 'paid' });
   });
 
-  it('are no payment for outgoing money, or a failure of payOS', async () => {
+  once('are no payment for outgoing money, or a failure of payOS', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     const out = body.replace('"transferType":"in"', '"transferType":"out"');
@@ -146,7 +148,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'pending', paidAmount: 0 });
   });
 
-  it('are no payment unless SePay states incoming money', async () => {
+  once('are no payment unless SePay states incoming money', async () => {
     const code = await customer.order();
     const { body } = sepayNotice({ id: newId(), text: code });
     for (const direction of [
@@ -164,7 +166,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await app.state.orders.transactions({ code }, 10)).to.deep.equal([]);
   });
 
-  it('store the time of the bank, which is Vietnamese without a time zone', async () => {
+  once('store the time of the bank, which is Vietnamese without a time zone', async () => {
     const code = await customer.order();
     const text = `of ${code}`;
     for (const [provider, notice] of [
@@ -202,7 +204,7 @@ describeOnStacks('bank webhooks', (stack) => {
     }
   });
 
-  it('are refused if their signature matches other fields too, in the format of payos', async () => {
+  once('are refused if their signature matches other fields too, in the format of payos', async () => {
     const code = await customer.order();
     const memo = `${code}&orderCode=1&reference=again`;
     const { status, json } = await tell('payos', payosNotice({ id: newId(), text: memo, amount: 1 }));
@@ -224,14 +226,14 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await statusOf(code)).to.include({ status: 'underpaid', paidAmount: 1 });
   });
 
-  it('are not found for providers without a secret, and have 64 KiB at most', async () => {
+  once('are not found for providers without a secret, and have 64 KiB at most', async () => {
     expect((await app.webhook('stripe', '{}')).status).to.equal(404);
     expect((await app.webhook('constructor', '{}')).status).to.equal(404);
     expect((await app.webhook('generic', JSON.stringify({ text: 'x'.repeat(70_000) }))).status).to.equal(413);
     expect((await app.webhook('generic', '[]')).json.error.code).to.equal('invalid_json');
   });
 
-  it('are refused if their amount is invalid, so that the bank repeats them', async () => {
+  once('are refused if their amount is invalid, so that the bank repeats them', async () => {
     const code = await customer.order();
     for (const amount of [0, -PRICE, 1.5, 2 ** 53, 1e300]) {
       const { status, json } = await tell('generic', genericNotice({ id: newId(), text: code, amount }));
@@ -317,7 +319,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect((await waiting).json.payment.status).to.equal('paid');
   });
 
-  it('leave no secret, signature or transfer text in the log', async () => {
+  once('leave no secret, signature or transfer text in the log', async () => {
     const code = await customer.order();
     await tell('generic', genericNotice({ id: newId(), text: `${code} rent of Ann` }));
     const log = JSON.stringify(app.log);

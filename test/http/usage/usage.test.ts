@@ -4,12 +4,14 @@ import { expect } from 'chai';
 import type { Budget } from '../../../server/budgets/tables.js';
 import type { Settlement } from '../../../server/usage/usage-log.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
 
 const DAY_MS = 24 * 3_600_000;
 
 describeOnStacks('GET /v1/usage', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
@@ -131,7 +133,7 @@ describeOnStacks('GET /v1/usage', (stack) => {
     expect((await look('sk-mg-wrong')).json.error).to.include({ code: 'invalid_api_key' });
   });
 
-  it('filters by days, and refuses invalid ones', async () => {
+  once('filters by days, and refuses invalid ones', async () => {
     const key = await app.makeKey();
     const keyId = key.slice(6, 14);
     for (const day of [13, 14, 15, 16]) settle(keyId, { at: Date.UTC(2024, 1, day) });

@@ -14,6 +14,7 @@ import {
 } from '../../support/http/webhook-receiver.js';
 import { createDarkroom } from '../../support/images/invented-image.js';
 import { packageRoot } from '../../support/package-root.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { type ImageClient, imageClient, PROMPT, startImageApp } from '../images/client.js';
@@ -24,6 +25,7 @@ const TRY_MS = 300;
 const COUNTED = /^mediagate_webhook_tries_total\{outcome="(\w+)"\} (\d+)$/gm;
 
 describeOnStacks('webhooks of image jobs', (stack) => {
+  const once = onceIt(stack);
   let receiver: WebhookReceiver;
   let app: ListeningApp;
   let client: ImageClient;
@@ -78,7 +80,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect(others).to.deep.equal([]);
   });
 
-  it('omit an image in base64', async () => {
+  once('omit an image in base64', async () => {
     const id = await submit('inline', { response_format: 'b64_json' });
     await darkroom.develop();
     const [first] = await receiver.heard('inline');
@@ -87,7 +89,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect((await client.poll(id)).json.data[0].b64_json).to.be.a('string');
   });
 
-  it('send a failure and a cancellation', async () => {
+  once('send a failure and a cancellation', async () => {
     await submit('failed');
     await darkroom.develop(new GatewayError('moderation_blocked', 'No.'));
     const failed = await verify((await receiver.heard('failed'))[0]!);
@@ -156,7 +158,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect([other.status, other.json.error.code]).to.deep.equal([422, 'idempotency_key_reused']);
   });
 
-  it('reach only public https addresses, also if a name resolves elsewhere later', async () => {
+  once('reach only public https addresses, also if a name resolves elsewhere later', async () => {
     const refused = [
       7,
       '',
@@ -202,13 +204,13 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     }
   });
 
-  it('are ignored by blocking requests', async () => {
+  once('are ignored by blocking requests', async () => {
     const waiting = client.generate({ ...PROMPT, webhook_url: 'nonsense' });
     await darkroom.develop();
     expect((await waiting).status).to.equal(200);
   });
 
-  it('are accepted by the receiver of the webhook guide, and forged ones are not', async () => {
+  once('are accepted by the receiver of the webhook guide, and forged ones are not', async () => {
     await client.cancel(await submit('guide'));
     const [event] = await receiver.heard('guide');
     const [code = ''] = snippetsOf('docs/guides/webhooks.md', 'js');
@@ -233,7 +235,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     }
   });
 
-  it('are verified by the functions of the webhook guide, which need no package', async function () {
+  once('are verified by the functions of the webhook guide, which need no package', async function () {
     await client.cancel(await submit('functions'));
     const [event] = await receiver.heard('functions');
     const given = JSON.stringify({ body: event!.body, headers: signed(event!), secret: await secretOf() });
@@ -270,7 +272,7 @@ print([is_signed(*one, secret) for one in ((body, headers), (body + b" ", header
     expect(() => new Webhook(foreign.json.secret).verify(event!.body, event!.headers)).to.throw();
   });
 
-  it('are signed only with the newest secret after that day', async () => {
+  once('are signed only with the newest secret after that day', async () => {
     let movedMs = 0;
     const { sleep, monotonic } = systemClock;
     const clock: Clock = { now: () => systemClock.now() + movedMs, monotonic, sleep };

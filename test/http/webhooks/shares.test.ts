@@ -6,6 +6,7 @@ import { createRecordingLogger } from 'mediagate/testing';
 import { startWebhookDelivery, type WebhookDelivery, WebhookSecrets } from '../../../server/webhooks/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import type { ListeningApp } from '../http/listening-app.js';
 import { PROMPT, startImageApp } from '../images/client.js';
@@ -14,6 +15,7 @@ const ACCOUNTS = 30;
 const EVENTS = 10;
 
 describeOnStacks('webhooks of accounts with hanging receivers', (stack) => {
+  const once = onceIt(stack);
   let receiver: WebhookReceiver;
   let app: ListeningApp;
   let http: Awaited<ReturnType<typeof openHttpClient>>;
@@ -43,7 +45,7 @@ describeOnStacks('webhooks of accounts with hanging receivers', (stack) => {
     await app.gateway.images.cancel(submission.job.id, owner);
   }
 
-  it('delay those of another account by less than five seconds', async () => {
+  once('delay those of another account by less than five seconds', async () => {
     const names = Array.from({ length: ACCOUNTS }, (_, index) => `hanging${index}`);
     for (const name of names) {
       receiver.behave(name, ...Array.from({ length: 10 * EVENTS }, () => 'hang' as const));
