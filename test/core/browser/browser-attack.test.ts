@@ -102,13 +102,13 @@ describe('a hostile page', () => {
   describe('in the browser of the gateway', () => {
     let service: BrowserService;
 
-    beforeEach(() => {
+    before(() => {
       // A name that an attacker has pointed at this machine.
       const guard = createAddressGuard({ resolve: async () => ['127.0.0.1'] });
       service = new BrowserService({ executable: async () => executable, guard, logger: silentLogger });
     });
 
-    afterEach(() => service?.close());
+    after(() => service?.close());
 
     function browserFor(...trustedOrigins: string[]): Browser {
       return service.scoped({ timeoutMs: AMPLE_MS, trustedOrigins, signal: new AbortController().signal });

@@ -83,8 +83,10 @@ describe('the browser', () => {
 
   // A start takes longer than most visits, which leave nothing behind.
   describe('that has been started before', () => {
+    let sharedLog: typeof log;
     before(() => {
       log = createRecordingLogger();
+      sharedLog = log;
       start();
     });
     after(endService);
@@ -187,18 +189,9 @@ describe('the browser', () => {
       await until(() => pageProcessesOf(browsersOf(process.pid)).length === 0);
       await browser.run({ visit: open });
     });
-  });
-
-  describe('that is started for one test', () => {
-    afterEach(endService);
-
-    it('starts on first use', async () => {
-      start({ executable: () => expect.fail('it was looked for') });
-      expect(browsersOf(process.pid)).to.deep.equal([]);
-    });
 
     it('keeps nothing from one visit to the next', async () => {
-      const browser = start();
+      const browser = faceOf(service);
       const look = async (page: BrowserPage) => {
         await page.goto(`${site.origin}/cookie`);
         return page.evaluate(() => {
@@ -213,18 +206,16 @@ describe('the browser', () => {
         undefined,
         undefined,
       ]);
-      expect(browsersOf(process.pid)).to.have.length(1);
     });
 
     it('ends a visit that loads too much', async () => {
-      const error = await rejection(start().run({ visit: (page) => page.goto(`${site.origin}/large`) }));
+      const error = await rejection(faceOf(service).run({ visit: (page) => page.goto(`${site.origin}/large`) }));
       expect(error).to.include({ code: 'upstream_error' });
-      const [line] = log.lines.filter(({ fields }) => fields.bytes !== undefined);
+      const line = sharedLog.lines.findLast(({ fields }) => fields.bytes !== undefined);
       expect(line?.fields.bytes).to.be.within(60 * 1024 * 1024, 65 * 1024 * 1024);
     });
 
     it('lets each user reach only its own private origins', async () => {
-      start();
       const other = service.scoped({ timeoutMs: AMPLE_MS, trustedOrigins: [], signal: new AbortController().signal });
       const asking = (page: BrowserPage) => page.goto(`${site.origin}/`);
       const [, error] = await Promise.all([
@@ -233,6 +224,15 @@ describe('the browser', () => {
       ]);
       expect(error).to.include({ code: 'upstream_refused' });
       expect(seen).to.have.length(1);
+    });
+  });
+
+  describe('that is started for one test', () => {
+    afterEach(endService);
+
+    it('starts on first use', async () => {
+      start({ executable: () => expect.fail('it was looked for') });
+      expect(browsersOf(process.pid)).to.deep.equal([]);
     });
 
     it('refuses untrusted certificates and reports the problem', async () => {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { packageRoot } from '../../support/package-root.js';
+import { namedVariants } from '../../support/runner/variants.js';
 
 /**
  * A plugin that ignores its signal goes on after its checks, with timers, requests to a server of its own, a thread and
@@ -140,6 +141,9 @@ const RESTLESS: Readonly<Record<string, Restless>> = {
   },
 };
 
+/** One of the kit, and one behind a server; each takes a process of mocha. */
+const restless = namedVariants(RESTLESS, ['an extractor', 'an image provider behind a server for replays']);
+
 describe('a plugin that ignores its signal', () => {
   let folder: string;
   let ended: Readonly<Record<string, Promise<Ended>>>;
@@ -147,7 +151,7 @@ describe('a plugin that ignores its signal', () => {
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-held-open-'));
     // Beside each other, since each waits for the limit of a call.
-    const running = Object.entries(RESTLESS).map(
+    const running = restless.map(
       ([name, { test }], index) => [name, run(folder, index, test)] as const,
     );
     for (const [, each] of running) each.catch(() => {});
@@ -155,7 +159,7 @@ describe('a plugin that ignores its signal', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  for (const [name, { says, passes = false }] of Object.entries(RESTLESS)) {
+  for (const [name, { says, passes = false }] of restless) {
     it(`does not hold mocha open: ${name}`, async () => {
       const { code, signal, output, isChildAlive } = (await ended[name])!;
       const how = { passes: code === 0, signal, isChildAlive };

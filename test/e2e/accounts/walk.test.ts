@@ -8,6 +8,7 @@ import { OPERATOR, signInAt } from '../../support/accounts/browser-session.js';
 import { startSellingGateway } from '../../support/accounts/selling-gateway.js';
 import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
 import { type GatewayProcess, type HttpAnswer, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -59,7 +60,7 @@ describeOnStacks('accounts of a gateway process', (stack) => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('take a program from an address to a paid plan and its first answers', async () => {
+  onceIt(stack)('take a program from an address to a paid plan and its first answers', async () => {
     const gateway = await startSellingGateway(place.environment);
     const answers: string[] = [];
     try {

@@ -11,7 +11,8 @@ import { describeOnStacks, type StackPlace } from '../../support/databases/stack
 import { startWebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { type ImageUpstream, startImageUpstream } from '../../support/images/image-upstream.js';
 import { sampleImage } from '../../support/images/sample-images.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
+import { type GatewayClient, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
 
 const BODY = { model: 'gen-img-2', prompt: 'A tug at dawn' };
@@ -41,7 +42,7 @@ describeOnStacks('images end to end', (stack) => {
     TRUSTED_ORIGINS: upstream.origin,
   });
 
-  function clientOf(gateway: GatewayProcess, key: string) {
+  function clientOf(gateway: GatewayClient, key: string) {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     return {
       submit: (body: object, more: Record<string, string> = {}) =>
@@ -55,11 +56,11 @@ describeOnStacks('images end to end', (stack) => {
   }
 
   describe('without an upstream', () => {
-    let gateway: GatewayProcess;
+    let gateway: GatewayHere;
     let key: string;
 
     before(async () => {
-      gateway = await startGatewayProcess({ environment: place.environment });
+      gateway = await startGatewayHere({ environment: place.environment });
       ({ key } = await gateway.makeKey({ grants: ['images'] }));
     });
     after(() => gateway.stop());
@@ -128,11 +129,11 @@ describeOnStacks('images end to end', (stack) => {
   });
 
   describe('with an upstream', () => {
-    let gateway: GatewayProcess;
+    let gateway: GatewayHere;
     let key: string;
 
     before(async () => {
-      gateway = await startGatewayProcess({ environment: withUpstream() });
+      gateway = await startGatewayHere({ environment: withUpstream() });
       ({ key } = await gateway.makeKey({ grants: ['images'] }));
     });
     after(() => gateway.stop());

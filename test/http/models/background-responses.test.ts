@@ -5,6 +5,7 @@ import { type Clock, GatewayError, systemClock, type TextReply } from 'mediagate
 import type { UsageEntry } from '../../../server/usage/usage-log.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import { untilAborted } from '../../support/until-aborted.js';
@@ -22,6 +23,7 @@ const NEVER_MS = 3_600_000;
 const today = () => new Date().toISOString().slice(0, 10);
 
 describeOnStacks('responses in the background over HTTP', (stack) => {
+  const once = onceIt(stack);
   let upstream: TextUpstream;
   let app: ListeningApp;
   let key: string;
@@ -90,7 +92,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(asksFor()).to.equal(asked);
   });
 
-  it('are counted when they are deleted before their end was polled', async () => {
+  once('are counted when they are deleted before their end was polled', async () => {
     await start();
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     upstream.endBackground('completed');
@@ -98,7 +100,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     await isReal();
   });
 
-  it('stay counted by an estimate if the end has no usage, or they are gone', async () => {
+  once('stay counted by an estimate if the end has no usage, or they are gone', async () => {
     for (const end of [() => upstream.endBackground('failed'), () => upstream.reset()]) {
       await start(50);
       const { json: made } = await post(app, RESPONSES, key, QUESTION);
@@ -114,7 +116,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(await entry(() => true)).to.include({ estimated: true, outputTokens: 1_024 });
   });
 
-  it('stay counted by an estimate if they run for more than a day', async () => {
+  once('stay counted by an estimate if they run for more than a day', async () => {
     let elapsed = 0;
     await start(50, { ...systemClock, now: () => systemClock.now() + elapsed });
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
@@ -142,7 +144,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     expect(total).to.include({ outputTokens: output });
   });
 
-  it('are counted by their stream, and by polls if it ends early', async () => {
+  once('are counted by their stream, and by polls if it ends early', async () => {
     await start();
     const whole = await post(app, RESPONSES, key, { ...QUESTION, stream: true });
     expect(whole.text).to.include('response.completed');
@@ -171,7 +173,7 @@ describeOnStacks('responses in the background over HTTP', (stack) => {
     }
   });
 
-  it('are counted by a resumed stream', async () => {
+  once('are counted by a resumed stream', async () => {
     await start();
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     const resumed = await ask(`${made.id}?stream=true&starting_after=2`);

@@ -77,9 +77,9 @@ export async function startGatewayHere({
   };
 }
 
-/** As NODE_EXTRA_CA_CERTS does for a process, which is read when that starts. */
+const authorities = getCACertificates('default');
+
+/** As NODE_EXTRA_CA_CERTS does for a process, which is read when that starts. The last one counts: all have the same name. */
 function trust(caPath: string): void {
-  const known = getCACertificates('default');
-  const authority = readFileSync(caPath, 'utf8');
-  if (!known.includes(authority)) setDefaultCACertificates([...known, authority]);
+  setDefaultCACertificates([...authorities, readFileSync(caPath, 'utf8')]);
 }
