@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import { attackByReplacing, attackQueue, attackSlowly, attackWithBodies } from '../../chaos/body-attacks.js';
+import { isLongRun } from '../../support/runner/variants.js';
 
 /** The short form: how long requests take is measured by `npm run faults -- bodies`. */
 describe('attacks with request bodies', () => {
@@ -21,7 +22,7 @@ describe('attacks with request bodies', () => {
   });
 
   it('do not end the gateway, fill its memory or delay others', async () => {
-    const report = await attackWithBodies({ ms: 5_000, isWindowOpen: true });
+    const report = await attackWithBodies({ ms: isLongRun ? 5_000 : 2_500, isWindowOpen: true });
     expect(report.isAlive).to.equal(true);
     expect(Object.keys(report.live.statuses)).to.deep.equal(['200']);
     expect(Object.keys(report.others.statuses).filter((status) => !['200', '202'].includes(status))).to.deep.equal([]);
