@@ -126,7 +126,9 @@ process.exitCode = failures.length > 0 ? 1 : 0;
 
 /** Whether a long run has more tests of the file than others have, or a plugin's replies are damaged in more ways. */
 function hasVariants(file: string): boolean {
-  return /\/runner\/variants\.js'|describeOnFirstStack|describeExtractor\(/.test(readFileSync(path.join(cwd, file), 'utf8'));
+  return /\/runner\/variants\.js'|describeOnFirstStack|describeExtractor\(/.test(
+    readFileSync(path.join(cwd, file), 'utf8'),
+  );
 }
 
 /** For all processes. */

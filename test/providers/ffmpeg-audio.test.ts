@@ -9,6 +9,7 @@ import ffmpegAudio from '../../plugins/ffmpeg_audio/index.js';
 import { SOUNDS } from '../../plugins/ffmpeg_audio/sounds.js';
 import { ffmpegPath, runFfmpeg } from '../support/audio/ffmpeg.js';
 import { rejection } from '../support/rejection.js';
+import { isLongRun } from '../support/runner/variants.js';
 
 const RATE = 24_000;
 
@@ -60,7 +61,8 @@ describe('ffmpeg_audio with ffmpeg', () => {
       expect(own.seconds).to.be.closeTo(seconds, 0.001);
       expect(short.seconds).to.be.closeTo(1.5, 0.001);
       expect(own.loudness).to.be.within(0.01, 0.6);
-      expect([...(await make(name, 1.5)).samples]).to.deep.equal([...short.samples]);
+      if (isLongRun || name === SOUNDS[0]?.name)
+        expect([...(await make(name, 1.5)).samples]).to.deep.equal([...short.samples]);
     });
   }
 

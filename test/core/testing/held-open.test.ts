@@ -151,9 +151,7 @@ describe('a plugin that ignores its signal', () => {
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-held-open-'));
     // Beside each other, since each waits for the limit of a call.
-    const running = restless.map(
-      ([name, { test }], index) => [name, run(folder, index, test)] as const,
-    );
+    const running = restless.map(([name, { test }], index) => [name, run(folder, index, test)] as const);
     for (const [, each] of running) each.catch(() => {});
     ended = Object.fromEntries(running);
   });

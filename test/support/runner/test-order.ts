@@ -15,33 +15,33 @@ export type FileSeconds = Readonly<Record<string, number>>;
 
 /** Files that take much longer than others of their folder, in a run on two cores; rough, since only their order matters. */
 const USUAL_FILES: FileSeconds = {
-  'test/e2e/site/accessible-pages-browser.test.js': 105,
-  'test/core/browser/browser.test.js': 100,
+  'test/e2e/site/accessible-pages-browser.test.js': 60,
+  'test/core/browser/browser.test.js': 80,
   'test/long/images/scale-faults.test.js': 95,
   'test/long/payments/orders-processes.test.js': 95,
-  'test/core/testing/refused-plugins.test.js': 90,
+  'test/core/testing/refused-plugins.test.js': 25,
   'test/long/jobs/jobs-processes.test.js': 85,
   'test/long/site/unlucky-browser.test.js': 85,
   'test/long/usage/token-budgets.test.js': 80,
-  'test/e2e/workers/workers.test.js': 70,
-  'test/e2e/accounts/walk.test.js': 65,
-  'plugins/clip_video/test/clip-video.test.js': 60,
-  'test/captures.test.js': 65,
+  'test/e2e/workers/workers.test.js': 50,
+  'test/e2e/accounts/walk.test.js': 45,
+  'plugins/clip_video/test/clip-video.test.js': 15,
+  'test/captures.test.js': 25,
   'test/e2e/nodes/nodes.test.js': 60,
   'test/long/package.test.js': 60,
   'test/core/storage/files-s3.test.js': 55,
   'test/e2e/site/playground.test.js': 55,
-  'test/http/webhooks/shares.test.js': 55,
-  'test/e2e/docs/reference-examples.test.js': 50,
-  'test/hostile-pages.test.js': 50,
-  'plugins/social/test/social.test.js': 45,
+  'test/http/webhooks/shares.test.js': 30,
+  'test/e2e/docs/reference-examples.test.js': 20,
+  'test/hostile-pages.test.js': 15,
+  'plugins/social/test/social.test.js': 15,
   'test/e2e/http/body-attacks.test.js': 40,
   'test/e2e/jobs/commands.test.js': 40,
   'test/e2e/payments/payments.test.js': 40,
-  'test/e2e/transcripts/kills.test.js': 40,
+  'test/e2e/transcripts/kills.test.js': 20,
   'test/http/models/background-responses.test.js': 40,
-  'plugins/photo/test/photo.test.js': 35,
-  'plugins/vidsite/test/vidsite.test.js': 30,
+  'plugins/photo/test/photo.test.js': 15,
+  'plugins/vidsite/test/vidsite.test.js': 15,
   'test/core/testing/held-open.test.js': 25,
   'test/core/testing/polling-image-providers.test.js': 20,
   'test/http/audio/lengths.test.js': 20,
@@ -142,7 +142,7 @@ const QUICK_FILE_SECONDS = 12;
 /** What a process of a quick run takes at a time. */
 const QUICK_SHARE_SECONDS = 4;
 /** Seconds after which nothing is begun; what runs then ends in time. */
-const QUICK_SECONDS = 70;
+const QUICK_SECONDS = 60;
 
 /** Files of a quick run: of changed subjects first, then the shortest. */
 export class QuickQueue implements TestQueue {
