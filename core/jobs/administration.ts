@@ -112,6 +112,13 @@ export interface CancellationChange {
   at: number;
 }
 
+export interface PauseChange {
+  kind: JobKind;
+  paused: boolean;
+  /** Runs in the transaction of the change. @param at Milliseconds since 1970. */
+  alsoWrite?(transaction: Transaction<Tables>, at: number): Promise<void>;
+}
+
 export interface CancelledJob {
   job: JobRecord;
   /** False if it was cancelled before. */
@@ -138,6 +145,14 @@ export interface JobAdministration {
   /** Undefined if there is no such job. May return a job that is already hidden from clients. */
   inspect(id: string): Promise<(JobDetails & Pick<JobList, 'at' | 'leaseMs'>) | undefined>;
   recentEnds(): Promise<Readonly<Record<JobKind, RecentEnds>>>;
+  /** Paused kinds, and since when, in milliseconds since 1970. */
+  pauses(): Promise<ReadonlyMap<JobKind, number>>;
+  /**
+   * Pauses or resumes a kind in all processes: of a paused one no job is claimed, and running jobs go on. Workers see it
+   * with their next claim, and a resumed kind with their next poll, within seconds. Jobs that wait too long fail as ever.
+   * @returns False if it was so before.
+   */
+  setPaused(change: PauseChange): Promise<boolean>;
   /**
    * Ends a queued or running job of any owner, for all its owners. Undefined if there is no such job.
    * @throws GatewayError `job_already_terminal` if it has completed or failed.
@@ -207,6 +222,27 @@ export function createJobAdministration({
         return details && { ...details, at: await clock.read(queries), leaseMs };
       });
     },
+
+    pauses: () =>
+      database.run(async (queries) => {
+        const rows = await queries.selectFrom('job_pauses').selectAll().execute();
+        return new Map(rows.map(({ kind, pausedAt }) => [kind, pausedAt]));
+      }),
+
+    setPaused: ({ kind, paused, alsoWrite }) =>
+      database.transaction(async (transaction) => {
+        const at = await clock.read(transaction);
+        const changed = paused
+          ? await transaction
+              .insertInto('job_pauses')
+              .values({ kind, pausedAt: at })
+              .onConflict((conflict) => conflict.doNothing())
+              .returning('kind')
+              .executeTakeFirst()
+          : await transaction.deleteFrom('job_pauses').where('kind', '=', kind).returning('kind').executeTakeFirst();
+        if (changed) await alsoWrite?.(transaction, at);
+        return changed !== undefined;
+      }),
 
     recentEnds: () =>
       database.run(async (queries) => {

@@ -65,7 +65,7 @@ export class JobRunTable {
     this.#clock = clock;
     const ofKind = (kind: JobKind) => queries.selectFrom('jobs').where('kind', '=', sql.lit(kind));
     this.#anyQueued = forEachKind((kind) =>
-      ofKind(kind).select('priority').where(ACTIVE).where(QUEUED).limit(ONE).compile(),
+      ofKind(kind).select('priority').where(ACTIVE).where(QUEUED).where(isServed(kind)).limit(ONE).compile(),
     );
     this.#holders = forEachKind((kind) => ofKind(kind).select('processId').distinct().where(RUNNING).compile());
   }
@@ -188,6 +188,11 @@ export class JobRunTable {
   }
 }
 
+/** Whether the kind is not paused: a table of at most one row for each kind. */
+function isServed(kind: JobKind) {
+  return sql<boolean>`not exists (select 1 from job_pauses where job_pauses.kind = ${sql.lit(kind)})`;
+}
+
 function createClaim(
   { kind, crashCountBelow, maxPerKey }: ClaimInput,
   { queries, isPostgres, clock }: { queries: Queries; isPostgres: boolean; clock: DatabaseClock },
@@ -199,6 +204,7 @@ function createClaim(
       .where('kind', '=', sql.lit(kind))
       .where(ACTIVE)
       .where(QUEUED)
+      .where(isServed(kind))
       .$if(crashCountBelow !== undefined, (query) => query.where('crashCount', '<', parameters.crashCountBelow))
       .$if(maxPerKey !== undefined, (query) =>
         query.where('keyId', 'not in', (busy) =>

@@ -11,6 +11,7 @@ declare module '../database/tables.js' {
   interface Tables {
     jobs: JobsTable;
     job_owners: JobOwnersTable;
+    job_pauses: JobPausesTable;
   }
 }
 
@@ -72,6 +73,12 @@ export interface JobOwnersTable {
   owner: string;
 }
 
+/** Kinds of which no job is claimed until they are resumed; running ones go on. */
+export interface JobPausesTable {
+  kind: JobKind;
+  pausedAt: number;
+}
+
 /**
  * Both engines use a partial index only if a query repeats its condition literally. The jobs of an owner are indexed
  * only once they have ended, so accepting jobs of many owners writes few pages.
@@ -95,5 +102,8 @@ export const jobMigrations: Migrations = {
     `create index jobs_webhook_owner on jobs (owner, "webhookDueAt") where "webhookDueAt" is not null`,
     `create table job_owners (
       "jobId" text not null references jobs (id) on delete cascade, owner text not null, primary key ("jobId", owner))`,
+  ),
+  '0003-job-pauses': sqlMigration(
+    `create table job_pauses (kind text not null primary key, "pausedAt" bigint not null)`,
   ),
 };

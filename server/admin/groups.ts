@@ -11,7 +11,7 @@ import { Count, type Route, Text } from '../http/index.js';
 import { LOCAL_ACCOUNT } from '../keys/index.js';
 import { type AdminActor, adminRoute, NOTE, strict } from './admin-route.js';
 import { readAmounts } from './key-inputs.js';
-import { wholeList } from './models.js';
+import { wholeList } from './lists.js';
 import type { AdminServices, Stored } from './services.js';
 
 /** A group with its budgets and the number of its keys. */

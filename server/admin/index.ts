@@ -35,6 +35,7 @@ export {
   type JobListPage,
   listJobs,
   type Moment,
+  pauseJobs,
   type Queue,
   readQueues,
   showJob,

@@ -4,23 +4,32 @@
  * at which the list was read.
  */
 
-import { type JobFailure, type JobState, Type } from '../../core/contracts/index.js';
+import { field, type JobFailure, type JobState, Type } from '../../core/contracts/index.js';
 import type { ExtractionJobSummary } from '../../core/extraction/index.js';
 import { type ImageJobSummary, removeInputImages } from '../../core/images/index.js';
 import type { JobKind, JobList, ListedJob } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { AuditEntry } from '../audit/index.js';
+import { type AuditEntry, writeAudit } from '../audit/index.js';
 import type { BatchSummary } from '../batches/index.js';
-import { isoTime } from '../format/index.js';
+import { isoTime, unknownName } from '../format/index.js';
 import { OneOf, type Route, Text } from '../http/index.js';
 import { decimalOf } from '../prices/index.js';
 import type { TranscriptSummary } from '../transcripts/index.js';
 import type { CostedJob, JobCharge } from '../usage/index.js';
 import { type AdminActor, adminRoute, NoteBody } from './admin-route.js';
 import { encodeAuditEntry } from './audit.js';
-import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf, readPage } from './lists.js';
+import {
+  encodePage,
+  LIST_QUERY,
+  type ListPage,
+  type ListRange,
+  listSchema,
+  rangeOf,
+  readPage,
+  wholeList,
+} from './lists.js';
 import type { AdminServices, Of, Stored } from './services.js';
-import { changed, Job, JobDetails, jobFields } from './shapes.js';
+import { changed, Job, JobDetails, jobFields, QueueShape } from './shapes.js';
 
 export const JOB_KINDS: readonly JobKind[] = ['image', 'extraction', 'batch', 'transcript'];
 export const JOB_STATES: readonly JobState[] = ['queued', 'running', 'completed', 'failed', 'cancelled'];
@@ -105,11 +114,33 @@ export interface Queue {
   completed: number;
   failed: number;
   cancelled: number;
+  /** Milliseconds since 1970; null if it is not paused. */
+  pausedAt: number | null;
 }
 
 export async function readQueues({ state: { jobs } }: Stored<'jobs'>): Promise<readonly Queue[]> {
-  const [active, recent] = await Promise.all([jobs.counts(), jobs.recentEnds()]);
-  return JOB_KINDS.map((kind) => ({ kind, ...active[kind], ...recent[kind] }));
+  const [active, recent, pauses] = await Promise.all([jobs.counts(), jobs.recentEnds(), jobs.pauses()]);
+  return JOB_KINDS.map((kind) => {
+    const pausedAt = pauses.get(kind) ?? null;
+    return { kind, ...active[kind], ...recent[kind], pausedAt };
+  });
+}
+
+/** Pauses or resumes the jobs of a kind, in all processes. False if it was so before. */
+export function pauseJobs(
+  { state: { jobs } }: Stored<'jobs'>,
+  { kind, paused, ...by }: { kind: JobKind; paused: boolean } & AdminActor,
+): Promise<boolean> {
+  return jobs.setPaused({
+    kind,
+    paused,
+    alsoWrite: (transaction, at) =>
+      writeAudit(transaction, { subject: `jobs:${kind}`, at, action: paused ? 'jobs.paused' : 'jobs.resumed', ...by }),
+  });
+}
+
+export function describeQueue({ oldestQueuedMs, pausedAt, ...queue }: Queue) {
+  return { ...queue, oldest_queued_seconds: Math.floor(oldestQueuedMs / 1000), paused_at: isoTime(pausedAt) };
 }
 
 /** A job for the API and the `--json` output. */
@@ -247,5 +278,48 @@ export function jobRoutes(services: AdminServices): Route[] {
       errors: ['job_not_found', 'job_already_terminal'],
       run: ({ param, by }) => cancelJob(services, param('id'), by),
     }),
+    ...queueRoutes(services),
+  ];
+}
+
+const KIND = { kind: { description: `Kind of job: ${JOB_KINDS.join(', ')}.`, example: 'image' } };
+
+function queueRoutes(services: AdminServices): Route[] {
+  const set = (verb: 'pause' | 'resume', summary: string, description: string) =>
+    adminRoute(services, {
+      method: 'POST',
+      path: `/queues/:kind/${verb}`,
+      params: KIND,
+      summary,
+      description,
+      body: NoteBody,
+      answer: {
+        description: 'Whether it is paused.',
+        name: 'PausedQueue',
+        schema: Type.Object({
+          kind: field(Text, 'Kind of job.', 'image'),
+          paused: field(Type.Boolean(), 'Whether it is paused now.'),
+          ...changed,
+        }),
+      },
+      errors: ['invalid_value'],
+      async run({ param, by }) {
+        const kind = JOB_KINDS.find((one) => one === param('kind'));
+        if (!kind) throw unknownName('kind', param('kind'), JOB_KINDS);
+        const paused = verb === 'pause';
+        return { kind, paused, changed: await pauseJobs(services, { kind, paused, ...by }) };
+      },
+    });
+  return [
+    adminRoute(services, {
+      method: 'GET',
+      path: '/queues',
+      summary: 'List the queues of background jobs',
+      description: 'Lists the kinds of jobs with how many wait and run, and how many ended in the last hour.',
+      answer: { description: 'The queues.', name: 'QueueList', schema: wholeList(QueueShape, 'One for each kind.') },
+      run: async () => ({ object: 'list', data: (await readQueues(services)).map(describeQueue) }),
+    }),
+    set('pause', 'Pause a kind of jobs', 'No job of the kind is started until it is resumed; running ones go on.'),
+    set('resume', 'Resume a kind of jobs', 'Starts the waiting jobs of a paused kind, within seconds.'),
   ];
 }

@@ -88,3 +88,11 @@ export function decodeCursor(text: string): ListPlace {
   if (at !== undefined && id !== undefined) return { at: Number(at), id };
   throw new GatewayError('invalid_value', 'after must be `next` of an earlier page.', { param: 'after' });
 }
+
+/** Schema of a list that is answered as a whole, since it is short. */
+export function wholeList(item: TSchema, what: string) {
+  return Type.Object({
+    object: field(Type.Literal('list'), 'Always `list`.'),
+    data: field(Type.Array(item), what),
+  });
+}

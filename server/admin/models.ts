@@ -10,6 +10,7 @@ import { Count, Nullable, type Route, Text } from '../http/index.js';
 import { encodeModel, mockEntries, orderModels } from '../models/index.js';
 import { groupEntries } from '../plugin-groups.js';
 import { adminRoute } from './admin-route.js';
+import { wholeList } from './lists.js';
 import type { AdminServices, Of } from './services.js';
 
 /** A model for the API and the `--json` output. */
@@ -141,14 +142,6 @@ export const PluginShape = Type.Object({
     'Its upstreams, if it reports them.',
   ),
 });
-
-/** A list that is whole: models and plugins are few. */
-export function wholeList(item: Parameters<typeof Type.Array>[0], what: string) {
-  return Type.Object({
-    object: field(Type.Literal('list'), 'Always `list`.'),
-    data: field(Type.Array(item), what),
-  });
-}
 
 export function modelRoutes(services: AdminServices): Route[] {
   const { gateway } = services;

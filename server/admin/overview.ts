@@ -6,17 +6,17 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import type { Clock } from '../../core/runtime/index.js';
 import { dayOf, isoTime } from '../format/index.js';
-import { Count, type Route, Text } from '../http/index.js';
+import { type Route, Text } from '../http/index.js';
 import type { RecordedTransaction } from '../payments/index.js';
 import { addUp, encodeCounts, USAGE_COUNTS, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
 import { describeIncident } from './incidents.js';
-import { type Queue, readQueues } from './jobs.js';
+import { describeQueue, type Queue, readQueues } from './jobs.js';
 import { failedPlugins, watchModels } from './models.js';
 import { describeOrder, describeTransfer, listOrders, listTransfers } from './orders.js';
 import { describeRequest, listRequests, RequestShape } from './requests.js';
 import type { AdminServices } from './services.js';
-import { IncidentShape, Order, Transfer } from './shapes.js';
+import { IncidentShape, Order, QueueShape, Transfer } from './shapes.js';
 import { sumUsage } from './usage.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -133,20 +133,7 @@ const OverviewShape = Type.Object({
   models: field(Type.Array(Sum), 'Models with the most requests of these days.'),
   accounts: field(Type.Array(Sum), 'Accounts with the most requests of these days.'),
   failures: field(Type.Array(RequestShape), 'The latest requests that failed, of the last 24 hours.'),
-  queues: field(
-    Type.Array(
-      Type.Object({
-        kind: field(Text, 'Kind of job.', 'image'),
-        queued: field(Count, 'Jobs that wait.'),
-        running: field(Count, 'Jobs that run.'),
-        oldest_queued_seconds: field(Count, 'How long the oldest waits.'),
-        completed: field(Count, 'Jobs that were completed in the last hour.'),
-        failed: field(Count, 'Jobs that failed in the last hour.'),
-        cancelled: field(Count, 'Jobs that were cancelled in the last hour.'),
-      }),
-    ),
-    'Background jobs by kind.',
-  ),
+  queues: field(Type.Array(QueueShape), 'Background jobs by kind.'),
   waiting: field(
     Type.Object({
       orders: field(Type.Array(Order), 'Orders that need a review; at most five.'),
@@ -156,10 +143,6 @@ const OverviewShape = Type.Object({
     'What waits for an operator.',
   ),
 });
-
-export function describeQueue({ oldestQueuedMs, ...queue }: Queue) {
-  return { ...queue, oldest_queued_seconds: Math.floor(oldestQueuedMs / 1000) };
-}
 
 export function overviewRoutes(services: AdminServices): Route[] {
   const recent = new RecentUsage(services);

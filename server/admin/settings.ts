@@ -10,7 +10,7 @@ import type { Finding } from '../doctor/index.js';
 import { Nullable, OneOf, type Route, Text } from '../http/index.js';
 import { groupEntries } from '../plugin-groups.js';
 import { adminRoute } from './admin-route.js';
-import { wholeList } from './models.js';
+import { wholeList } from './lists.js';
 import type { AdminServices, Of } from './services.js';
 
 /** What works and what does not, of this process. */

@@ -260,3 +260,14 @@ export const IncidentShape = Type.Object({
   started_at: field(Text, 'When it began or will begin (RFC 3339).'),
   ended_at: field(MaybeText, 'When it ended (RFC 3339). Null while it is open.'),
 });
+
+export const QueueShape = Type.Object({
+  kind: field(Text, 'Kind of job.', 'image'),
+  queued: field(Count, 'Jobs that wait.'),
+  running: field(Count, 'Jobs that run.'),
+  oldest_queued_seconds: field(Count, 'How long the oldest waits.'),
+  completed: field(Count, 'Jobs that were completed in the last hour.'),
+  failed: field(Count, 'Jobs that failed in the last hour.'),
+  cancelled: field(Count, 'Jobs that were cancelled in the last hour.'),
+  paused_at: field(MaybeText, 'Since when no job of the kind is started (RFC 3339). Null if it is not paused.'),
+});

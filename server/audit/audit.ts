@@ -20,7 +20,7 @@ import {
 
 /** The audit log: actions, with actor and subject. Rows are only ever added. */
 export interface AuditEntry {
-  /** An order's code, `group:NAME`, or the id of a user, an account, a job or a key. */
+  /** An order's code, `group:NAME`, `jobs:KIND`, or the id of a user, an account, a job or a key. */
   subject: string;
   /** Counts from 1 within the subject. */
   number: number;
@@ -61,6 +61,8 @@ export const AUDIT_ACTIONS = [
   'recovery.used',
   'recovery.renewed',
   'job.cancelled',
+  'jobs.paused',
+  'jobs.resumed',
   'link.blocked',
   'link.unblocked',
   'key.created',

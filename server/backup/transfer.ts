@@ -392,6 +392,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   daily_quotas: true,
   jobs: true,
   job_owners: true,
+  job_pauses: true,
   batch_links: true,
   webhook_secrets: true,
   idempotency_keys: true,
