@@ -74,6 +74,7 @@ import { type Health, healthRoutes, type Metrics, metricsRoutes } from './observ
 import { createApiDocument, openApiRoutes } from './openapi/index.js';
 import { invitationRoutes, passkeyRoutes } from './passkeys/index.js';
 import {
+  balanceRoutes,
   type PaymentSecrets,
   type PaymentService,
   paymentRoutes,
@@ -334,6 +335,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...userRoutes(accounts),
       ...personalDataRoutes(accounts),
       ...paymentRoutes(accounts),
+      ...balanceRoutes(accounts),
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
       ...siteRoutes(accounts),

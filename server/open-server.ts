@@ -353,10 +353,10 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
 function openAccounts(parts: OpenParts, health: Health, pepper: Pepper): AppDependencies['account'] {
   const { settings, state, gateway, logger, catalogue, prices, identity, site, isBackground, opened } = parts;
   if (!identity) return undefined;
-  const { orders, balances, erasures, files } = state;
+  const { orders, balances, ledger, erasures, files } = state;
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets, prepaidBalance } = settings;
   const offered = { catalogue, freeTierPeriod, receiver, prices, prepaidBalance };
-  const payments = new PaymentService({ orders, balances, ...offered });
+  const payments = new PaymentService({ orders, balances, ledger, ...offered });
   const status = openServiceStatus({ state, gateway, health, payments, identity, logger, clock: systemClock });
   opened.add(() => status.close());
   if (isBackground) {

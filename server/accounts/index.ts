@@ -38,6 +38,7 @@ export { MAX_OVERLAP_HOURS } from './key-bodies.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
 export { OidcClient } from './oidc.js';
+export { encodeTopUps, ModelRateSchema, type PayAsYouGoOffer, TopUpSchema } from './pay-as-you-go-view.js';
 export { accountPersonalRecords } from './personal-records.js';
 export { changeRole, hasOperator, keepOperator, lockOperators } from './roles.js';
 export {

@@ -30,6 +30,7 @@ import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './account-plans.js';
 import { type AccountAnswer, type AccountView, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
 import type { Identity, SignInStatus } from './identity.js';
+import { encodePayAsYouGo, type PayAsYouGoOffer, PayAsYouGoSchema } from './pay-as-you-go-view.js';
 import type { AccountServices, SignedIn } from './sessions.js';
 import {
   asItStands,
@@ -55,6 +56,7 @@ export interface ManifestParts {
   siteUrl: string;
   signIn: SignInStatus;
   catalogue: Catalogue;
+  payAsYouGo: PayAsYouGoOffer;
   models: ReturnType<Gateway['models']>;
   clients: readonly SetupClient[];
   endpoints: readonly Endpoint[];
@@ -72,9 +74,18 @@ function describeProvider({ oidc, provider, passkeys }: SignInStatus) {
   return { provider: provider ?? null, protocol: 'OpenID Connect', passwordPolicy };
 }
 
-export function encodeManifest({ baseUrl, siteUrl, signIn, catalogue, models, clients, endpoints }: ManifestParts) {
+export function encodeManifest({
+  baseUrl,
+  siteUrl,
+  signIn,
+  catalogue,
+  payAsYouGo,
+  models,
+  clients,
+  endpoints,
+}: ManifestParts) {
   const addressOf = ({ path }: Endpoint) => (/^\/(v1|health|mcp)(\/|$)/.test(path) ? baseUrl : siteUrl) + path;
-  const { version, ...plans } = encodePlans(catalogue);
+  const { version, ...plans } = encodePlans(catalogue, payAsYouGo);
   return {
     name: 'mediagate',
     description:
@@ -193,14 +204,17 @@ export function encodeSignedOut(siteUrl: string) {
 }
 
 /** The available plans. Prices are included only if the operator publishes them. */
-export function encodePlans({ plans, freeTier, prices, publicPriceTablesVisible, support }: Catalogue) {
+export function encodePlans(
+  { plans, freeTier, prices, publicPriceTablesVisible, support }: Catalogue,
+  offer: PayAsYouGoOffer,
+) {
   return {
     version: API_VERSION,
     publicPriceTablesVisible,
     // The name comes first, for people who read it.
     plans: plans.map(({ id, name, ...terms }) => ({ id, name, ...terms })),
     freeTier,
-    payAsYouGo: { eligible: false, packages: [], ratesPerMillionTokens: [] },
+    payAsYouGo: encodePayAsYouGo(offer, publicPriceTablesVisible),
     prices: publicPriceTablesVisible ? prices : [],
     support,
   };
@@ -213,10 +227,7 @@ const CatalogueSchema = {
     Type.Object({ id: field(Text, 'Id of the free tier.', 'free'), ...FREE_TIER_SCHEMA.properties }),
     'What an account without a plan gets.',
   ),
-  payAsYouGo: field(
-    Type.Object({ eligible: field(Type.Literal(false), 'Always false.') }, { additionalProperties: true }),
-    'Pay-as-you-go: not offered.',
-  ),
+  payAsYouGo: field(PayAsYouGoSchema, 'Pay-as-you-go: prepaid balances of eligible accounts.'),
   prices: field(
     Type.Array(
       Type.Object({
@@ -322,6 +333,7 @@ interface AgentServices extends AccountServices {
   routes: readonly Route[];
   identity: Identity;
   catalogue: Catalogue;
+  payments: { readonly payAsYouGo: PayAsYouGoOffer };
   view: AccountView;
 }
 
@@ -371,14 +383,14 @@ const SETUP: RouteDeclaration = {
 
 /** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
 export function agentRoutes(services: AgentServices): Route[] {
-  const { routes, identity, catalogue, site, gateway, sessions, view, clock, baseUrl } = services;
+  const { routes, identity, catalogue, payments, site, gateway, sessions, view, clock, baseUrl } = services;
 
   function sendManifest(context: RequestContext): void {
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(undefined) });
     const addresses = { baseUrl: baseUrl(), siteUrl: site().url };
-    const signIn = identity.status();
+    const offered = { signIn: identity.status(), catalogue, payAsYouGo: payments.payAsYouGo };
     const [models, endpoints] = [gateway.models(), endpointsOf(routes)];
-    sendJson(context, encodeManifest({ ...addresses, signIn, catalogue, models, clients, endpoints }), 'public');
+    sendJson(context, encodeManifest({ ...addresses, ...offered, models, clients, endpoints }), 'public');
   }
 
   async function sendSession(context: RequestContext): Promise<void> {
@@ -417,7 +429,7 @@ export function agentRoutes(services: AgentServices): Route[] {
 
   return [
     { ...MANIFEST, handler: sendManifest },
-    { ...PLANS, handler: (context) => sendJson(context, encodePlans(catalogue), 'public') },
+    { ...PLANS, handler: (context) => sendJson(context, encodePlans(catalogue, payments.payAsYouGo), 'public') },
     { ...SESSION, handler: sendSession },
     { ...SETUP, handler: sendSetup },
   ];

@@ -29,6 +29,7 @@ export {
   UserDetails,
   Users,
 } from '../admin/index.js';
+export { BalanceChange, BalanceDetails, BalanceStatement, Balances, LedgerCheck } from './balance-shapes.js';
 export { BlockedLinks, Incident, Incidents } from './service-shapes.js';
 export { ChangedRole, Invitation, Invitations, WithdrawnInvitation } from './user-shapes.js';
 
@@ -87,6 +88,23 @@ export const Plans = Type.Unsafe<Catalogue>({
   type: 'object',
   description: 'Plans, free tier, prices, grants and budgets as the gateway read them; see [Plans](plans.md).',
 });
+export const ImportedPrices = Type.Object({
+  written: field(Flag, 'Whether the prices file was written.'),
+  changes: field(
+    Type.Array(
+      Type.Object({
+        model: field(Text, 'Id of the model.'),
+        field: field(Text, 'Path of the price in `models` of the prices file.', 'tiers.200000.input'),
+        before: field(Nullable(Type.Number()), 'Price in the file. Null if there was none.'),
+        after: field(Nullable(Type.Number()), 'Price in the catalogue. Null if it has none.'),
+        suspicion: field(Nullable(OneOf('missing', '10x')), 'Why it is only taken with `--accept`. Null if it is not.'),
+      }),
+    ),
+    'Prices that differ.',
+  ),
+  not_in_catalogue: field(Texts, 'Models of the file that the catalogue does not have; their prices stay.'),
+});
+
 export const GrantedPlan = Type.Object({
   user: field(Text, 'Id of the user.'),
   account: field(Text, 'Id of the account.'),

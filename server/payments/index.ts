@@ -5,6 +5,7 @@
 // Declares its error codes.
 import './errors.js';
 
+export { balanceRoutes } from './balance-routes.js';
 export { type BankAppLink, bankAppLinks } from './bank-apps.js';
 export { BankStatementError, readBankStatement } from './bank-statement.js';
 export { paymentWebhookRoutes } from './bank-webhook-routes.js';

@@ -86,7 +86,16 @@ const QrCode = Type.Object({
 /** An order as its account sees it. */
 const OwnPayment = Type.Object({
   ...Payment.properties,
-  planId: field(Text, 'Id of the plan.'),
+  planId: field(Text, 'Id of the plan, or of the package.'),
+  topUp: field(
+    Nullable(
+      Type.Object({
+        credit: field(Text, 'What is added, as a decimal number.', '10'),
+        currency: field(Text, 'Currency of the balance (ISO 4217).', 'EUR'),
+      }),
+    ),
+    'What it adds to the prepaid balance. Null if it is a plan.',
+  ),
   method: field(Text, 'Method of payment.', 'bank_transfer_qr'),
   transfer: field(Nullable(Transfer), 'What to transfer, and where to. Null if nothing is to be paid.'),
   resultingPlan: field(Nullable(ResultingPlan), 'The plan after a payment now. Null if nothing is to be paid.'),
@@ -115,12 +124,19 @@ const ORDER: RouteDeclaration = {
   method: 'POST',
   path: '/api/agent/payment',
   endpoint: 'payment',
-  summary: 'Order a plan',
-  description: 'Orders a plan. The answer has the details of the bank transfer, as text and as a QR code.',
+  summary: 'Order a plan or a top-up',
+  description:
+    'Orders a plan, or a package that tops up the prepaid balance. The answer has the details of the bank transfer, as text and as a QR code.',
   headers: IDEMPOTENCY_HEADER,
   body: { schema: PaymentBodySchema, example: { planId: 'token_30m' } },
   answers: { 201: { description: 'What to transfer, and where to.', schema: OneOwn } },
-  errors: ['price_not_configured', 'too_many_open_orders', 'idempotency_key_reused', 'rate_limit_exceeded'],
+  errors: [
+    'price_not_configured',
+    'too_many_open_orders',
+    'top_up_not_allowed',
+    'idempotency_key_reused',
+    'rate_limit_exceeded',
+  ],
 };
 
 const LIST: RouteDeclaration = {

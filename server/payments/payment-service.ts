@@ -7,7 +7,15 @@
  */
 
 import { GatewayError, type Logger, type PollLoop, startPollLoop } from '../../core/runtime/index.js';
-import type { BalanceEligibility, Balances, PlanPreview, UserRecord } from '../accounts/index.js';
+import type {
+  BalanceEligibility,
+  BalanceState,
+  Balances,
+  PayAsYouGoOffer,
+  PlanPreview,
+  UserRecord,
+} from '../accounts/index.js';
+import type { Ledger, StatementLine } from '../ledger/index.js';
 import {
   type CatalogueTerms,
   PlansFileError,
@@ -49,11 +57,13 @@ export interface CreateOrderInput {
 export interface PaymentServiceOptions extends PlanTermsOptions {
   orders: Pick<Orders, 'create' | 'find' | 'list' | 'cancel' | 'preview'>;
   /** Default: no account may top up. */
-  balances?: Pick<Balances, 'isEligible'>;
+  balances?: Pick<Balances, 'isEligible' | 'find'>;
+  /** Default: no statements are read. */
+  ledger?: Pick<Ledger, 'statement' | 'csv'>;
   /** Who may top up. Default `off`. */
   prepaidBalance?: BalanceEligibility;
   /** Default: none, and nothing can be paid from a balance. */
-  prices?: Pick<Prices, 'currency' | 'hasLinkPrices'> | undefined;
+  prices?: Pick<Prices, 'currency' | 'hasLinkPrices' | 'rates'> | undefined;
   /** Default: payments are disabled. */
   receiver?: PaymentReceiver;
 }
@@ -93,6 +103,35 @@ export class PaymentService {
     const { topUps = [] } = this.#catalogue;
     if (!balances || !this.#receiver || topUps.length === 0) return [];
     return (await balances.isEligible(accountId, prepaidBalance)) ? topUps : [];
+  }
+
+  /** What is offered beside plans; nothing without a receiving account. */
+  get payAsYouGo(): PayAsYouGoOffer {
+    const { prepaidBalance = 'off', prices } = this.#options;
+    const topUps = this.#receiver && prepaidBalance !== 'off' ? (this.#catalogue.topUps ?? []) : [];
+    const models = topUps[0]?.terms.models ?? null;
+    const rates = (prices?.rates ?? []).filter(({ model }) => models === null || models.includes(model));
+    return { isOpen: prepaidBalance === 'all', topUps, rates };
+  }
+
+  /** Undefined if the account has no prepaid balance. */
+  async balanceOf({ accountId }: Pick<UserRecord, 'accountId'>): Promise<BalanceState | undefined> {
+    return this.#options.balances?.find(accountId);
+  }
+
+  /** The latest movements of the balance, newest first. @param before Number of a movement: those before it. */
+  async statement(
+    { accountId }: Pick<UserRecord, 'accountId'>,
+    limit: number,
+    before?: number,
+  ): Promise<readonly StatementLine[]> {
+    const page = { accountId, limit, ...(before !== undefined && { before }) };
+    return (await this.#options.ledger?.statement(page)) ?? [];
+  }
+
+  /** The whole statement as CSV, oldest first, in parts. */
+  statementCsv({ accountId }: Pick<UserRecord, 'accountId'>): AsyncIterable<string> | readonly string[] {
+    return this.#options.ledger?.csv(accountId) ?? [];
   }
 
   /**

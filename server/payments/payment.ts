@@ -9,6 +9,7 @@ import { field, Type } from '../../core/contracts/index.js';
 import { createValidator, GatewayError } from '../../core/runtime/index.js';
 import type { PlanPreview } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
+import { decimal } from '../ledger/index.js';
 import type { Support } from '../plans/index.js';
 import type { OrderRecord } from './order-records.js';
 import type { PaymentTransfer } from './payment-service.js';
@@ -17,7 +18,12 @@ export const MAX_PAYMENT_BODY_BYTES = 4_096;
 
 /** Body of `POST /api/agent/payment`. It contains no price. */
 export const PaymentBodySchema = Type.Object(
-  { planId: field(Type.String({ minLength: 1, maxLength: 64 }), 'Id of the plan; `GET /api/agent/plans` lists them.') },
+  {
+    planId: field(
+      Type.String({ minLength: 1, maxLength: 64 }),
+      'Id of the plan or of the package; `GET /api/agent/plans` and `GET /api/agent/balance` list them.',
+    ),
+  },
   { additionalProperties: false },
 );
 
@@ -72,6 +78,7 @@ export function encodePayment({ order, transfer, svg, preview, siteUrl, support 
     code,
     status: order.state,
     planId: order.planId,
+    topUp: order.topUp ? { credit: decimal(order.topUp.credit), currency: order.topUp.currency } : null,
     amount: order.amount,
     currency: order.currency,
     method: 'bank_transfer_qr',

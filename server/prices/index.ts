@@ -3,16 +3,21 @@
  */
 
 export { dearestOf } from './dearest.js';
+export { type PriceCatalogue, readPriceCatalogue } from './price-catalogues.js';
+export { importPrices, type PriceChange } from './price-import.js';
 export {
   addCost,
   createPrices,
   decimalOf,
   type HighestUse,
   highestOfAudio,
+  type ModelRate,
   PRICES_FILE_SCHEMA,
   type PricedUse,
   type Prices,
+  type PricesFile,
   readPrices,
+  readPricesFile,
   sendCost,
 } from './prices.js';
 export { PricesError } from './token-prices.js';

@@ -109,12 +109,25 @@ export function highestOfAudio(seconds: number) {
   return { seconds, inputTokens: tokens + HINT_TOKENS, outputTokens: tokens };
 }
 
+/** What a million tokens of a model cost. */
+export interface ModelRate {
+  model: string;
+  currency: string;
+  input: number;
+  /** Default: as `input`, like the following. */
+  cachedInput?: number;
+  cacheWrite?: number;
+  output: number;
+}
+
 /** All prices of a gateway. Costs are in millionths of the currency. */
 export interface Prices {
   /** ISO 4217. */
   readonly currency: string;
   /** All prices as JSON, to compare those of processes. */
   readonly text: string;
+  /** Prices of tokens, of the models that have them. */
+  readonly rates: readonly ModelRate[];
   /** Whether any link has a price. */
   readonly hasLinkPrices: boolean;
   /** Whether the bytes of media links have a price. */
@@ -209,6 +222,7 @@ export function createPrices({ currency, models = {}, links = [], gigabyte }: Pr
   return {
     currency,
     text: JSON.stringify({ currency, models, links, gigabyte }),
+    rates: Object.entries(models).flatMap(([model, prices]) => rateOf(model, prices, currency)),
     hasLinkPrices: ofLinks.length > 0,
     hasBytePrice: ofGigabyte !== undefined,
     costOf(use) {
@@ -254,6 +268,13 @@ export function createPrices({ currency, models = {}, links = [], gigabyte }: Pr
       return output === 0n ? Number.POSITIVE_INFINITY : Number(left / output);
     },
   };
+}
+
+function rateOf(model: string, prices: ModelPrices, currency: string): ModelRate[] {
+  const { input, cachedInput, cacheWrite, output } = prices;
+  if (input === undefined || output === undefined) return [];
+  const cached = { ...(cachedInput !== undefined && { cachedInput }), ...(cacheWrite !== undefined && { cacheWrite }) };
+  return [{ model, currency, input, ...cached, output }];
 }
 
 function costOf(prices: ExactPrices, use: PricedUse): number | null {
@@ -303,6 +324,12 @@ export interface PriceSources {
   aliases?: ReadonlyMap<string, string>;
 }
 
+/** Reads the file that `PRICES_FILE` names. @throws PricesError naming the field. */
+export async function readPricesFile(file: string): Promise<PricesFile> {
+  const advice = 'Set PRICES_FILE to the file of prices.';
+  return readJsonFile(file, { validator, advice, failure: PricesError });
+}
+
 /**
  * Reads all prices.
  * @returns Undefined if there are none.
@@ -315,9 +342,7 @@ export async function readPrices({ file, currency, models = {}, aliases }: Price
     const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models: ofAll };
     return within('the plugins file', () => createPrices(table));
   }
-  const advice = 'Set PRICES_FILE to the file of prices.';
-  const content = await readJsonFile(file, { validator, advice, failure: PricesError });
-  const { models: ofFile = {}, ...table } = content;
+  const { models: ofFile = {}, ...table } = await readPricesFile(file);
   checkCurrency(table.currency, `${file}: currency`);
   if (currency !== undefined && currency !== table.currency) {
     throw new PricesError(`PRICES_CURRENCY must be the currency of PRICES_FILE (${table.currency}), or not be set.`);

@@ -14,6 +14,8 @@ import { labelOf, planName } from './views.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 25;
+/** Shown of the balance; the statement has all. */
+const MOVEMENTS = 10;
 
 export interface OrderPageServices extends AccountServices {
   payments: PaymentService;
@@ -58,7 +60,15 @@ async function sendOrders(
     .slice(0, ROWS)
     .map((order) => ({ ...order, planName: planName({ catalogue, locale }, order.planId) }));
   const next = found.length > ROWS ? rows.at(-1)?.code : undefined;
-  sendTo(context, visit, ordersPage({ rows, isFirst: after === undefined, next }, locale));
+  const isFirst = after === undefined;
+  const [balance, topUps, lines] = isFirst
+    ? await Promise.all([
+        payments.balanceOf(signedIn.user),
+        payments.topUpsFor(signedIn.user),
+        payments.statement(signedIn.user, MOVEMENTS),
+      ])
+    : [undefined, [], []];
+  sendTo(context, visit, ordersPage({ rows, isFirst, next, prepaid: { balance, topUps, lines } }, locale));
 }
 
 async function sendReceipt(

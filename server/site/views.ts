@@ -202,10 +202,12 @@ export function planViews(catalogue: Catalogue, locale: Locale, currentId?: stri
 }
 
 /** The id, if the plan no longer exists. Plans that the operator has not named have a name in each language. */
-export function planName({ catalogue: { plans, freeTier }, locale }: PlanWords, id: string): string {
+export function planName({ catalogue: { plans, freeTier, topUps }, locale }: PlanWords, id: string): string {
   const { freePlan, operatorPlan } = locale.texts.words;
   if (id === OPERATOR_PLAN.id) return operatorPlan;
   if (id === freeTier.id) return freeTier.name === DEFAULT_CATALOGUE.freeTier.name ? freePlan : freeTier.name;
+  const topUp = topUps?.find(({ terms }) => terms.planId === id);
+  if (topUp) return locale.texts.balance.topUpLine(topUp.name);
   return plans.find((plan) => plan.id === id)?.name ?? id;
 }
 

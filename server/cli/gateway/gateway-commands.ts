@@ -38,6 +38,24 @@ mediagate.env is already.`,
   run: async (...call): Promise<Outcome<'WrittenSettings'>> => (await import('../init.js')).initCommand(...call),
 });
 
+export const importPrices = defineCommand({
+  name: 'prices import',
+  summary: 'import list prices from a public catalogue into PRICES_FILE, and show what changes',
+  arguments: [['file', "LiteLLM's model_prices_and_context_window.json, or the api.json of models.dev"]],
+  options: {
+    '--model <id>': {
+      text: 'model to import; with =NAME its name in the catalogue; may be repeated (default: all of PRICES_FILE)',
+      many: true,
+    },
+    '--accept': 'also take prices that are 10 times higher or lower, and drop those that the catalogue lacks',
+    '--dry-run': 'only show what would change',
+  },
+  examples: ['prices import api.json --model gpt-5.2=openai/gpt-5.2'],
+  shape: 'ImportedPrices',
+  run: async (...call): Promise<Outcome<'ImportedPrices'>> =>
+    (await import('./prices.js')).importPricesCommand(...call),
+});
+
 export const testModel = defineCommand({
   name: 'models test',
   summary: 'ask the upstreams of a model, and send it one short request',
@@ -80,6 +98,7 @@ export const MODEL_COMMANDS = [
   }),
   testModel,
   addModel,
+  importPrices,
 ];
 
 export const listJobs = defineCommand({

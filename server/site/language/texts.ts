@@ -6,6 +6,7 @@
  */
 
 import type { LanguageCode } from './formats.js';
+import { balance } from './texts/balance.js';
 import { dashboard } from './texts/dashboard.js';
 import { documentation } from './texts/documentation.js';
 import { errors } from './texts/errors.js';
@@ -42,6 +43,7 @@ const CATALOGUES = {
   layout,
   models,
   nextSteps,
+  balance,
   orders,
   passkeys,
   payment,

@@ -6,6 +6,7 @@
 
 import { type OrderRecord, receiptName } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
+import { type BalanceView, balancePart } from '../components/balance-part.js';
 import { accountPages, linkTo } from '../components/filters.js';
 import { dataTable, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
@@ -19,11 +20,13 @@ export interface OrdersPageView {
   isFirst: boolean;
   /** Code with which the next page begins. Undefined on the last one. */
   next: string | undefined;
+  /** The prepaid balance, on the first page. */
+  prepaid: BalanceView;
 }
 
 const PATH = '/orders';
 
-export function ordersPage({ rows, isFirst, next }: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
+export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
   const { texts, money, day } = locale;
   const t = texts.orders;
   const receiptOf = (order: OrderRow) => {
@@ -35,6 +38,7 @@ export function ordersPage({ rows, isFirst, next }: OrdersPageView, locale: Loca
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 ${accountPages(PATH, locale)}
+${balancePart(prepaid, locale)}
 ${dataTable<OrderRow>({
   label: t.title,
   isStacked: true,
@@ -89,7 +93,7 @@ ${party(t.from, seller === undefined || seller === brand.name ? [brand.name] : [
 ${party(t.to, buyer)}
 </dl>
 <table class="receipt-lines"><thead><tr><th scope="col">${t.what}</th><th scope="col" class="number">${t.amount}</th></tr></thead>
-<tbody><tr><th scope="row"><bdi>${t.planLine(planName)}</bdi></th><td class="number">${money(amount, currency)}</td></tr></tbody>
+<tbody><tr><th scope="row"><bdi>${order.topUp ? planName : t.planLine(planName)}</bdi></th><td class="number">${money(amount, currency)}</td></tr></tbody>
 <tfoot><tr><th scope="row">${t.total}</th><td class="number">${money(amount, currency)}</td></tr></tfoot></table>
 <p class="small muted">${t.methodName}: ${t.method}</p>
 ${state === 'refunded' && html`<p class="notice notice-warn">${t.refunded}</p>`}

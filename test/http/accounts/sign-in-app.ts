@@ -46,6 +46,8 @@ export interface SignInAppOptions {
   mediaProxy?: MediaProxy;
   /** Default: none. */
   prices?: Prices;
+  /** Which accounts may top up. Default: none. */
+  prepaidBalance?: 'chosen' | 'all';
   /** What pages show of the operator. Default: mediagate. */
   brand?: Brand;
 }
@@ -93,7 +95,9 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       const site = createSiteAddress(() => options.siteUrl ?? url());
       identity = new Identity({ gateway, settings, site });
       const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
-      const payments = new PaymentService({ orders: state.orders, ...plans, receiver: options.paymentReceiver });
+      const { orders, balances, ledger } = state;
+      const { paymentReceiver: receiver, prepaidBalance, prices } = options;
+      const payments = new PaymentService({ orders, balances, ledger, ...plans, receiver, prepaidBalance, prices });
       const { paymentSecrets = {} } = options;
       const { incidents, probes, statusHistory: history } = state;
       const about = { gateway, incidents, probes, history, acceptsOrders: payments.acceptsOrders };
