@@ -1,4 +1,4 @@
-/** `npm run faults [-- scale | restart | limits | hints | bodies | soak | batch]`: faults of several nodes, or of image jobs of one node. */
+/** `npm run faults [-- scale | restart | limits | hints | bodies | soak | batch | ledger]`: faults of several nodes, or of image jobs of one node. */
 
 import { refuse } from '../support/processes/program-flags.js';
 
@@ -10,6 +10,7 @@ const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
   bodies: () => import('./run-body-attacks.js'),
   soak: () => import('./run-worker-soak.js'),
   batch: () => import('./run-batch-kills.js'),
+  ledger: () => import('./run-ledger-kills.js'),
 };
 
 const [word = ''] = process.argv.slice(2);
