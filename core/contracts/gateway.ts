@@ -47,6 +47,8 @@ export interface PluginEntry {
   variables?: EntryVariables;
   /** Further names of its models. A name that a model has already, or an earlier entry, is left out. Default: none. */
   aliases?: readonly ModelAlias[];
+  /** What its models are, in a sentence for lists, by model id. Default: none. */
+  descriptions?: Readonly<Record<string, string>>;
   /** Prices of its models, by model id, for the program that embeds the gateway. Default: none is known. */
   prices?: Readonly<Record<string, ModelPrices>>;
 }
@@ -236,6 +238,8 @@ export interface ReadyModel {
   contextLength?: number;
   /** Whether an image model accepts input images. */
   takesImages?: boolean;
+  /** What the model is, in a sentence of the operator. Default: none. */
+  description?: string;
   /** Operations of an audio model. */
   operations?: readonly AudioOperation[];
 }

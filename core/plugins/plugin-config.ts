@@ -117,6 +117,8 @@ const AliasNameSchema = Type.Union([
 const AliasesSchema = Type.Array(
   Type.Union([AliasNameSchema, Type.Object({ name: AliasNameSchema, of: Type.Optional(AliasNameSchema) }, strict)]),
 );
+/** A sentence for people. */
+const DescriptionSchema = Type.String({ minLength: 1, maxLength: 300, pattern: '^[^\\p{C}]*$' });
 const OptionsSchema = Type.Record(Type.String(), Type.Unknown());
 
 const EntrySchema = Type.Object(
@@ -131,6 +133,7 @@ const EntrySchema = Type.Object(
             id: EntryIdSchema,
             options: Type.Optional(OptionsSchema),
             aliases: Type.Optional(AliasesSchema),
+            description: Type.Optional(DescriptionSchema),
             prices: Type.Optional(ModelPricesSchema),
           },
           strict,
@@ -165,8 +168,8 @@ export class PluginConfigError extends Error {
  * Reads plugins.config.json. `{ "$env": "NAME" }` anywhere in `options` becomes that environment variable's value; if
  * it is not set, it becomes `$default`, and without that the field is omitted, so the plugin's own default applies. A
  * list of names becomes the values of all that are set, separated by commas. As `enabled` it means whether the variable
- * is set. An entry with `models` becomes one entry for each of them. `prices` of a model, also in the option `models`,
- * are in `prices` of its entry. Relative `use` paths become absolute. Entries that
+ * is set. An entry with `models` becomes one entry for each of them. `prices` and `description` of a model, also in the
+ * option `models`, are in `prices` and `descriptions` of its entry. Relative `use` paths become absolute. Entries that
  * name variables list them in `variables`.
  * @throws PluginConfigError
  */
@@ -200,7 +203,7 @@ export function parsePluginConfig(
     const reason = whyContradictory(entry);
     if (reason !== undefined) throw new PluginConfigError(`${file}: plugins.${index} ${reason}.`);
     const where = `${file}: plugins.${index}.options`;
-    return expandModels(entry).map((one) => resolveEntry(takePrices(one, where), environment, folder));
+    return expandModels(entry).map((one) => resolveEntry(takeWords(one, where), environment, folder));
   });
 }
 
@@ -209,7 +212,7 @@ const ENABLED_ADVICE =
   'do not serve its models has "fallback": true, and both list these models in "models" or "serves".';
 
 type FileEntry = Static<typeof EntrySchema>;
-type OneEntry = Omit<FileEntry, 'models'> & Pick<PluginEntry, 'prices'>;
+type OneEntry = Omit<FileEntry, 'models'> & Pick<PluginEntry, 'descriptions' | 'prices'>;
 
 function whyContradictory({ id, models, serves, fallback, options }: FileEntry): string | undefined {
   if (models && id !== undefined) return 'has "id" beside "models": each model is an entry with its own id';
@@ -222,39 +225,56 @@ function whyContradictory({ id, models, serves, fallback, options }: FileEntry):
 /** One entry for each model, which loads, fails and is listed by itself. */
 function expandModels({ models, ...entry }: FileEntry): OneEntry[] {
   if (!models) return [entry];
-  return models.map(({ id, options, aliases, prices }) => ({
+  return models.map(({ id, options, aliases, description, prices }) => ({
     ...entry,
     ...(aliases && { aliases }),
     id,
     serves: [id],
     options: { ...entry.options, ...options },
+    ...(description !== undefined && { descriptions: { [id]: description } }),
     ...(prices && { prices: { [id]: prices } }),
   }));
 }
 
-const pricesValidator = createValidator(ModelPricesSchema);
+/** What each model in the option `models` may have for the gateway: it is of no use to the plugin. */
+const ModelWordsSchema = Type.Object({
+  prices: Type.Optional(ModelPricesSchema),
+  description: Type.Optional(DescriptionSchema),
+});
+const wordsValidator = createValidator(ModelWordsSchema);
 
 /**
- * Moves `prices` of each model in the option `models` to the entry: they are of no use to the plugin.
+ * Moves `prices` and `description` of each model in the option `models` to the entry.
  * @throws PluginConfigError
  */
-function takePrices({ options, ...entry }: OneEntry, where: string): OneEntry {
+function takeWords({ options, ...entry }: OneEntry, where: string): OneEntry {
   if (!options || !Array.isArray(options.models)) return { ...entry, ...(options && { options }) };
   const ofModels: Record<string, ModelPrices> = {};
+  const wordsOfModels: Record<string, string> = {};
   const models = options.models.map((model: unknown, index) => {
-    if (typeof model !== 'object' || model === null || !('prices' in model)) return model;
-    const { prices, ...rest } = model;
-    const checked = pricesValidator.check(prices);
+    if (typeof model !== 'object' || model === null) return model;
+    const { prices, description, ...rest } = model as Record<string, unknown>;
+    const checked = wordsValidator.check({
+      ...(prices !== undefined && { prices }),
+      ...(description !== undefined && { description }),
+    });
     if (!checked.ok) {
       const [issue] = checked.issues;
-      const field = issue?.path ? `prices.${issue.path}` : 'prices';
-      throw new PluginConfigError(`${where}.models.${index}.${field} ${issue?.message ?? 'is not valid'}.`);
+      throw new PluginConfigError(`${where}.models.${index}.${issue?.path} ${issue?.message ?? 'is not valid'}.`);
     }
-    if ('id' in rest && isText(rest.id)) ofModels[rest.id] = checked.value;
+    if (!isText(rest.id)) return rest;
+    if (checked.value.prices) ofModels[rest.id] = checked.value.prices;
+    if (checked.value.description !== undefined) wordsOfModels[rest.id] = checked.value.description;
     return rest;
   });
   const prices = { ...ofModels, ...entry.prices };
-  return { ...entry, options: { ...options, models }, ...(Object.keys(prices).length > 0 && { prices }) };
+  const descriptions = { ...wordsOfModels, ...entry.descriptions };
+  return {
+    ...entry,
+    options: { ...options, models },
+    ...(Object.keys(prices).length > 0 && { prices }),
+    ...(Object.keys(descriptions).length > 0 && { descriptions }),
+  };
 }
 
 function resolveEntry(

@@ -27,7 +27,6 @@ import type {
   LinkMatch,
   LinkRef,
   Logger,
-  ModelAlias,
   PluginEntry,
   PluginStatus,
   ReadyModel,
@@ -81,7 +80,7 @@ export class PluginHost {
   #register(instance: PluginInstance): void {
     const { id, entry, contributions, hideOptions } = instance;
     if (this.#ready.has(id)) throw new Error(`the id "${id}" is used by an earlier instance`);
-    this.#registry.add(id, contributions, hideOptions, entry.aliases);
+    this.#registry.add(id, contributions, hideOptions, entry);
     instance.becomeReady(this.#registry.servedBy(id));
     this.#ready.set(id, instance);
   }
@@ -171,11 +170,13 @@ export interface Registered<Contribution> {
 /** A text provider, with one of its models. */
 export type RegisteredText = Registered<TextProvider> & { model: TextModel };
 
-/** What one instance contributed, how its texts are redacted, and the further names of its models. */
-interface Entry {
+/** What the plugins file says of the models of an entry. */
+type ModelWords = Pick<PluginEntry, 'aliases' | 'descriptions'>;
+
+/** What one instance contributed, how its texts are redacted, and the words of its models. */
+interface Entry extends ModelWords {
   contributions: Contributions;
   hideOptions: HideOptions;
-  aliases?: readonly ModelAlias[];
 }
 
 /** The registry of contributions. Filled while loading, read for every request. */
@@ -195,10 +196,10 @@ export class Registry {
 
   /**
    * @param hideOptions Redacts the instance's option values from what an extractor's `match` returns or throws.
-   * @param aliases Further names of its models. Default: none.
+   * @param words Further names and descriptions of its models. Default: none.
    * @throws Error if a platform or a model is served already; nothing is added then.
    */
-  add(entry: string, contributions: Contributions, hideOptions: HideOptions, aliases?: readonly ModelAlias[]): void {
+  add(entry: string, contributions: Contributions, hideOptions: HideOptions, words: ModelWords = {}): void {
     const taken = new Map(
       [...this.#entries].flatMap(([id, other]) => claimed(other.contributions).map((name) => [name, id] as const)),
     );
@@ -208,7 +209,13 @@ export class Registry {
       taken.set(name, entry);
     }
     checkFallbacks([...this.#texts.flatMap(({ contribution }) => contribution.models), ...modelsOf(contributions)]);
-    this.#entries.set(entry, { contributions, hideOptions, ...(aliases && { aliases }) });
+    const { aliases, descriptions } = words;
+    this.#entries.set(entry, {
+      contributions,
+      hideOptions,
+      ...(aliases && { aliases }),
+      ...(descriptions && { descriptions }),
+    });
     this.#relist();
   }
 
@@ -336,7 +343,10 @@ export class Registry {
       ...this.#images.flatMap(imageModelsOf),
       ...this.#audio.flatMap(audioModelsOf),
       ...this.#texts.flatMap(textModelsOf),
-    ];
+    ].map((model) => {
+      const description = this.#entries.get(model.entry)?.descriptions?.[model.id];
+      return description === undefined ? model : { ...model, description };
+    });
     const named = [...this.#aliases].flatMap(([name, aliasOf]) =>
       own.filter(({ id }) => id === aliasOf).map((model) => ({ ...model, id: name, aliasOf })),
     );

@@ -38,6 +38,7 @@ export const ModelSchema = Type.Object(
       'Tokens of input and output together. Absent if the operator has not stated it.',
       131072,
     ),
+    description: optional(Text, 'What the model is, in a sentence of the operator. Absent without one.'),
     max_model_len: optional(Count, 'The same, by the name that vLLM gives it.', 131072),
     mock: optional(Type.Boolean(), 'True if a mock answers, because no real model is connected. Absent otherwise.'),
   },
@@ -105,9 +106,20 @@ export function encodeModel(
   const routes = new Set(own.flatMap((model) => pathsOf(model, messagesEnabled)));
   const length = contextLengthOf(id, models);
   const lengths = length === undefined ? undefined : { context_length: length, max_model_len: length };
+  const description = own.find((model) => model.description !== undefined)?.description;
+  const words = description === undefined ? undefined : { description };
   const isMock = own.length > 0 && own.every(({ entry }) => mocks.has(entry));
   const mock = isMock ? { mock: true } : undefined;
-  return { id, object: 'model', created: CREATED, owned_by: 'gateway', routes: [...routes], ...lengths, ...mock };
+  return {
+    id,
+    object: 'model',
+    created: CREATED,
+    owned_by: 'gateway',
+    routes: [...routes],
+    ...lengths,
+    ...words,
+    ...mock,
+  };
 }
 
 /** @param models The models that are ready; repetitions are allowed. */

@@ -20,6 +20,8 @@ export interface ModelEntry {
   /** Further names of the model. */
   aliases: readonly string[];
   uses: readonly ModelUse[];
+  /** In the words of the operator. */
+  description: string | undefined;
   /** Whether it only stands for a provider that is not connected. */
   isMock: boolean;
   /** Paths of the API. */
@@ -101,6 +103,7 @@ export function loadModels(sources: ModelSources): readonly ModelEntry[] {
       kind: first.kind,
       aliases: orderModels(names.map((one) => one.id).filter((name) => name !== id)),
       uses: [...new Set(own.flatMap(usesOf))],
+      description: own.find(({ description }) => description !== undefined)?.description,
       isMock: own.every(({ entry }) => mocks.has(entry)),
       routes: encodeModel(id, own, { messagesEnabled, mocks }).routes,
       limits: limitsOf(first, sources),

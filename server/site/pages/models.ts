@@ -71,6 +71,7 @@ function entriesOf({ models, platforms }: ModelsView, locale: Locale): Entry[] {
         model.id,
         model.aliases,
         model.routes,
+        model.description ?? '',
         kinds[model.kind],
         model.uses.map((use) => uses[use]),
       ),
@@ -121,7 +122,7 @@ function renderKind(kind: ModelKind, entries: readonly Entry[], { texts: { model
 }
 
 function renderModel(model: ModelEntry, locale: Locale): Html {
-  const { id, aliases, uses, isMock, routes, prices } = model;
+  const { id, aliases, uses, description, isMock, routes, prices } = model;
   const t = locale.texts.models;
   const { maxReferences = 0 } = model.limits;
   const does = uses.map(
@@ -129,10 +130,12 @@ function renderModel(model: ModelEntry, locale: Locale): Html {
   );
   return html`<div class="model-head"><h3><bdi class="mono">${id}</bdi> ${isMock && badge(t.mock, 'warn')}</h3>
 ${uses.some((use) => TRIED.includes(use)) && tryLink(`${uses.includes('image') ? '/images' : '/playground'}?${new URLSearchParams({ model: id })}`, id, locale)}</div>
-<p>${does.join('. ')}.</p>
+${description !== undefined && html`<p dir="auto">${description}</p>`}
+<p${description !== undefined && html` class="small muted"`}>${does.join('. ')}.</p>
 ${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
+<details class="model-more"><summary>${t.more}<span class="visually-hidden"> ${id}</span></summary>
 <dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}${renderPrices(prices, locale)}</dl>
-<ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul>`;
+<ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul></details>`;
 }
 
 function joined(names: readonly string[]): Html[] {

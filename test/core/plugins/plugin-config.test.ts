@@ -154,6 +154,24 @@ describe('plugins.config.json', () => {
     }
   });
 
+  it('reads the descriptions of models from both lists of models', async () => {
+    const [large, many] = (await read({
+      plugins: [
+        { use: 'model', models: [{ id: 'large', description: 'Reads long texts.' }] },
+        { use: 'many', options: { models: [{ id: 'a/b:c', description: 'Số một 😀' }, { id: 'plain' }] } },
+      ],
+    })) as PluginEntry[];
+    expect(large?.descriptions).to.deep.equal({ large: 'Reads long texts.' });
+    expect(many?.descriptions).to.deep.equal({ 'a/b:c': 'Số một 😀' });
+    expect(many?.options).to.deep.equal({ models: [{ id: 'a/b:c' }, { id: 'plain' }] });
+    for (const description of ['', 7, 'x'.repeat(301), 'two\nlines', 'turned \u202e']) {
+      const direct = await read({ plugins: [{ use: 'x', models: [{ id: 'm', description }] }] });
+      const option = await read({ plugins: [{ use: 'x', options: { models: [{ id: 'm', description }] } }] });
+      expect(direct, String(description)).to.match(/plugins\.0\.models\.0\.description /);
+      expect(option, String(description)).to.match(/plugins\.0\.options\.models\.0\.description /);
+    }
+  });
+
   it('names the file and the wrong field', async () => {
     expect(await read('{')).to.match(/plugins\.config\.json is not JSON/);
     expect(await read({})).to.match(/plugins must have required property/);

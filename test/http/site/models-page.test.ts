@@ -13,6 +13,7 @@ import { invented } from '../../support/links/invented-plugin.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 const HOSTILE = `"><script>alert(1)</script>\u202e`;
+const DESCRIPTION = 'Reads long texts. <script>alert(2)</script>';
 const PRICES = createPrices({
   currency: 'USD',
   models: {
@@ -56,7 +57,7 @@ async function start(catalogue: Partial<Catalogue> = {}): Promise<SignInApp> {
       { use: invented() },
       { use: sketchImage },
       { use: echoText, options: { model: HOSTILE } },
-      { use: connected },
+      { use: connected, descriptions: { 'big-1': DESCRIPTION } },
       ...Array.from({ length: 60 }, (_, index) => ({
         use: echoText,
         id: `echo${index}`,
@@ -95,6 +96,9 @@ describe('page of models', () => {
       .and.to.contain('131,072 tokens')
       .and.to.contain('8,192 tokens')
       .and.not.to.contain('Mock');
+    expect(cardOf(page, 'big-1')).to.contain(DESCRIPTION);
+    expect(page.html()).not.to.contain('<script>alert');
+    expect(namesIn((await read('?q=long+texts')).page)).to.deep.equal(['big-1']);
     expect(page('.models a.button').attr('href')).to.equal('/playground?model=big-1');
     const { page: others } = await read('?q=vectors');
     expect(others('.models a.button')).to.have.length(0);

@@ -1,6 +1,6 @@
 /*
- * Texts of the page of models and platforms: what a model does, the names of its limits, and the units of prices. The
- * description of a model is made from its tasks, since plugins describe none.
+ * Texts of the page of models and platforms: what a model does, the names of its limits, and the units of prices. What a
+ * model does is said by its tasks, below the description of the operator if there is one.
  */
 
 import { html } from '../../html.js';
@@ -43,6 +43,7 @@ const en = {
   },
   withReferences: (most: number) => `, with up to ${counted(most, 'input image')}`,
   routes: 'Routes',
+  more: 'Limits and routes',
   limits: {
     contextLength: 'Context',
     maxOutput: 'Longest answer',
@@ -111,6 +112,7 @@ const vi: typeof en = {
   },
   withReferences: (most) => `, kèm tối đa ${count(most)} ảnh đầu vào`,
   routes: 'Đường dẫn',
+  more: 'Giới hạn và đường dẫn',
   limits: {
     contextLength: 'Ngữ cảnh',
     maxOutput: 'Trả lời dài nhất',
