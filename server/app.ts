@@ -179,6 +179,8 @@ export interface AccountDependencies {
   paymentSecrets: PaymentSecrets;
   /** The pepper for hashing new keys. */
   pepper: Pepper;
+  /** As that of the playground: links that recorded replies answer. */
+  recordedLinks?: readonly string[];
   /** The public address of the site. */
   site(): SiteAddress;
 }

@@ -58,6 +58,8 @@ export interface OpenServerOptions {
   connections?(): Promise<number>;
   /** Entries of the gateway. Default: those of the plugins file. */
   plugins?: readonly PluginEntry[];
+  /** Links that the playground offers as recorded samples. Default: it offers those of the live probes. */
+  recordedLinks?: readonly string[];
   /** Replacements for its HTTP client and logger. */
   services?: Pick<GatewayServices, 'http' | 'logger'>;
   /** Its place among several workers of this machine, and the way to the others. Default: it serves alone. */
@@ -184,6 +186,7 @@ interface OpenParts extends FirstParts {
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
   brand: Brand;
+  recordedLinks: readonly string[] | undefined;
   siblings: Siblings;
   /** Workers of this machine. */
   workers: number;
@@ -241,6 +244,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
     identity,
     site,
     brand,
+    recordedLinks: options.recordedLinks,
     siblings,
     workers,
     baseUrl,
@@ -351,7 +355,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
 
 /** Undefined without accounts. Starts what expires orders and finishes erasures. */
 function openAccounts(parts: OpenParts, health: Health, pepper: Pepper): AppDependencies['account'] {
-  const { settings, state, gateway, logger, catalogue, prices, identity, site, isBackground, opened } = parts;
+  const { settings, state, gateway, logger, catalogue, prices, identity, site, recordedLinks, isBackground, opened } =
+    parts;
   if (!identity) return undefined;
   const { orders, balances, ledger, erasures, files } = state;
   const { freeTierPeriod, paymentReceiver: receiver, paymentSecrets, prepaidBalance } = settings;
@@ -365,7 +370,8 @@ function openAccounts(parts: OpenParts, health: Health, pepper: Pepper): AppDepe
     const erasing = startErasureSweep({ erasures, files, gateway, logger });
     opened.add(() => erasing.close());
   }
-  return { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets, status, site };
+  const common = { state, identity, catalogue, freeTierPeriod, pepper, payments, paymentSecrets, status, site };
+  return { ...common, ...(recordedLinks && { recordedLinks }) };
 }
 
 /** Webhooks of jobs, undefined if they are disabled, and of budgets. */

@@ -42,6 +42,7 @@ const server = await openReplayServer({
   plugins: await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {}),
   fixtures: fixturesOf([...linkSamples, jobSample, batchSample]),
   media,
+  examples: linkSamples.map(({ url }) => url),
   settings: { MEDIA_PROXY: 'on' },
 });
 const { apiKey: key } = server;
@@ -86,9 +87,7 @@ function showSite(): void {
   terminal.line('The gateway keeps running; Ctrl-C ends it.');
   terminal.line();
   terminal.line(`Its site is ${terminal.style('cyan', gateway.url)}. Sign in at ${gateway.url}/login under any name:`);
-  terminal.line(
-    'the first person there becomes the operator. Create a key on the dashboard, and paste these links into',
-  );
+  terminal.line('the first person there becomes the operator. Press an example, or paste these links into');
   terminal.line(
     `${terminal.style('cyan', `${gateway.url}/playground#links`)}. It plays, cuts and saves what they have:`,
   );

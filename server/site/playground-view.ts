@@ -19,6 +19,14 @@ export interface ModelChoice {
   id: string;
   /** Whether a mock answers. */
   isMock: boolean;
+  /** Whether an image model uses a seed. */
+  takesSeed?: boolean;
+}
+
+export interface LinkExample {
+  url: string;
+  /** Name of the platform. */
+  name: string;
 }
 
 /** What models are offered for. */
@@ -37,6 +45,10 @@ export interface PlaygroundView {
   currency: string | undefined;
   withheld: Withheld;
   platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
+  /** A link of each platform to try. */
+  examples: readonly LinkExample[];
+  /** Whether recorded replies answer the examples, without the platforms. */
+  isRecorded: boolean;
   /** In the order of the list of models. */
   models: Readonly<Record<PlaygroundWork, readonly ModelChoice[]>>;
 }
@@ -48,7 +60,7 @@ export interface ImageOffer {
 }
 
 type PlaygroundPlan = Pick<PlanTerms, 'planId' | 'grants' | 'models'>;
-type PlaygroundGateway = Pick<Gateway, 'platforms' | 'plugins' | 'models' | 'audioProvider' | 'resolveModel'>;
+type PlaygroundGateway = Pick<Gateway, 'platforms' | 'plugins' | 'models' | 'match' | 'audioProvider' | 'resolveModel'>;
 
 export interface PlaygroundSources extends PlanTermsOptions {
   view: Pick<AccountView, 'account'>;
@@ -56,6 +68,8 @@ export interface PlaygroundSources extends PlanTermsOptions {
   clock: Clock;
   /** Default: none. */
   prices?: Prices;
+  /** Links that recorded replies answer, in a demonstration. Default: the links of the live probes are examples. */
+  recordedLinks?: readonly string[];
   baseUrl(): string;
 }
 
@@ -68,7 +82,7 @@ export async function loadPlayground(
   user: UserRecord,
   locale: Locale,
 ): Promise<PlaygroundView> {
-  const { catalogue, gateway, prices, baseUrl } = sources;
+  const { catalogue, gateway, prices, recordedLinks, baseUrl } = sources;
   const plan = await planOf(sources, user);
   const mocks = mockEntries(gateway);
   const audioModels = choicesOf(gateway, 'audio', { mocks, plan });
@@ -80,6 +94,8 @@ export async function loadPlayground(
     currency: prices?.currency,
     withheld: withheldOf(plan, { catalogue, locale }),
     platforms: gateway.platforms(),
+    examples: examplesOf(gateway, recordedLinks),
+    isRecorded: recordedLinks !== undefined,
     models: {
       text: choicesOf(gateway, 'text', { mocks, plan }),
       speak: audio('speak'),
@@ -88,6 +104,14 @@ export async function loadPlayground(
       generateSound: audio('generateSound'),
     },
   };
+}
+
+/** The first link of each platform. */
+function examplesOf(gateway: PlaygroundGateway, recorded: readonly string[] | undefined): LinkExample[] {
+  return gateway.platforms().flatMap(({ key, name, probeLinks }) => {
+    const urls = recorded?.filter((url) => gateway.match(url).platform === key) ?? probeLinks.map(({ url }) => url);
+    return urls.slice(0, 1).map((url) => ({ url, name }));
+  });
 }
 
 /** @throws GatewayError `upstream_unavailable`. */

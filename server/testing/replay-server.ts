@@ -52,6 +52,8 @@ export interface ReplayServerOptions {
   plugins?: readonly PluginEntry[];
   /** Files of media hosts, sent whole or in ranges. The first that fits a request answers it. Default: none. */
   media?: readonly ReplayMedia[];
+  /** Links that the playground offers as recorded samples, one of each platform. Default: none. */
+  examples?: readonly string[];
   /** Settings by their names, such as `MEDIA_PROXY`. Those of the listener and of the data have no effect. Default: none. */
   settings?: Readonly<Record<string, string>>;
 }
@@ -111,7 +113,7 @@ export function openReplayServer(options: ReplayServerOptions): Promise<ReplaySe
 }
 
 async function open(
-  { plugin, fixtures, options = {}, plugins = [], media = [], settings: wanted = {} }: ReplayServerOptions,
+  { plugin, fixtures, options = {}, plugins = [], media = [], examples, settings: wanted = {} }: ReplayServerOptions,
   opened: CloseList,
 ): Promise<ReplayServer> {
   const answerMedia = mediaHost(media);
@@ -128,6 +130,7 @@ async function open(
     environment: { PATH: process.env.PATH },
     address: () => url,
     plugins: [...(plugin ? [{ use: plugin, options, required: true }] : []), ...plugins],
+    recordedLinks: examples ?? [],
     services: { http: replay, logger },
   });
   opened.add(() => server.close());

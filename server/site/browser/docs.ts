@@ -79,6 +79,12 @@ for (const details of document.querySelectorAll<HTMLDetailsElement>('.try')) {
   if (!form) continue;
   for (const button of form.querySelectorAll('button')) button.disabled = false;
   details.addEventListener('toggle', () => prepare(form), { once: true });
+  form.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+    if (!(event.target instanceof HTMLTextAreaElement)) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     send(form, details).catch((error: unknown) => showProblem(form, error));

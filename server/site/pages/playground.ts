@@ -53,7 +53,7 @@ ${TABS.map(
 
 export function linksPanel(view: PlaygroundView, locale: Locale): Html {
   const { playgroundLinks: t } = locale.texts;
-  const { platforms } = view;
+  const { platforms, examples } = view;
   return html`<h2 class="visually-hidden">${t.title}</h2>
 ${workForm(
   {
@@ -66,6 +66,7 @@ ${workForm(
 <input class="input" id="link-url" name="url" type="text" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
 ${scriptedButton(t.read)}
 </div>
+${examples.length > 0 && exampleLinks(view, locale)}
 <details><summary>${t.options}</summary><div class="options">
 <div class="field"><label for="link-reviews">${t.reviews}</label><input class="input" id="link-reviews" name="reviews" data-param="clip_review_limit" type="number" min="1" max="100" value="10"></div>
 <div class="field"><label for="link-sort">${t.sort}</label><select class="input" id="link-sort" name="sort" data-param="clip_sort"><option value="recommended">${t.recommended}</option><option value="latest">${t.latest}</option></select></div>
@@ -79,6 +80,14 @@ ${scriptedButton(t.read)}
 <p class="work" id="link-work" role="status"></p>
 <div class="stack" id="link-result" tabindex="-1"></div>
 ${batchPart(view, locale)}`;
+}
+
+/** Buttons, since they send the form. */
+function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playgroundLinks: t } }: Locale): Html {
+  return html`<p class="row">${isRecorded ? t.recordedExamples : t.examples} ${examples.map(
+    ({ url, name }) =>
+      html`<button type="button" class="button button-quiet button-small" data-example="${url}">${name}</button>`,
+  )}</p>`;
 }
 
 /** It is hidden where links are closed: the form above says why. */

@@ -11,6 +11,7 @@ import { createPepper } from '../../../server/keys/index.js';
 import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
 import { useAccount } from '../../support/accounts/used-account.js';
 import { countWordErrors } from '../../support/audio/word-errors.js';
+import { AWKWARD_TEXTS } from '../../support/browser/awkward-texts.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, showIn, signInAs, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
 import { sampleImage } from '../../support/images/sample-images.js';
@@ -24,6 +25,7 @@ const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
 const MEDIA = variants(WIDE_AND_NARROW, ({ width }) => width === 390);
 const LINK = 'https://invented.example/item/7';
 const GONE = 'https://invented.example/item/404';
+const LARGEST = Number.MAX_SAFE_INTEGER;
 /** Over the wire, with the script for Markdown. */
 const MAX_BYTES = 110_000;
 
@@ -36,12 +38,18 @@ describe('the playground in a real browser', () => {
   before(async function () {
     const executable = await chromiumFor(this);
     const extract = async ({ link: { id } }: { link: { id: string } }) => {
-      if (id !== '404') return richPost(id);
-      throw new GatewayError('removed', 'The owner took it down.');
+      if (id === '404') throw new GatewayError('removed', 'The owner took it down.');
+      const post = richPost(id);
+      if (id !== '300' || !('common' in post.data)) return post;
+      post.data.common.title = AWKWARD_TEXTS.rightToLeft;
+      post.data.common.description = AWKWARD_TEXTS.unbroken;
+      post.data.common.author = { name: AWKWARD_TEXTS.unbroken, url: 'https://invented.example/w' };
+      post.data.metrics = { views: LARGEST, likes: LARGEST, comments: LARGEST, shares: LARGEST, saves: LARGEST };
+      return post;
     };
     app = await startSignInApp({
       plugins: [
-        { use: invented({ extract }) },
+        { use: invented({ extract, probeLinks: [{ url: LINK, fills: {} }] }) },
         { use: inventedShop({ extract: async ({ link }) => richProduct(link.id) }) },
         { use: echoText, options: { model: 'm-5.5' } },
         { use: offlineSpeech },
@@ -141,6 +149,43 @@ describe('the playground in a real browser', () => {
       `curl ${app.url}/v1/extract \\\n  -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\\n  -H "Content-Type: application/json" \\\n  -d '{"url":"${LINK}"}'`,
     );
     await expectGood('link');
+  });
+
+  it('reads an example with one press, and holds the place of the document meanwhile', async () => {
+    await open('links');
+    const example = page.getByRole('button', { name: 'Invented', exact: true });
+    await page.route('**/api/play/v1/extract', async (route) => {
+      await page.locator('.skeleton').waitFor();
+      expect(await page.locator('#link-result').evaluate((result) => result.clientHeight)).to.be.above(150);
+      await expectGood('waiting');
+      await route.continue();
+    });
+    await example.click();
+    await page.getByRole('heading', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
+    await page.unroute('**/api/play/v1/extract');
+    expect(await page.locator('.skeleton').count()).to.equal(0);
+    expect(await page.getByLabel('Public link').inputValue()).to.equal(LINK);
+    expect(await page.getByText('Recorded samples').count()).to.equal(0);
+  });
+
+  it('holds its layout with long texts of every script and with the largest numbers', async () => {
+    await open('links');
+    await read('https://invented.example/item/300');
+    const title = page.locator('.document h3');
+    await title.waitFor();
+    expect(await title.evaluate((heading) => getComputedStyle(heading).direction)).to.equal('rtl');
+    expect(await page.locator('.metrics dd').allTextContents()).to.include('9,007,199,254,740,991');
+    await expectFits('awkward', async (where) => {
+      const outside = await page.locator('.document').evaluate((card) => {
+        const { left, right } = card.getBoundingClientRect();
+        const parts = [...card.querySelectorAll('h3, .author, .document-text, .metrics dd')];
+        return parts.flatMap((part) => {
+          const box = part.getBoundingClientRect();
+          return box.left < left - 1 || box.right > right + 1 ? [part.className || part.tagName] : [];
+        });
+      });
+      expect(outside, where).to.deep.equal([]);
+    });
   });
 
   it('shows a product with its reviews, as a background job on request', async () => {

@@ -11,6 +11,7 @@ import echo from 'mediagate/plugins/echo_text';
 import openaiImage from 'mediagate/plugins/openai_image';
 import openaiText from 'mediagate/plugins/openai_text';
 import { openReplayServer, type ReplayServer, type ReplayServerOptions } from 'mediagate/testing/server';
+import { signInAt } from '../../support/accounts/browser-session.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { packageRoot } from '../../support/package-root.js';
 import { rejection } from '../../support/rejection.js';
@@ -177,6 +178,20 @@ describe('openReplayServer', () => {
     expect(status).to.be.within(302, 303);
     expect(headers.get('location')).to.match(/^http:\/\/127\.0\.0\.1:\d+\/auth\?.*client_id=mediagate/);
     expect(server.unmatched).to.deep.equal([]);
+  });
+
+  it('offers examples in the playground as recorded samples', async () => {
+    const url = 'https://reelbox.example/clip/aB3dE5gH7j';
+    const server = await serve({
+      plugin: reelbox,
+      plugins: [{ use: devIdentity }],
+      fixtures: path.join(SAMPLES, 'page_only'),
+      examples: [url, 'https://reelbox.example/clip/zB3dE5gH7j'],
+    });
+    const browser = await signInAt(server, 'ann@example.com');
+    const { text } = await browser.open(`${server.url}/playground`);
+    expect(text).to.contain('Recorded samples');
+    expect([...text.matchAll(/data-example="([^"]+)"/g)].map(([, found]) => found)).to.deep.equal([url]);
   });
 
   it('takes settings', async () => {

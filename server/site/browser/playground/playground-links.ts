@@ -1,7 +1,7 @@
 /*
  * The link form of the playground: it displays the document, the notes about it, the whole answer, and the curl command
  * of the same request. A background job is polled until it has ended. The card of documents is loaded while the link is
- * read. The focus moves to the result only if it is still in the form.
+ * read, and an empty card holds its place. A press on an example sends its link. The focus moves to the result only if it is still in the form.
  */
 
 import { byId, codeFigure, element } from '../elements.js';
@@ -31,7 +31,7 @@ const result = byId('link-result', HTMLElement);
 
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
-  result.replaceChildren();
+  result.replaceChildren(emptyCard());
   let done = showWork(work, t.reading);
   const lost = () => {
     done();
@@ -47,9 +47,24 @@ onSubmit(form, async (fields) => {
     done(t.done);
   } catch (error) {
     done();
+    result.replaceChildren();
     throw error;
   }
 });
+
+for (const button of form.querySelectorAll<HTMLElement>('[data-example]')) {
+  button.addEventListener('click', () => {
+    byId('link-url', HTMLInputElement).value = button.dataset.example ?? '';
+    form.requestSubmit();
+  });
+}
+
+/** As large as the beginning of a document, for people who see. */
+function emptyCard(): HTMLElement {
+  const lines = element('div', { class: 'document-words' }, ...Array.from({ length: 4 }, () => element('i')));
+  const head = element('div', { class: 'document-head document-head-pictured' }, element('i'), lines);
+  return element('article', { class: 'card document skeleton', 'aria-hidden': 'true' }, head);
+}
 
 /** Default values are omitted, so that the curl command is what a person would write. */
 function requestOf(fields: FormData): Record<string, unknown> {

@@ -15,6 +15,8 @@ const en = {
   audio: 'Include an MP3 link',
   background: 'Products as a background job',
   supported: 'Supported links',
+  examples: 'Try one:',
+  recordedExamples: 'Recorded samples, read without a network:',
 };
 
 const vi: typeof en = {
@@ -29,6 +31,8 @@ const vi: typeof en = {
   audio: 'Kèm liên kết MP3',
   background: 'Đọc sản phẩm bằng tác vụ nền',
   supported: 'Liên kết được hỗ trợ',
+  examples: 'Thử:',
+  recordedExamples: 'Mẫu đã ghi sẵn, không cần mạng:',
 };
 
 export const playgroundLinks = { en, vi };
