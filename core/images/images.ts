@@ -6,7 +6,16 @@
  * deleted, and so is an image that came too late. Files that cannot be deleted expire.
  */
 
-import type { Clock, JobFailure, JobState, Logger, QueueShare, Storage, StoredBody } from '../contracts/index.js';
+import type {
+  Clock,
+  JobFailure,
+  JobState,
+  Logger,
+  Media,
+  QueueShare,
+  Storage,
+  StoredBody,
+} from '../contracts/index.js';
 import {
   type Accepted,
   filesOfJob,
@@ -33,6 +42,7 @@ import {
   type StoredReference,
 } from './references.js';
 import { type FinishedImage, type ImageDelivery, type ImageFile, ResultFiles, targetOfRun } from './result-files.js';
+import { Thumbnails } from './thumbnails.js';
 
 export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   /** The owner, who may read the job. */
@@ -128,6 +138,11 @@ export interface Images {
    * @throws GatewayError `file_not_found` if there is no such file, `file_expired` if it has expired.
    */
   file(name: string): Promise<ImageFile>;
+  /**
+   * A small picture of a public file, for lists: WebP of at most 640 pixels on each side.
+   * @throws GatewayError as {@link file}; `queue_full`, `plugin_unavailable`.
+   */
+  thumbnail(name: string): Promise<Media>;
 }
 
 export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
@@ -181,6 +196,7 @@ export class ImageService implements Images {
   readonly #options: ImageServiceOptions;
   readonly #referenceFiles: ReferenceFiles;
   readonly #resultFiles: ResultFiles;
+  readonly #thumbnails: Thumbnails;
   readonly #partials: PartialImagesOfJobs;
   readonly #run: ImageRun;
   readonly #stopping = new AbortController();
@@ -193,6 +209,7 @@ export class ImageService implements Images {
     this.#referenceFiles = new ReferenceFiles({ storage, clock, logger });
     // The retention of files starts at completion, so they exist for the promised time.
     this.#resultFiles = new ResultFiles({ storage, clock, logger, publicMs: fileMs + QUEUED_MS });
+    this.#thumbnails = new Thumbnails(this.#resultFiles, options.imageFiles);
     this.#partials = new PartialImagesOfJobs({ storage, siblings, clock, logger });
     const files = { referenceFiles: this.#referenceFiles, resultFiles: this.#resultFiles };
     this.#run = new ImageRun({
@@ -338,6 +355,10 @@ export class ImageService implements Images {
     return this.#resultFiles.open(name);
   }
 
+  thumbnail(name: string): Promise<Media> {
+    return this.#thumbnails.get(name);
+  }
+
   async #withPosition(record: JobRecord): Promise<ImageJob> {
     const job = this.#view(record);
     const queuePosition = job.state === 'queued' ? await this.#options.store.queuePosition(job.id) : undefined;
@@ -439,4 +460,5 @@ export const absentImages: Images = {
   delete: refuse,
   content: refuse,
   file: refuse,
+  thumbnail: refuse,
 };

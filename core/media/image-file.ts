@@ -1,5 +1,6 @@
 /*
- * Decodes and encodes images: normalizes input images for models and fits a model's image to the requested canvas. The
+ * Decodes and encodes images: normalizes input images for models, fits a model's image to the requested canvas, and makes
+ * small pictures for lists. The
  * header decides before decoding whether size and memory are within limits, and the decoder may not find more pixels
  * than the header states. Two images are decoded at once, because each occupies a thread of the pool that files and
  * lookups use too. Only PNG, JPEG, WebP and GIF can be loaded, for the whole process. An image that already matches
@@ -47,6 +48,7 @@ const AT_A_TIME = 2;
 const MAX_WAITING = 256;
 const TIMEOUT_SECONDS = 10;
 const QUALITY = 92;
+const THUMBNAIL_QUALITY = 80;
 /** Twice as fast as the best compression, for a file that is sent once. */
 const QUICK_COMPRESSION = 2;
 
@@ -87,6 +89,21 @@ export class ImageFiles {
     } catch (error) {
       throw ofModel(error);
     }
+  }
+
+  /**
+   * A picture of an image for lists, as WebP without metadata. A smaller image keeps its size.
+   * @param side Maximum width and height in pixels.
+   * @throws GatewayError as {@link normalize} does, without a limit for the number of bytes.
+   */
+  async shrink(bytes: Uint8Array, side: number, signal: AbortSignal): Promise<Media> {
+    const header = checkHeader(bytes);
+    return this.#inTurn(signal, (sharp) =>
+      explainDecoding(() => {
+        const image = open(sharp, bytes, header).resize(side, side, { fit: 'inside', withoutEnlargement: true });
+        return encode(image.toColourspace('srgb').webp({ quality: THUMBNAIL_QUALITY }), 'webp');
+      }),
+    );
   }
 
   async #inTurn<Result>(signal: AbortSignal, work: (sharp: SharpFactory) => Promise<Result>): Promise<Result> {

@@ -1,5 +1,5 @@
 /*
- * The pages of images: the list of the account's image jobs, the page of one, and the deletion of one. Prompts are shown
+ * The pages of images: the list of the account's image jobs with small pictures, the page of one, and its deletion. Prompts are shown
  * of jobs that pages of the site submitted; jobs of API clients keep none. An image of another account does not exist.
  */
 
@@ -15,7 +15,7 @@ import type { JobCosts } from '../usage/index.js';
 import type { Locale } from './language/index.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { imagePage } from './pages/image.js';
-import { type ImageView, imagesPage, type PictureView } from './pages/images.js';
+import { type ImageView, imagesPage, type PictureView, THUMBNAILS } from './pages/images.js';
 import { loadImageOffer, type ModelChoice, type PlaygroundSources } from './playground-view.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
@@ -46,6 +46,16 @@ export function imagePageRoutes(services: ImagePageServices): Route[] {
       },
       errors: ['job_not_found'],
       handler: (context) => pages.sendList(context),
+    },
+    {
+      ...OWN_PAGE_ROUTE,
+      path: `${THUMBNAILS}/:name`,
+      params: { name: { description: 'Name of the file.', example: 'img_0123456789abcdef.png' } },
+      summary: 'Small picture of an image',
+      description: 'A WebP of at most 640 pixels on each side, for the list of images.',
+      answers: { 200: { description: 'The picture.', type: 'image/webp' } },
+      errors: ['file_not_found', 'file_expired', 'queue_full', 'not_signed_in'],
+      handler: (context) => pages.sendThumbnail(context),
     },
     {
       ...OWN_PAGE_ROUTE,
@@ -120,6 +130,15 @@ class ImagePages {
     if (image) sendTo(context, visit, imagePage({ image, editModels }, locale));
   }
 
+  /** The name cannot be guessed, and works like that of the file itself; making pictures is for people who are signed in. */
+  async sendThumbnail(context: ParamsContext): Promise<void> {
+    const { sessions, gateway } = this.#services;
+    await sessions.require(context);
+    const { bytes, contentType } = await gateway.images.thumbnail(paramOf(context, 'name'));
+    context.set({ 'Content-Type': contentType, 'Cache-Control': 'private, max-age=86400, immutable' });
+    context.body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
   async delete(context: RequestContext): Promise<void> {
     const { sessions, bodies, gateway, site } = this.#services;
     const { accountId } = (await sessions.require(context)).user;
@@ -162,7 +181,8 @@ class ImagePages {
     const choices = models.flatMap(({ id, isMock }): [string, ModelChoice][] => {
       const model = gateway.imageProvider(id)?.models.find((offered) => offered.id === id);
       if (aliases.has(id) || !model || !suits(model)) return [];
-      return [[shownImageModel(id), { id: shownImageModel(id), isMock }]];
+      const takesSeed = model.takes?.includes('seed') === true;
+      return [[shownImageModel(id), { id: shownImageModel(id), isMock, takesSeed }]];
     });
     return [...new Map(choices).values()];
   }

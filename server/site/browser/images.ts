@@ -24,11 +24,13 @@ let streams = 0;
 
 function startForm(form: HTMLFormElement): void {
   const input = form.querySelector<HTMLInputElement>('#image-references');
+  showSeed(form);
+  form.querySelector('#image-model')?.addEventListener('change', () => showSeed(form));
   const drop = input && startFileDrop(input, MAX_REFERENCES);
   if (input && drop) void addReference(input, drop);
   onSubmit(form, async (fields) => {
     const image = await Promise.all((drop?.files ?? []).map(toDataUri));
-    const seed = String(fields.get('seed')).trim();
+    const seed = isSeedTaken(form) ? String(fields.get('seed')).trim() : '';
     if (!/^-?\d{0,15}$/.test(seed)) throw new FieldProblem(t.wholeSeed, 'seed');
     const request = {
       model: String(fields.get('model')),
@@ -47,6 +49,16 @@ function startForm(form: HTMLFormElement): void {
     const failed = made.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
   });
+}
+
+/** A seed is of no use to a model that ignores it. */
+function showSeed(form: HTMLFormElement): void {
+  form.querySelector('#image-seed-field')?.toggleAttribute('hidden', !isSeedTaken(form));
+}
+
+function isSeedTaken(form: HTMLFormElement): boolean {
+  const [chosen] = form.querySelector<HTMLSelectElement>('#image-model')?.selectedOptions ?? [];
+  return chosen?.dataset.takesSeed !== undefined;
 }
 
 /** An image of the account that the page names as an input. */

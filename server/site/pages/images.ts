@@ -105,6 +105,8 @@ function imageForm({ offer, again, model, reference }: ImagesView, locale: Local
     locale,
   );
   const size = asked?.size ?? NAMED_SIZES[0];
+  const chosenId = again?.model ?? model;
+  const chosen = offer.models.find(({ id }) => id === chosenId) ?? offer.models[0];
   const focus = (again || reference) && html` autofocus`;
   return html`<section class="needs-script stack" aria-labelledby="form-title"><h2 class="visually-hidden" id="form-title">${t.form}</h2>
 ${notice}
@@ -113,10 +115,10 @@ ${inputs > 0 && html`<p class="notice notice-warn">${t.inputsGone(inputs)}</p>`}
 <div class="field"><label for="image-prompt">${t.prompt}</label>
 <textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea></div>
 <div class="options">
-${modelSelect('image-model', offer.models, locale, again?.model ?? model)}
+${modelSelect('image-model', offer.models, locale, chosenId)}
 <div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((name) => option(name, name.replace('x', ' × '), size))}${option('auto', t.autoSize, size)}</select></div>
 <div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
-<div class="field"><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>
+<div class="field" id="image-seed-field"${chosen?.takesSeed !== true && html` hidden`}><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>
 </div>
 <details${(reference || inputs > 0) && html` open`}${reference && html` data-reference="${reference.src}" data-reference-name="${reference.fileName}"`}><summary>${t.addReferences}</summary>${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}</details>
 <div class="row">${scriptedButton(t.create)}<span class="small muted">${t.counts}</span></div>
@@ -145,11 +147,17 @@ function cardFrame(image: ImageView, locale: Locale): Html {
   const { id, picture, request, state, isMock } = image;
   const t = locale.texts.images;
   if (!picture) return html`<div class="image-frame">${stateWords(image, locale)}</div>`;
-  const { src, width, height } = picture;
+  const { width, height } = picture;
   const label = t.openImage(short(request?.prompt ?? t.anImage));
   const mock = isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`;
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
-<img src="${src}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${mock}${state === 'completed' ? '' : badge(t.states[state])}</a>`;
+<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${mock}${state === 'completed' ? '' : badge(t.states[state])}</a>`;
+}
+
+export const THUMBNAILS = `${PATH}/thumbnails`;
+
+function thumbnailOf({ fileName }: PictureView): string {
+  return `${THUMBNAILS}/${fileName}`;
 }
 
 /** What stands in place of a picture. */

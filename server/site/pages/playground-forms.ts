@@ -50,7 +50,7 @@ export function modelSelect(
   chosen?: string,
 ): Html {
   return html`<div class="field"><label for="${id}">${t.model}</label>
-<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
+<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}${model.takesSeed && html` data-takes-seed`}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
 }
 
 export interface FileDropView {

@@ -8,6 +8,7 @@ import { createPepper } from '../../../server/keys/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
 import { useAccount } from '../../support/accounts/used-account.js';
+import { AWKWARD_TEXTS } from '../../support/browser/awkward-texts.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, showIn, signInAs, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
 import { imageModel } from '../../support/images/invented-image.js';
@@ -211,7 +212,7 @@ describe('the pages of images in a real browser', function () {
     await open();
     const count = await cards().count();
     const first = cards().first();
-    const src = (await first.locator('img').getAttribute('src'))!;
+    const src = (await first.getByRole('link', { name: 'Download' }).getAttribute('href'))!;
     await first.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Go back' }).click();
     expect(await cards().count()).to.equal(count);
@@ -228,12 +229,35 @@ describe('the pages of images in a real browser', function () {
     expect(await cards().count()).to.equal(count - 1);
   });
 
+  it('hold their layout with a long prompt of every script', async () => {
+    await open();
+    const prompt = `${AWKWARD_TEXTS.rightToLeft} ${AWKWARD_TEXTS.unbroken}`;
+    await create(prompt);
+    await until(async () => (await cards().first().locator('img:not(.image-partial)').count()) === 1, 200);
+    const words = cards().first().locator('.image-prompt');
+    expect(await words.evaluate((text) => getComputedStyle(text).direction)).to.equal('rtl');
+    const path = (await cards().first().locator('a.image-open').getAttribute('href'))!;
+    for (const shown of ['/images', path]) {
+      await open(shown);
+      await page.locator('.image-prompt, #image-detail').first().waitFor();
+      for (const width of [1_280, 390]) {
+        await page.setViewportSize({ width, height: 844 });
+        const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(tooWide, `${shown} at ${width} scrolls sideways`).to.be.at.most(0);
+      }
+    }
+    await page.setViewportSize({ width: 1_280, height: 844 });
+  });
+
   it('complain about nothing in the console', () => {
     expect(complaints).to.deep.equal([]);
   });
 
+  /** Of the whole file: the list has a smaller picture. */
   async function pixelsOf(card: ReturnType<typeof cards>): Promise<{ corner: number[]; middle: number[] }> {
-    return card.locator('img').evaluate(async (image: HTMLImageElement) => {
+    return card.getByRole('link', { name: 'Download' }).evaluate(async (link: HTMLAnchorElement) => {
+      const image = new Image();
+      image.src = link.href;
       await image.decode();
       const canvas = document.createElement('canvas');
       canvas.width = image.naturalWidth;

@@ -1,9 +1,11 @@
 /** The pages of images without scripts: what is kept of a request, pages, other accounts, deletion. */
 
 import { expect } from 'chai';
+import sketchImage from 'mediagate/plugins/sketch_image';
+import sharp from 'sharp';
 import type { BrowserSession } from '../../support/accounts/browser-session.js';
 import { IMAGES } from '../../support/accounts/people.js';
-import { inventedModel, MODEL } from '../../support/images/invented-image.js';
+import { imageModel, inventedImage, inventedModel, MODEL } from '../../support/images/invented-image.js';
 import { until } from '../../support/until.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
@@ -16,7 +18,11 @@ describe('pages of images', () => {
   let accountId: string;
 
   before(async () => {
-    app = await startSignInApp({ plugins: [{ use: inventedModel() }] });
+    app = await startSignInApp({
+      plugins: [
+        { use: inventedModel(inventedImage, [imageModel(MODEL, { takes: ['seed'] }), imageModel('gen-image-2')]) },
+      ],
+    });
     ann = await person('ann@example.com');
     accountId = (await app.state.users.list({ limit: 1 }))[0]!.accountId;
     bob = await person('bob@example.com');
@@ -54,6 +60,41 @@ describe('pages of images', () => {
     }
     expect(await read(`/images/${id}`)).to.contain(`<dt>Model</dt><dd>${MODEL}</dd>`);
     expect(await read(`/images?reference=${id}`)).to.contain('data-reference="/v1/images/files/');
+  });
+
+  it('list small pictures, which end with their image, for people who are signed in', async () => {
+    const id = await make('A small picture');
+    const card = (await read('/images')).split(`id="${id}"`)[1] ?? '';
+    const [, thumbnail = '', width = ''] = /<img src="([^"]+)" alt="" width="(\d+)"/.exec(card) ?? [];
+    expect(width).to.equal('1536');
+    const cookie = `mediagate=${ann.cookie(app.url, 'mediagate')}`;
+    const load = () => fetch(app.url + thumbnail, { headers: { cookie }, redirect: 'manual' });
+    const answers = await Promise.all([load(), load(), load()]);
+    const bodies = await Promise.all(answers.map(async (answer) => Buffer.from(await answer.arrayBuffer())));
+    for (const [index, answer] of answers.entries()) {
+      expect([answer.status, answer.headers.get('content-type')]).to.deep.equal([200, 'image/webp']);
+      expect(answer.headers.get('cache-control')).to.equal('private, max-age=86400, immutable');
+      const { width: wide, height } = await sharp(bodies[index]).metadata();
+      expect([wide, height]).to.deep.equal([640, 427]);
+    }
+    expect((await fetch(app.url + thumbnail, { redirect: 'manual' })).status).to.be.oneOf([303, 401]);
+    for (const name of ['img_0123456789abcdef.png', '..%2Fsecret.png', 'x']) {
+      const answer = await fetch(`${app.url}/images/thumbnails/${name}`, { headers: { cookie }, redirect: 'manual' });
+      expect(answer.status, name).to.equal(404);
+    }
+    await remove(id);
+    expect((await load()).status).to.be.oneOf([404, 410]);
+  });
+
+  it('offer a seed to a model that uses one, and to no other', async () => {
+    const page = await read('/images');
+    expect(page).to.match(/<option value="[^"]+"[^>]* data-takes-seed>/);
+    expect(page).to.contain('<div class="field" id="image-seed-field">');
+    const other = await startSignInApp({ plugins: [{ use: sketchImage }] });
+    const browser = await other.signedIn('cleo@example.com');
+    const { text } = await browser.open(`${other.url}/images`);
+    expect(text).to.contain('<div class="field" id="image-seed-field" hidden>').and.not.contain('data-takes-seed');
+    await other.close();
   });
 
   it('keep no prompt of a job that an API client submitted', async () => {
