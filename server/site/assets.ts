@@ -56,7 +56,7 @@ export const assets = loadAssets();
 
 /** Synchronously: `require` accepts no module with top-level await, nor any that imports one. */
 function loadAssets(): Assets {
-  const readStyles = (name: string) => readFileSync(new URL(`styles/${name}.css`, SOURCES));
+  const readStyles = (name: string) => withoutComments(readFileSync(new URL(`styles/${name}.css`, SOURCES), 'utf8'));
   const files = new Map([
     ['site.css', Buffer.concat(STYLES.map(readStyles))],
     ...PAGE_STYLES.map((name) => [`${name}.css`, readStyles(name)] as const),
@@ -81,6 +81,11 @@ function loadAssets(): Assets {
 /** A script before all others, which names the texts of its language to them. */
 function textsOf(language: LanguageCode): Buffer {
   return Buffer.from(`globalThis.siteTexts=${JSON.stringify(scriptTexts(language))};`);
+}
+
+/** Comments and indents are for readers of the sources. */
+function withoutComments(styles: string): Buffer {
+  return Buffer.from(styles.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/\n\s+/g, '\n'));
 }
 
 function readFolder(folder: URL, extension: string): [string, Buffer][] {

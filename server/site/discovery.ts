@@ -22,7 +22,7 @@ export interface SharedPage {
   language: LanguageCode;
 }
 
-/** The tags of a page that search engines may list. */
+/** The tags of a page that search engines may list; a page of an account needs none. */
 export function shareTags({ title, description, language }: SharedPage, { brand, siteUrl }: Locale): Html {
   const picture = pictureOf(brand);
   const url = picture && siteUrl !== undefined && `${siteUrl}${picture.path}`;
@@ -41,7 +41,8 @@ export function shareTags({ title, description, language }: SharedPage, { brand,
         ]
       : []),
   ];
-  return html`${tags.map(([name, content]) => html`<meta property="${name}" content="${content}">\n`)}<meta name="twitter:card" content="${url && picture.isWide ? 'summary_large_image' : 'summary'}">`;
+  return html`${tags.map(([name, content]) => html`<meta property="${name}" content="${content}">\n`)}<meta name="twitter:card" content="${url && picture.isWide ? 'summary_large_image' : 'summary'}">
+<link rel="manifest" href="${MANIFEST_PATH}">`;
 }
 
 function pictureOf({ name, files }: Brand): { path: string; isWide: boolean } | undefined {
@@ -50,7 +51,7 @@ function pictureOf({ name, files }: Brand): { path: string; isWide: boolean } | 
   return name === MEDIAGATE.name ? { path: assets.url('share.png'), isWide: true } : undefined;
 }
 
-export const MANIFEST_PATH = '/site.webmanifest';
+const MANIFEST_PATH = '/site.webmanifest';
 /** Routes of programs, which search engines have no use for. */
 const PROGRAM_PATHS = ['/v1/', '/api/'];
 

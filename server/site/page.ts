@@ -10,7 +10,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type RequestContext, setPageHeaders } from '../http/index.js';
 import { DEFAULT_CATALOGUE, type Support } from '../plans/index.js';
 import { acceptedEncoding, assets } from './assets.js';
-import { MANIFEST_PATH, shareTags } from './discovery.js';
+import { shareTags } from './discovery.js';
 import { type Html, html } from './html.js';
 import { LANGUAGES, type LanguageCode, type Locale } from './language/index.js';
 
@@ -93,7 +93,6 @@ ${
   html`<link rel="stylesheet" href="${accent.url}">
 `
 }<link rel="icon" href="${logo?.url ?? assets.url('icon.svg')}" type="${logo?.contentType ?? 'image/svg+xml'}">
-<link rel="manifest" href="${MANIFEST_PATH}">
 ${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
 <body>

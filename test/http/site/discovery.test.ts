@@ -73,8 +73,8 @@ describe('what other programs learn of the site', () => {
     expect(manifest.icons.map(({ type }: { type: string }) => type)).to.deep.equal(['image/png']);
   });
 
-  it('are a manifest whose icons exist, which every page names', async () => {
-    const $ = await visit(`${app.url}/login`);
+  it('are a manifest whose icons exist, which public pages name', async () => {
+    const $ = await visit(`${app.url}/plans`);
     const answer = await app.request($('link[rel=manifest]').attr('href') ?? '');
     expect(answer.headers.get('content-type')).to.equal('application/manifest+json');
     for (const { src, type } of answer.json.icons) {
