@@ -110,16 +110,30 @@ export class FieldProblem extends Error {
   }
 }
 
+/** Where an error stands while it is at no field. */
+const places = new WeakMap<Element, Comment>();
+
+/** Below the group of fields, the row, or the field that it is about. */
+function moveBeside(field: Element, problem: Element): void {
+  const place = document.createComment('');
+  problem.before(place);
+  places.set(problem, place);
+  const row = field.closest('.form-row, .options');
+  const group = field.closest('fieldset:not(.form-body)') ?? (row ? null : field.closest('.field'));
+  if (group) group.append(problem);
+  else row?.after(problem);
+}
+
 /**
- * Attaches the error to the field it is about, and focuses it: the field with the `name`, or `data-param`, that the
- * gateway named. In a form with `data-errors-beside` the error moves there.
+ * Moves the error to the field it is about, and focuses it: the field with the `name`, or `data-param`, that the gateway
+ * named.
  */
 export function markField(form: HTMLFormElement, problem: Element | null, error: unknown): void {
   const name = error instanceof FieldProblem ? error.field : error instanceof RequestProblem ? error.param : undefined;
   const field = name === undefined || !problem ? undefined : fieldOf(form, name);
   if (!field || !problem) return;
   problem.id ||= `${form.id}-problem`;
-  if (form.dataset.errorsBeside !== undefined) (field.closest('fieldset') ?? field.closest('.field'))?.append(problem);
+  moveBeside(field, problem);
   field.setAttribute('aria-invalid', 'true');
   const described = field.getAttribute('aria-describedby');
   field.dataset.described ??= described ?? '';
@@ -130,7 +144,7 @@ export function markField(form: HTMLFormElement, problem: Element | null, error:
 
 export function unmarkFields(form: HTMLFormElement): void {
   const problem = form.querySelector('.problem');
-  if (problem && form.dataset.errorsBeside !== undefined) form.append(problem);
+  if (problem) places.get(problem)?.replaceWith(problem);
   for (const field of form.querySelectorAll<HTMLElement>('[aria-invalid]')) {
     const { described = '' } = field.dataset;
     field.removeAttribute('aria-invalid');
@@ -149,7 +163,8 @@ export function reveal(field: Element): void {
 function fieldOf(form: HTMLFormElement, param: string): HTMLElement | undefined {
   const [name] = param.split(/[.[]/);
   return [...form.querySelectorAll<HTMLElement>('input, select, textarea')].find(
-    (field) => field.getAttribute('type') !== 'hidden' && (field.dataset.param ?? field.getAttribute('name')) === name,
+    (field) =>
+      field.getAttribute('type') !== 'hidden' && [field.dataset.param, field.getAttribute('name')].includes(name),
   );
 }
 

@@ -42,7 +42,7 @@ export function renderNewKey(path: string, locale: Locale): Html {
 
 /** Makes a key. @param limits Fields of its limits. Default: it has those of the plan. */
 export function renderKeyCreation({ texts: { keys: t } }: Locale, limits?: Html): Html {
-  const isLimited = limits && html` data-limits data-errors-beside`;
+  const isLimited = limits && html` data-limits`;
   const create = scriptedButton(t.create);
   const name = html`<div class="field"><label for="key-name">${t.name}</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_KEY_NAME}" placeholder="${t.purpose}" autocomplete="off"></div>`;

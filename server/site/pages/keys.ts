@@ -163,7 +163,7 @@ function renderChange(key: KeyDetails, { choices }: KeysView, locale: Locale): H
   const { id, name } = key;
   const t = locale.texts.keys;
   return html`<details><summary>${t.change}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
-<form class="stack" data-api="POST /api/user/keys/${id}" data-limits data-errors-beside data-then="${PATH}?saved={key.id}" data-problem="problem-change-${id}">
+<form class="stack" data-api="POST /api/user/keys/${id}" data-limits data-then="${PATH}?saved={key.id}" data-problem="problem-change-${id}">
 <div class="field"><label for="name-${id}">${t.form.name}</label><input class="input" id="name-${id}" name="name" required maxlength="${MAX_KEY_NAME}" value="${name}" autocomplete="off"></div>
 ${limitFields(choices, locale, key)}
 <div class="row">${scriptedButton(html`${t.save}<span class="visually-hidden"> <bdi>${name}</bdi></span>`)}</div>

@@ -84,7 +84,7 @@ ${batchPart(view, locale)}`;
 
 /** Buttons, since they send the form. */
 function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playgroundLinks: t } }: Locale): Html {
-  return html`<p class="row">${isRecorded ? t.recordedExamples : t.examples} ${examples.map(
+  return html`<p class="row small muted">${isRecorded ? t.recordedExamples : t.examples} ${examples.map(
     ({ url, name }) =>
       html`<button type="button" class="button button-quiet button-small" data-example="${url}">${name}</button>`,
   )}</p>`;

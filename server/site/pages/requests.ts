@@ -143,7 +143,9 @@ function renderResult(row: UsageEntry, query: ReturnType<typeof queryOf>, { text
     errorCode !== null &&
     html` <a class="small" href="${linkTo(PATH, { ...query, code: errorCode })}"><code>${errorCode}</code></a>
 <br><span class="small muted">${meaningOf(errorCode)}</span>`;
-  return html`<span class="figures">${badge(texts.words.outcomes[outcome], TONES[outcome])} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${meaningOf('')}</span>`}`;
+  const result =
+    errorCode === 'cancelled' ? badge(texts.words.cancelled) : badge(texts.words.outcomes[outcome], TONES[outcome]);
+  return html`<span class="figures">${result} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${meaningOf('')}</span>`}`;
 }
 
 function duration(ms: number, { texts, count }: Locale): string {

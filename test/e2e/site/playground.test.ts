@@ -216,6 +216,7 @@ describe('the playground in a real browser', () => {
     await page.getByText('Several links', { exact: true }).click();
     await page.getByRole('button', { name: 'Read all' }).click();
     await alert('batch-form').getByText('There is no link in this text.').waitFor();
+    expect(await page.locator('.field:has(#batch-links) > .problem').count()).to.equal(1);
     const csv = `name,link\nTugs,${LINK}\n=cmd(),"${productLink('31')}"\n`;
     const file = { name: 'links.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) };
     await page.getByLabel('File with links').setInputFiles(file);
@@ -224,6 +225,7 @@ describe('the playground in a real browser', () => {
     await field.fill(`${await field.inputValue()}\n${GONE}`);
     await page.getByRole('button', { name: 'Read all' }).click();
     await page.getByText('Completed · 3 of 3 read, 1 failed').waitFor();
+    expect(await page.locator('.field .problem, #batch-form .problem:not(:empty)').count()).to.equal(0);
     await page.reload();
     await page.getByText('List of 3 links').waitFor();
     await page.getByRole('button', { name: 'Show results' }).click();
@@ -246,7 +248,8 @@ describe('the playground in a real browser', () => {
     await alert('link-form').locator('[data-code="removed"]').waitFor();
     expect(await page.locator('.document').count()).to.equal(0);
     await read('https://example.com/');
-    await alert('link-form').locator('[data-code="unsupported_platform"]').waitFor();
+    await page.locator('.form-row + .problem [data-code="unsupported_platform"]').waitFor();
+    expect(await page.getByLabel('Public link').getAttribute('aria-invalid')).to.equal('true');
   });
 
   it('speaks a sentence, and transcribes the result with times', async function () {

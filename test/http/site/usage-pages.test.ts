@@ -44,6 +44,9 @@ describe('pages of usage', () => {
         cost: 1_234,
       }),
     );
+    app.state.admissions.settle(
+      settlement({ keyId, accountId, at, model: 'm-5.5', requestId: 'req_cancelled', errorCode: 'cancelled' }),
+    );
     await app.state.admissions.flush();
     const refused = { keyId, accountId, route: '/v1/extract', status: 429, errorCode: 'rate_limit_exceeded' };
     app.state.usage.refuse({ ...refused, requestId: 'req_refused', latencyMs: 3, at });
@@ -111,6 +114,7 @@ describe('pages of usage', () => {
       .to.match(/Refused<\/span> 429/)
       .and.contain('rate_limit_exceeded</code></a>');
     expect(rowsOf(failed)).to.equal(1);
+    expect(await read(ann, '/requests?code=cancelled')).to.contain('badge-plain">Cancelled</span>');
     expect(rowsOf(await read(ann, '/requests?request_id=req_refused'))).to.equal(1);
     expect(await read(ann, '/requests?request_id=none')).to.contain('No such requests');
     expect((await ann.send(`${app.url}/requests?after=nonsense`)).status).to.equal(400);
