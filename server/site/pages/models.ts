@@ -27,8 +27,8 @@ export interface ModelsView {
 }
 
 const PATH = '/models';
-/** Entries of a page: it stays small with every model of a large vendor. */
-const ROWS = 40;
+/** Entries of a page: it stays small with every model of a large vendor, and short on a phone. */
+const ROWS = 20;
 /** Forms of links shown at once. */
 const SHOWN_FORMS = 3;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
@@ -133,7 +133,7 @@ ${uses.some((use) => TRIED.includes(use)) && tryLink(`${uses.includes('image') ?
 ${description !== undefined && html`<p dir="auto">${description}</p>`}
 <p${description !== undefined && html` class="small muted"`}>${does.join('. ')}.</p>
 ${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
-<details class="model-more"><summary>${t.more}<span class="visually-hidden"> ${id}</span></summary>
+<details class="model-more"><summary>${t.more}</summary>
 <dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}${renderPrices(prices, locale)}</dl>
 <ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul></details>`;
 }
