@@ -444,21 +444,3 @@ function chargeOfResult({ summary }: JobRun, result: unknown): ImageCharge {
   const made = { width, height, ...(quality !== undefined && { quality }) };
   return { model: (summary as ImageJobSummary).model, units: 1, ...(usage && { usage }), image: made };
 }
-
-async function refuse(): Promise<never> {
-  throw new GatewayError('plugin_unavailable', 'This gateway has no job store or no file store, which images need.');
-}
-
-/** Replaces the service if no job store or file storage is configured. */
-export const absentImages: Images = {
-  submit: refuse,
-  find: refuse,
-  wait: refuse,
-  onPartial: () => () => {},
-  list: refuse,
-  cancel: refuse,
-  delete: refuse,
-  content: refuse,
-  file: refuse,
-  thumbnail: refuse,
-};

@@ -7,10 +7,10 @@ import './errors.js';
 // Declares its kind of jobs.
 import './image-jobs.js';
 
+export { absentImages } from './absent-images.js';
 export { isImageCharge } from './image-jobs.js';
 export type { ImageRequest } from './image-run.js';
 export {
-  absentImages,
   type ImageJob,
   ImageService,
   type ImageSubmission,

@@ -1,5 +1,5 @@
 /*
- * Small pictures of finished images, for lists. A picture is made when it is first asked for and kept in memory, 16 MiB
+ * Small pictures of finished images, for lists. A picture is made when it is first asked for and cached in memory, 16 MiB
  * of them in a process, the least recently used removed first: storing them would need a file, an expiry and a deletion
  * for each. Simultaneous requests for one picture make it once. The decoder admits few images at a time and refuses
  * more than it lets wait.
@@ -14,17 +14,17 @@ import type { ResultFiles } from './result-files.js';
 
 /** Of the longer side, in pixels: twice the widest card, for dense screens. */
 const SIDE = 640;
-const MAX_KEPT_BYTES = 16 * 1024 * 1024;
+const MAX_CACHED_BYTES = 16 * 1024 * 1024;
 const TIMEOUT_MS = 20_000;
 
 export class Thumbnails {
   readonly #files: Pick<ResultFiles, 'open'>;
   readonly #images: Pick<ImageFiles, 'shrink'>;
-  readonly #kept = new LRUCache<string, Media>({
-    maxSize: MAX_KEPT_BYTES,
+  readonly #cached = new LRUCache<string, Media>({
+    maxSize: MAX_CACHED_BYTES,
     sizeCalculation: ({ bytes }) => bytes.byteLength,
   });
-  readonly #making = new Map<string, Promise<Media>>();
+  readonly #running = new Map<string, Promise<Media>>();
 
   constructor(files: Pick<ResultFiles, 'open'>, images: Pick<ImageFiles, 'shrink'>) {
     this.#files = files;
@@ -37,13 +37,13 @@ export class Thumbnails {
    * @throws GatewayError `file_not_found`, `file_expired`, `queue_full`, `plugin_unavailable`.
    */
   async get(name: string): Promise<Media> {
-    // Also if it is kept: the file may have expired or been deleted.
+    // Also if it is cached: the file may have expired or been deleted.
     const file = await this.#files.open(name);
-    const kept = this.#kept.get(name);
-    if (kept) return kept;
-    const making = this.#making.get(name) ?? this.#make(name, file).finally(() => this.#making.delete(name));
-    this.#making.set(name, making);
-    return making;
+    const cached = this.#cached.get(name);
+    if (cached) return cached;
+    const running = this.#running.get(name) ?? this.#make(name, file).finally(() => this.#running.delete(name));
+    this.#running.set(name, running);
+    return running;
   }
 
   async #make(name: string, file: Awaited<ReturnType<ResultFiles['open']>>): Promise<Media> {
@@ -51,7 +51,7 @@ export class Thumbnails {
     if (!stored) throw new GatewayError('file_not_found', 'There is no such file.');
     const bytes = await buffer(stored.body);
     const media = await this.#images.shrink(bytes, SIDE, AbortSignal.timeout(TIMEOUT_MS));
-    this.#kept.set(name, media);
+    this.#cached.set(name, media);
     return media;
   }
 }
