@@ -1,6 +1,7 @@
 /*
  * Filters of a page: a form that works without scripts, since it sends its fields as the query of the same page. Fields
- * that are empty do not limit. Links with other fields keep the rest, and links to a range of days set both ends.
+ * that are empty do not limit. On a phone the form is folded, as it would fill the screen, unless one of its fields limits.
+ * Links with other fields keep the rest, and links to a range of days set both ends.
  */
 
 import type { Locale } from '../language/index.js';
@@ -33,12 +34,13 @@ export function filterForm(
   { path, label, fields, hidden = {}, reset }: FilterView,
   { texts: { words: t } }: Locale,
 ): Html {
-  return html`<form class="filters" method="get" action="${path}" aria-label="${label}">
+  const isLimited = fields.some(({ kind, value }) => kind !== 'day' && value !== undefined && value !== '');
+  return html`<details class="filters-fold"${isLimited && html` open`}><summary>${t.filters}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map(renderField)}
 <div class="filters-end"><button class="button">${t.show}</button>
 ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t.reset}</a>`}</div>
-</form>`;
+</form></details>`;
 }
 
 function renderField(field: FilterField): Html {

@@ -75,7 +75,7 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
   const { range, key, outcome, route, model, errorCode, requestId } = filter;
   const named = (names: readonly string[]) => names.map((name) => ({ value: name, label: name }));
   const ends = REQUEST_OUTCOMES.map((each) => ({ value: each, label: words.outcomes[each] }));
-  return html`<section class="card" aria-label="${t.filters}">${filterForm(
+  return html`<section class="card" aria-label="${words.filters}">${filterForm(
     {
       path: PATH,
       label: t.list.title,

@@ -94,7 +94,7 @@ function renderFilters(view: UsageView, locale: Locale): Html {
       choices: choicesOf(routes),
     },
   ] as const;
-  return html`<section class="card stack" aria-label="${t.filters}">
+  return html`<section class="card stack" aria-label="${locale.texts.words.filters}">
 ${linkRow(
   t.days,
   RANGES.map((days) => {

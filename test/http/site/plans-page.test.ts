@@ -79,7 +79,7 @@ describe('pages of plans', () => {
     const { location } = await ann.send(app.url + login);
     expect(location).to.equal(`${app.url}/plans?plan=token_100m`);
     const known = await read('/plans?plan=token_100m', ann);
-    expect(known('.plan-chosen').text()).to.contain('Never expires.').and.to.contain('Order and pay');
+    expect(known('.plan-chosen').text()).to.contain('The plan never expires.').and.to.contain('Order and pay');
     expect(known('.plan-chosen input[name="planId"]').attr('value')).to.equal('token_100m');
     for (const other of ['none', 'free', 'token_300m', '"><script>']) {
       expect((await read(`/plans?plan=${encodeURIComponent(other)}`, ann))('.plan-chosen'), other).to.have.length(0);

@@ -46,7 +46,7 @@ const en = {
     validFor: (days: number) => `Valid for ${counted(days, 'day')}`,
   },
   outcome: {
-    neverExpires: 'Never expires.',
+    neverExpires: 'The plan never expires.',
     endsOn: (day: Html) => html`If you pay now, it ends on ${day}.`,
     credited: (days: number, plan: string) => `That includes ${counted(days, 'day')} for what is left of ${plan}.`,
     endsReplaced: (plan: string) =>
@@ -98,7 +98,7 @@ const vi: typeof en = {
     validFor: (days) => `Thời hạn ${count(days)} ngày`,
   },
   outcome: {
-    neverExpires: 'Không bao giờ hết hạn.',
+    neverExpires: 'Gói không bao giờ hết hạn.',
     endsOn: (day) => html`Nếu thanh toán ngay, gói hết hạn ngày ${day}.`,
     credited: (days, plan) => `Trong đó có ${count(days)} ngày đổi từ phần còn lại của ${plan}.`,
     endsReplaced: (plan) => `${plan} kết thúc ngay; thời gian còn lại không được cộng vào gói không thời hạn.`,

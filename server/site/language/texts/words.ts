@@ -51,6 +51,7 @@ const en = {
   requestsPage: 'Requests',
   imagesPage: 'Images',
   orders: 'Orders',
+  filters: 'Filters',
   show: 'Show',
   reset: 'Reset',
 };
@@ -98,6 +99,7 @@ const vi: typeof en = {
   usage: 'Mức dùng',
   requestsPage: 'Yêu cầu',
   orders: 'Đơn hàng',
+  filters: 'Bộ lọc',
   show: 'Xem',
   imagesPage: 'Ảnh',
   reset: 'Đặt lại',
