@@ -62,7 +62,7 @@ export const emptyPages: readonly SitePage[] = [
   { name: 'requests-empty', path: '/requests' },
   { name: 'orders-empty', path: '/orders' },
   { name: 'images-empty', path: '/images' },
-  { name: 'playground-closed', path: '/playground' },
+  { name: 'playground-first', path: '/playground' },
 ];
 
 /** Pages of an account that has been used for a month. */
