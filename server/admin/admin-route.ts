@@ -5,7 +5,7 @@
  * list everything, and no field reaches a service that its schema does not name.
  */
 
-import { optional, type Static, type TSchema, Type } from '../../core/contracts/index.js';
+import { field, optional, type Static, type TSchema, Type } from '../../core/contracts/index.js';
 import {
   closestMatch,
   createValidator,
@@ -84,7 +84,8 @@ export function adminRoute<Declared extends Query, Body extends TSchema>(
     ...(params && { params }),
     ...(query && { query }),
     ...(body && { body: { schema: body, ...(example && { example }) } }),
-    answers: { 200: answer },
+    // A schema with a name is described where the document lists it.
+    answers: { 200: { ...answer, ...(answer.schema && { schema: field(answer.schema, answer.description) }) } },
     errors,
     async handler(context) {
       const actor = context.state.operator;

@@ -4,7 +4,7 @@
  * audit rows are in server/payments.
  */
 
-import { Type } from '../../core/contracts/index.js';
+import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import { isoTime } from '../format/index.js';
@@ -185,8 +185,8 @@ export function orderRoutes(services: AdminServices): Route[] {
 
 const Settling = Type.Object(
   {
-    provider: Type.String({ minLength: 1, maxLength: 50 }),
-    id: Type.String({ minLength: 1, maxLength: 200 }),
+    provider: field(Type.String({ minLength: 1, maxLength: 50 }), 'Service that reported it.', 'payos'),
+    id: field(Type.String({ minLength: 1, maxLength: 200 }), 'Its id at the service.', 'B-2041'),
     ...NOTE,
   },
   strict,

@@ -144,7 +144,7 @@ async function cancelAlone(jobs: ToolJobs, call: ToolCall, id: string): Promise<
 
 type Reading = Omit<ToolCall, 'input'>;
 
-/** Reads the job until it has ended. @throws GatewayError `job_not_ended` after ten minutes. */
+/** Reads the job until it has ended. @throws GatewayError `upstream_unavailable` after ten minutes. */
 export async function untilEnded(
   jobs: ToolJobs,
   call: Reading,
