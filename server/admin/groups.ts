@@ -6,9 +6,10 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { BUDGET_FORM, type BudgetState, encodeSharedBudget, SharedBudget } from '../budgets/index.js';
-import { isoTime, unknownName } from '../format/index.js';
+import { isoTime } from '../format/index.js';
 import { Count, type Route, Text } from '../http/index.js';
 import { LOCAL_ACCOUNT } from '../keys/index.js';
+import { unknownName } from '../names/index.js';
 import { type AdminActor, adminRoute, NOTE, strict } from './admin-route.js';
 import { readAmounts } from './key-inputs.js';
 import { wholeList } from './lists.js';

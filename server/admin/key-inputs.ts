@@ -8,7 +8,7 @@
 import { JOB_PRIORITIES, type JobPriority, optional, type Static, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { BUDGET_FORM, type BudgetAmount, parseBudget } from '../budgets/index.js';
-import { isVisible, parseIsoTime, unknownName } from '../format/index.js';
+import { isVisible, parseIsoTime } from '../format/index.js';
 import { Nullable, OneOf } from '../http/index.js';
 import {
   type ApiKeyRecord,
@@ -22,6 +22,7 @@ import {
   OPERATOR_KEY_GRANTS,
   soonerOf,
 } from '../keys/index.js';
+import { unknownName } from '../names/index.js';
 import { type PlanKey, planKey } from '../plans/index.js';
 import { type AdminActor, NOTE, strict } from './admin-route.js';
 import type { Of, Stored } from './services.js';

@@ -200,7 +200,7 @@ function refuseUnknown(command: Command, texts: LaterTexts): void {
   const names = command.commands.map((below) => below.name());
   const name = command.parent ? `mediagate ${command.name()}` : 'mediagate';
   const refuse = (word: string) => {
-    const suggestion = async () => (await import('../format/index.js')).suggestName(word, names);
+    const suggestion = async () => (await import('../names/index.js')).suggestName(word, names);
     texts.push(async () => `error: "${name}" has no command ${word}.${await suggestion()}\n(see ${name} --help)\n`);
     throw new CommanderError(2, 'mediagate.unknownCommand', word);
   };

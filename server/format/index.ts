@@ -2,11 +2,9 @@
  * Dates, durations, money, tables and cells as texts, for the CLI, the site and reports. Days are by UTC, and the text
  * of the current day is cached, since each request asks for it. Text of strangers must not control a terminal, so
  * invisible characters are replaced; a CSV cell must not become a formula in a spreadsheet, so such a cell begins with
- * an apostrophe. A name that does not exist is answered with the closest one that does, in the same words everywhere. Currencies and their digits come from the tables of the runtime. Tables of emoji are built only if a
+ * an apostrophe. Currencies and their digits come from the tables of the runtime. Tables of emoji are built only if a
  * text needs them.
  */
-
-import { closestMatch, GatewayError } from '../../core/runtime/index.js';
 
 export { contrastOf, isColour, mixColours } from './colours.js';
 
@@ -147,22 +145,4 @@ export function renderMoney(amount: number, currency: string): string {
   const digits = minorDigits(currency);
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return `${(amount / 10 ** digits).toLocaleString('en-US', options)} ${currency}`;
-}
-
-/** Names that are shown when one is unknown. */
-const MAX_SHOWN = 12;
-const MAX_NAME = 100;
-
-/** What a mistyped name was meant to be, and what exists: ` Did you mean "m-5.5"? Known: m-5.5, m-6.` */
-export function suggestName(name: string, known: readonly string[]): string {
-  const match = closestMatch(name.slice(0, MAX_NAME), known);
-  const more = known.length > MAX_SHOWN ? ', …' : '';
-  const all = known.length === 0 ? '' : ` Known: ${known.slice(0, MAX_SHOWN).join(', ')}${more}.`;
-  return `${match === undefined ? '' : ` Did you mean "${sanitizeForTerminal(match)}"?`}${sanitizeForTerminal(all)}`;
-}
-
-/** The error of a field that names something that does not exist. */
-export function unknownName(param: string, name: string, known: readonly string[]): GatewayError {
-  const shown = sanitizeForTerminal(name.slice(0, MAX_NAME));
-  return new GatewayError('invalid_value', `${param} ${shown} is unknown.${suggestName(name, known)}`, { param });
 }

@@ -8,8 +8,9 @@
 import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
 import { describeCounts } from '../../admin/index.js';
 import { type BudgetState, encodeSharedBudget, renderBudget, renderSharedLeft } from '../../budgets/index.js';
-import { dayOf, isoTime, sanitizeForTerminal, suggestName } from '../../format/index.js';
+import { dayOf, isoTime, sanitizeForTerminal } from '../../format/index.js';
 import { type ApiKeyRecord, LOCAL_ACCOUNT } from '../../keys/index.js';
+import { suggestName } from '../../names/index.js';
 import { loadWebhookSecrets, type Settings } from '../../settings/index.js';
 import type { Records } from '../../state.js';
 import { addUp, type UsageCounts } from '../../usage/index.js';

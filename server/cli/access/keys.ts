@@ -10,7 +10,7 @@ import { readPluginConfig, servesOf } from '../../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
 import { describeKey, encodeSharing, inspectKey, type ListedKey, stateOfKey } from '../../admin/index.js';
 import { BUDGET_FORM, type BudgetAmount, parseBudget, renderSharedLeft } from '../../budgets/index.js';
-import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal, suggestName } from '../../format/index.js';
+import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../../format/index.js';
 import {
   type ApiKeyRecord,
   createKeyRecord,
@@ -21,6 +21,7 @@ import {
   OPERATOR_KEY_GRANTS,
   soonerOf,
 } from '../../keys/index.js';
+import { suggestName } from '../../names/index.js';
 import { pluginsFileOf } from '../../open-gateway.js';
 import { type PlanKey, planKey, readCatalogue } from '../../plans/index.js';
 import { loadPeppers, type Settings } from '../../settings/index.js';

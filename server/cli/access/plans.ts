@@ -3,7 +3,8 @@
  */
 
 import { renderBudget } from '../../budgets/index.js';
-import { isoTime, renderMoney, renderTable, suggestName } from '../../format/index.js';
+import { isoTime, renderMoney, renderTable } from '../../format/index.js';
+import { suggestName } from '../../names/index.js';
 import { type Catalogue, type CatalogueTerms, planTerms, readCatalogue } from '../../plans/index.js';
 import type { Settings } from '../../settings/index.js';
 import { grouped } from '../../usage/index.js';

@@ -6,8 +6,9 @@
 
 import { systemClock } from '../../../core/runtime/index.js';
 import { describeCounts } from '../../admin/index.js';
-import { csvCell, renderTable, sanitizeForTerminal, suggestName } from '../../format/index.js';
+import { csvCell, renderTable, sanitizeForTerminal } from '../../format/index.js';
 import type { ApiKeyRecord } from '../../keys/index.js';
+import { suggestName } from '../../names/index.js';
 import type { Settings } from '../../settings/index.js';
 import { addUp, grouped, readDayRange, renderCost, type UsageCounts, type UsageTotal } from '../../usage/index.js';
 import { withState } from '../command.js';

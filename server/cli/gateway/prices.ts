@@ -8,7 +8,8 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ModelPrices } from '../../../core/contracts/index.js';
 import { isSystemError } from '../../../core/runtime/index.js';
-import { renderTable, sanitizeForTerminal, suggestName } from '../../format/index.js';
+import { renderTable, sanitizeForTerminal } from '../../format/index.js';
+import { suggestName } from '../../names/index.js';
 import {
   importPrices,
   type PriceCatalogue,
