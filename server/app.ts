@@ -27,6 +27,7 @@ import { type AdminDependencies, adminRoutes, createAdminGuard } from './admin/i
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import { type Batches, batchRoutes } from './batches/index.js';
 import type { Budgets } from './budgets/index.js';
+import { consoleRoutes } from './console/index.js';
 import {
   AddressLimit,
   App,
@@ -341,6 +342,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
       ...siteRoutes(accounts),
+      ...(admin ? consoleRoutes({ ...accounts, ...admin }) : []),
       ...documentationRoutes({ document, sessions: accounts.sessions, editUrl: accounts.brand?.editUrl }),
     );
   }

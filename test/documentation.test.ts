@@ -48,10 +48,10 @@ import {
 import { packageRoot } from './support/package-root.js';
 
 /** Who may call a route, in words. */
-function grantInWords({ grant }: Route): string {
+function grantInWords({ grant, format }: Route): string {
   if (grant === 'signature') return 'a signature';
   if (grant === 'none' || grant === 'session' || grant === 'any') return grant;
-  if (grant === 'admin') return "`admin`, or an operator's session";
+  if (grant === 'admin') return format === 'page' ? "an operator's session" : "`admin`, or an operator's session";
   return [grant]
     .flat()
     .map((one) => `\`${one}\``)

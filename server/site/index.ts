@@ -1,9 +1,29 @@
 /*
- * The web site of the gateway: its pages, also those of errors, and the files they load. Other folders import them
- * here.
+ * The web site of the gateway: its pages, also those of errors, and the files they load. The console builds its pages
+ * from the same parts. Other folders import them here.
  */
 
 export { type Brand, BrandError, loadBrand } from './brand.js';
+export { barChart, type ChartBar } from './components/chart.js';
+export { type Choice, type FilterField, filterForm, linkRow, linkTo } from './components/filters.js';
+export { keyBadge } from './components/keys.js';
+export { type Column, dataTable, pager } from './components/table.js';
 export { documentationRoutes } from './docs/routes.js';
 export { renderFailure } from './failure.js';
+export { type Locale, localeOf } from './language/index.js';
+export { loadModels, type PriceLine } from './model-views.js';
+export {
+  badge,
+  bar,
+  copyButton,
+  emptyState,
+  type Html,
+  type HtmlValue,
+  html,
+  PAGE_ROUTE,
+  type Page,
+  type Tone,
+} from './page.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';
+export { costOf, labelOf, orderBadge, planName } from './views.js';
+export { sendTo, type Visit } from './visit.js';

@@ -112,6 +112,8 @@ ${renderFooter(locale)}
 export interface Viewer {
   /** Name, or else email address. */
   label: string;
+  /** Whether the header leads to the console. */
+  isOperator: boolean;
 }
 
 interface HeaderView {
@@ -151,7 +153,8 @@ function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }
   const quiet = (isHere || viewer !== null) && html` button-quiet`;
   const link = html`<a class="button button-small${quiet}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
   if (!viewer) return link;
-  return html`${link}
+  const console = html`<a class="link-button" href="/admin"${isCurrent(current === '/admin')}>${t.console}</a>`;
+  return html`${viewer.isOperator && console}${link}
 <form method="post" action="/signout"><button class="link-button" title="${t.signedInAs(viewer.label)}">${t.signOut}</button></form>`;
 }
 

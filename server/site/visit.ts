@@ -6,7 +6,7 @@
 import type { SessionService, SignedIn } from '../accounts/index.js';
 import { type RequestContext, seeOther } from '../http/index.js';
 import { type Locale, localeOf } from './language/index.js';
-import { type Page, sendPage } from './page.js';
+import { type Page, sendPage, type Viewer } from './page.js';
 import { labelOf } from './views.js';
 
 export interface Visit {
@@ -33,7 +33,11 @@ export async function ownVisitOf(context: RequestContext, sessions: SessionServi
   return undefined;
 }
 
+function viewerOf({ user }: SignedIn, locale: Locale): Viewer {
+  return { label: labelOf(user, locale), isOperator: user.role === 'operator' };
+}
+
 /** Sends a page whose header names the visitor. */
 export function sendTo(context: RequestContext, { signedIn, locale }: Visit, page: Omit<Page, 'viewer'>): void {
-  sendPage(context, { ...page, viewer: signedIn ? { label: labelOf(signedIn.user, locale) } : null }, locale);
+  sendPage(context, { ...page, viewer: signedIn ? viewerOf(signedIn, locale) : null }, locale);
 }

@@ -7,6 +7,7 @@
 
 import type { LanguageCode } from './formats.js';
 import { balance } from './texts/balance.js';
+import { consoleTexts } from './texts/console.js';
 import { dashboard } from './texts/dashboard.js';
 import { documentation } from './texts/documentation.js';
 import { errors } from './texts/errors.js';
@@ -33,6 +34,7 @@ import { usage } from './texts/usage.js';
 import { words } from './texts/words.js';
 
 const CATALOGUES = {
+  console: consoleTexts,
   dashboard,
   documentation,
   errors,

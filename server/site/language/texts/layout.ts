@@ -13,6 +13,7 @@ const en = {
   docs: 'Docs',
   signIn: 'Sign in',
   dashboard: 'Dashboard',
+  console: 'Console',
   signOut: 'Sign out',
   signedInAs: (label: string) => `Signed in as ${label}`,
   scriptsMissing:
@@ -38,6 +39,7 @@ const vi: typeof en = {
   docs: 'Tài liệu',
   signIn: 'Đăng nhập',
   dashboard: 'Tài khoản',
+  console: 'Quản trị',
   signOut: 'Đăng xuất',
   signedInAs: (label) => `Đã đăng nhập: ${label}`,
   scriptsMissing:

@@ -1,0 +1,253 @@
+/*
+ * Declares the pages of the console and the forms on them. Every route has the grant `admin`, so other visitors get the
+ * 404 of a path without a route; here a key is refused as well, since pages are for browsers. The frame has the links
+ * between the pages. A form that succeeds redirects, so that a reload does not submit it again, and the next page says
+ * what was done. One that fails shows its page again with the reason. What a form does is in server/admin, which audits
+ * it. Nothing here needs scripts.
+ */
+
+import { type TSchema, Type } from '../../core/contracts/index.js';
+import { type ErrorCode, type GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import type { AccountServices } from '../accounts/index.js';
+import {
+  type AdminActor,
+  type AdminServices,
+  decodeCursor,
+  encodeCursor,
+  type ListPage,
+  type ListRange,
+} from '../admin/index.js';
+import { defineRoute, type ParamsContext, type Route, readForm, routeNotFound, seeOther } from '../http/index.js';
+import {
+  type Html,
+  html,
+  type Locale,
+  linkTo,
+  localeOf,
+  PAGE_ROUTE,
+  type Page,
+  pager,
+  sendTo,
+  type Visit,
+} from '../site/index.js';
+import { statusOfCode } from '../usage/index.js';
+
+export interface ConsoleServices extends AdminServices, Pick<AccountServices, 'sessions' | 'site'> {}
+
+const MAX_FORM_BYTES = 16_384;
+const MAX_FIELD = 200;
+const MAX_NOTE = 500;
+/** Rows of a list: a page stays below 80 kB. */
+const ROWS = 25;
+
+/** A request for a page, or a form that was sent. */
+export interface ConsoleCall {
+  locale: Locale;
+  /** For the audit log, with the reason that the form states. */
+  by: AdminActor;
+  /** A field of the address, at most 200 characters; undefined if it is empty. */
+  query(name: string): string | undefined;
+  /** A parameter of the path. */
+  param(name: string): string;
+  /** A field of the form, without blanks around it; empty if it was left out. */
+  field(name: string): string;
+  /** Names of the fields that the form has. */
+  fields: readonly string[];
+  /** Why the form failed. */
+  problem?: GatewayError;
+}
+
+export interface ConsolePage {
+  title: string;
+  /** Path of its link in the navigation. */
+  current: ConsolePath;
+  /** A sentence below the title. */
+  lead?: Html | string;
+  content: Html;
+  scripts?: readonly string[];
+}
+
+interface Declared {
+  /** Below `/admin`. */
+  path: string;
+  summary: string;
+  description: string;
+  params?: Route['params'];
+  errors?: readonly ErrorCode[];
+  show(call: ConsoleCall): Promise<ConsolePage>;
+}
+
+interface DeclaredPage extends Declared {
+  /** Fields of the address: name → what it is. */
+  query?: Readonly<Record<string, string>>;
+}
+
+interface DeclaredForm extends Declared {
+  /** Fields of the form besides the reason: name → what it is. */
+  form?: Readonly<Record<string, string>>;
+  /** @returns Where it leads, with what was done; or a page that is shown once. */
+  run(call: ConsoleCall): Promise<string | ConsolePage>;
+}
+
+const NAVIGATION = [
+  '',
+  'users',
+  'orders',
+  'transfers',
+  'keys',
+  'models',
+  'requests',
+  'jobs',
+  'incidents',
+  'audit',
+] as const;
+type ConsolePath = (typeof NAVIGATION)[number];
+
+/** A page. `done` in its address says what a form has just done. */
+export function consolePage(services: ConsoleServices, declared: DeclaredPage): Route {
+  const { path, summary, description, params, query = {}, errors = [], show } = declared;
+  return defineRoute({
+    ...PAGE_ROUTE,
+    grant: 'admin',
+    path: `/admin${path}`,
+    summary,
+    description,
+    ...(params && { params }),
+    query: describeFields({ ...query, done: 'What a form has just done.' }),
+    errors,
+    async handler(context) {
+      const visit = await visitOf(context, services);
+      await send(context, visit, await show(callOf(context, visit.locale)));
+    },
+  });
+}
+
+/** A form of a page, which is shown again if it fails. */
+export function consoleForm(services: ConsoleServices, declared: DeclaredForm): Route {
+  const { path, summary, description, params, form = {}, errors = [], show, run } = declared;
+  const fields = { ...form, note: 'Reason, for the audit log.' };
+  return defineRoute({
+    ...PAGE_ROUTE,
+    method: 'POST',
+    grant: 'admin',
+    path: `/admin${path}`,
+    summary,
+    description,
+    ...(params && { params }),
+    body: {
+      type: 'application/x-www-form-urlencoded',
+      schema: Type.Object(
+        Object.fromEntries(
+          Object.entries(fields).map(([name, words]) => [name, Type.Optional(Type.String({ description: words }))]),
+        ),
+      ),
+    },
+    answers: { 200: PAGE_ROUTE.answers[200], 303: { description: 'To the page, which says what was done.' } },
+    errors,
+    async handler(context) {
+      const visit = await visitOf(context, services);
+      const limits = { maxBytes: MAX_FORM_BYTES, budget: services.bodies, owner: visit.signedIn?.user.accountId ?? '' };
+      const sent = await readForm(context.req, context.res, limits);
+      const call = callOf(context, visit.locale, sent);
+      try {
+        const done = await run(call);
+        if (typeof done === 'string') return seeOther(context, `${services.site().url}/admin${done}`);
+        await send(context, visit, done);
+      } catch (error) {
+        const status = isGatewayError(error) ? statusOfCode(error.code) : 500;
+        if (!isGatewayError(error) || status >= 500) throw error;
+        const page = await show({ ...call, problem: error });
+        context.status = status;
+        await send(context, visit, page, error);
+      }
+    },
+  });
+}
+
+function describeFields(
+  fields: Readonly<Record<string, string>>,
+): Record<string, { schema: TSchema; description: string }> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, description]) => [name, { schema: Type.String(), description }]),
+  );
+}
+
+/** The guard has admitted an operator; a key is one too, but has no pages. */
+async function visitOf(context: ParamsContext, { sessions }: ConsoleServices): Promise<Visit> {
+  const signedIn = await sessions.find(context);
+  if (signedIn?.session.kind !== 'browser' || context.state.operator === undefined) throw routeNotFound(context);
+  return { signedIn, locale: localeOf(context, signedIn.user.language) };
+}
+
+function callOf(context: ParamsContext, locale: Locale, form: Readonly<Record<string, string>> = {}): ConsoleCall {
+  const field = (name: string) => (Object.hasOwn(form, name) ? (form[name] ?? '').trim() : '');
+  const note = field('note').slice(0, MAX_NOTE);
+  return {
+    locale,
+    by: { actor: context.state.operator ?? '', ...(note !== '' && { note }) },
+    query(name) {
+      const value = context.query[name];
+      const text = typeof value === 'string' ? value.trim() : '';
+      return text === '' || text.length > MAX_FIELD ? undefined : text;
+    },
+    param: (name) => context.params[name] ?? '',
+    field,
+    fields: Object.keys(form),
+  };
+}
+
+async function send(context: ParamsContext, visit: Visit, page: ConsolePage, problem?: GatewayError): Promise<void> {
+  const { locale } = visit;
+  const { title, current, lead, content, scripts } = page;
+  const { done } = context.query;
+  const t = locale.texts.console;
+  const words =
+    typeof done === 'string' && Object.hasOwn(t.done, done) ? t.done[done as keyof typeof t.done] : undefined;
+  const framed = html`<div class="frame console">
+<nav class="console-nav" aria-label="${t.title}"><ul>${NAVIGATION.map((path) => {
+    const here = path === current && html` aria-current="page"`;
+    return html`<li><a href="/admin${path !== '' && `/${path}`}"${here}>${t.pages[path === '' ? 'overview' : path]}</a></li>`;
+  })}</ul></nav>
+<div class="stack console-main">
+<div class="page-head"><h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>
+${words !== undefined && problem === undefined && html`<p class="notice notice-good" role="status" tabindex="-1" autofocus>${words}</p>`}
+${problem && renderProblem(problem, locale)}
+${content}
+</div></div>`;
+  sendTo(context, visit, {
+    title: `${title} · ${t.title}`,
+    current: '/admin',
+    content: framed,
+    styles: ['console.css'],
+    ...(scripts && { scripts }),
+  } satisfies Omit<Page, 'viewer'>);
+}
+
+/** The message names the field and what is accepted; it is for programs as well, and stays English. */
+function renderProblem({ code, message }: GatewayError, { texts }: Locale): Html {
+  return html`<div class="problem" role="alert" tabindex="-1" autofocus><strong>${texts.console.failed}</strong> ${texts.errors.meaningOf(code)}<br><span class="small" lang="en">${message}</span></div>`;
+}
+
+/** What part of a list the address asks for. @throws GatewayError `invalid_value` for an invented cursor. */
+export function rangeOf({ query }: ConsoleCall): ListRange {
+  const after = query('after');
+  return { limit: ROWS, ...(after !== undefined && { after: decodeCursor(after) }) };
+}
+
+/** Links to older rows and back to the newest, with the filters of the page. */
+export function pagesOf(
+  { query, locale }: ConsoleCall,
+  {
+    path,
+    filters = {},
+    next,
+  }: { path: string; filters?: Readonly<Record<string, string | undefined>> } & Pick<ListPage<unknown>, 'next'>,
+): Html | false {
+  const newest = query('after') === undefined ? undefined : linkTo(path, filters);
+  return pager({ newest, older: next && linkTo(path, { ...filters, after: encodeCursor(next) }) }, locale);
+}
+
+/** One of some values; anything else does not filter. */
+export function choiceOf<Value extends string>(text: string | undefined, values: readonly Value[]): Value | undefined {
+  return values.find((value) => value === text);
+}

@@ -1,0 +1,214 @@
+/*
+ * Orders in the console: the list by state, and the page of one order with its transfers, history and what its state
+ * allows: confirm, cancel, refund. Each action states what it will do to the plan of the account. The rules are those of
+ * server/payments, which refuse what a form offered too late.
+ */
+
+import { changeOrder, listOrders, ORDER_STATES, showOrder, type WholeOrder } from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../payments/index.js';
+import { badge, dataTable, filterForm, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { action, actions, facts, history, ownerLink, ownersOf, section } from './parts.js';
+
+const PATH = '/admin/orders';
+const CODE = { code: { description: 'Code of the order.' } };
+type Verb = 'confirm' | 'cancel' | 'refund';
+
+/** States in which a verb is offered. */
+const OFFERED: Readonly<Record<Verb, readonly OrderState[]>> = {
+  confirm: ['pending', 'underpaid', 'expired', 'needs_review'],
+  cancel: ['pending'],
+  refund: ['paid', 'underpaid', 'needs_review'],
+};
+
+export function orderPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => orderPage(services, call);
+  const change = (verb: Verb, summary: string, description: string) =>
+    consoleForm(services, {
+      path: `/orders/:code/${verb}`,
+      params: CODE,
+      summary,
+      description,
+      errors: ['order_not_found', 'order_state_conflict'],
+      show,
+      async run({ param, by }) {
+        const { code } = await changeOrder(services, verb, param('code'), by);
+        return `/orders/${code}?done=order_${verb}`;
+      },
+    });
+  return [
+    consolePage(services, {
+      path: '/orders',
+      summary: 'Orders in the console',
+      description: 'Page of the orders of all accounts, by state and account.',
+      query: { state: 'A state of orders.', account: 'Id of an account.', after: 'Cursor.' },
+      show: (call) => ordersPage(services, call),
+    }),
+    consolePage(services, {
+      path: '/orders/:code',
+      params: CODE,
+      summary: 'An order in the console',
+      description: 'Page of an order: transfers, history, and what an operator can do.',
+      errors: ['order_not_found'],
+      show,
+    }),
+    change('confirm', 'Confirm an order in the console', 'Marks an order as paid and assigns its plan.'),
+    change('cancel', 'Cancel an order in the console', 'Cancels an order for which nothing has arrived.'),
+    change('refund', 'Refund an order in the console', 'Records a refund, and takes back what the order granted.'),
+  ];
+}
+
+async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query } = call;
+  const { texts, day, money } = locale;
+  const t = texts.console.orders;
+  const [state, accountId] = [choiceOf(query('state'), ORDER_STATES), query('account')];
+  const filter = { ...(state && { state }), ...(accountId !== undefined && { accountId }) };
+  const { items, next } = await listOrders(services, filter, rangeOf(call));
+  const owners = await ownersOf(
+    services,
+    items.map((order) => order.accountId),
+  );
+  const isFiltered = state !== undefined || accountId !== undefined;
+  return {
+    title: t.title,
+    current: 'orders',
+    lead: t.lead,
+    content: html`<section class="card" aria-label="${texts.words.filters}">${filterForm(
+      {
+        path: PATH,
+        label: t.title,
+        reset: isFiltered ? PATH : undefined,
+        fields: [
+          {
+            kind: 'choice',
+            name: 'state',
+            label: t.state,
+            value: state,
+            all: texts.usage.all,
+            choices: ORDER_STATES.map((value) => ({ value, label: texts.words.orderStates[value] })),
+          },
+          { kind: 'text', name: 'account', label: t.account, value: accountId, placeholder: 'acct_…' },
+        ],
+      },
+      locale,
+    )}</section>
+<section class="card stack" aria-label="${t.title}">
+${dataTable<OrderRecord>({
+  label: t.title,
+  isStacked: true,
+  rows: items,
+  empty: { title: t.none, words: isFiltered ? t.noneFound : t.noneYet },
+  columns: [
+    { head: texts.orders.code, cell: ({ code }) => html`<a href="${PATH}/${code}"><code>${code}</code></a>` },
+    { head: t.state, cell: (order) => orderBadge(order.state, locale) },
+    { head: t.user, cell: (order) => ownerLink(order.accountId, owners) },
+    {
+      head: texts.orders.plan,
+      cell: ({ planId }) => html`<bdi>${planName({ catalogue: services.catalogue, locale }, planId)}</bdi>`,
+    },
+    { head: t.received, isNumber: true, cell: ({ paidAmount, currency }) => money(paidAmount, currency) },
+    { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+    { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
+  ],
+})}
+${pagesOf(call, { path: PATH, filters: { state, account: accountId }, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, param } = call;
+  const { texts, day, minute, money } = locale;
+  const whole = await showOrder(services, param('code'));
+  const { order, transfers } = whole;
+  const owners = await ownersOf(services, [order.accountId]);
+  const t = texts.console.orders;
+  const { amount, paidAmount, currency } = order;
+  return {
+    title: t.orderTitle(order.code),
+    current: 'orders',
+    content: html`<section class="card stack" aria-label="${t.order}">
+${facts([
+  [t.state, orderBadge(order.state, locale)],
+  [t.user, ownerLink(order.accountId, owners)],
+  [texts.orders.plan, html`<bdi>${planName({ catalogue: services.catalogue, locale }, order.planId)}</bdi>`],
+  [texts.orders.amount, money(amount, currency)],
+  [t.received, money(paidAmount, currency)],
+  [t.difference, paidAmount > 0 && paidAmount !== amount && money(paidAmount - amount, currency)],
+  [texts.orders.date, minute(order.createdAt)],
+  [t.expires, order.state === 'pending' && minute(order.expiresAt)],
+  [texts.orders.paidOn, order.paidAt !== null && day(order.paidAt)],
+  [texts.orders.receipt, receiptName(order)],
+])}
+${renderActions(whole, locale)}
+</section>
+${section('transfers', t.transfers, renderTransfers(transfers, locale))}
+${section('history', texts.console.history.title, history(whole.audit, locale))}`,
+  };
+}
+
+function renderActions({ order }: WholeOrder, locale: Locale): Html | false {
+  const { texts, money } = locale;
+  const t = texts.console.orders;
+  const { code, state, amount, paidAmount, currency } = order;
+  const offers = (verb: Verb) => OFFERED[verb].includes(state);
+  const path = `/orders/${code}`;
+  const received = money(paidAmount, currency);
+  return actions([
+    offers('confirm') &&
+      action(
+        {
+          path: `${path}/confirm`,
+          label: t.confirm,
+          words: t.confirmWords(money(amount, currency), received),
+          button: t.confirmNow,
+        },
+        locale,
+      ),
+    offers('refund') &&
+      action(
+        {
+          path: `${path}/refund`,
+          label: t.refund,
+          words: state === 'paid' ? t.refundPaidWords(received) : t.refundWords(received),
+          button: t.refundNow,
+          isBad: true,
+        },
+        locale,
+      ),
+    offers('cancel') &&
+      action(
+        { path: `${path}/cancel`, label: t.cancel, words: t.cancelWords, button: t.cancelNow, isBad: true },
+        locale,
+      ),
+  ]);
+}
+
+function renderTransfers(transfers: readonly RecordedTransaction[], locale: Locale): Html {
+  const { texts, minute, money } = locale;
+  const t = texts.console;
+  return dataTable<RecordedTransaction>({
+    label: t.orders.transfers,
+    isStacked: true,
+    rows: transfers,
+    empty: { title: t.orders.noTransfers, words: t.orders.noTransfersWords },
+    columns: [
+      { head: t.transfers.booked, cell: ({ at }) => minute(at) },
+      { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+      { head: t.transfers.text, cell: ({ text }) => html`<bdi>${text}</bdi>` },
+      { head: t.transfers.from, cell: ({ provider, id }) => html`<bdi class="small mono">${provider} ${id}</bdi>` },
+      { head: t.transfers.review, cell: ({ review }) => review && badge(t.reviews[review], 'warn') },
+    ],
+  });
+}

@@ -1,0 +1,243 @@
+/*
+ * The first page of the console: is it well, what waits for an operator, who uses what, what does it cost, what failed,
+ * and what runs. Each number leads to its rows. It is read from the sums that the admin API shows too, which are at most
+ * ten seconds old.
+ */
+
+import { type Overview, type Queue, RecentUsage, readOverview } from '../admin/index.js';
+import { dayOf } from '../format/index.js';
+import type { Route } from '../http/index.js';
+import { badge, barChart, costOf, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
+import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
+import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
+import { type Owners, ownerLink, ownersOf, section } from './parts.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const DAYS = 7;
+
+export function overviewPages(services: ConsoleServices): Route[] {
+  const recent = new RecentUsage(services);
+  return [
+    consolePage(services, {
+      path: '',
+      summary: 'Console',
+      description: 'First page of the console for operators: health, usage, costs, failures, and what waits.',
+      async show({ locale }) {
+        const overview = await readOverview(services, recent);
+        const accounts = [
+          ...overview.accounts.map(({ name }) => name),
+          ...overview.waiting.orders.map((one) => one.accountId),
+        ];
+        const owners = await ownersOf(services, accounts);
+        return overviewPage({ overview, owners, currency: services.prices?.currency }, locale);
+      },
+    }),
+  ];
+}
+
+export interface OverviewView {
+  overview: Overview;
+  owners: Owners;
+  /** ISO 4217. Undefined without prices. */
+  currency: string | undefined;
+}
+
+export function overviewPage(view: OverviewView, locale: Locale): ConsolePage {
+  const { overview } = view;
+  const t = locale.texts.console.overview;
+  return {
+    title: t.title,
+    current: '',
+    lead: html`${t.asOf} ${locale.second(overview.at)} UTC`,
+    content: html`${renderHealth(overview, locale)}
+${renderWaiting(view, locale)}
+${renderToday(view, locale)}
+<div class="halves">${renderSums({ id: 'accounts', title: t.accounts, groups: overview.accounts, cell: (name) => ownerLink(name, view.owners) }, view, locale)}
+${renderSums({ id: 'models', title: t.models, groups: overview.models, cell: (name) => html`<code>${name}</code>` }, view, locale)}</div>
+${renderFailures(overview, locale)}
+${renderQueues(overview.queues, locale)}`,
+  };
+}
+
+function renderHealth({ problems }: Overview, { texts }: Locale): Html {
+  const t = texts.console.overview;
+  if (problems.length === 0) return html`<p class="notice notice-good"><strong>${t.well}</strong> ${t.wellWords}</p>`;
+  return html`<div class="notice notice-warn"><strong>${t.notWell(problems.length)}</strong>
+<ul class="stack-small" lang="en">${problems.map((problem) => html`<li class="mono small">${problem}</li>`)}</ul>
+<p class="small"><a href="/admin/models">${t.seeModels}</a></p></div>`;
+}
+
+function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: Locale): Html {
+  const { texts, money, minute } = locale;
+  const t = texts.console.overview;
+  const { orders, transfers, incidents } = waiting;
+  const rows = [
+    ...orders.map(
+      (
+        order,
+      ) => html`<li><div><a href="/admin/orders/${order.code}"><code>${order.code}</code></a><span class="small muted">${ownerLink(order.accountId, owners)}</span></div>
+<div class="rows-end"><span class="figures">${money(order.paidAmount, order.currency)} / ${money(order.amount, order.currency)}</span>${badge(texts.words.orderStates[order.state], 'warn')}</div></li>`,
+    ),
+    ...transfers.map(
+      (
+        transfer,
+      ) => html`<li><div><a href="/admin/transfers?review=true">${t.transfer}</a><bdi class="small muted">${transfer.text}</bdi></div>
+<div class="rows-end"><span class="figures">${money(transfer.amount, transfer.currency)}</span>${badge(texts.console.reviews[transfer.review ?? 'unmatched'], 'warn')}</div></li>`,
+    ),
+    ...incidents.map(
+      (incident) =>
+        html`<li><div><a href="/admin/incidents"><bdi>${incident.title}</bdi></a><span class="small muted">${t.incident}</span></div><div class="rows-end"><span class="small muted">${minute(incident.startedAt)}</span></div></li>`,
+    ),
+  ];
+  return section(
+    'waiting',
+    t.waiting,
+    rows.length === 0 ? html`<p class="muted">${t.nothingWaits}</p>` : html`<ul class="rows">${rows}</ul>`,
+  );
+}
+
+/** Days without requests are part of the chart. */
+function lastDays({ at, days }: Overview): { name: string; group: UsageGroup | undefined }[] {
+  return Array.from({ length: DAYS }, (_, index) => {
+    const name = dayOf(at - (DAYS - 1 - index) * DAY_MS);
+    return { name, group: days.find((one) => one.name === name) };
+  });
+}
+
+function renderToday({ overview, currency }: OverviewView, locale: Locale): Html {
+  const { texts, shortCount, shortDay, cost } = locale;
+  const { console: t, usage } = texts;
+  const { today, at } = overview;
+  const day = dayOf(at);
+  const of = (outcome?: string) => linkTo('/admin/requests', { from: day, to: day, outcome });
+  const leading = (value: number, outcome?: 'failed' | 'refused') =>
+    value === 0
+      ? '0'
+      : html`<a href="${of(outcome)}">${shortCount(value)}<span class="visually-hidden"> ${usage.leading[outcome ?? 'requests']}</span></a>`;
+  const days = lastDays(overview).map(({ name, group }) => ({
+    label: shortDay(Date.parse(name)),
+    counts: group?.counts,
+  }));
+  const requests = days.map(({ label, counts }) => ({ label, value: counts?.requests ?? 0, bad: counts?.failed ?? 0 }));
+  const costs = days.map(({ label, counts }) => ({ label, value: counts?.cost ?? 0 }));
+  return section(
+    'today',
+    t.overview.today,
+    html`<dl class="totals">
+<div><dt>${usage.requests}</dt><dd>${leading(today.requests)}</dd></div>
+<div><dt>${usage.failed}</dt><dd>${leading(today.failed, 'failed')}</dd></div>
+<div><dt>${usage.refused}</dt><dd>${leading(today.refused, 'refused')}</dd></div>
+<div><dt>${usage.tokensIn}</dt><dd>${shortCount(today.inputTokens)}</dd></div>
+<div><dt>${usage.tokensOut}</dt><dd>${shortCount(today.outputTokens)}</dd></div>
+${today.images > 0 && html`<div><dt>${usage.images}</dt><dd>${shortCount(today.images)}</dd></div>`}
+${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}
+</dl>
+<div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
+${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div>`,
+  );
+}
+
+interface SumsView {
+  id: string;
+  title: string;
+  groups: readonly UsageGroup[];
+  cell(name: string): Html;
+}
+
+function renderSums({ id, title, groups, cell }: SumsView, { currency }: OverviewView, locale: Locale): Html {
+  const { texts, shortCount } = locale;
+  const { console: t, usage } = texts;
+  return section(
+    id,
+    title,
+    dataTable<UsageGroup>({
+      label: title,
+      rows: groups,
+      empty: { title: t.overview.noUsage, words: t.overview.noUsageWords },
+      columns: [
+        { head: t.overview.name, cell: ({ name }) => cell(name) },
+        { head: usage.requests, isNumber: true, cell: ({ counts }) => shortCount(counts.requests) },
+        { head: usage.failed, isNumber: true, cell: ({ counts }) => shortCount(counts.failed) },
+        {
+          head: usage.tokens,
+          isNumber: true,
+          cell: ({ counts }) => shortCount(counts.inputTokens + counts.outputTokens),
+        },
+        ...(currency === undefined
+          ? []
+          : [{ head: usage.cost(currency), isNumber: true, cell: ({ counts }: UsageGroup) => costOf(counts, locale) }]),
+      ],
+    }),
+  );
+}
+
+function renderFailures({ failures }: Overview, locale: Locale): Html {
+  const { texts, second } = locale;
+  const { console: t, usage } = texts;
+  return section(
+    'failures',
+    t.overview.failures,
+    dataTable<UsageEntry>({
+      label: t.overview.failures,
+      isStacked: true,
+      rows: failures,
+      empty: { title: t.overview.noFailures, words: t.overview.noFailuresWords },
+      columns: [
+        {
+          head: usage.list.time,
+          cell: (row) =>
+            html`${second(row.at)}<br><a class="small" href="${linkTo('/admin/requests', { request_id: shownRequestId(row) })}"><code>${shownRequestId(row)}</code></a>`,
+        },
+        {
+          head: usage.list.errorCode,
+          cell: ({ errorCode, status }) =>
+            html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a><br><span class="small muted">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
+        },
+        {
+          head: usage.list.routeAndModel,
+          cell: ({ route, model }) =>
+            html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
+        },
+      ],
+    }),
+    failures.length > 0 && html`<a class="small" href="/admin/requests?outcome=failed">${t.overview.allFailures}</a>`,
+  );
+}
+
+export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
+  const { texts, count } = locale;
+  const { console: t, words } = texts;
+  const leading = (value: number, kind: string, state: string) =>
+    value === 0
+      ? '0'
+      : html`<a href="${linkTo('/admin/jobs', { kind, state })}">${count(value)}<span class="visually-hidden"> ${t.jobs.show}</span></a>`;
+  return section(
+    'queues',
+    t.jobs.queues,
+    dataTable<Queue>({
+      label: t.jobs.queues,
+      rows: queues,
+      empty: { title: t.jobs.none, words: '' },
+      columns: [
+        { head: t.jobs.kind, cell: ({ kind }) => words.jobs[kind] },
+        { head: words.jobStates.queued, isNumber: true, cell: ({ queued, kind }) => leading(queued, kind, 'queued') },
+        {
+          head: words.jobStates.running,
+          isNumber: true,
+          cell: ({ running, kind }) => leading(running, kind, 'running'),
+        },
+        {
+          head: t.jobs.oldest,
+          isNumber: true,
+          cell: ({ queued, oldestQueuedMs }) => (queued === 0 ? '–' : t.span(oldestQueuedMs)),
+        },
+        {
+          head: t.jobs.completedHour,
+          isNumber: true,
+          cell: ({ completed, kind }) => leading(completed, kind, 'completed'),
+        },
+        { head: t.jobs.failedHour, isNumber: true, cell: ({ failed, kind }) => leading(failed, kind, 'failed') },
+      ],
+    }),
+  );
+}

@@ -1,0 +1,170 @@
+/*
+ * Parts that pages of the console share: facts, actions with what they will do, the history of a subject, and names of
+ * accounts. An action is closed until it is opened, states its effect in words, and asks for a reason, so that no single
+ * click changes anything. Names are those of users and may be anything: they have a text direction of their own.
+ */
+
+import type { UserRecord } from '../accounts/index.js';
+import type { AdminServices } from '../admin/index.js';
+import type { AuditEntry } from '../audit/index.js';
+import { isSiteAccount } from '../keys/index.js';
+import { dataTable, type Html, type HtmlValue, html, type Locale } from '../site/index.js';
+
+const MAX_NOTE = 500;
+
+export interface ActionView {
+  /** Path of its route, below `/admin`. */
+  path: string;
+  /** Unique in the page. Default: from the path. */
+  id?: string;
+  /** Label of what is closed, a few words. */
+  label: string;
+  /** What it will do. */
+  words: Html | string;
+  /** Label of the button, with a verb. */
+  button: string;
+  /** Whether it takes something from a user. Default false. */
+  isBad?: boolean;
+  /** Fields besides the reason. */
+  fields?: HtmlValue;
+  /** Whether it is open at first, such as after a mistake. Default false. */
+  isOpen?: boolean;
+}
+
+/** A form that changes something. */
+export function action(view: ActionView, { texts }: Locale): Html {
+  const { path, id: own = path.replace(/\W+/g, '-'), label, words, button, isBad, fields, isOpen } = view;
+  const t = texts.console;
+  const id = `note-${own}`;
+  return html`<details class="action"${isOpen && html` open`}><summary class="button button-quiet button-small">${label}</summary>
+<form class="stack" method="post" action="/admin${path}">
+<p class="small">${words}</p>
+${fields}<div class="field"><label for="${id}">${t.reason}</label><input class="input" id="${id}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>
+<div class="row"><button class="button${isBad && html` button-bad`}">${button}</button></div>
+</form></details>`;
+}
+
+/** Actions beside each other; one that is open takes the whole width. */
+export function actions(list: readonly (Html | false)[]): Html | false {
+  return list.some((one) => one !== false) && html`<div class="actions">${list}</div>`;
+}
+
+export interface TextField {
+  name: string;
+  label: string;
+  /** Unique in the page. Default: the name. */
+  id?: string;
+  value?: string;
+  hint?: string;
+  placeholder?: string;
+  isRequired?: boolean;
+  maxLength?: number;
+  type?: 'text' | 'number' | 'datetime-local';
+  suggestions?: readonly string[];
+}
+
+export function textField(field: TextField): Html {
+  const {
+    name,
+    label,
+    id = name,
+    value = '',
+    hint,
+    placeholder,
+    isRequired = false,
+    maxLength = 200,
+    type = 'text',
+    suggestions = [],
+  } = field;
+  const list = suggestions.length > 0 && html` list="${id}-list"`;
+  return html`<div class="field"><label for="${id}">${label}</label><input class="input" id="${id}" name="${name}" type="${type}" value="${value}" maxlength="${maxLength}" autocomplete="off" spellcheck="false"${isRequired && html` required`}${placeholder !== undefined && html` placeholder="${placeholder}"`}${hint !== undefined && html` aria-describedby="${id}-hint"`}${type === 'number' && html` min="0" step="1" inputmode="numeric"`}${list}>${suggestions.length > 0 && html`<datalist id="${id}-list">${suggestions.map((text) => html`<option value="${text}">`)}</datalist>`}${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}</div>
+`;
+}
+
+export interface ChoiceField {
+  name: string;
+  label: string;
+  /** Unique in the page. Default: the name. */
+  id?: string;
+  value?: string;
+  choices: readonly { value: string; label: string }[];
+}
+
+export function choiceField({ name, label, id = name, value, choices }: ChoiceField): Html {
+  return html`<div class="field"><label for="${id}">${label}</label><select class="input" id="${id}" name="${name}">${choices.map(
+    (choice) =>
+      html`<option value="${choice.value}"${choice.value === value && html` selected`}>${choice.label}</option>`,
+  )}</select></div>
+`;
+}
+
+/** Names and values; those without a value are left out. */
+export function facts(list: readonly (readonly [name: string, value: HtmlValue])[]): Html {
+  const known = list.filter(([, value]) => value !== undefined && value !== null && value !== false && value !== '');
+  return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** A part of a page with a heading. @param id Unique in the page. */
+export function section(id: string, title: string, content: HtmlValue, more?: HtmlValue): Html {
+  return html`<section class="card stack" aria-labelledby="${id}"><div class="row row-apart"><h2 id="${id}">${title}</h2>${more}</div>
+${content}
+</section>`;
+}
+
+/** Who did what, latest first. */
+export function history(rows: readonly AuditEntry[], locale: Locale, withSubject = false): Html {
+  const t = locale.texts.console.history;
+  return dataTable<AuditEntry>({
+    label: t.title,
+    isStacked: true,
+    rows,
+    empty: { title: t.none, words: t.noneWords },
+    columns: [
+      { head: t.time, cell: ({ at }) => locale.second(at) },
+      {
+        head: t.action,
+        cell: ({ action: name, from, to }) =>
+          html`<code>${name}</code>${to !== null && html`<br><span class="small muted">${from !== null && `${from} → `}${to}</span>`}`,
+      },
+      ...(withSubject ? [{ head: t.subject, cell: ({ subject }: AuditEntry) => subjectLink(subject) }] : []),
+      { head: t.actor, cell: ({ actor }) => html`<bdi class="small mono">${actor}</bdi>` },
+      { head: t.note, cell: ({ note }) => html`<bdi class="small">${note}</bdi>` },
+    ],
+  });
+}
+
+/** A subject of the audit log leads to its page, if it has one. */
+function subjectLink(subject: string): Html {
+  const text = html`<bdi class="small mono">${subject}</bdi>`;
+  const path = pathOf(subject);
+  return path === undefined ? text : html`<a href="${path}">${text}</a>`;
+}
+
+function pathOf(subject: string): string | undefined {
+  const part = encodeURIComponent(subject);
+  if (/^(?:user|acct)_\w+$/.test(subject)) return `/admin/users/${part}`;
+  if (/^MG[0-9A-Z]{8}$/.test(subject)) return `/admin/orders/${part}`;
+  if (/^[a-z]+job_\w+$|^batch_\w+$/.test(subject)) return `/admin/jobs/${part}`;
+  if (/^[A-Za-z0-9_-]{8}$/.test(subject)) return `/admin/keys/${part}`;
+  return undefined;
+}
+
+/** Users of the accounts of a page, by account. */
+export type Owners = ReadonlyMap<string, UserRecord>;
+
+/** Accounts of operators' keys have no user. */
+export async function ownersOf(
+  { state: { users } }: Pick<AdminServices, 'state'>,
+  accounts: readonly string[],
+): Promise<Owners> {
+  const ids = [...new Set(accounts)].filter(isSiteAccount);
+  const found = await Promise.all(ids.map((id) => users.findByAccount(id)));
+  return new Map(found.flatMap((user) => (user ? [[user.accountId, user] as const] : [])));
+}
+
+/** The owner of an account with a link to it, or the name of the account. */
+export function ownerLink(accountId: string, owners: Owners): Html {
+  const user = owners.get(accountId);
+  if (!user) return html`<bdi class="small mono">${accountId}</bdi>`;
+  return html`<a href="/admin/users/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>`;
+}

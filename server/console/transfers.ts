@@ -1,0 +1,147 @@
+/*
+ * Bank money in the console: transfers that wait for a review first. Each is matched to an order, which counts it there
+ * as if its text had named the code, or marked as reviewed, for money that was sent back by hand.
+ */
+
+import { listTransfers } from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import type { RecordedTransaction } from '../payments/index.js';
+import { badge, dataTable, type Html, html, linkRow, linkTo } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { action, actions, textField } from './parts.js';
+
+const PATH = '/admin/transfers';
+const FIELDS = { provider: 'Who told of the transfer.', id: "The provider's id of the transfer." };
+
+export function transferPages(services: ConsoleServices): Route[] {
+  const { orders } = services.state;
+  const show = (call: ConsoleCall) => transfersPage(services, call);
+  return [
+    consolePage(services, {
+      path: '/transfers',
+      summary: 'Bank money in the console',
+      description: 'Page of bank transfers, those that need a review first.',
+      query: { review: '`all` for those that need none as well.', after: 'Cursor.' },
+      show,
+    }),
+    consoleForm(services, {
+      path: '/transfers/match',
+      summary: 'Match bank money in the console',
+      description: 'Counts a transfer without an order for one.',
+      form: { ...FIELDS, order: 'Code of its order.' },
+      errors: ['order_not_found', 'order_state_conflict', 'invalid_value'],
+      show,
+      async run({ field, by }) {
+        const code = field('order').toUpperCase();
+        await orders.match({ provider: field('provider'), id: field('id') }, { code, ...by });
+        return `/orders/${encodeURIComponent(code)}?done=matched`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/transfers/settle',
+      summary: 'End a review in the console',
+      description: 'Marks a transfer as reviewed; nothing else changes.',
+      form: FIELDS,
+      show,
+      async run({ field, by }) {
+        const isSettled = await orders.settleReview({ provider: field('provider'), id: field('id') }, by);
+        return `/transfers?done=${isSettled ? 'settled' : 'nothing'}`;
+      },
+    }),
+  ];
+}
+
+async function transfersPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query } = call;
+  const { texts } = locale;
+  const t = texts.console.transfers;
+  const review = query('review') === 'all' ? 'all' : undefined;
+  const { items, next } = await listTransfers(services, review === undefined, rangeOf(call));
+  const only = (label: string, value: string | undefined) => ({
+    label,
+    href: linkTo(PATH, { review: value }),
+    isCurrent: review === value,
+  });
+  return {
+    title: t.title,
+    current: 'transfers',
+    lead: t.lead,
+    content: html`<section class="card stack" aria-label="${t.title}">
+${linkRow(t.which, [only(t.toReview, undefined), only(t.all, 'all')])}
+${dataTable<RecordedTransaction>({
+  label: t.title,
+  isStacked: true,
+  rows: items,
+  empty: { title: t.none, words: review === undefined ? t.noneToReview : t.noneYet },
+  columns: [
+    {
+      head: t.booked,
+      cell: (transfer) =>
+        html`${locale.minute(transfer.at)}<br><bdi class="small mono muted">${transfer.provider} ${transfer.id}</bdi>`,
+    },
+    { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => locale.money(amount, currency) },
+    { head: t.text, cell: ({ text }) => html`<bdi>${text}</bdi>` },
+    {
+      head: t.order,
+      cell: ({ orderCode }) => orderCode && html`<a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a>`,
+    },
+    { head: t.review, cell: (transfer) => renderReview(transfer, call) },
+  ],
+})}
+${pagesOf(call, { path: PATH, filters: { review }, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+function renderReview(transfer: RecordedTransaction, { locale, field, problem }: ConsoleCall): Html | false {
+  const { review, provider, id, orderCode } = transfer;
+  if (review === null) return false;
+  const { transfers: t, reviews } = locale.texts.console;
+  const hidden = html`<input type="hidden" name="provider" value="${provider}"><input type="hidden" name="id" value="${id}">`;
+  const isOpen = problem !== undefined && field('provider') === provider && field('id') === id;
+  const name = `${provider}-${id}`.replace(/\W+/g, '-');
+  const order = textField({
+    name: 'order',
+    id: `order-${name}`,
+    label: t.order,
+    isRequired: true,
+    placeholder: 'MG7K3M9QXD',
+    maxLength: 20,
+    value: isOpen ? field('order') : '',
+  });
+  return html`<div class="stack-small">${badge(reviews[review], 'warn')}
+${actions([
+  orderCode === null &&
+    action(
+      {
+        path: '/transfers/match',
+        id: `match-${name}`,
+        label: t.match,
+        words: t.matchWords,
+        button: t.matchNow,
+        fields: html`${hidden}${order}`,
+        isOpen: isOpen && field('order') !== '',
+      },
+      locale,
+    ),
+  action(
+    {
+      path: '/transfers/settle',
+      id: `settle-${name}`,
+      label: t.settle,
+      words: t.settleWords,
+      button: t.settleNow,
+      fields: hidden,
+    },
+    locale,
+  ),
+])}</div>`;
+}

@@ -1,0 +1,356 @@
+/*
+ * Users in the console: search, and the page of one user with plan, keys, orders, history and actions. An action says
+ * what it will do; a suspension and a plan can be taken back by the action beside it. There is no way to act as a user.
+ */
+
+import { GatewayError } from '../../core/runtime/index.js';
+import {
+  changeUser,
+  endPlan,
+  findUser,
+  type ListedUser,
+  listUsers,
+  setPlan,
+  showUser,
+  stateOfUser,
+  type WholeUser,
+} from '../admin/index.js';
+import type { BudgetState } from '../budgets/index.js';
+import type { Route } from '../http/index.js';
+import { type ApiKeyRecord, isValidState, keyState } from '../keys/index.js';
+import type { OrderRecord } from '../payments/index.js';
+import {
+  badge,
+  bar,
+  dataTable,
+  filterForm,
+  type Html,
+  html,
+  keyBadge,
+  type Locale,
+  linkTo,
+  orderBadge,
+  planName,
+} from '../site/index.js';
+import { leftOf } from '../usage/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { action, actions, choiceField, facts, history, section, textField } from './parts.js';
+
+const PATH = '/admin/users';
+const STATES = ['active', 'suspended'] as const;
+const MAX_DAYS = 3_660;
+const ID = { id: { description: 'Id of the user, or of the account.' } };
+
+export function userPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => userPage(services, call);
+  const change = (verb: 'suspend' | 'resume', summary: string, description: string) =>
+    consoleForm(services, {
+      path: `/users/:id/${verb}`,
+      params: ID,
+      summary,
+      description,
+      errors: ['user_not_found'],
+      show,
+      async run({ param, by }) {
+        const { id } = await changeUser(services, verb, param('id'), by);
+        return `/users/${id}?done=${verb}`;
+      },
+    });
+  return [
+    consolePage(services, {
+      path: '/users',
+      summary: 'Users in the console',
+      description: 'Page of all users, with search by the beginning of an address, a name or an id.',
+      query: { q: 'Beginning of an address, a name or an id.', state: '`active` or `suspended`.', after: 'Cursor.' },
+      show: (call) => usersPage(services, call),
+    }),
+    consolePage(services, {
+      path: '/users/:id',
+      params: ID,
+      summary: 'A user in the console',
+      description: 'Page of a user: plan, keys, orders, history, and what an operator can do.',
+      errors: ['user_not_found'],
+      show,
+    }),
+    change(
+      'suspend',
+      'Suspend a user in the console',
+      'Ends all sessions, stops the keys and cancels the jobs of the account.',
+    ),
+    change('resume', 'End a suspension in the console', 'Lets the keys work again; the user must sign in again.'),
+    consoleForm(services, {
+      path: '/users/:id/sign_out',
+      params: ID,
+      summary: 'Sign a user out in the console',
+      description: 'Ends all sessions of a user; API keys keep working.',
+      errors: ['user_not_found'],
+      show,
+      async run({ param, by }) {
+        const { id: userId } = await findUser(services, param('id'));
+        await services.state.sessions.endAllOf({ userId, ...by });
+        return `/users/${userId}?done=sign_out`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/users/:id/plan',
+      params: ID,
+      summary: 'Give a user a plan in the console',
+      description: 'Gives the account a plan without an order, or extends it.',
+      form: { plan: 'Id of the plan.', days: 'Days that it lasts. Default: those of the plan.' },
+      errors: ['user_not_found', 'account_not_found', 'invalid_value'],
+      show,
+      async run({ param, field, by }) {
+        const days = daysOf(field('days'));
+        const given = { id: param('id'), planId: field('plan'), ...(days !== undefined && { days }), ...by };
+        const { user } = await setPlan(services, given);
+        return `/users/${user.id}?done=plan`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/users/:id/plan/end',
+      params: ID,
+      summary: 'End the plan of a user in the console',
+      description: 'Ends all plans of the account now, with their budgets.',
+      errors: ['user_not_found', 'account_not_found'],
+      show,
+      async run({ param, by }) {
+        const { user } = await endPlan(services, param('id'), by);
+        return `/users/${user.id}?done=plan_end`;
+      },
+    }),
+  ];
+}
+
+/** @throws GatewayError `invalid_value`. */
+function daysOf(text: string): number | undefined {
+  if (text === '') return undefined;
+  const days = Number(text);
+  if (/^\d{1,4}$/.test(text) && days >= 1 && days <= MAX_DAYS) return days;
+  throw new GatewayError('invalid_value', `days must be a whole number from 1 to ${MAX_DAYS}.`, { param: 'days' });
+}
+
+async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query } = call;
+  const { texts, day } = locale;
+  const t = texts.console.users;
+  const [search, state] = [query('q'), choiceOf(query('state'), STATES)];
+  const filter = { ...(search !== undefined && { search }), ...(state && { state }) };
+  const { items, next } = await listUsers(services, filter, rangeOf(call));
+  const filters = { q: search, state };
+  const isFiltered = search !== undefined || state !== undefined;
+  return {
+    title: t.title,
+    current: 'users',
+    lead: t.lead,
+    content: html`<section class="card" aria-label="${texts.words.filters}">${filterForm(
+      {
+        path: PATH,
+        label: t.title,
+        reset: isFiltered ? PATH : undefined,
+        fields: [
+          { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'ann@example.com' },
+          {
+            kind: 'choice',
+            name: 'state',
+            label: t.state,
+            value: state,
+            all: texts.usage.all,
+            choices: STATES.map((value) => ({ value, label: t.states[value] })),
+          },
+        ],
+      },
+      locale,
+    )}</section>
+<section class="card stack" aria-label="${t.title}">
+${dataTable<ListedUser>({
+  label: t.title,
+  isStacked: true,
+  rows: items,
+  empty: { title: t.none, words: isFiltered ? t.noneFound : t.noneYet },
+  columns: [
+    {
+      head: t.user,
+      cell: ({ user }) =>
+        html`<a href="${PATH}/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>${user.name !== null && user.email !== null && html`<br><bdi class="small muted">${user.email}</bdi>`}`,
+    },
+    { head: t.state, cell: ({ user }) => stateBadge(user, locale) },
+    {
+      head: t.plan,
+      cell: ({ account }) =>
+        html`${account?.plan ? planName({ catalogue: services.catalogue, locale }, account.plan.planId) : '–'}${account?.plan?.expiresAt && html`<br><span class="small muted">${t.until} ${day(account.plan.expiresAt)}</span>`}`,
+    },
+    { head: t.created, cell: ({ user }) => day(user.createdAt) },
+    { head: t.lastSignIn, cell: ({ user }) => day(user.lastSignInAt) },
+  ],
+})}
+${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+function stateBadge(user: ListedUser['user'], { texts }: Locale): Html {
+  const state = stateOfUser(user);
+  return badge(texts.console.users.states[state], state === 'active' ? 'good' : 'bad');
+}
+
+async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, param } = call;
+  const whole = await showUser(services, param('id'));
+  const { user, account } = whole;
+  const { texts, day } = locale;
+  const t = texts.console.users;
+  return {
+    title: user.name ?? user.email ?? user.id,
+    current: 'users',
+    content: html`<section class="card stack" aria-label="${t.user}">
+${facts([
+  [t.state, stateBadge(user, locale)],
+  [t.address, user.email !== null && html`<bdi>${user.email}</bdi>`],
+  [t.name, user.name !== null && html`<bdi>${user.name}</bdi>`],
+  [t.signsInAt, html`<bdi class="small mono">${user.issuer}</bdi>`],
+  [t.created, day(user.createdAt)],
+  [t.lastSignIn, day(user.lastSignInAt)],
+  [t.id, html`<code>${user.id}</code>`],
+  [t.account, html`<code>${user.accountId}</code>`],
+])}
+${renderUserActions(whole, locale)}
+<p class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></p>
+</section>
+${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
+${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
+${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
+${section('history', texts.console.history.title, history(whole.audit, locale))}`,
+  };
+}
+
+function renderUserActions({ user }: WholeUser, locale: Locale): Html | false {
+  const t = locale.texts.console.users;
+  const path = `/users/${user.id}`;
+  const isSuspended = stateOfUser(user) === 'suspended';
+  return actions([
+    isSuspended
+      ? action({ path: `${path}/resume`, label: t.resume, words: t.resumeWords, button: t.resumeNow }, locale)
+      : action(
+          { path: `${path}/suspend`, label: t.suspend, words: t.suspendWords, button: t.suspendNow, isBad: true },
+          locale,
+        ),
+    !isSuspended &&
+      action(
+        { path: `${path}/sign_out`, label: t.signOut, words: t.signOutWords, button: t.signOutNow, isBad: true },
+        locale,
+      ),
+  ]);
+}
+
+function renderPlan({ catalogue }: ConsoleServices, { account, budget }: WholeUser, locale: Locale): Html {
+  const { texts, day } = locale;
+  const t = texts.console.users;
+  if (!account?.plan) return html`<p class="muted">${t.noPlan}</p>`;
+  const { planId, expiresAt, rpm } = account.plan;
+  return html`${facts([
+    [t.plan, html`<bdi>${planName({ catalogue, locale }, planId)}</bdi> <code class="small muted">${planId}</code>`],
+    [t.ends, expiresAt === null ? t.never : day(expiresAt)],
+    [t.rpm, rpm === null ? t.unlimited : locale.count(rpm)],
+  ])}${budget && renderBudget(budget, locale)}`;
+}
+
+/** What is left of a budget, with its bar. */
+export function renderBudget(budget: BudgetState, locale: Locale): Html {
+  const { texts, count } = locale;
+  const t = texts.console.budgets;
+  const left = leftOf(budget);
+  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
+  const money = (amount: number) => `${locale.cost(amount * 1_000_000, 2)} ${currency ?? ''}`;
+  const parts = [
+    [t.requests, left.requests, requestLimit, count],
+    [t.tokens, left.tokens, tokenLimit, count],
+    [t.tokensToday, left.tokensToday, dailyTokenLimit, count],
+    [t.money, left.cost, costLimit === null ? null : costLimit / 1_000_000, money],
+  ] as const;
+  return html`<ul class="stack-small">${parts.map(
+    ([name, is, limit, write]) =>
+      is !== undefined &&
+      limit !== null &&
+      html`<li class="stack-small"><span class="row row-apart small"><span>${name} · ${t.resets[budget.resets]}</span><span class="figures">${t.leftOf(write(is), write(limit))}</span></span>${bar(limit === 0 ? 0 : is / limit)}</li>`,
+  )}</ul>`;
+}
+
+function renderPlanActions(
+  { catalogue }: ConsoleServices,
+  { user, hasPlan, call }: Pick<WholeUser, 'user'> & { hasPlan: boolean; call: ConsoleCall },
+): Html | false {
+  const { locale, field, problem } = call;
+  const t = locale.texts.console.users;
+  const plans = [...catalogue.plans.map(({ id }) => id), catalogue.freeTier.id];
+  const chosen = field('plan');
+  const choices = plans.map((value) => ({ value, label: planName({ catalogue, locale }, value) }));
+  const fields = html`<div class="form-row">${choiceField({ name: 'plan', id: 'plan-id', label: t.plan, choices, value: chosen })}${textField({ name: 'days', label: t.days, type: 'number', value: field('days'), hint: t.daysHint })}</div>`;
+  const path = `/users/${user.id}/plan`;
+  return actions([
+    action(
+      {
+        path,
+        label: t.setPlan,
+        words: t.setPlanWords,
+        button: t.setPlanNow,
+        fields,
+        isOpen: problem !== undefined && chosen !== '',
+      },
+      locale,
+    ),
+    hasPlan &&
+      action(
+        { path: `${path}/end`, label: t.endPlan, words: t.endPlanWords, button: t.endPlanNow, isBad: true },
+        locale,
+      ),
+  ]);
+}
+
+function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale): Html {
+  const { texts, day } = locale;
+  const t = texts.console;
+  return dataTable<ApiKeyRecord>({
+    label: t.users.keys,
+    isStacked: true,
+    rows: keys,
+    empty: { title: t.users.noKeys, words: t.users.noKeysWords },
+    columns: [
+      { head: t.keys.name, cell: ({ id, name }) => html`<a href="/admin/keys/${id}"><bdi>${name}</bdi></a>` },
+      { head: t.users.state, cell: (key) => keyStateBadge(key, now, locale) },
+      { head: t.users.created, cell: ({ createdAt }) => day(createdAt) },
+      { head: t.keys.lastUsed, cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)) },
+    ],
+  });
+}
+
+export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): Html {
+  const state = keyState(key, now);
+  return (!isValidState(state) && keyBadge(state, locale)) || badge(locale.texts.console.keys.valid, 'good');
+}
+
+function renderOrders({ catalogue }: ConsoleServices, orders: readonly OrderRecord[], locale: Locale): Html {
+  const { texts, day, money } = locale;
+  const t = texts.console;
+  return dataTable<OrderRecord>({
+    label: t.users.orders,
+    isStacked: true,
+    rows: orders,
+    empty: { title: t.users.noOrders, words: t.users.noOrdersWords },
+    columns: [
+      { head: texts.orders.code, cell: ({ code }) => html`<a href="/admin/orders/${code}"><code>${code}</code></a>` },
+      { head: texts.orders.state, cell: ({ state }) => orderBadge(state, locale) },
+      { head: texts.orders.plan, cell: ({ planId }) => html`<bdi>${planName({ catalogue, locale }, planId)}</bdi>` },
+      { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+      { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
+    ],
+  });
+}

@@ -1,0 +1,203 @@
+/** The console: who reaches it, what its pages show, what its forms do, and that stored markup stays text. */
+
+import { expect } from 'chai';
+import { load } from 'cheerio';
+import { createBrowserSession } from '../../support/accounts/browser-session.js';
+import { order, signUp, transfer } from '../../support/accounts/people.js';
+import { type ConsoleApp, fillHostile, HOSTILE, startConsoleApp } from './console-app.js';
+
+/** Bytes of the markup of a page; styles and fonts are shared with other pages. */
+const MAX_BYTES = 40_000;
+
+describe('the console', () => {
+  let its: ConsoleApp;
+  let filled: Awaited<ReturnType<typeof fillHostile>>;
+  let paths: readonly string[];
+
+  before(async () => {
+    its = await startConsoleApp();
+    filled = await fillHostile(its.app);
+    const { user, orders, review } = filled;
+    paths = [
+      ...['/admin', '/admin/users', '/admin/users?state=suspended', `/admin/users/${user.id}`],
+      ...[`/admin/users/${its.operatorId}`, '/admin/orders', '/admin/orders?state=needs_review'],
+      ...[...orders, review].map(({ code }) => `/admin/orders/${code}`),
+      ...['/admin/transfers', '/admin/transfers?review=all'],
+    ];
+  });
+  after(() => its?.app.close());
+
+  const rowsOf = (page: ReturnType<typeof load>) => page('tbody tr').length;
+
+  it('is a path without a route for everybody but operators, by every method', async () => {
+    const { app, member } = its;
+    const routes = app.declaredRoutes().filter(({ path }) => path.startsWith('/admin'));
+    expect(routes.length).to.be.at.least(14);
+    const key = await app.makeKey({ grants: ['admin'] });
+    for (const { method, path } of routes) {
+      const target = app.url + path.replace(/:\w+/g, 'none');
+      const form = method === 'POST' ? {} : undefined;
+      for (const browser of [createBrowserSession(), member]) {
+        const answer = await browser.send(target, { method, ...(form && { form }) });
+        expect([answer.status, load(answer.text)('h1').text()], path).to.deep.equal([404, 'Page not found']);
+      }
+      const foreign = { origin: 'https://other.example', 'sec-fetch-site': 'cross-site' };
+      const { status } = await member.send(target, { method, ...(form && { form }), headers: foreign });
+      expect(status, `${path} from another site`).to.equal(404);
+      const headers = { authorization: `Bearer ${key}`, 'sec-fetch-site': 'same-origin' };
+      const byKey = await createBrowserSession().send(target, { method, ...(form && { form }), headers });
+      expect(byKey.status, `${path} by a key`).to.equal(404);
+    }
+  });
+
+  it('is linked from the header for operators alone', async () => {
+    const { read, member } = its;
+    expect((await read('/dashboard')).page('header a[href="/admin"]')).to.have.length(1);
+    expect((await read('/plans')).page('header a[href="/admin"]')).to.have.length(1);
+    expect((await read('/dashboard', member)).page('header a[href="/admin"]')).to.have.length(0);
+    expect((await read('/plans', createBrowserSession())).page('header a[href="/admin"]')).to.have.length(0);
+  });
+
+  it('shows stored markup as text, on every page, with headers against frames', async () => {
+    for (const language of ['en', 'vi']) {
+      its.operator.setCookie(its.app.url, 'language', language);
+      await its.app.state.users.setLanguage(its.operatorId, language);
+      for (const path of paths) {
+        const { status, text, headers, page } = await its.read(path);
+        expect(status, path).to.equal(200);
+        expect(page('html').attr('lang'), path).to.equal(language);
+        expect(text, path).not.to.contain('<script>alert').and.not.to.contain('<img src=x');
+        expect(page('[onerror]'), path).to.have.length(0);
+        expect(Buffer.byteLength(text), path).to.be.below(MAX_BYTES);
+        expect(headers.get('content-security-policy'), path)
+          .to.contain("frame-ancestors 'none'")
+          .and.to.contain("script-src 'self'");
+        expect(headers.get('cache-control'), path).to.equal('no-store');
+        const ids = page('[id]')
+          .toArray()
+          .map((one) => page(one).attr('id'));
+        expect(new Set(ids).size, `${path}: an id twice`).to.equal(ids.length);
+      }
+    }
+    await its.app.state.users.setLanguage(its.operatorId, 'en');
+    const { page } = await its.read(`/admin/users/${filled.user.id}`);
+    expect(page('h1').text()).to.equal(HOSTILE);
+  });
+
+  it('refuses forms of other sites, and changes nothing', async () => {
+    const { app, operator } = its;
+    const other = await signUp(app.state);
+    for (const headers of [
+      { origin: 'https://other.example', 'sec-fetch-site': 'cross-site' },
+      { origin: 'https://other.example', 'sec-fetch-site': 'same-site' },
+      { origin: 'null', 'sec-fetch-site': 'cross-site' },
+    ]) {
+      const { status } = await operator.send(`${app.url}/admin/users/${other.id}/suspend`, { form: {}, headers });
+      expect(status).to.equal(403);
+    }
+    expect((await app.state.users.find(other.id))?.suspendedAt).to.equal(null);
+  });
+
+  it('answers what waits, who uses it and what runs on its first page', async () => {
+    const { page } = await its.read('/admin');
+    expect(page('#waiting').closest('section').text())
+      .to.contain(filled.review.code)
+      .and.to.contain('Bank transfer')
+      .and.to.contain('Open incident');
+    expect(page('#accounts').closest('section').find(`a[href="/admin/users/${filled.user.id}"]`)).to.have.length(1);
+    expect(page('#queues').closest('section').find('tbody tr')).to.have.length(4);
+    expect(page('nav.console-nav [aria-current]').text()).to.equal('Overview');
+  });
+
+  it('finds users, and suspends and resumes one with a reason in the audit log', async () => {
+    const { app, read, post } = its;
+    const other = await signUp(app.state);
+    const { page: found } = await read(`/admin/users?q=${encodeURIComponent((other.email ?? '').slice(0, 12))}`);
+    expect(found(`a[href="/admin/users/${other.id}"]`)).to.have.length(1);
+    expect(rowsOf(found)).to.equal(1);
+    const { status, location } = await post(`/admin/users/${other.id}/suspend`, { note: '  asked by mail ' });
+    expect([status, location]).to.deep.equal([303, `${app.url}/admin/users/${other.id}?done=suspend`]);
+    const { page } = await read(`/admin/users/${other.id}?done=suspend`);
+    expect(page('.notice-good').text()).to.equal('The user is suspended.');
+    expect(page('.facts').text()).to.contain('Suspended');
+    expect(page(`form[action="/admin/users/${other.id}/resume"]`)).to.have.length(1);
+    const [row] = await app.state.audit.list({ subject: other.id, limit: 1 });
+    expect(row).to.include({
+      action: 'user.suspended',
+      actor: `operator:${its.operatorId}`,
+      note: 'asked by mail',
+    });
+    await post(`/admin/users/${other.id}/resume`);
+    expect((await app.state.users.find(other.id))?.suspendedAt).to.equal(null);
+  });
+
+  it('gives and ends plans, and says why not', async () => {
+    const { app, read, post } = its;
+    const other = await signUp(app.state);
+    const path = `/admin/users/${other.id}/plan`;
+    const wrong = await post(path, { plan: 'token_30', days: '' });
+    expect(wrong.status).to.equal(400);
+    expect(wrong.page('.problem').text()).to.contain('token_30m');
+    expect(wrong.page(`form[action="${path}"]`).closest('details').attr('open')).not.to.equal(undefined);
+    expect((await post(path, { plan: 'token_30m', days: '1e3' })).page('.problem').text()).to.contain('whole number');
+    await post(path, { plan: 'token_30m', days: '14' });
+    const { page } = await read(`/admin/users/${other.id}`);
+    expect(page('#plan').closest('section').text()).to.contain('token_30m');
+    await post(`${path}/end`);
+    expect((await app.state.accounts.find(other.accountId))?.plan?.expiresAt ?? 0).to.be.at.most(Date.now());
+  });
+
+  it('confirms and refunds orders, and shows a conflict beside the order', async () => {
+    const { app, read, post } = its;
+    const { code } = await order(app.state, filled.user.accountId);
+    const { page } = await read(`/admin/orders/${code}`);
+    expect(page(`form[action="/admin/orders/${code}/confirm"] p`).text()).to.contain('€10.00');
+    expect(page(`form[action="/admin/orders/${code}/refund"]`)).to.have.length(0);
+    await post(`/admin/orders/${code}/confirm`);
+    expect((await app.state.orders.find(code))?.state).to.equal('paid');
+    const conflict = await post(`/admin/orders/${code}/cancel`);
+    expect([conflict.status, conflict.page('.problem').length, conflict.page('h1').text()]).to.deep.equal([
+      409,
+      1,
+      `Order ${code}`,
+    ]);
+    const { location } = await post(`/admin/orders/${code}/refund`, { note: 'wrong plan' });
+    expect((await read(new URL(location ?? '').pathname)).page('.facts').text()).to.contain('Refunded');
+    expect((await post('/admin/orders/MG00000000/confirm')).status).to.equal(404);
+  });
+
+  it('matches bank money to an order, and ends reviews', async () => {
+    const { app, read, post } = its;
+    const { code } = await order(app.state, filled.user.accountId);
+    const money = transfer('no code here');
+    await app.state.orders.record(money);
+    const { provider, id } = money;
+    const wrong = await post('/admin/transfers/match', { provider, id, order: 'MG00000000' });
+    expect([wrong.status, wrong.page('.problem').length]).to.deep.equal([404, 1]);
+    const { location } = await post('/admin/transfers/match', { provider, id, order: code.toLowerCase() });
+    expect(location).to.equal(`${app.url}/admin/orders/${code}?done=matched`);
+    expect((await app.state.orders.find(code))?.state).to.equal('paid');
+    const { provider: of, id: number } = filled.unmatched;
+    await post('/admin/transfers/settle', { provider: of, id: number });
+    expect((await read('/admin/transfers')).text).not.to.contain(number);
+    expect((await read('/admin/transfers?review=all')).text).to.contain(number);
+  });
+
+  it('lists in pages that miss none', async () => {
+    for (let index = 0; index < 30; index += 1) await signUp(its.app.state);
+    const found: string[] = [];
+    for (let path: string | undefined = '/admin/users'; path !== undefined; ) {
+      const { page, text } = await its.read(path);
+      expect(Buffer.byteLength(text)).to.be.below(MAX_BYTES);
+      found.push(
+        ...page('tbody th a')
+          .toArray()
+          .map((one) => page(one).attr('href') ?? ''),
+      );
+      path = page('a[rel="next"]').attr('href');
+    }
+    const all = await its.app.state.users.list({ limit: 1_000 });
+    expect(found).to.deep.equal(all.map(({ id }) => `/admin/users/${id}`));
+    expect((await its.read('/admin/users?after=x')).status).to.equal(400);
+  });
+});
