@@ -101,6 +101,43 @@ export function accountPages({ orders, image, device }: UsedPages): readonly Sit
   ];
 }
 
+/** What the pages of operators show. */
+export interface ConsoleSubjects {
+  /** Id of a user. */
+  user: string;
+  /** Code of an order that waits for a review. */
+  order: string;
+  /** Id of a key. */
+  key: string;
+  /** Id of a job. */
+  job: string;
+}
+
+/** Pages of operators. */
+export function consolePages({ user, order, key, job }: ConsoleSubjects): readonly SitePage[] {
+  return [
+    { name: 'console', path: '/admin' },
+    { name: 'console-users', path: '/admin/users' },
+    { name: 'console-users-none', path: '/admin/users?q=zeppelin' },
+    { name: 'console-user', path: `/admin/users/${user}` },
+    { name: 'console-user-action', path: `/admin/users/${user}`, prepare: openFirst('details') },
+    { name: 'console-orders', path: '/admin/orders' },
+    { name: 'console-order', path: `/admin/orders/${order}` },
+    { name: 'console-transfers', path: '/admin/transfers' },
+    { name: 'console-transfers-action', path: '/admin/transfers', prepare: openFirst('details') },
+    { name: 'console-keys', path: '/admin/keys' },
+    { name: 'console-keys-form', path: '/admin/keys', prepare: openFirst('details') },
+    { name: 'console-key', path: `/admin/keys/${key}` },
+    { name: 'console-models', path: '/admin/models' },
+    { name: 'console-requests', path: '/admin/requests' },
+    { name: 'console-requests-failed', path: '/admin/requests?outcome=failed' },
+    { name: 'console-jobs', path: '/admin/jobs?state=completed' },
+    { name: 'console-job', path: `/admin/jobs/${job}` },
+    { name: 'console-incidents', path: '/admin/incidents' },
+    { name: 'console-audit', path: '/admin/audit' },
+  ];
+}
+
 function sampleUrl(wanted: string): string {
   return linkSamples.find(({ name }) => name === wanted)?.url ?? '';
 }

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { findChromium } from '../../../server/settings/executables.js';
+import { OPERATOR_TERMS } from '../../../server/plans/index.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
 import { openState, type State } from '../../../server/state.js';
@@ -21,9 +22,10 @@ import { packageRoot } from '../package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../processes/gateway-process.js';
 import { until } from '../until.js';
 import { launchPageBrowser, signInAs } from './page-browser.js';
-import { accountPages, emptyPages, publicPages, type SitePage } from './site-pages.js';
+import { accountPages, type ConsoleSubjects, consolePages, emptyPages, publicPages, type SitePage } from './site-pages.js';
 
 const EMAIL = 'rosalind@harbour.example';
+const OPERATOR = 'tove@harbour.example';
 const POLL_MS = 200;
 
 const PAYMENT = {
@@ -80,6 +82,11 @@ export async function openUsedSite(): Promise<UsedSite> {
       const used = await fill(state, gateway);
       await disturb(state);
       for (const page of accountPages({ ...used, device: await askForDevice(gateway) })) await visit(page, known);
+      const operator = await openContext(browser);
+      const signIn = await operator.newPage();
+      await signInAs(signIn, gateway.url, { email: OPERATOR, name: 'Tove Lindqvist' });
+      await signIn.close();
+      for (const page of consolePages({ ...(await awaitOperator(state)), job: used.image })) await visit(page, operator);
     },
     async close() {
       await browser.close();
@@ -127,6 +134,26 @@ async function fill(state: State, gateway: GatewayProcess): Promise<{ orders: Re
   const { json } = await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
   return { orders: Object.fromEntries(orders.map(({ code, state: is }) => [is, code])), image: String(json.id) };
+}
+
+/** Makes the second user the operator, for whom users, money and an incident wait. */
+async function awaitOperator(state: State): Promise<Omit<ConsoleSubjects, 'job'>> {
+  const [[operator], [user]] = await Promise.all([state.users.findByEmail(OPERATOR), state.users.findByEmail(EMAIL)]);
+  if (!operator || !user) throw new Error('nobody signed in');
+  const actor = `operator:${operator.id}`;
+  await state.accounts.grant({ accountId: operator.accountId, terms: OPERATOR_TERMS, actor });
+  for (const name of ['Bartholomew Kapoor', 'Mai Nguyễn', 'Ines Moreau']) {
+    const email = `${name.split(' ')[0]?.toLowerCase()}@harbour.example`;
+    await state.users.signIn({ issuer: 'https://id.example', subject: email, email, name });
+  }
+  const [other] = await state.users.findByEmail('ines@harbour.example');
+  await state.users.suspend({ userId: other?.id ?? '', actor, note: 'shared the key' });
+  const booked = { provider: 'bank', currency: 'EUR', at: Date.now() - 3_600_000 };
+  await state.orders.record({ ...booked, id: 'B-2041', amount: 1_900, text: 'Token plan, thanks! Bartholomew' });
+  const [open] = await state.orders.list({ limit: 1, state: 'pending' });
+  if (open) await state.orders.record({ ...booked, id: 'B-2042', amount: open.amount + 500, text: open.code });
+  const [key] = await state.keys.listOf(user.accountId);
+  return { user: user.id, order: open?.code ?? '', key: key?.id ?? '' };
 }
 
 /** A day with a disturbance, and incidents. */

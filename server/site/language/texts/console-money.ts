@@ -1,6 +1,6 @@
 /*
- * Texts of orders and bank money in the console. An action on money names the amounts, so that a mistake is seen before
- * it is made.
+ * Texts of orders and bank money in the console: filters, columns, why a transfer waits, and what each action will do.
+ * An action on money names the amounts, so that a mistake is seen before it is made, and says whether it is final.
  */
 
 const en = {

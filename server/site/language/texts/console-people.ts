@@ -1,6 +1,6 @@
 /*
- * Texts of users, keys and budgets in the console. What an action will do is stated in full, since it is read before it
- * is done.
+ * Texts of users, keys and budgets in the console: searches, columns, facts and actions. What an action will do is
+ * stated in full, since it is read before it is done, and also what stays as it is and how it can be taken back.
  */
 
 const en = {
