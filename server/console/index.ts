@@ -3,13 +3,30 @@
  */
 
 import type { Route } from '../http/index.js';
+import { auditPages } from './audit.js';
 import type { ConsoleServices } from './console-route.js';
+import { incidentPages } from './incidents.js';
+import { jobPages } from './jobs.js';
+import { keyPages } from './keys.js';
+import { modelPages } from './models.js';
 import { orderPages } from './orders.js';
 import { overviewPages } from './overview.js';
+import { requestPages } from './requests.js';
 import { transferPages } from './transfers.js';
 import { userPages } from './users.js';
 
 /** Every page and form of the console. */
 export function consoleRoutes(services: ConsoleServices): Route[] {
-  return [...overviewPages(services), ...userPages(services), ...orderPages(services), ...transferPages(services)];
+  return [
+    ...overviewPages(services),
+    ...userPages(services),
+    ...orderPages(services),
+    ...transferPages(services),
+    ...keyPages(services),
+    ...modelPages(services),
+    ...requestPages(services),
+    ...jobPages(services),
+    ...incidentPages(services),
+    ...auditPages(services),
+  ];
 }

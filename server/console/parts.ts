@@ -7,8 +7,10 @@
 import type { UserRecord } from '../accounts/index.js';
 import type { AdminServices } from '../admin/index.js';
 import type { AuditEntry } from '../audit/index.js';
-import { isSiteAccount } from '../keys/index.js';
-import { dataTable, type Html, type HtmlValue, html, type Locale } from '../site/index.js';
+import type { BudgetState } from '../budgets/index.js';
+import { type ApiKeyRecord, isSiteAccount, isValidState, keyState } from '../keys/index.js';
+import { badge, bar, dataTable, type Html, type HtmlValue, html, keyBadge, type Locale } from '../site/index.js';
+import { leftOf } from '../usage/index.js';
 
 const MAX_NOTE = 500;
 
@@ -27,19 +29,21 @@ export interface ActionView {
   isBad?: boolean;
   /** Fields besides the reason. */
   fields?: HtmlValue;
+  /** Whether it asks for no reason, since none is recorded. Default false. */
+  hasNoReason?: boolean;
   /** Whether it is open at first, such as after a mistake. Default false. */
   isOpen?: boolean;
 }
 
 /** A form that changes something. */
 export function action(view: ActionView, { texts }: Locale): Html {
-  const { path, id: own = path.replace(/\W+/g, '-'), label, words, button, isBad, fields, isOpen } = view;
+  const { path, id: own = path.replace(/\W+/g, '-'), label, words, button, isBad, fields, hasNoReason, isOpen } = view;
   const t = texts.console;
   const id = `note-${own}`;
   return html`<details class="action"${isOpen && html` open`}><summary class="button button-quiet button-small">${label}</summary>
 <form class="stack" method="post" action="/admin${path}">
 <p class="small">${words}</p>
-${fields}<div class="field"><label for="${id}">${t.reason}</label><input class="input" id="${id}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>
+${fields}${!hasNoReason && html`<div class="field"><label for="${id}">${t.reason}</label><input class="input" id="${id}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>`}
 <div class="row"><button class="button${isBad && html` button-bad`}">${button}</button></div>
 </form></details>`;
 }
@@ -59,7 +63,7 @@ export interface TextField {
   placeholder?: string;
   isRequired?: boolean;
   maxLength?: number;
-  type?: 'text' | 'number' | 'datetime-local';
+  type?: 'text' | 'number' | 'date' | 'datetime-local';
   suggestions?: readonly string[];
 }
 
@@ -167,4 +171,31 @@ export function ownerLink(accountId: string, owners: Owners): Html {
   const user = owners.get(accountId);
   if (!user) return html`<bdi class="small mono">${accountId}</bdi>`;
   return html`<a href="/admin/users/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>`;
+}
+
+/** What is left of a budget, with its bar. */
+export function renderBudget(budget: BudgetState, locale: Locale): Html {
+  const { texts, count } = locale;
+  const t = texts.console.budgets;
+  const left = leftOf(budget);
+  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
+  const money = (amount: number) => `${locale.cost(amount * 1_000_000, 2)} ${currency ?? ''}`;
+  const parts = [
+    [t.requests, left.requests, requestLimit, count],
+    [t.tokens, left.tokens, tokenLimit, count],
+    [t.tokensToday, left.tokensToday, dailyTokenLimit, count],
+    [t.money, left.cost, costLimit === null ? null : costLimit / 1_000_000, money],
+  ] as const;
+  return html`<ul class="stack-small">${parts.map(
+    ([name, is, limit, write]) =>
+      is !== undefined &&
+      limit !== null &&
+      html`<li class="stack-small"><span class="row row-apart small"><span>${name} · ${t.resets[budget.resets]}</span><span class="figures">${t.leftOf(write(is), write(limit))}</span></span>${bar(limit === 0 ? 0 : is / limit)}</li>`,
+  )}</ul>`;
+}
+
+/** The state of a key. */
+export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): Html {
+  const state = keyState(key, now);
+  return (!isValidState(state) && keyBadge(state, locale)) || badge(locale.texts.console.keys.valid, 'good');
 }

@@ -15,24 +15,20 @@ import {
   stateOfUser,
   type WholeUser,
 } from '../admin/index.js';
-import type { BudgetState } from '../budgets/index.js';
 import type { Route } from '../http/index.js';
-import { type ApiKeyRecord, isValidState, keyState } from '../keys/index.js';
+import type { ApiKeyRecord } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';
 import {
   badge,
-  bar,
   dataTable,
   filterForm,
   type Html,
   html,
-  keyBadge,
   type Locale,
   linkTo,
   orderBadge,
   planName,
 } from '../site/index.js';
-import { leftOf } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -43,7 +39,17 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, choiceField, facts, history, section, textField } from './parts.js';
+import {
+  action,
+  actions,
+  choiceField,
+  facts,
+  history,
+  keyStateBadge,
+  renderBudget,
+  section,
+  textField,
+} from './parts.js';
 
 const PATH = '/admin/users';
 const STATES = ['active', 'suspended'] as const;
@@ -263,27 +269,6 @@ function renderPlan({ catalogue }: ConsoleServices, { account, budget }: WholeUs
   ])}${budget && renderBudget(budget, locale)}`;
 }
 
-/** What is left of a budget, with its bar. */
-export function renderBudget(budget: BudgetState, locale: Locale): Html {
-  const { texts, count } = locale;
-  const t = texts.console.budgets;
-  const left = leftOf(budget);
-  const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
-  const money = (amount: number) => `${locale.cost(amount * 1_000_000, 2)} ${currency ?? ''}`;
-  const parts = [
-    [t.requests, left.requests, requestLimit, count],
-    [t.tokens, left.tokens, tokenLimit, count],
-    [t.tokensToday, left.tokensToday, dailyTokenLimit, count],
-    [t.money, left.cost, costLimit === null ? null : costLimit / 1_000_000, money],
-  ] as const;
-  return html`<ul class="stack-small">${parts.map(
-    ([name, is, limit, write]) =>
-      is !== undefined &&
-      limit !== null &&
-      html`<li class="stack-small"><span class="row row-apart small"><span>${name} · ${t.resets[budget.resets]}</span><span class="figures">${t.leftOf(write(is), write(limit))}</span></span>${bar(limit === 0 ? 0 : is / limit)}</li>`,
-  )}</ul>`;
-}
-
 function renderPlanActions(
   { catalogue }: ConsoleServices,
   { user, hasPlan, call }: Pick<WholeUser, 'user'> & { hasPlan: boolean; call: ConsoleCall },
@@ -330,11 +315,6 @@ function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale):
       { head: t.keys.lastUsed, cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)) },
     ],
   });
-}
-
-export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): Html {
-  const state = keyState(key, now);
-  return (!isValidState(state) && keyBadge(state, locale)) || badge(locale.texts.console.keys.valid, 'good');
 }
 
 function renderOrders({ catalogue }: ConsoleServices, orders: readonly OrderRecord[], locale: Locale): Html {

@@ -22,7 +22,16 @@ describe('the console', () => {
       ...['/admin', '/admin/users', '/admin/users?state=suspended', `/admin/users/${user.id}`],
       ...[`/admin/users/${its.operatorId}`, '/admin/orders', '/admin/orders?state=needs_review'],
       ...[...orders, review].map(({ code }) => `/admin/orders/${code}`),
-      ...['/admin/transfers', '/admin/transfers?review=all'],
+      ...['/admin/transfers', '/admin/transfers?review=all', '/admin/keys', `/admin/keys/${filled.key.id}`],
+      ...['/admin/models', '/admin/models?q=none', '/admin/requests', '/admin/requests?outcome=failed'],
+      ...[
+        '/admin/jobs',
+        '/admin/jobs?state=failed',
+        '/admin/incidents',
+        '/admin/audit',
+        '/admin/audit?action=job.cancelled',
+      ],
+      ...[`/admin/audit?subject=${filled.user.id}`, `/admin/requests?account=${user.accountId}`],
     ];
   });
   after(() => its?.app.close());

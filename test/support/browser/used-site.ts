@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
-import { findChromium } from '../../../server/settings/executables.js';
 import { OPERATOR_TERMS } from '../../../server/plans/index.js';
+import { findChromium } from '../../../server/settings/executables.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
 import { openState, type State } from '../../../server/state.js';
@@ -22,7 +22,14 @@ import { packageRoot } from '../package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../processes/gateway-process.js';
 import { until } from '../until.js';
 import { launchPageBrowser, signInAs } from './page-browser.js';
-import { accountPages, type ConsoleSubjects, consolePages, emptyPages, publicPages, type SitePage } from './site-pages.js';
+import {
+  accountPages,
+  type ConsoleSubjects,
+  consolePages,
+  emptyPages,
+  publicPages,
+  type SitePage,
+} from './site-pages.js';
 
 const EMAIL = 'rosalind@harbour.example';
 const OPERATOR = 'tove@harbour.example';
@@ -86,7 +93,8 @@ export async function openUsedSite(): Promise<UsedSite> {
       const signIn = await operator.newPage();
       await signInAs(signIn, gateway.url, { email: OPERATOR, name: 'Tove Lindqvist' });
       await signIn.close();
-      for (const page of consolePages({ ...(await awaitOperator(state)), job: used.image })) await visit(page, operator);
+      for (const page of consolePages({ ...(await awaitOperator(state)), job: used.image }))
+        await visit(page, operator);
     },
     async close() {
       await browser.close();

@@ -1,0 +1,138 @@
+/*
+ * Incidents of the status page in the console: the list with open and ended ones, a form that reports one, and one that
+ * closes it with how it ended. Both are public at once, and the forms say so. Times in the form are by UTC.
+ */
+
+import { GatewayError } from '../../core/runtime/index.js';
+import { closeIncident, listIncidents } from '../admin/index.js';
+import { parseIsoTime } from '../format/index.js';
+import type { Route } from '../http/index.js';
+import { badge, emptyState, type Html, html, type Locale } from '../site/index.js';
+import { INCIDENT_KINDS, type Incident } from '../status/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { action, actions, choiceField, textField } from './parts.js';
+
+const PATH = '/admin/incidents';
+const MAX_TITLE = 200;
+const MAX_WORDS = 2_000;
+
+export function incidentPages(services: ConsoleServices): Route[] {
+  const { state, clock } = services;
+  const show = (call: ConsoleCall) => incidentsPage(services, call);
+  return [
+    consolePage(services, {
+      path: '/incidents',
+      summary: 'Incidents in the console',
+      description: 'Page of the incidents of the status page.',
+      query: { after: 'Cursor.' },
+      show,
+    }),
+    consoleForm(services, {
+      path: '/incidents',
+      summary: 'Report an incident in the console',
+      description: 'Shows an incident on the status page until it is closed.',
+      form: {
+        title: 'What is wrong.',
+        kind: 'Default `degraded`.',
+        message: 'What users notice.',
+        starts: 'When it begins, by UTC. Default: now.',
+      },
+      errors: ['invalid_value'],
+      show,
+      async run({ field, by: { actor } }) {
+        const [title, message, starts] = [field('title'), field('message').slice(0, MAX_WORDS), field('starts')];
+        if (title === '' || title.length > MAX_TITLE) throw invalid('title', `1 to ${MAX_TITLE} characters`);
+        const startedAt = starts === '' ? clock.now() : parseIsoTime(`${starts}:00Z`);
+        if (startedAt === undefined) throw invalid('starts', 'a time such as 2026-12-24T08:00');
+        const kind = choiceOf(field('kind'), INCIDENT_KINDS) ?? 'degraded';
+        await state.incidents.add({ title, kind, message: message === '' ? null : message, startedAt, actor });
+        return '/incidents?done=incident';
+      },
+    }),
+    consoleForm(services, {
+      path: '/incidents/:id/close',
+      params: { id: { description: 'Id of the incident.' } },
+      summary: 'Close an incident in the console',
+      description: 'Ends an incident. One that was closed before stays as it is.',
+      form: { outcome: 'How it ended.' },
+      errors: ['invalid_value'],
+      show,
+      async run({ param, field, by: { actor } }) {
+        const outcome = field('outcome').slice(0, MAX_WORDS);
+        await closeIncident(services, param('id'), { outcome: outcome === '' ? null : outcome, actor });
+        return '/incidents?done=incident_closed';
+      },
+    }),
+  ];
+}
+
+function invalid(param: string, accepted: string): GatewayError {
+  return new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
+}
+
+async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, field, problem } = call;
+  const { console: own, status } = locale.texts;
+  const t = own.incidents;
+  const { items, next } = await listIncidents(services, rangeOf(call));
+  const kinds = INCIDENT_KINDS.map((value) => ({ value, label: status.incidentKinds[value] }));
+  const fields = html`${textField({ name: 'title', label: t.what, isRequired: true, maxLength: MAX_TITLE, value: field('title') })}
+<div class="form-row">${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field('kind') || 'degraded' })}${textField({ name: 'starts', label: t.starts, type: 'datetime-local', hint: t.startsHint, value: field('starts') })}</div>
+<div class="field"><label for="message">${t.message}</label><textarea class="input" id="message" name="message" maxlength="${MAX_WORDS}">${field('message')}</textarea></div>
+`;
+  return {
+    title: own.pages.incidents,
+    current: 'incidents',
+    lead: html`${t.lead} <a href="/status">${t.statusPage}</a>`,
+    content: html`<section class="card stack" aria-label="${t.report}">${actions([
+      action(
+        {
+          path: '/incidents',
+          label: t.report,
+          words: t.reportWords,
+          button: t.reportNow,
+          fields,
+          hasNoReason: true,
+          isOpen: problem !== undefined && field('title') !== '',
+        },
+        locale,
+      ),
+    ])}</section>
+<section class="card" aria-label="${own.pages.incidents}">
+${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((incident) => renderIncident(incident, locale))}</ul>`}
+${pagesOf(call, { path: PATH, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+function renderIncident({ id, kind, title, message, outcome, startedAt, endedAt }: Incident, locale: Locale): Html {
+  const { texts, minute } = locale;
+  const t = texts.console.incidents;
+  const isOpen = endedAt === null;
+  const fields = html`<div class="field"><label for="outcome-${id}">${t.outcome}</label><textarea class="input" id="outcome-${id}" name="outcome" maxlength="${MAX_WORDS}"></textarea></div>
+`;
+  const close = action(
+    {
+      path: `/incidents/${id}/close`,
+      label: t.close,
+      words: t.closeWords,
+      button: t.closeNow,
+      fields,
+      hasNoReason: true,
+    },
+    locale,
+  );
+  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${title}</bdi></strong>${badge(texts.status.incidentKinds[kind], kind === 'outage' ? 'bad' : 'warn')}${badge(isOpen ? t.open : t.closed, isOpen ? 'warn' : 'good')}</span>
+<span class="small muted">${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}</span>
+${message !== null && html`<p class="small">${message}</p>`}${outcome !== null && html`<p class="small">${outcome}</p>`}
+${isOpen && actions([close])}</div></li>`;
+}

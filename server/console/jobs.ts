@@ -1,0 +1,209 @@
+/*
+ * Background jobs in the console: how many wait and run of each kind, the list by kind, state and account, and the page
+ * of one job with its worker, error and history. A job that has not ended can be cancelled for all its owners. What is
+ * private to the owner is absent: prompts, links and results.
+ */
+
+import {
+  cancelJob,
+  failureOf,
+  inState,
+  JOB_KINDS,
+  JOB_STATES,
+  listJobs,
+  readQueues,
+  showJob,
+  workOf,
+} from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import { maskedKey } from '../keys/index.js';
+import { badge, dataTable, filterForm, type Html, html, type Locale, linkTo, type Tone } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { renderQueues } from './overview.js';
+import { action, actions, facts, history, ownerLink, ownersOf, section } from './parts.js';
+
+const PATH = '/admin/jobs';
+const ID = { id: { description: 'Id of the job.' } };
+type JobState = (typeof JOB_STATES)[number];
+type ListedJob = Awaited<ReturnType<typeof listJobs>>['items'][number];
+
+const TONES: Readonly<Record<JobState, Tone>> = {
+  queued: 'plain',
+  running: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  cancelled: 'plain',
+};
+
+export function jobPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => jobPage(services, call);
+  return [
+    consolePage(services, {
+      path: '/jobs',
+      summary: 'Jobs in the console',
+      description: 'Page of background jobs: counts by kind, and the jobs by kind, state and account.',
+      query: {
+        kind: 'A kind of jobs.',
+        state: 'Default: queued and running.',
+        account: 'Id of an account.',
+        after: 'Cursor.',
+      },
+      show: (call) => jobsPage(services, call),
+    }),
+    consolePage(services, {
+      path: '/jobs/:id',
+      params: ID,
+      summary: 'A job in the console',
+      description: 'Page of a background job: worker, error, history, and what an operator can do.',
+      errors: ['job_not_found'],
+      show,
+    }),
+    consoleForm(services, {
+      path: '/jobs/:id/cancel',
+      params: ID,
+      summary: 'Cancel a job in the console',
+      description: 'Cancels a queued or running job for all its owners.',
+      errors: ['job_not_found', 'job_already_terminal'],
+      show,
+      async run({ param, by }) {
+        const { id } = await cancelJob(services, param('id'), by);
+        return `/jobs/${encodeURIComponent(id)}?done=job_cancel`;
+      },
+    }),
+  ];
+}
+
+async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query } = call;
+  const { texts } = locale;
+  const { console: t, words } = texts;
+  const [kind, state, owner] = [
+    choiceOf(query('kind'), JOB_KINDS),
+    choiceOf(query('state'), JOB_STATES),
+    query('account'),
+  ];
+  const filter = { ...(kind && { kind }), ...(state && { state }), ...(owner !== undefined && { owner }) };
+  const [queues, page] = await Promise.all([readQueues(services), listJobs(services, filter, rangeOf(call))]);
+  const owners = await ownersOf(
+    services,
+    page.items.map((job) => job.owner),
+  );
+  const filters = { kind, state, account: owner };
+  return {
+    title: t.pages.jobs,
+    current: 'jobs',
+    content: html`${renderQueues(queues, locale)}
+<section class="card" aria-label="${texts.words.filters}">${filterForm(
+      {
+        path: PATH,
+        label: t.pages.jobs,
+        reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+        fields: [
+          {
+            kind: 'choice',
+            name: 'kind',
+            label: t.jobs.kind,
+            value: kind,
+            all: texts.usage.all,
+            choices: JOB_KINDS.map((value) => ({ value, label: words.jobs[value] })),
+          },
+          {
+            kind: 'choice',
+            name: 'state',
+            label: t.users.state,
+            value: state,
+            all: t.jobs.active,
+            choices: JOB_STATES.map((value) => ({ value, label: words.jobStates[value] })),
+          },
+          { kind: 'text', name: 'account', label: t.orders.account, value: owner, placeholder: 'acct_…' },
+        ],
+      },
+      locale,
+    )}</section>
+<section class="card stack" aria-label="${t.pages.jobs}">
+${dataTable<ListedJob>({
+  label: t.pages.jobs,
+  isStacked: true,
+  rows: page.items,
+  empty: { title: t.jobs.none, words: t.jobs.noneWords },
+  columns: [
+    {
+      head: t.jobs.job,
+      cell: ({ id }) => html`<a href="${PATH}/${encodeURIComponent(id)}"><code class="small">${id}</code></a>`,
+    },
+    { head: t.jobs.kind, cell: (job) => words.jobs[job.kind] },
+    { head: t.users.state, cell: (job) => renderState(job, locale) },
+    { head: t.jobs.inState, isNumber: true, cell: (job) => spanOf(inState(job, page), locale) },
+    { head: t.users.user, cell: (job) => ownerLink(job.owner, owners) },
+    { head: t.users.created, cell: ({ createdAt }) => locale.minute(createdAt) },
+  ],
+})}
+${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}
+</section>`,
+  };
+}
+
+function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { texts }: Locale): Html {
+  return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<br><code class="small">${error.code}</code>`}`;
+}
+
+function spanOf(ms: number | undefined, { texts }: Locale): string {
+  return ms === undefined ? '–' : texts.console.span(Math.max(0, ms));
+}
+
+async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, param } = call;
+  const { texts, minute, count } = locale;
+  const { console: t, words } = texts;
+  const { job, audit } = await showJob(services, param('id'));
+  const owners = await ownersOf(services, [job.owner]);
+  const { id, state, worker, attempts, crashCount, keyId, charge, queuePosition, requestId } = job;
+  const failure = failureOf(job);
+  const isOpen = state === 'queued' || state === 'running';
+  return {
+    title: `${words.jobs[job.kind]}: ${words.jobStates[state]}`,
+    current: 'jobs',
+    content: html`<section class="card stack" aria-label="${t.jobs.job}">
+${facts([
+  [t.users.state, badge(words.jobStates[state], TONES[state])],
+  [t.users.user, ownerLink(job.owner, owners)],
+  [texts.usage.key, keyId !== null && html`<a href="/admin/keys/${keyId}"><code>${maskedKey(keyId)}</code></a>`],
+  [t.users.created, minute(job.createdAt)],
+  [t.jobs.inState, spanOf(inState(job, job), locale)],
+  [t.jobs.position, queuePosition !== null && count(queuePosition)],
+  [t.jobs.runs, count(attempts)],
+  [t.jobs.crashes, crashCount > 0 && count(crashCount)],
+  [t.jobs.worker, worker && html`<code class="small">${worker.host} ${worker.pid}</code>`],
+  ...Object.entries(workOf(job)).map(
+    ([name, value]) =>
+      [
+        t.jobs.work[name as keyof typeof t.jobs.work],
+        value !== null && html`<bdi class="mono small">${value}</bdi>`,
+      ] as const,
+  ),
+  [
+    texts.usage.list.requestId,
+    requestId !== null &&
+      html`<a href="${linkTo('/admin/requests', { request_id: requestId })}"><code class="small">${requestId}</code></a>`,
+  ],
+  [
+    services.prices ? texts.usage.cost(services.prices.currency) : '',
+    charge?.cost != null && services.prices !== undefined && locale.cost(charge.cost),
+  ],
+])}
+${failure && html`<div class="notice notice-warn"><code>${failure.code}</code> ${texts.errors.meaningOf(failure.code)}<br><span class="small" lang="en"><bdi>${failure.message}</bdi></span></div>`}
+${actions([isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
+<p class="small muted"><code>${id}</code></p>
+</section>
+${section('history', t.history.title, history(audit, locale))}`,
+  };
+}

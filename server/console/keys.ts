@@ -1,0 +1,400 @@
+/*
+ * API keys of all accounts in the console: search, make a key of the operator's own, and the page of one key with its
+ * budgets, usage of today, history and actions. A new key is shown once, on the answer to its form, and never again. The
+ * limits of a user's key are those of the plan, so its form has fewer fields. Rules and checks are those of the admin API.
+ */
+
+import {
+  changeKey,
+  type ListedKey,
+  listKeys,
+  makeKey,
+  revokeKey,
+  rotateKey,
+  showKey,
+  type WholeKey,
+} from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import {
+  type ApiKeyRecord,
+  effectiveModels,
+  isSiteAccount,
+  isValidState,
+  type KeyGrant,
+  keyState,
+  maskedKey,
+  OPERATOR_KEY_GRANTS,
+} from '../keys/index.js';
+import { copyButton, costOf, dataTable, filterForm, type Html, html, type Locale, linkTo } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import {
+  action,
+  actions,
+  choiceField,
+  facts,
+  history,
+  keyStateBadge,
+  ownerLink,
+  ownersOf,
+  renderBudget,
+  section,
+  textField,
+} from './parts.js';
+
+const PATH = '/admin/keys';
+const ID = { id: { description: 'Id of the key: 8 characters.' } };
+const HOUR_MS = 60 * 60 * 1000;
+const OVERLAPS = [0, 1, 24, 168] as const;
+
+export function keyPages(services: ConsoleServices): Route[] {
+  return [
+    consolePage(services, {
+      path: '/keys',
+      summary: 'Keys in the console',
+      description: 'Page of the keys of all accounts, with search, and a form for keys of the operator.',
+      query: {
+        q: 'Id of a key, or the beginning of its name.',
+        account: 'Id of an account.',
+        group: 'A group.',
+        after: 'Cursor.',
+      },
+      show: (call) => keysPage(services, call),
+    }),
+    consolePage(services, {
+      path: '/keys/:id',
+      params: ID,
+      summary: 'A key in the console',
+      description: 'Page of a key: limits, budgets, usage of today, history, and what an operator can do.',
+      errors: ['key_not_found'],
+      show: (call) => keyPage(services, call),
+    }),
+    consoleForm(services, {
+      path: '/keys',
+      summary: 'Create a key in the console',
+      description: "Creates a key of the operator's own and shows it, only once.",
+      form: { name: 'What it is for.', ...LIMITS },
+      errors: ['invalid_value'],
+      show: (call) => keysPage(services, call),
+      async run(call) {
+        const { name, grants, rpm, expires_at, budgets, group } = limitsOf(call);
+        const made = await makeKey(services, { name, grants, rpm, expires_at, budgets, group }, call.by);
+        return keyPage(services, call, { id: made.record.id, key: made.key });
+      },
+    }),
+    ...changeForms(services),
+  ];
+}
+
+const LIMITS = {
+  rpm: 'Requests a minute; empty is unlimited.',
+  expires: 'Its last day, by UTC; empty is never.',
+  budgets: 'Budgets, separated by commas.',
+  group: 'Its group.',
+  ...Object.fromEntries(OPERATOR_KEY_GRANTS.map((grant) => [`grant_${grant}`, `Whether it has the grant ${grant}.`])),
+};
+
+function changeForms(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => keyPage(services, call);
+  return [
+    consoleForm(services, {
+      path: '/keys/:id/change',
+      params: ID,
+      summary: 'Change a key in the console',
+      description: "Changes name, limits, end, budgets and group. Limits of a user's key are those of the plan.",
+      form: { name: 'What it is for.', ...LIMITS },
+      errors: ['key_not_found', 'invalid_value'],
+      show,
+      async run(call) {
+        const { record } = await showKey(services, call.param('id'), services.clock.now());
+        const { name, expires_at, budgets, group, grants, rpm } = limitsOf(call);
+        const own = hasOwnLimits(record) && { grants, rpm };
+        await changeKey(services, record, { name, expires_at, budgets, group, ...own }, call.by);
+        return `/keys/${record.id}?done=key_changed`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/keys/:id/rotate',
+      params: ID,
+      summary: 'Rotate a key in the console',
+      description: 'Replaces a key by one with the same properties, and shows it only once.',
+      form: { hours: 'Hours for which the old key keeps working.' },
+      errors: ['key_not_found', 'key_replaced', 'too_many_keys', 'account_suspended'],
+      show,
+      async run(call) {
+        const hours = OVERLAPS.find((one) => String(one) === call.field('hours')) ?? 24;
+        const { key, record } = await rotateKey(services, {
+          id: call.param('id'),
+          overlapMs: hours * HOUR_MS,
+          ...call.by,
+        });
+        return keyPage(services, call, { id: record.id, key });
+      },
+    }),
+    consoleForm(services, {
+      path: '/keys/:id/revoke',
+      params: ID,
+      summary: 'Revoke a key in the console',
+      description: 'Revokes a key for good, and cancels its queued and running jobs unless they are kept.',
+      form: { jobs: '`cancel` or `keep`.' },
+      errors: ['key_not_found'],
+      show,
+      async run({ param, field, by: { actor } }) {
+        const id = await revokeKey(services, { id: param('id'), keepsJobs: field('jobs') === 'keep', actor });
+        return `/keys/${id}?done=key_revoked`;
+      },
+    }),
+  ];
+}
+
+/** A key of a plan or a user has the limits of the plan. */
+function hasOwnLimits({ planId, accountId }: ApiKeyRecord): boolean {
+  return planId === null && !isSiteAccount(accountId);
+}
+
+/** The fields of a form, as the admin API takes them. Its checks name a field that is not accepted. */
+function limitsOf({ field }: ConsoleCall) {
+  const [rpm, expires, budgets, group] = [field('rpm'), field('expires'), field('budgets'), field('group')];
+  return {
+    name: field('name'),
+    grants: OPERATOR_KEY_GRANTS.filter((grant) => field(`grant_${grant}`) !== '') as KeyGrant[],
+    rpm: /^\d{1,7}$/.test(rpm) ? Number(rpm) : null,
+    // The day itself is part of it.
+    expires_at: expires === '' ? null : `${expires}T23:59:59Z`,
+    budgets: budgets
+      .split(',')
+      .map((text) => text.trim())
+      .filter((text) => text !== ''),
+    group: group === '' ? null : group,
+  };
+}
+
+async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query, problem } = call;
+  const { texts, day } = locale;
+  const { console: own } = texts;
+  const t = own.keys;
+  const [search, accountId, group] = [query('q'), query('account'), query('group')];
+  const filter = {
+    ...(search !== undefined && { search }),
+    ...(accountId !== undefined && { accountId }),
+    ...(group !== undefined && { group }),
+  };
+  const [{ items, next }, groups] = await Promise.all([
+    listKeys(services, filter, rangeOf(call)),
+    services.state.budgets.groups(),
+  ]);
+  const owners = await ownersOf(
+    services,
+    items.map(({ record }) => record.accountId),
+  );
+  const filters = { q: search, account: accountId, group };
+  const now = services.clock.now();
+  const names = groups.map(({ name }) => name);
+  return {
+    title: own.pages.keys,
+    current: 'keys',
+    lead: t.lead,
+    content: html`<section class="card stack" aria-label="${t.create}">${actions([
+      action(
+        {
+          path: '/keys',
+          label: t.create,
+          words: t.createWords,
+          button: t.createNow,
+          fields: limitFields(call, names),
+          hasNoReason: true,
+          isOpen: problem !== undefined,
+        },
+        locale,
+      ),
+    ])}</section>
+<section class="card" aria-label="${texts.words.filters}">${filterForm(
+      {
+        path: PATH,
+        label: own.pages.keys,
+        reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+        fields: [
+          { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
+          { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
+          { kind: 'text', name: 'group', label: t.group, value: group, suggestions: names },
+        ],
+      },
+      locale,
+    )}</section>
+<section class="card stack" aria-label="${own.pages.keys}">
+${dataTable<ListedKey>({
+  label: own.pages.keys,
+  isStacked: true,
+  rows: items,
+  empty: { title: t.none, words: t.noneWords },
+  columns: [
+    {
+      head: t.name,
+      cell: ({ record }) =>
+        html`<a href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a><br><code class="small muted">${maskedKey(record.id)}</code>`,
+    },
+    { head: own.users.state, cell: ({ record }) => keyStateBadge(record, now, locale) },
+    { head: own.users.user, cell: ({ record }) => ownerLink(record.accountId, owners) },
+    { head: t.grants, cell: ({ record }) => html`<span class="small">${record.grants.join(', ')}</span>` },
+    { head: t.lastUsed, cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)) },
+  ],
+})}
+${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+/** Fields of the limits, as they are, or as they were sent. */
+function limitFields({ locale, field, fields, problem }: ConsoleCall, groups: readonly string[], key?: WholeKey): Html {
+  const t = locale.texts.console.keys;
+  const record = key?.record;
+  const isSent = problem !== undefined && fields.includes('rpm');
+  const fieldOf = (name: string, stored: string) => (isSent ? field(name) : stored);
+  const hasLimits = record === undefined || hasOwnLimits(record);
+  const granted = (grant: KeyGrant) =>
+    isSent ? field(`grant_${grant}`) !== '' : (record?.grants.includes(grant) ?? grant === 'extract');
+  const expires = record?.expiresAt == null ? '' : new Date(record.expiresAt).toISOString().slice(0, 10);
+  const budgets = (key?.budgets ?? []).filter(({ scope }) => scope === 'key').map(budgetText);
+  return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
+${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
+<div class="form-row">${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}${textField({ name: 'expires', label: t.expires, type: 'date', hint: t.expiresHint, value: fieldOf('expires', expires) })}</div>
+${textField({ name: 'budgets', label: t.budgets, hint: t.budgetsHint, placeholder: '50 USD/month, 2M tokens/day', value: fieldOf('budgets', budgets.join(', ')) })}`;
+}
+
+/** As budgets are written: `50 USD/month`. */
+function budgetText({ requestLimit, tokenLimit, costLimit, currency, resets }: WholeKey['budgets'][number]): string {
+  const period = resets === 'never' ? 'lifetime' : resets;
+  if (costLimit !== null) return `${costLimit / 1_000_000} ${currency}/${period}`;
+  return tokenLimit !== null ? `${tokenLimit} tokens/${period}` : `${requestLimit} requests/${period}`;
+}
+
+async function keyPage(
+  services: ConsoleServices,
+  call: ConsoleCall,
+  shown?: { id: string; key: string },
+): Promise<ConsolePage> {
+  const { locale, param } = call;
+  const now = services.clock.now();
+  const whole = await showKey(services, shown?.id ?? param('id'), now);
+  const { record, today, currency, audit } = whole;
+  const [owners, groups] = await Promise.all([ownersOf(services, [record.accountId]), services.state.budgets.groups()]);
+  const { texts, count, day, shortCount } = locale;
+  const { console: own, usage } = texts;
+  const t = own.keys;
+  const models = effectiveModels(record);
+  const budgets = [
+    ...(whole.budget ? [{ title: own.budgets.scopes.plan, budget: whole.budget }] : []),
+    ...whole.budgets.map((budget) => ({ title: own.budgets.scopes[budget.scope as 'key'], budget })),
+  ];
+  return {
+    title: record.name,
+    current: 'keys',
+    content: html`${shown && renderNewKey(shown.key, locale)}
+<section class="card stack" aria-label="${usage.key}">
+${facts([
+  [own.users.state, keyStateBadge(record, now, locale)],
+  [usage.key, html`<code>${maskedKey(record.id)}</code>`],
+  [own.users.user, ownerLink(record.accountId, owners)],
+  [t.group, record.groupName !== undefined && html`<bdi>${record.groupName}</bdi>`],
+  [own.users.plan, record.planId !== null && html`<bdi>${record.planId}</bdi>`],
+  [t.grants, record.grants.join(', ')],
+  [
+    t.models,
+    models === null
+      ? usage.all
+      : html`<bdi class="small">${models.slice(0, 5).join(', ')}${models.length > 5 && ` +${models.length - 5}`}</bdi>`,
+  ],
+  [t.rpm, record.rpm === null ? own.users.unlimited : count(record.rpm)],
+  [t.expires, record.expiresAt === null ? own.users.never : day(record.expiresAt)],
+  [own.users.created, day(record.createdAt)],
+  [t.lastUsed, record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)],
+])}
+${renderActions(
+  whole,
+  call,
+  groups.map(({ name }) => name),
+  now,
+)}
+<p class="row small"><a href="${linkTo('/admin/requests', { key: record.id })}">${t.requests}</a></p>
+</section>
+${section(
+  'usage',
+  own.overview.today,
+  html`<dl class="totals"><div><dt>${usage.requests}</dt><dd>${shortCount(today.requests)}</dd></div><div><dt>${usage.failed}</dt><dd>${shortCount(today.failed)}</dd></div><div><dt>${usage.tokens}</dt><dd>${shortCount(today.inputTokens + today.outputTokens)}</dd></div>${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}</dl>
+${budgets.length > 0 && html`<h3>${t.budgets}</h3>${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`}`,
+)}
+${section('history', own.history.title, history(audit, locale))}`,
+  };
+}
+
+function renderNewKey(key: string, locale: Locale): Html {
+  const t = locale.texts.console.keys;
+  return html`<section class="new-key stack" aria-labelledby="new-key" tabindex="-1" autofocus><h2 id="new-key">${t.newTitle}</h2><p>${t.newWords}</p>
+<div class="row new-key-row"><code id="new-key-text">${key}</code>${copyButton('new-key-text', t.newTitle, locale)}</div></section>`;
+}
+
+function renderActions(whole: WholeKey, call: ConsoleCall, groups: readonly string[], now: number): Html | false {
+  const { locale, fields, problem } = call;
+  const { record } = whole;
+  const t = locale.texts.console.keys;
+  if (record.revokedAt !== null) return false;
+  const path = `/keys/${record.id}`;
+  const state = keyState(record, now);
+  const hours = choiceField({
+    name: 'hours',
+    label: t.overlap,
+    value: '24',
+    choices: OVERLAPS.map((value) => ({
+      value: String(value),
+      label: value === 0 ? t.atOnce : locale.texts.console.span(value * HOUR_MS),
+    })),
+  });
+  const jobs = choiceField({
+    name: 'jobs',
+    label: t.jobs,
+    choices: [
+      { value: 'cancel', label: t.cancelJobs },
+      { value: 'keep', label: t.keepJobs },
+    ],
+  });
+  const isWrong = problem !== undefined && fields.includes('budgets');
+  return actions([
+    action(
+      {
+        path: `${path}/change`,
+        label: t.change,
+        words: hasOwnLimits(record) ? t.changeWords : t.changePlanWords,
+        button: t.changeNow,
+        fields: limitFields(call, groups, whole),
+        isOpen: isWrong,
+      },
+      locale,
+    ),
+    isValidState(state) &&
+      state === 'active' &&
+      action(
+        { path: `${path}/rotate`, label: t.rotate, words: t.rotateWords, button: t.rotateNow, fields: hours },
+        locale,
+      ),
+    action(
+      {
+        path: `${path}/revoke`,
+        label: t.revoke,
+        words: t.revokeWords,
+        button: t.revokeNow,
+        fields: jobs,
+        hasNoReason: true,
+        isBad: true,
+      },
+      locale,
+    ),
+  ]);
+}

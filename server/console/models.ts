@@ -1,0 +1,144 @@
+/*
+ * Models and plugins in the console: which provider serves a model, where its servers are, whether they answer or cool
+ * down after failures, and what it costs. It describes the process that answers; what it shows is set in the plugins file
+ * and the prices file, which the page names. Addresses are shown, keys never.
+ */
+
+import { type WatchedModel, watchModels } from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import {
+  badge,
+  dataTable,
+  filterForm,
+  type Html,
+  html,
+  type Locale,
+  loadModels,
+  type PriceLine,
+  type Tone,
+} from '../site/index.js';
+import { type ConsoleCall, type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
+import { section } from './parts.js';
+
+const PATH = '/admin/models';
+/** A page stays below 80 kB. */
+const ROWS = 50;
+const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = { ok: 'good', degraded: 'warn', down: 'bad' };
+
+type Plugin = ReturnType<ConsoleServices['gateway']['plugins']>[number];
+
+export function modelPages(services: ConsoleServices): Route[] {
+  return [
+    consolePage(services, {
+      path: '/models',
+      summary: 'Models in the console',
+      description: 'Page of models and plugins: providers, servers, health, failures and prices.',
+      query: { q: 'Part of a name of a model, a provider or a server.' },
+      show: (call) => modelsPage(services, call),
+    }),
+  ];
+}
+
+async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleCall): Promise<ConsolePage> {
+  const { console: own } = locale.texts;
+  const t = own.models;
+  const search = query('q')?.toLowerCase();
+  const all = watchModels(services).filter(({ aliasOf }) => aliasOf === undefined);
+  const found = search === undefined ? all : all.filter((one) => wordsOf(one).includes(search));
+  const prices = new Map(
+    loadModels({ ...services, modelAliases: false, audioMaxBytes: 0, prices: services.prices }).map((model) => [
+      model.id,
+      model.prices,
+    ]),
+  );
+  // Those that do not work first.
+  const rows = [...found.filter(({ health }) => health !== 'ok'), ...found.filter(({ health }) => health === 'ok')];
+  return {
+    title: own.pages.models,
+    current: 'models',
+    lead: t.lead,
+    content: html`<section class="card" aria-label="${locale.texts.words.filters}">${filterForm(
+      {
+        path: PATH,
+        label: own.pages.models,
+        reset: search === undefined ? undefined : PATH,
+        fields: [{ kind: 'text', name: 'q', label: t.search, value: query('q'), placeholder: 'm-5.5' }],
+      },
+      locale,
+    )}</section>
+<section class="card stack" aria-label="${own.pages.models}">
+${dataTable<WatchedModel>({
+  label: own.pages.models,
+  isStacked: true,
+  rows: rows.slice(0, ROWS),
+  empty: { title: t.none, words: t.noneWords },
+  columns: [
+    {
+      head: t.model,
+      cell: ({ model }) =>
+        html`<bdi class="mono small">${model.id}</bdi>${model.mock && html` ${badge(locale.texts.models.mock, 'warn')}`}<br><span class="small muted">${locale.texts.models.kinds[model.kind as 'text'] ?? model.kind}</span>`,
+    },
+    { head: t.health, cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
+    { head: t.provider, cell: ({ model }) => html`<code class="small">${model.provider}</code>` },
+    { head: t.servers, cell: (one) => renderServers(one, locale) },
+    { head: t.prices, cell: ({ model }) => renderPrices(prices.get(model.id) ?? [], locale) },
+  ],
+})}
+${rows.length > ROWS && html`<p class="small muted">${t.more(rows.length - ROWS)}</p>`}
+</section>
+${section('plugins', t.plugins, renderPlugins(services.gateway.plugins(), locale))}
+<p class="small muted">${t.whereSet}</p>`,
+  };
+}
+
+function wordsOf({ model, upstreams }: WatchedModel): string {
+  const servers = model.upstreams.flatMap((one) => [one.url, one.model]);
+  return [model.id, model.provider, ...servers, ...upstreams.map(({ name }) => name)].join(' ').toLowerCase();
+}
+
+function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html {
+  const t = locale.texts.console.models;
+  return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}</li>`)}${upstreams.map(
+    ({ name, isCoolingDown, tries, failures }) =>
+      html`<li>${upstreams.length > 1 && html`<code>${name}</code> `}${isCoolingDown && html`${badge(t.cooling, 'bad')} `}<span class="muted">${t.tries(tries, failures)}</span></li>`,
+  )}</ul>`;
+}
+
+function renderPrices(prices: readonly PriceLine[], { texts: { models: t, console: own }, smallMoney }: Locale): Html {
+  if (prices.length === 0) return html`<span class="muted">${own.models.noPrice}</span>`;
+  return html`<ul class="small">${prices.map(({ unit, amount, currency, isHighest }) => {
+    const price = smallMoney(amount, currency);
+    return html`<li>${t.unit(isHighest ? t.upTo(price) : price, t.units[unit])}</li>`;
+  })}</ul>`;
+}
+
+const STATES: Readonly<Record<string, Tone>> = { ready: 'good', failed: 'bad', loading: 'warn' };
+
+function renderPlugins(plugins: readonly Plugin[], locale: Locale): Html {
+  const t = locale.texts.console.models;
+  const failedFirst = [
+    ...plugins.filter(({ state }) => state === 'failed'),
+    ...plugins.filter(({ state }) => state !== 'failed'),
+  ];
+  return dataTable<Plugin>({
+    label: t.plugins,
+    isStacked: true,
+    rows: failedFirst.slice(0, ROWS),
+    empty: { title: t.noPlugins, words: '' },
+    columns: [
+      {
+        head: t.entry,
+        cell: ({ id, plugin }) =>
+          html`<code class="small">${id}</code>${plugin !== id && html`<br><span class="small muted">${plugin}</span>`}`,
+      },
+      {
+        head: locale.texts.console.users.state,
+        cell: ({ state }) => badge(t.states[state as 'ready'] ?? state, STATES[state] ?? 'plain'),
+      },
+      {
+        head: t.reason,
+        cell: ({ reason, summary }) => html`<span class="small" lang="en">${reason ?? summary}</span>`,
+      },
+    ],
+  });
+}

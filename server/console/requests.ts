@@ -1,0 +1,186 @@
+/*
+ * Single requests of all keys in the console, newest first: the error of a request that a user quotes by its id is found
+ * here, with what its code means. There is no prompt, link or answer in it, since none is stored. Filters are those of
+ * the admin API.
+ */
+
+import { listRequests } from '../admin/index.js';
+import { dayOf } from '../format/index.js';
+import type { Route } from '../http/index.js';
+import { maskedKey } from '../keys/index.js';
+import { badge, dataTable, filterForm, type Html, html, type Locale, linkTo, type Tone } from '../site/index.js';
+import {
+  outcomeOf,
+  REQUEST_OUTCOMES,
+  type RequestOutcome,
+  readRangeQuery,
+  shownRequestId,
+  type UsageEntry,
+} from '../usage/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { ownerLink, ownersOf } from './parts.js';
+
+const PATH = '/admin/requests';
+const DAY_MS = 24 * 60 * 60 * 1000;
+const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
+
+export function requestPages(services: ConsoleServices): Route[] {
+  return [
+    consolePage(services, {
+      path: '/requests',
+      summary: 'Requests in the console',
+      description: 'Page of single requests of all keys, by days, outcome, account, key, model, route, code or id.',
+      query: {
+        from: 'First day by UTC, e.g. 2026-06-15.',
+        to: 'Last day by UTC.',
+        outcome: '`succeeded`, `failed` or `refused`.',
+        account: 'Id of an account.',
+        key: 'Id of a key.',
+        model: 'Id of a model, or a platform.',
+        route: 'A route, such as /v1/chat/completions.',
+        code: 'Error code.',
+        request_id: 'Id of a request.',
+        after: 'Cursor.',
+      },
+      show: (call) => requestsPage(services, call),
+    }),
+  ];
+}
+
+/** The filters of the address. @throws GatewayError `invalid_value` for a day that is none. */
+function filterOf({ query }: ConsoleCall, now: number) {
+  const days = readRangeQuery({ from: query('from'), to: query('to') }, now);
+  return {
+    days,
+    outcome: choiceOf(query('outcome'), REQUEST_OUTCOMES),
+    accountId: query('account'),
+    keyId: query('key'),
+    model: query('model'),
+    route: query('route'),
+    errorCode: query('code'),
+    requestId: query('request_id'),
+  };
+}
+
+type Filter = ReturnType<typeof filterOf>;
+
+function queryOf({ days, outcome, accountId, keyId, errorCode, requestId, model, route }: Filter) {
+  return { ...days, outcome, account: accountId, key: keyId, model, route, code: errorCode, request_id: requestId };
+}
+
+async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale } = call;
+  const now = services.clock.now();
+  const filter = filterOf(call, now);
+  const { days, accountId, keyId, ...rest } = filter;
+  const wanted = {
+    ...rest,
+    ...(accountId !== undefined && { accountId }),
+    ...(keyId !== undefined && { keyId }),
+    from: Date.parse(days.from),
+    to: Date.parse(days.to) + DAY_MS,
+  };
+  const { items, next } = await listRequests(services, wanted, rangeOf(call));
+  const owners = await ownersOf(
+    services,
+    items.map((entry) => entry.accountId),
+  );
+  const { console: t, usage } = locale.texts;
+  return {
+    title: t.requests.title,
+    current: 'requests',
+    lead: t.requests.lead,
+    content: html`${renderFilters(filter, dayOf(now), locale)}
+<section class="card stack" aria-labelledby="list"><h2 id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
+${dataTable<UsageEntry>({
+  label: t.requests.title,
+  isStacked: true,
+  rows: items,
+  empty: { title: usage.list.none, words: t.requests.none },
+  columns: [
+    {
+      head: usage.list.time,
+      cell: (row) => html`${locale.second(row.at)}<br><code class="small muted">${shownRequestId(row)}</code>`,
+    },
+    { head: usage.list.result, cell: (row) => renderResult(row, filter, locale) },
+    {
+      head: usage.list.routeAndModel,
+      cell: ({ route, model }) =>
+        html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
+    },
+    {
+      head: t.requests.owner,
+      cell: (row) =>
+        html`${ownerLink(row.accountId, owners)}<br><a class="small" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
+    },
+    { head: usage.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
+    { head: usage.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
+    ...(services.prices === undefined
+      ? []
+      : [
+          {
+            head: usage.cost(services.prices.currency),
+            isNumber: true,
+            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : locale.cost(cost)),
+          },
+        ]),
+  ],
+})}
+${pagesOf(call, { path: PATH, filters: queryOf(filter), ...(next && { next }) })}
+</section>`,
+  };
+}
+
+function renderFilters(filter: Filter, today: string, locale: Locale): Html {
+  const { usage: t, console: own, words } = locale.texts;
+  const { days, outcome, accountId, keyId, model, route, errorCode, requestId } = filter;
+  const outcomes = REQUEST_OUTCOMES.map((value) => ({ value, label: words.outcomes[value] }));
+  return html`<section class="card" aria-label="${words.filters}">${filterForm(
+    {
+      path: PATH,
+      label: own.requests.title,
+      reset: PATH,
+      fields: [
+        { kind: 'day', name: 'from', label: t.from, value: days.from, max: today },
+        { kind: 'day', name: 'to', label: t.to, value: days.to, max: today },
+        { kind: 'choice', name: 'outcome', label: t.list.result, value: outcome, all: t.all, choices: outcomes },
+        { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'upstream_timeout' },
+        { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
+        { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
+        { kind: 'text', name: 'key', label: t.key, value: keyId, placeholder: 'AbCd1234' },
+        { kind: 'text', name: 'model', label: t.modelOrPlatform, value: model },
+        { kind: 'text', name: 'route', label: t.route, value: route, placeholder: '/v1/chat/completions' },
+      ],
+    },
+    locale,
+  )}</section>`;
+}
+
+function renderResult(row: UsageEntry, filter: Filter, { texts }: Locale): Html {
+  const { status, errorCode } = row;
+  const outcome = outcomeOf(row);
+  const { meaningOf } = texts.errors;
+  const code =
+    errorCode !== null &&
+    html` <a class="small" href="${linkTo(PATH, { ...queryOf(filter), code: errorCode })}"><code>${errorCode}</code></a>
+<br><span class="small muted">${meaningOf(errorCode)}</span>`;
+  return html`<span class="figures">${badge(texts.words.outcomes[outcome], TONES[outcome])} ${status}</span>${code}`;
+}
+
+function duration(ms: number, { texts, count }: Locale): string {
+  const t = texts.usage.list;
+  return ms < 1_000 ? t.milliseconds(count(ms)) : t.seconds(count(ms / 1_000));
+}
+
+function tokensOf({ inputTokens, outputTokens }: UsageEntry, { count }: Locale): string {
+  if (inputTokens === null && outputTokens === null) return '–';
+  return `${count(inputTokens ?? 0)} / ${count(outputTokens ?? 0)}`;
+}
