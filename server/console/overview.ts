@@ -70,7 +70,9 @@ function renderHealth({ problems }: Overview, { texts }: Locale): Html {
 function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: Locale): Html {
   const { texts, money, minute } = locale;
   const t = texts.console.overview;
-  const { orders, transfers, incidents } = waiting;
+  const { orders, incidents } = waiting;
+  // Money of an order is part of its review.
+  const transfers = waiting.transfers.filter(({ orderCode }) => !orders.some(({ code }) => code === orderCode));
   const rows = [
     ...orders.map(
       (
@@ -81,7 +83,7 @@ function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: 
     ...transfers.map(
       (
         transfer,
-      ) => html`<li><div><a href="/admin/transfers?review=true">${t.transfer}</a><bdi class="small muted">${transfer.text}</bdi></div>
+      ) => html`<li><div><a href="/admin/transfers">${t.transfer}</a><bdi class="small muted">${transfer.text}</bdi></div>
 <div class="rows-end"><span class="figures">${money(transfer.amount, transfer.currency)}</span>${badge(texts.console.reviews[transfer.review ?? 'unmatched'], 'warn')}</div></li>`,
     ),
     ...incidents.map(
@@ -152,6 +154,7 @@ function renderSums({ id, title, groups, cell }: SumsView, { currency }: Overvie
     title,
     dataTable<UsageGroup>({
       label: title,
+      isStacked: true,
       rows: groups,
       empty: { title: t.overview.noUsage, words: t.overview.noUsageWords },
       columns: [
@@ -216,6 +219,7 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
     t.jobs.queues,
     dataTable<Queue>({
       label: t.jobs.queues,
+      isStacked: true,
       rows: queues,
       empty: { title: t.jobs.none, words: '' },
       columns: [

@@ -105,7 +105,7 @@ export function choiceField({ name, label, id = name, value, choices }: ChoiceFi
 /** Names and values; those without a value are left out. */
 export function facts(list: readonly (readonly [name: string, value: HtmlValue])[]): Html {
   const known = list.filter(([, value]) => value !== undefined && value !== null && value !== false && value !== '');
-  return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="console-facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /** A part of a page with a heading. @param id Unique in the page. */

@@ -128,7 +128,7 @@ describe('the console', () => {
     expect([status, location]).to.deep.equal([303, `${app.url}/admin/users/${other.id}?done=suspend`]);
     const { page } = await read(`/admin/users/${other.id}?done=suspend`);
     expect(page('.notice-good').text()).to.equal('The user is suspended.');
-    expect(page('.facts').text()).to.contain('Suspended');
+    expect(page('.console-facts').text()).to.contain('Suspended');
     expect(page(`form[action="/admin/users/${other.id}/resume"]`)).to.have.length(1);
     const [row] = await app.state.audit.list({ subject: other.id, limit: 1 });
     expect(row).to.include({
@@ -171,7 +171,7 @@ describe('the console', () => {
       `Order ${code}`,
     ]);
     const { location } = await post(`/admin/orders/${code}/refund`, { note: 'wrong plan' });
-    expect((await read(new URL(location ?? '').pathname)).page('.facts').text()).to.contain('Refunded');
+    expect((await read(new URL(location ?? '').pathname)).page('.console-facts').text()).to.contain('Refunded');
     expect((await post('/admin/orders/MG00000000/confirm')).status).to.equal(404);
   });
 
