@@ -38,10 +38,12 @@ import {
 import {
   action,
   actions,
+  budgetText,
   choiceField,
   facts,
   history,
   keyStateBadge,
+  listOf,
   ownerLink,
   ownersOf,
   renderBudget,
@@ -168,10 +170,7 @@ function limitsOf({ field }: ConsoleCall) {
     rpm: /^\d{1,7}$/.test(rpm) ? Number(rpm) : null,
     // The day itself is part of it.
     expires_at: expires === '' ? null : `${expires}T23:59:59Z`,
-    budgets: budgets
-      .split(',')
-      .map((text) => text.trim())
-      .filter((text) => text !== ''),
+    budgets: listOf(budgets),
     group: group === '' ? null : group,
   };
 }
@@ -267,13 +266,6 @@ function limitFields({ locale, field, fields, problem }: ConsoleCall, groups: re
 ${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
 <div class="form-row">${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}${textField({ name: 'expires', label: t.expires, type: 'date', hint: t.expiresHint, value: fieldOf('expires', expires) })}</div>
 ${textField({ name: 'budgets', label: t.budgets, hint: t.budgetsHint, placeholder: '50 USD/month, 2M tokens/day', value: fieldOf('budgets', budgets.join(', ')) })}`;
-}
-
-/** As budgets are written: `50 USD/month`. */
-function budgetText({ requestLimit, tokenLimit, costLimit, currency, resets }: WholeKey['budgets'][number]): string {
-  const period = resets === 'never' ? 'lifetime' : resets;
-  if (costLimit !== null) return `${costLimit / 1_000_000} ${currency}/${period}`;
-  return tokenLimit !== null ? `${tokenLimit} tokens/${period}` : `${requestLimit} requests/${period}`;
 }
 
 async function keyPage(

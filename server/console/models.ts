@@ -6,6 +6,7 @@
 
 import { type WatchedModel, watchModels } from '../admin/index.js';
 import type { Route } from '../http/index.js';
+import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
   badge,
   dataTable,
@@ -25,7 +26,7 @@ const PATH = '/admin/models';
 const ROWS = 50;
 const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = { ok: 'good', degraded: 'warn', down: 'bad' };
 
-type Plugin = ReturnType<ConsoleServices['gateway']['plugins']>[number];
+type Plugin = PluginGroup;
 
 export function modelPages(services: ConsoleServices): Route[] {
   return [
@@ -86,7 +87,7 @@ ${dataTable<WatchedModel>({
 })}
 ${rows.length > ROWS && html`<p class="small muted">${t.more(rows.length - ROWS)}</p>`}
 </section>
-${section('plugins', t.plugins, renderPlugins(services.gateway.plugins(), locale))}
+${section('plugins', t.plugins, renderPlugins(groupEntries(services.gateway.plugins()), locale))}
 <p class="small muted">${t.whereSet}</p>`,
   };
 }
@@ -114,22 +115,22 @@ function renderPrices(prices: readonly PriceLine[], { texts: { models: t, consol
 
 const STATES: Readonly<Record<string, Tone>> = { ready: 'good', failed: 'bad', loading: 'warn' };
 
-function renderPlugins(plugins: readonly Plugin[], locale: Locale): Html {
+/** Those that failed first; disabled ones are named alone. */
+function renderPlugins(groups: readonly Plugin[], locale: Locale): Html {
   const t = locale.texts.console.models;
-  const failedFirst = [
-    ...plugins.filter(({ state }) => state === 'failed'),
-    ...plugins.filter(({ state }) => state !== 'failed'),
-  ];
-  return dataTable<Plugin>({
+  const used = groups.filter(({ state }) => state !== 'disabled');
+  const rows = [...used.filter(({ state }) => state === 'failed'), ...used.filter(({ state }) => state !== 'failed')];
+  const disabled = groups.filter(({ state }) => state === 'disabled').flatMap(({ entries }) => entries);
+  return html`${dataTable<Plugin>({
     label: t.plugins,
     isStacked: true,
-    rows: failedFirst.slice(0, ROWS),
+    rows: rows.slice(0, ROWS),
     empty: { title: t.noPlugins, words: '' },
     columns: [
       {
         head: t.entry,
-        cell: ({ id, plugin }) =>
-          html`<code class="small">${id}</code>${plugin !== id && html`<br><span class="small muted">${plugin}</span>`}`,
+        cell: ({ id, entries }) =>
+          html`<code class="small">${id}</code>${entries.length > 1 && html`<br><span class="small muted">${entries.join(', ')}</span>`}`,
       },
       {
         head: locale.texts.console.users.state,
@@ -140,5 +141,6 @@ function renderPlugins(plugins: readonly Plugin[], locale: Locale): Html {
         cell: ({ reason, summary }) => html`<span class="small" lang="en">${reason ?? summary}</span>`,
       },
     ],
-  });
+  })}
+${disabled.length > 0 && html`<details><summary>${t.disabled(disabled.length)}</summary><p class="small mono">${disabled.join(', ')}</p></details>`}`;
 }

@@ -199,3 +199,18 @@ export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): H
   const state = keyState(key, now);
   return (!isValidState(state) && keyBadge(state, locale)) || badge(locale.texts.console.keys.valid, 'good');
 }
+
+/** As budgets are written: `50 USD/month`. */
+export function budgetText({ requestLimit, tokenLimit, costLimit, currency, resets }: BudgetState): string {
+  const period = resets === 'never' ? 'lifetime' : resets;
+  if (costLimit !== null) return `${costLimit / 1_000_000} ${currency}/${period}`;
+  return tokenLimit !== null ? `${tokenLimit} tokens/${period}` : `${requestLimit} requests/${period}`;
+}
+
+/** The parts of a field that has several, separated by commas. */
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}

@@ -10,11 +10,13 @@ import {
   findUser,
   type ListedUser,
   listUsers,
+  setBudgets,
   setPlan,
   showUser,
   stateOfUser,
   type WholeUser,
 } from '../admin/index.js';
+import type { BudgetState } from '../budgets/index.js';
 import type { Route } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';
@@ -42,10 +44,12 @@ import {
 import {
   action,
   actions,
+  budgetText,
   choiceField,
   facts,
   history,
   keyStateBadge,
+  listOf,
   renderBudget,
   section,
   textField,
@@ -133,7 +137,25 @@ export function userPages(services: ConsoleServices): Route[] {
         return `/users/${user.id}?done=plan_end`;
       },
     }),
+    budgetForm(services, show),
   ];
+}
+
+function budgetForm(services: ConsoleServices, show: (call: ConsoleCall) => Promise<ConsolePage>): Route {
+  return consoleForm(services, {
+    path: '/users/:id/budgets',
+    params: ID,
+    summary: 'Set account budgets in the console',
+    description: 'Replaces the budgets that all keys of the account share, beside the plan.',
+    form: { budgets: 'Budgets, separated by commas; empty: none.' },
+    errors: ['user_not_found', 'invalid_value'],
+    show,
+    async run({ param, field, by }) {
+      const { id, accountId: subject } = await findUser(services, param('id'));
+      await setBudgets(services, { scope: 'account', subject, budgets: listOf(field('budgets')), ...by });
+      return `/users/${id}?done=budgets`;
+    },
+  });
 }
 
 /** @throws GatewayError `invalid_value`. */
@@ -212,6 +234,7 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { locale, param } = call;
   const whole = await showUser(services, param('id'));
   const { user, account } = whole;
+  const budgets = await services.state.budgets.of({ scope: 'account', subject: user.accountId });
   const { texts, day } = locale;
   const t = texts.console.users;
   return {
@@ -232,6 +255,7 @@ ${renderUserActions(whole, locale)}
 <p class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></p>
 </section>
 ${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
+${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call }))}
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
 ${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
 ${section('history', texts.console.history.title, history(whole.audit, locale))}`,
@@ -298,6 +322,27 @@ function renderPlanActions(
         locale,
       ),
   ]);
+}
+
+/** Budgets of the account beside its plan. */
+function renderBudgets(
+  budgets: readonly BudgetState[],
+  { user, call }: Pick<WholeUser, 'user'> & { call: ConsoleCall },
+): Html {
+  const { locale, field, fields, problem } = call;
+  const { keys: t, users } = locale.texts.console;
+  const isSent = problem !== undefined && fields.includes('budgets');
+  const value = isSent ? field('budgets') : budgets.map(budgetText).join(', ');
+  const input = textField({
+    name: 'budgets',
+    label: t.budgets,
+    hint: t.budgetsHint,
+    placeholder: '50 USD/month, 2M tokens/day',
+    value,
+  });
+  const change = { label: users.setBudgets, words: users.setBudgetsWords, button: users.setBudgetsNow };
+  return html`${budgets.length === 0 ? html`<p class="muted">${users.noBudgets}</p>` : budgets.map((budget) => renderBudget(budget, locale))}
+${actions([action({ ...change, path: `/users/${user.id}/budgets`, fields: input, isOpen: isSent }, locale)])}`;
 }
 
 function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale): Html {

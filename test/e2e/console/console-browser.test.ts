@@ -37,7 +37,7 @@ describe('the console in a browser', () => {
     await page.goto(`${url}/dashboard`);
     await page.getByRole('link', { name: 'Console' }).click();
     await page.getByRole('link', { name: 'Users', exact: true }).click();
-    await page.getByLabel('Address, name or id begins with').fill((other.email ?? '').slice(0, 10));
+    await page.getByLabel('Email, name or id').fill((other.email ?? '').slice(0, 10));
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByRole('rowheader').getByRole('link').click();
     expect(await page.getByRole('button', { name: 'Suspend the user' }).isVisible()).to.equal(false);

@@ -156,6 +156,48 @@ describe('the console', () => {
     expect((await app.state.accounts.find(other.accountId))?.plan?.expiresAt ?? 0).to.be.at.most(Date.now());
   });
 
+  it('makes a key that is shown once, changes, rotates and revokes it', async () => {
+    const { app, read, post } = its;
+    const sent = {
+      name: HOSTILE.slice(0, 60),
+      grant_text: 'on',
+      rpm: '7',
+      budgets: '100 requests/day, 2M tokens/month',
+    };
+    const made = await post('/admin/keys', sent);
+    const text = made.page('#new-key-text').text();
+    expect([made.status, text.slice(0, 6)]).to.deep.equal([200, 'sk-mg-']);
+    const id = text.slice(6, 14);
+    const path = `/admin/keys/${id}`;
+    expect((await read(path)).text).not.to.contain(text);
+    const wrong = await post(`${path}/change`, { name: 'x', rpm: '7', budgets: 'a lot', grant_text: 'on' });
+    expect([wrong.status, wrong.page('input[name="budgets"]').attr('value')]).to.deep.equal([400, 'a lot']);
+    await post(`${path}/change`, { name: 'renamed', rpm: '', budgets: '', grant_text: 'on', grant_images: 'on' });
+    const record = await app.state.keys.find(id);
+    expect(record).to.include({ name: 'renamed', rpm: null });
+    expect(record?.grants).to.have.members(['text', 'images']);
+    const rotated = await post(`${path}/rotate`, { hours: '0' });
+    const next = rotated.page('#new-key-text').text();
+    expect(next)
+      .to.match(/^sk-mg-/)
+      .and.not.equal(text);
+    await post(`/admin/keys/${next.slice(6, 14)}/revoke`, { jobs: 'cancel' });
+    expect((await app.state.keys.find(next.slice(6, 14)))?.revokedAt).to.be.a('number');
+  });
+
+  it('sets budgets of an account, and publishes and closes an incident', async () => {
+    const { app, read, post } = its;
+    const other = await signUp(app.state);
+    await post(`/admin/users/${other.id}/budgets`, { budgets: '500 requests/day' });
+    expect((await read(`/admin/users/${other.id}`)).page('#budgets-of').closest('section').text()).to.contain('500');
+    expect((await post(`/admin/users/${other.id}/budgets`, { budgets: 'many' })).status).to.equal(400);
+    await post('/admin/incidents', { title: 'Images are slow', kind: 'outage', message: '', starts: '' });
+    const [incident] = await app.state.incidents.list({ since: 0, limit: 1 });
+    expect(incident).to.include({ title: 'Images are slow', kind: 'outage', endedAt: null });
+    await post(`/admin/incidents/${incident?.id}/close`, { outcome: 'Fixed.' });
+    expect((await read('/status', createBrowserSession())).text).to.contain('Fixed.');
+  });
+
   it('confirms and refunds orders, and shows a conflict beside the order', async () => {
     const { app, read, post } = its;
     const { code } = await order(app.state, filled.user.accountId);

@@ -55,7 +55,8 @@ describe('the SQL of the console', () => {
     expect(selects.length).to.be.at.least(20);
     for (const [text, of] of selects) {
       const values = (text.match(/\?/g) ?? []).map(() => null);
-      const rows = prepare.call(database, `explain query plan ${text}`).all(...values) as { detail: string }[];
+      const statement = prepare.call(database, `explain query plan ${text}`) as Sqlite.Statement<unknown[]>;
+      const rows = statement.all(...values) as { detail: string }[];
       const details = rows.map(({ detail }) => detail);
       expect(
         details.filter((detail) => LARGE.test(detail)),

@@ -7,7 +7,7 @@ const en = {
   users: {
     title: 'Users',
     lead: 'Everybody who has signed in, newest first.',
-    search: 'Address, name or id begins with',
+    search: 'Email, name or id',
     user: 'User',
     state: 'State',
     states: { active: 'Active', suspended: 'Suspended' },
@@ -50,6 +50,12 @@ const en = {
     endPlanWords:
       'Ends every plan of the account now, also paid ones, with what is left of them. Orders keep their state, and no money is given back.',
     endPlanNow: 'End all plans',
+    budgets: 'Budgets beside the plan',
+    noBudgets: 'None. All keys of the account share what is set here.',
+    setBudgets: 'Set budgets…',
+    setBudgetsWords:
+      'Replaces all budgets of the account. One with the unit and period of an earlier one keeps what was used. Requests beyond a budget are refused.',
+    setBudgetsNow: 'Set the budgets',
     keys: 'API keys',
     noKeys: 'No keys',
     noKeysWords: 'Keys that the user makes are listed here.',
@@ -73,7 +79,7 @@ const en = {
     lastUsed: 'Last used',
     unused: 'Never used',
     lead: 'Keys of all accounts, newest first, without their secrets.',
-    search: 'Id, or name begins with',
+    search: 'Id or name',
     group: 'Group',
     none: 'No keys',
     noneWords: 'No key matches these filters.',
@@ -122,7 +128,7 @@ const vi: typeof en = {
   users: {
     title: 'Người dùng',
     lead: 'Mọi người đã đăng nhập, mới nhất trước.',
-    search: 'Địa chỉ, tên hoặc mã bắt đầu bằng',
+    search: 'Email, tên hoặc mã',
     user: 'Người dùng',
     state: 'Trạng thái',
     states: { active: 'Hoạt động', suspended: 'Tạm khóa' },
@@ -165,6 +171,12 @@ const vi: typeof en = {
     endPlanWords:
       'Kết thúc ngay mọi gói của tài khoản, kể cả gói đã trả tiền, cùng phần còn lại. Đơn hàng giữ nguyên trạng thái và không hoàn tiền.',
     endPlanNow: 'Kết thúc mọi gói',
+    budgets: 'Ngân sách ngoài gói',
+    noBudgets: 'Chưa có. Mọi khóa của tài khoản dùng chung ngân sách đặt ở đây.',
+    setBudgets: 'Đặt ngân sách…',
+    setBudgetsWords:
+      'Thay mọi ngân sách của tài khoản. Ngân sách cùng đơn vị và chu kỳ giữ nguyên phần đã dùng. Yêu cầu vượt ngân sách bị từ chối.',
+    setBudgetsNow: 'Đặt ngân sách',
     keys: 'Khóa API',
     noKeys: 'Chưa có khóa',
     noKeysWords: 'Khóa do người dùng tạo sẽ hiện ở đây.',
@@ -188,7 +200,7 @@ const vi: typeof en = {
     lastUsed: 'Dùng gần nhất',
     unused: 'Chưa dùng',
     lead: 'Khóa của mọi tài khoản, mới nhất trước, không kèm phần bí mật.',
-    search: 'Mã, hoặc tên bắt đầu bằng',
+    search: 'Mã hoặc tên',
     group: 'Nhóm',
     none: 'Không có khóa',
     noneWords: 'Không có khóa phù hợp.',

@@ -11,7 +11,7 @@ const { count } = FORMATS.vi;
 const en = {
   models: {
     lead: 'What this process serves. Models that do not work are listed first.',
-    search: 'Model, provider or server',
+    search: 'Search',
     model: 'Model',
     health: 'Health',
     healths: { ok: 'Answers', degraded: 'Partly', down: 'Down' },
@@ -25,6 +25,7 @@ const en = {
     tries: (tries: number, failures: number) => `${counted(tries, 'request')}, ${FORMATS.en.count(failures)} failed`,
     more: (more: number) => `${counted(more, 'more model')}. Search for them.`,
     plugins: 'Plugins',
+    disabled: (entries: number) => counted(entries, 'disabled entry', 'disabled entries'),
     noPlugins: 'No plugins',
     entry: 'Entry',
     reason: 'What it does, or why it failed',
@@ -86,7 +87,7 @@ const en = {
 const vi: typeof en = {
   models: {
     lead: 'Những gì tiến trình này phục vụ. Mô hình không hoạt động đứng đầu.',
-    search: 'Mô hình, nhà cung cấp hoặc máy chủ',
+    search: 'Tìm kiếm',
     model: 'Mô hình',
     health: 'Tình trạng',
     healths: { ok: 'Có trả lời', degraded: 'Một phần', down: 'Ngừng' },
@@ -100,6 +101,7 @@ const vi: typeof en = {
     tries: (tries, failures) => `${count(tries)} yêu cầu, ${count(failures)} thất bại`,
     more: (more) => `Còn ${count(more)} mô hình. Hãy tìm theo tên.`,
     plugins: 'Phần mở rộng',
+    disabled: (entries) => `${count(entries)} mục đã tắt`,
     noPlugins: 'Không có phần mở rộng',
     entry: 'Mục',
     reason: 'Việc nó làm, hoặc lý do lỗi',
