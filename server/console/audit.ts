@@ -67,7 +67,7 @@ async function auditPage(services: ConsoleServices, call: ConsoleCall): Promise<
       },
       locale,
     )}</section>
-<section class="card stack" aria-label="${own.pages.audit}">
+<section class="card stack">
 ${history(items, locale, true)}
 ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
 </section>`,

@@ -93,7 +93,7 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
     title: own.pages.incidents,
     current: 'incidents',
     lead: html`${t.lead} <a href="/status">${t.statusPage}</a>`,
-    content: html`<section class="card stack" aria-label="${t.report}">${actions([
+    content: html`<section class="card stack">${actions([
       action(
         {
           path: '/incidents',

@@ -129,7 +129,7 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
       },
       locale,
     )}</section>
-<section class="card stack" aria-label="${t.pages.jobs}">
+<section class="card stack">
 ${dataTable<ListedJob>({
   label: t.pages.jobs,
   isStacked: true,
@@ -172,7 +172,7 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
   return {
     title: `${words.jobs[job.kind]}: ${words.jobStates[state]}`,
     current: 'jobs',
-    content: html`<section class="card stack" aria-label="${t.jobs.job}">
+    content: html`<section class="card stack">
 ${facts([
   [t.users.state, badge(words.jobStates[state], TONES[state])],
   [t.users.user, ownerLink(job.owner, owners)],

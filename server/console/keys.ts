@@ -201,7 +201,7 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     title: own.pages.keys,
     current: 'keys',
     lead: t.lead,
-    content: html`<section class="card stack" aria-label="${t.create}">${actions([
+    content: html`<section class="card stack">${actions([
       action(
         {
           path: '/keys',
@@ -228,7 +228,7 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
       },
       locale,
     )}</section>
-<section class="card stack" aria-label="${own.pages.keys}">
+<section class="card stack">
 ${dataTable<ListedKey>({
   label: own.pages.keys,
   isStacked: true,
@@ -290,7 +290,7 @@ async function keyPage(
     title: record.name,
     current: 'keys',
     content: html`${shown && renderNewKey(shown.key, locale)}
-<section class="card stack" aria-label="${usage.key}">
+<section class="card stack">
 ${facts([
   [own.users.state, keyStateBadge(record, now, locale)],
   [usage.key, html`<code>${maskedKey(record.id)}</code>`],

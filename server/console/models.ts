@@ -67,7 +67,7 @@ async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleC
       },
       locale,
     )}</section>
-<section class="card stack" aria-label="${own.pages.models}">
+<section class="card stack">
 ${dataTable<WatchedModel>({
   label: own.pages.models,
   isStacked: true,

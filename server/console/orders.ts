@@ -103,7 +103,7 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
       },
       locale,
     )}</section>
-<section class="card stack" aria-label="${t.title}">
+<section class="card stack">
 ${dataTable<OrderRecord>({
   label: t.title,
   isStacked: true,
@@ -138,7 +138,7 @@ async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<
   return {
     title: t.orderTitle(order.code),
     current: 'orders',
-    content: html`<section class="card stack" aria-label="${t.order}">
+    content: html`<section class="card stack">
 ${facts([
   [t.state, orderBadge(order.state, locale)],
   [t.user, ownerLink(order.accountId, owners)],

@@ -110,7 +110,7 @@ export function facts(list: readonly (readonly [name: string, value: HtmlValue])
 
 /** A part of a page with a heading. @param id Unique in the page. */
 export function section(id: string, title: string, content: HtmlValue, more?: HtmlValue): Html {
-  return html`<section class="card stack" aria-labelledby="${id}"><div class="row row-apart"><h2 id="${id}">${title}</h2>${more}</div>
+  return html`<section class="card stack"><div class="row row-apart"><h2 id="${id}">${title}</h2>${more}</div>
 ${content}
 </section>`;
 }

@@ -99,7 +99,7 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
     current: 'requests',
     lead: t.requests.lead,
     content: html`${renderFilters(filter, dayOf(now), locale)}
-<section class="card stack" aria-labelledby="list"><h2 id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
+<section class="card stack"><h2 id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
 ${dataTable<UsageEntry>({
   label: t.requests.title,
   isStacked: true,

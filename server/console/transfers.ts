@@ -74,7 +74,7 @@ async function transfersPage(services: ConsoleServices, call: ConsoleCall): Prom
     title: t.title,
     current: 'transfers',
     lead: t.lead,
-    content: html`<section class="card stack" aria-label="${t.title}">
+    content: html`<section class="card stack">
 ${linkRow(t.which, [only(t.toReview, undefined), only(t.all, 'all')])}
 ${dataTable<RecordedTransaction>({
   label: t.title,

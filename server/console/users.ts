@@ -198,7 +198,7 @@ async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<
       },
       locale,
     )}</section>
-<section class="card stack" aria-label="${t.title}">
+<section class="card stack">
 ${dataTable<ListedUser>({
   label: t.title,
   isStacked: true,
@@ -240,7 +240,7 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   return {
     title: user.name ?? user.email ?? user.id,
     current: 'users',
-    content: html`<section class="card stack" aria-label="${t.user}">
+    content: html`<section class="card stack">
 ${facts([
   [t.state, stateBadge(user, locale)],
   [t.address, user.email !== null && html`<bdi>${user.email}</bdi>`],

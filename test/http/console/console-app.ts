@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { type CheerioAPI, load } from 'cheerio';
 import { createPepper } from '../../../server/keys/index.js';
-import { OPERATOR_TERMS } from '../../../server/plans/index.js';
 import type { BrowserSession, PageAnswer } from '../../support/accounts/browser-session.js';
 import { order, signUp, transfer } from '../../support/accounts/people.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
@@ -29,7 +28,7 @@ export async function startConsoleApp(options: SignInAppOptions = {}): Promise<C
   const operator = await app.signedIn('operator@example.com');
   const [person] = await app.state.users.findByEmail('operator@example.com');
   if (!person) throw new Error('the operator did not sign in');
-  await app.state.accounts.grant({ accountId: person.accountId, terms: OPERATOR_TERMS, actor: 'operator:test' });
+  await app.state.users.setRole({ userId: person.id, role: 'operator', actor: 'operator:test' });
   const member = await app.signedIn('member@example.com');
   const withPage = (answer: PageAnswer) => ({ ...answer, page: load(answer.text) });
   return {

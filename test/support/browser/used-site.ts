@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
-import { OPERATOR_TERMS } from '../../../server/plans/index.js';
 import { findChromium } from '../../../server/settings/executables.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
@@ -149,7 +148,7 @@ async function awaitOperator(state: State): Promise<Omit<ConsoleSubjects, 'job'>
   const [[operator], [user]] = await Promise.all([state.users.findByEmail(OPERATOR), state.users.findByEmail(EMAIL)]);
   if (!operator || !user) throw new Error('nobody signed in');
   const actor = `operator:${operator.id}`;
-  await state.accounts.grant({ accountId: operator.accountId, terms: OPERATOR_TERMS, actor });
+  await state.users.setRole({ userId: operator.id, role: 'operator', actor });
   for (const name of ['Bartholomew Kapoor', 'Mai Nguyễn', 'Ines Moreau']) {
     const email = `${name.split(' ')[0]?.toLowerCase()}@harbour.example`;
     await state.users.signIn({ issuer: 'https://id.example', subject: email, email, name });
