@@ -1,0 +1,54 @@
+/** The console in a real browser: its pages are accessible, and an operator uses it with the keyboard and without scripts. */
+
+import { expect } from 'chai';
+import type { Browser } from 'playwright-core';
+import { type ConsoleApp, startConsoleApp } from '../../http/console/console-app.js';
+import { signUp } from '../../support/accounts/people.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { lookAtConsole } from '../../support/browser/console-pages.js';
+import { launchPageBrowser } from '../../support/browser/page-browser.js';
+
+describe('the console in a browser', () => {
+  let its: ConsoleApp;
+  let browser: Browser;
+
+  before(async function () {
+    const executable = await chromiumFor(this);
+    its = await startConsoleApp();
+    browser = await launchPageBrowser(executable);
+  });
+  after(async () => {
+    await browser?.close();
+    await its?.app.close();
+  });
+
+  it('breaks no rule on any page, and runs nothing of stored names', async function () {
+    this.timeout(300_000);
+    const media = [{ width: 390, colorScheme: 'dark' }] as const;
+    await lookAtConsole(its, browser, { languages: ['en'], media, withEmpty: false });
+  });
+
+  it('finds, suspends and resumes a user without scripts', async () => {
+    const other = await signUp(its.app.state);
+    const { url } = its.app;
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    await context.addCookies([{ name: 'mediagate', value: its.operator.cookie(url, 'mediagate') ?? '', url }]);
+    const page = await context.newPage();
+    await page.goto(`${url}/dashboard`);
+    await page.getByRole('link', { name: 'Console' }).click();
+    await page.getByRole('link', { name: 'Users', exact: true }).click();
+    await page.getByLabel('Email, name or id').fill((other.email ?? '').slice(0, 10));
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('rowheader').getByRole('link').click();
+    expect(await page.getByRole('button', { name: 'Suspend the user' }).isVisible()).to.equal(false);
+    await page.getByText('Suspend…').click();
+    await page.getByLabel('Reason').first().fill('trial');
+    await page.getByRole('button', { name: 'Suspend the user' }).click();
+    await page.getByText('The user is suspended.').waitFor();
+    expect((await its.app.state.users.find(other.id))?.suspendedAt).not.to.equal(null);
+    await page.getByText('End the suspension…').click();
+    await page.getByRole('button', { name: 'End the suspension' }).click();
+    await page.getByText('The suspension has ended.').waitFor();
+    await context.close();
+  });
+});
