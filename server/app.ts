@@ -61,7 +61,7 @@ import {
   oembedRoutes,
   videoRoutes,
 } from './links/index.js';
-import { mcpRoutes } from './mcp/index.js';
+import { llmsTextRoutes, mcpRoutes } from './mcp/index.js';
 import {
   type ClosableStoredResponses,
   createModelPaths,
@@ -325,6 +325,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...questionRoutes(server),
     ...mcpRoutes(server),
     ...(admin ? adminRoutes({ ...server, ...admin }) : []),
+    ...llmsTextRoutes({ ...server, hasSite: accounts !== undefined }),
   );
   if (accounts) {
     routes.push(

@@ -31,6 +31,7 @@ export {
   type OverviewKey,
 } from './account-view.js';
 export { Accounts, type AccountsOptions } from './accounts.js';
+export { agentClients } from './agent-clients.js';
 export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
 export { Identity, type PasskeyStatus, type SignInStatus } from './identity.js';

@@ -29,6 +29,7 @@ import { type Catalogue, FREE_TIER_SCHEMA, MODEL_NOTES, PLAN_FIELDS } from '../p
 import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './account-plans.js';
 import { type AccountAnswer, type AccountView, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
+import { agentClients } from './agent-clients.js';
 import type { Identity, SignInStatus } from './identity.js';
 import { encodePayAsYouGo, type PayAsYouGoOffer, PayAsYouGoSchema } from './pay-as-you-go-view.js';
 import type { AccountServices, SignedIn } from './sessions.js';
@@ -44,6 +45,7 @@ import {
   type SetupAccount,
   type SetupClient,
   SetupClientSchema,
+  type SetupModels,
   SupportSchema,
   setupClients,
 } from './setup.js';
@@ -335,6 +337,8 @@ interface AgentServices extends AccountServices {
   catalogue: Catalogue;
   payments: { readonly payAsYouGo: PayAsYouGoOffer };
   view: AccountView;
+  /** Whether there is an endpoint for agents. */
+  mcpEnabled: boolean;
 }
 
 const COMMON = { method: 'GET', grant: 'none', tag: 'Account' } as const;
@@ -383,10 +387,15 @@ const SETUP: RouteDeclaration = {
 
 /** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
 export function agentRoutes(services: AgentServices): Route[] {
-  const { routes, identity, catalogue, payments, site, gateway, sessions, view, clock, baseUrl } = services;
+  const { routes, identity, catalogue, payments, site, gateway, sessions, view, clock, baseUrl, mcpEnabled } = services;
+
+  const clientsFor = (models: SetupModels) => [
+    ...setupClients({ baseUrl: baseUrl(), models }),
+    ...(mcpEnabled ? agentClients(baseUrl()) : []),
+  ];
 
   function sendManifest(context: RequestContext): void {
-    const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(undefined) });
+    const clients = clientsFor(modelsForSetup(undefined));
     const addresses = { baseUrl: baseUrl(), siteUrl: site().url };
     const offered = { signIn: identity.status(), catalogue, payAsYouGo: payments.payAsYouGo };
     const [models, endpoints] = [gateway.models(), endpointsOf(routes)];
@@ -406,9 +415,7 @@ export function agentRoutes(services: AgentServices): Route[] {
     const signedIn = await sessions.find(context);
     const account = signedIn && (await setupAccountOf(signedIn.user));
     const models = modelsForSetup(account?.models);
-    const clients = setupClients({ baseUrl: baseUrl(), models }).filter(
-      ({ id }) => wanted === undefined || id === wanted,
-    );
+    const clients = clientsFor(models).filter(({ id }) => wanted === undefined || id === wanted);
     const guide = { baseUrl: baseUrl(), siteUrl: site().url, clients, ...(account && { account }) };
     context.vary('Accept');
     if (context.accepts('json', MARKDOWN) !== MARKDOWN) return sendJson(context, encodeSetup(guide), 'private');

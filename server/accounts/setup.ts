@@ -17,7 +17,17 @@ export const KEY_VARIABLE = 'MEDIAGATE_API_KEY';
 
 const NODE_SDK = 'openai';
 
-export const SETUP_CLIENTS = ['env', 'curl', 'openai-node', 'openai-python', 'codex'] as const;
+export const SETUP_CLIENTS = [
+  'env',
+  'curl',
+  'openai-node',
+  'openai-python',
+  'codex',
+  'mcp-claude-code',
+  'mcp-codex',
+  'mcp-vscode',
+  'mcp-inspector',
+] as const;
 export type SetupClientId = (typeof SETUP_CLIENTS)[number];
 
 export const SetupClientSchema = Type.Object({
@@ -65,7 +75,7 @@ export function modelsForSetup(allowed: readonly string[] | null | undefined): S
   return { first: usable, coding: isAllowed(coding) ? coding : usable };
 }
 
-/** Instructions for each client, in the order of {@link SETUP_CLIENTS}. */
+/** Instructions for each client of the API. Those for agents are in `agent-clients.ts`. */
 export function setupClients({ baseUrl, models }: SetupOptions): readonly SetupClient[] {
   const api = `${baseUrl}/v1`;
   return [env(api), curl(api, models), node(api, models), python(api, models), codex(api, models)];

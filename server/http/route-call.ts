@@ -26,6 +26,8 @@ export interface RouteCall {
   body?: object | FormBody;
   /** Names in lower case. Default: none. */
   headers?: Readonly<Record<string, string>>;
+  /** Takes the bytes of a successful answer as they come; then the answer has none. Default: they are collected. */
+  take?(bytes: Buffer): void;
 }
 
 /** Bytes of a form, and its media type with the boundary. */
@@ -104,7 +106,7 @@ function exchange(
 ): Promise<CallAnswer> {
   const socket = new QuietSocket(origin.request.socket);
   const request = toRequest(call, origin, socket);
-  const response = new CollectedResponse(request);
+  const response = new CollectedResponse(request, call.take);
   response.assignSocket(socket as unknown as Socket);
   const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
   const leave = () => socket.destroy();
@@ -116,7 +118,8 @@ function exchange(
   });
   socket.once('close', () => {
     signal.removeEventListener('abort', leave);
-    reject(signal.aborted ? signal.reason : response.failure);
+    const lost = () => new GatewayError('internal_error', 'A route ended without an answer.');
+    reject(signal.aborted ? signal.reason : (response.failure ?? lost()));
   });
   if (signal.aborted) leave();
   else signal.addEventListener('abort', leave, { once: true });
@@ -154,9 +157,15 @@ function toRequest({ method, path, body, headers }: RouteCall, origin: CallOrigi
 
 /** Keeps what is sent; nothing leaves the process. */
 class CollectedResponse extends AnswerResponse {
-  failure: unknown = new GatewayError('internal_error', 'A route ended without an answer.');
+  failure: unknown;
+  readonly #take: RouteCall['take'];
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
+
+  constructor(request: IncomingMessage, take: RouteCall['take']) {
+    super(request);
+    this.#take = take;
+  }
 
   /** Keeps the headers in the table, where they can be read afterwards. */
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of Node's method
@@ -178,7 +187,8 @@ class CollectedResponse extends AnswerResponse {
   }
 
   collected(): CallAnswer {
-    const bytes = Buffer.concat(this.#chunks);
+    const [only, ...others] = this.#chunks;
+    const bytes = only && others.length === 0 ? only : Buffer.concat(this.#chunks);
     const header = (name: string) => {
       const value = this.getHeader(name);
       return value === undefined ? undefined : String(value);
@@ -190,6 +200,10 @@ class CollectedResponse extends AnswerResponse {
   #collect(chunk: unknown, encoding: unknown): void {
     if (chunk === undefined || chunk === null) return;
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding) : (chunk as Uint8Array);
+    if (this.#take && this.statusCode < 400) {
+      this.#take(Buffer.from(bytes));
+      return;
+    }
     this.#bytes += bytes.length;
     if (this.#bytes > MAX_ANSWER_BYTES) {
       const message = `The answer has more than ${MAX_ANSWER_BYTES} bytes.`;
@@ -208,7 +222,8 @@ class QuietSocket extends Duplex {
   readonly localAddress: string | undefined;
 
   constructor({ remoteAddress, localAddress }: Socket) {
-    super({ autoDestroy: false });
+    // Without a server, a response is not told that its socket takes bytes again, so it never has to wait.
+    super({ autoDestroy: false, writableHighWaterMark: 2 * MAX_ANSWER_BYTES });
     this.remoteAddress = remoteAddress;
     this.localAddress = localAddress;
   }

@@ -107,11 +107,8 @@ async function answer(
   const signal = clientSignal(response);
   const callRoute = createCallRoute(handler, { request: incoming, requestId: state.requestId, signal });
   const caller: Caller = { key, callRoute, signal };
-  const request = new Request(`${services.baseUrl()}${MCP_PATH}`, {
-    method: 'POST',
-    headers: headersOf(context),
-    signal,
-  });
+  // Without a signal: what the call does ends with the one of the caller.
+  const request = new Request(services.baseUrl() + MCP_PATH, { method: 'POST', headers: headersOf(context) });
   const authInfo = { token: key.id, clientId: key.accountId ?? key.id, scopes: [...key.grants], extra: { caller } };
   await send(context, await protocol.fetch(request, { authInfo, parsedBody }));
 }

@@ -64,9 +64,9 @@ function createServer(calls: ToolCalls, caller: Caller, era: Era): Server {
     const { name, arguments: input = {}, task: asked } = params as typeof params & { task?: object };
     const tool = calls.find(caller.key, name);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name.slice(0, 100)}.`);
-    const signal = AbortSignal.any([caller.signal, context.mcpReq.signal]);
     const task = modeOf(era, asked, context);
-    const call = { input: input as ToolInput, key: caller.key, callRoute: caller.callRoute, signal };
+    const { key, callRoute, signal } = caller;
+    const call = { input: input as ToolInput, key, callRoute, signal };
     const outcome = await calls.call(tool, call, { task, report: reportTo(context) });
     return (isJob(outcome) ? encodeTask(outcome, era) : outcome) as CallToolResult;
   });

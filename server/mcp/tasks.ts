@@ -61,8 +61,8 @@ export function encodeTask(job: JobState, era: Era) {
 export function addTasks(server: Server, calls: ToolCalls, caller: Caller, era: Era): void {
   const tasks = new Tasks(calls, caller);
   const add = (method: string, handle: (taskId: string, signal: AbortSignal) => Promise<Record<string, unknown>>) =>
-    server.setRequestHandler(method, { params: AnyParams }, (params, { mcpReq }) =>
-      handle(taskIdOf(params as Params), AbortSignal.any([caller.signal, mcpReq.signal])),
+    server.setRequestHandler(method, { params: AnyParams }, (params) =>
+      handle(taskIdOf(params as Params), caller.signal),
     );
   if (era === 'legacy') {
     add('tasks/get', async (taskId, signal) => describeTask((await tasks.read(taskId, signal)).job, era));

@@ -12,6 +12,7 @@ import {
   type AccountServices,
   type Accounts,
   type AccountView,
+  agentClients,
   type DeviceGrant,
   type DeviceGrants,
   type Identity,
@@ -33,6 +34,7 @@ import {
   readReturnPath,
   seeOther,
 } from '../http/index.js';
+import { MCP_PATH } from '../mcp/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes } from './account-pages.js';
@@ -44,6 +46,7 @@ import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { loadModels } from './model-views.js';
 import { orderPageRoutes } from './order-pages.js';
 import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { connectPage } from './pages/connect.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import type { NextSteps } from './pages/next-steps.js';
@@ -62,6 +65,8 @@ interface SiteServices
     Omit<PasskeyPageServices, 'identity'>,
     Omit<ImagePageServices, 'view' | 'gateway' | 'jobs'>,
     Omit<PublicPageServices, 'view'> {
+  /** Whether there is an endpoint for agents. */
+  mcpEnabled: boolean;
   users: Pick<Users, 'list' | 'setLanguage'>;
   accounts: Pick<Accounts, 'preview'>;
   jobs: DashboardSources['jobs'] & ImagePageServices['jobs'];
@@ -120,6 +125,17 @@ function pageRoutes(services: SiteServices): Route[] {
       description: 'Page with a working setup for each kind of client, to copy.',
       handler: (context) => pages.sendSetup(context),
     },
+    ...(services.mcpEnabled
+      ? [
+          {
+            ...PAGE_ROUTE,
+            path: '/connect',
+            summary: 'Page for agents',
+            description: 'Page that connects agents to the tools of the gateway.',
+            handler: (context: RequestContext) => pages.sendConnect(context),
+          },
+        ]
+      : []),
     {
       ...OWN_PAGE_ROUTE,
       path: '/dashboard',
@@ -203,8 +219,16 @@ class SitePages {
     const plan = signedIn && (await accounts.account(signedIn.user)).plan;
     const allowed = signedIn && (plan ? plan.models : catalogue.freeTier.modelAccess);
     const clients = setupClients({ baseUrl: baseUrl(), models: modelsForSetup(allowed) });
-    const view = { clients, baseUrl: baseUrl(), isSignedIn: !!signedIn };
+    const view = { clients, baseUrl: baseUrl(), isSignedIn: !!signedIn, connects: this.#services.mcpEnabled };
     sendTo(context, visit, setupPage(view, visit.locale));
+  }
+
+  async sendConnect(context: RequestContext): Promise<void> {
+    const { baseUrl, sessions } = this.#services;
+    const visit = await visitOf(context, sessions);
+    const clients = agentClients(baseUrl());
+    const view = { clients, url: baseUrl() + MCP_PATH, isSignedIn: !!visit.signedIn };
+    sendTo(context, visit, connectPage(view, visit.locale));
   }
 
   async sendDashboard(context: RequestContext): Promise<void> {

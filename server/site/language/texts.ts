@@ -7,6 +7,7 @@
 
 import type { LanguageCode } from './formats.js';
 import { balance } from './texts/balance.js';
+import { connect } from './texts/connect.js';
 import { consoleTexts } from './texts/console.js';
 import { dashboard } from './texts/dashboard.js';
 import { documentation } from './texts/documentation.js';
@@ -34,6 +35,7 @@ import { usage } from './texts/usage.js';
 import { words } from './texts/words.js';
 
 const CATALOGUES = {
+  connect,
   console: consoleTexts,
   dashboard,
   documentation,

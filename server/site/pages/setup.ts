@@ -10,24 +10,34 @@ export interface SetupView {
   clients: readonly SetupClient[];
   baseUrl: string;
   isSignedIn: boolean;
+  /** Whether there is a page that connects agents. */
+  connects: boolean;
 }
 
-export function setupPage({ clients, baseUrl, isSignedIn }: SetupView, locale: Locale): Omit<Page, 'viewer'> {
+export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.setup;
-  const titleOf = ({ id, title }: SetupClient) => t.titles[id] ?? title;
   return {
     title: t.title,
     description: t.description,
     current: '/setup',
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
-<div class="page-head"><h1>${t.title}</h1><p>${t.lead(html`<code>${KEY_VARIABLE}</code>`)} ${isSignedIn ? t.signedIn : t.signedOut}</p></div>
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead(html`<code>${KEY_VARIABLE}</code>`)} ${isSignedIn ? t.signedIn : t.signedOut}${connects && html` <a href="/connect">${locale.texts.connect.link}</a>.`}</p></div>
 <dl class="facts setup-facts"><div><dt>${t.address}</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>${t.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
-<div class="tabs">
+${clientTabs(clients, locale)}
+</div>`,
+  };
+}
+
+/** A tab with files and commands for each client. */
+export function clientTabs(clients: readonly SetupClient[], locale: Locale): Html {
+  const t = locale.texts.setup;
+  const titleOf = ({ id, title }: SetupClient) => t.titles[id] ?? title;
+  return html`<div class="tabs">
 <div role="tablist" aria-label="${t.clients}" class="tab-list needs-script">${clients.map(
-      (client, index) =>
-        html`<button type="button" class="tab" role="tab" id="tab-${client.id}" aria-controls="${client.id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${titleOf(client)}</button>`,
-    )}</div>
+    (client, index) =>
+      html`<button type="button" class="tab" role="tab" id="tab-${client.id}" aria-controls="${client.id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${titleOf(client)}</button>`,
+  )}</div>
 ${clients.map(
   (
     client,
@@ -37,9 +47,7 @@ ${clients.map(
 ${codeOf(client, locale)}
 </section>`,
 )}
-</div>
-</div>`,
-  };
+</div>`;
 }
 
 function codeOf({ id, files, commands }: SetupClient, locale: Locale): Html {

@@ -44,7 +44,15 @@ describe('discovery for programs', () => {
       'chat.models': ['m-5.5'],
       audio: [],
     });
-    expect(json.clientSetup.clients.map(({ id }: { id: string }) => id)).to.include.members(['codex', 'curl']);
+    expect(json.clientSetup.clients.map(({ id }: { id: string }) => id)).to.include.members([
+      'codex',
+      'curl',
+      'mcp-claude-code',
+      'mcp-codex',
+      'mcp-vscode',
+      'mcp-inspector',
+    ]);
+    expect(json.endpoints.mcp).to.equal(`${app.url}/mcp`);
     expect(json.imageApi).to.deep.include({ model: 'gen-img-2', imagesPerRequest: 1, defaultSize: '1024x1024' });
     expect(json.imageApi.references).to.include({ max: 4, maxBytes: 10_485_760, resizedAbovePixels: 20_000_000 });
     expect(json.security.keyStorage).to.contain('MEDIAGATE_API_KEY');
@@ -100,7 +108,12 @@ describe('discovery for programs', () => {
     expect(json.baseUrl).to.equal(app.url);
     expect(json.env.name).to.equal('MEDIAGATE_API_KEY');
     const ids = json.clients.map(({ id }: { id: string }) => id);
-    expect(ids).to.deep.equal(['env', 'curl', 'openai-node', 'openai-python', 'codex']);
+    const agents = ['mcp-claude-code', 'mcp-codex', 'mcp-vscode', 'mcp-inspector'];
+    expect(ids).to.deep.equal(['env', 'curl', 'openai-node', 'openai-python', 'codex', ...agents]);
+    for (const { id, files, commands } of json.clients.slice(-agents.length)) {
+      const text = [...files.map(({ content }: { content: string }) => content), ...commands].join('\n');
+      expect(text, id).to.contain(`${app.url}/mcp`);
+    }
     expect(json.account).to.equal(null);
     const [codex] = (await app.request('/api/agent/setup?client=codex')).json.clients;
     expect(codex).to.include({ id: 'codex', wire_api: 'responses' });

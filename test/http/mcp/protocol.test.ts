@@ -95,6 +95,16 @@ describe('endpoint for agents', function () {
     });
   });
 
+  it('is named by the text for language models', async () => {
+    const { status, text, headers } = await app.request('/llms.txt');
+    expect(status).to.equal(200);
+    expect(headers.get('content-type')).to.equal('text/plain; charset=utf-8');
+    expect(text).to.match(/^# mediagate\n\n> /);
+    for (const [, target = ''] of text.matchAll(/\]\((http[^)]+)\)/g)) {
+      expect((await app.request(target.slice(app.url.length))).status, target).not.to.equal(404);
+    }
+  });
+
   it('accepts POST alone', async () => {
     for (const method of ['GET', 'DELETE']) {
       const { status, headers } = await app.request('/mcp', { method, headers: { authorization: `Bearer ${key}` } });

@@ -1,14 +1,24 @@
 /** Tools of agents: who sees them, what they answer, and that each is a call of its route. */
 
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { expect } from 'chai';
 import { type Extraction, GatewayError } from 'mediagate';
+import sharp from 'sharp';
 import { inventedAudio } from '../../support/audio/invented-audio.js';
 import { tonePcm } from '../../support/audio/sounds.js';
-import { inventedModel } from '../../support/images/invented-image.js';
+import { inventedImage, inventedModel } from '../../support/images/invented-image.js';
 import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
+import { packageRoot } from '../../support/package-root.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 import { connect, modernClient } from './client.js';
+
+/** Words of skills that are no tools. */
+const CODES = new Set([
+  ...['content_from_outside', 'rate_limit_exceeded', 'login_required', 'image_url', 'idempotency_key'],
+]);
 
 /** 24,000 samples a second, of 16 bits. */
 function wav(samples: Buffer): Buffer {
@@ -36,6 +46,7 @@ describe('tools of agents', function () {
   let key: string;
   let client: Client;
   let extraction: (id: string) => Extraction | Promise<Extraction>;
+  let generate = inventedImage;
 
   before(async () => {
     const { plugin } = inventedAudio();
@@ -43,7 +54,7 @@ describe('tools of agents', function () {
       gateway: {
         plugins: [
           { use: invented({ extract: async ({ link }) => extraction(link.id) }) },
-          { use: inventedModel() },
+          { use: inventedModel((order) => generate(order)) },
           { use: plugin },
         ],
       },
@@ -57,6 +68,7 @@ describe('tools of agents', function () {
   });
   beforeEach(() => {
     extraction = (id) => inventedExtraction(id);
+    generate = inventedImage;
   });
 
   // biome-ignore lint/suspicious/noExplicitAny: results of many shapes
@@ -84,6 +96,19 @@ describe('tools of agents', function () {
   it('ask_link needs two grants', async () => {
     expect(await namesFor(['extract', 'text'])).to.include('ask_link');
     expect(await namesFor(['text'])).not.to.include('ask_link');
+  });
+
+  it('are named in the skills of the examples', async () => {
+    const { tools } = await client.listTools();
+    const names = tools.map(({ name }) => name);
+    const folder = path.join(packageRoot, 'examples', 'skills');
+    for (const skill of await readdir(folder)) {
+      const text = await readFile(path.join(folder, skill, 'SKILL.md'), 'utf8');
+      expect(text, skill).to.match(new RegExp(`^---\\nname: ${skill}\\ndescription: .{50,1000}\\n---\\n`));
+      const called = [...text.matchAll(/`(\w+_\w+)`/g)].map(([, name = '']) => name).filter((name) => !CODES.has(name));
+      expect(names, skill).to.include.members(called);
+      expect(called.length, skill).to.be.above(3);
+    }
   });
 
   it('do not exist for a key without the grant', async () => {
@@ -172,6 +197,20 @@ describe('tools of agents', function () {
     expect(link.description).to.include(`until ${structuredContent.expires_at}`);
   });
 
+  it('make images of more bytes than a connection takes at once', async () => {
+    generate = async () => {
+      const bytes = await sharp(randomBytes(600 * 600 * 3), { raw: { width: 600, height: 600, channels: 3 } })
+        .png()
+        .toBuffer();
+      return { bytes, contentType: 'image/png' };
+    };
+    const { structuredContent, content } = await call('generate_image', { prompt: 'Noise', size: 'auto' });
+    const [made] = structuredContent.data;
+    expect(made.bytes).to.be.above(500_000);
+    const image = content.find(({ type }: { type: string }) => type === 'image');
+    expect(Buffer.from(image.data, 'base64')).to.have.length(made.bytes);
+  });
+
   it('make an image once for equal idempotency keys', async () => {
     const input = { prompt: 'A buoy', idempotency_key: 'wish-1' };
     const [first, second] = [await call('generate_image', input), await call('generate_image', input)];
@@ -207,6 +246,7 @@ describe('tools of agents', function () {
   it('list models, and what the key has used by the tools', async () => {
     const { structuredContent } = await call('list_models', {});
     expect(structuredContent.data.length).to.be.greaterThan(0);
+    await app.state.usage.flushCounts();
     const used = await call('get_usage', { by: 'route' });
     const { usage, limits } = used.structuredContent;
     const routes = usage.data.map(({ name }: { name: string }) => name);

@@ -24,7 +24,21 @@ import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 /** Texts that are the same in both languages: names, and words that Vietnamese has taken over. */
 const NAMES: ReadonlySet<string> = new Set([
-  ...['mediagate', 'API', 'Token', 'Video', 'MP3', 'Seed', 'Email', 'IBAN', 'OIDC_ISSUER', 'Codex', 'curl'],
+  ...[
+    'mediagate',
+    'API',
+    'Token',
+    'Video',
+    'MP3',
+    'Seed',
+    'Email',
+    'IBAN',
+    'OIDC_ISSUER',
+    'Codex',
+    'curl',
+    'Claude Code',
+    'VS Code',
+  ],
 ]);
 /** Files, addresses, dates, and names of models and platforms. */
 const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK)$/;
@@ -41,9 +55,30 @@ const OPERATOR_TEXTS: ReadonlySet<string> = new Set([
   ...Object.values(PRICED_PLANS.support).filter((text) => text !== null),
   ...Object.values(EURO_RECEIVER).filter((text) => text !== null),
 ]);
-const PUBLIC_PAGES = ['/', '/login', '/models', '/models?q=none', '/status', '/plans', '/setup', '/nowhere'];
+const PUBLIC_PAGES = [
+  '/',
+  '/login',
+  '/models',
+  '/models?q=none',
+  '/status',
+  '/plans',
+  '/setup',
+  '/connect',
+  '/nowhere',
+];
 const OWN_PAGES = [
-  ...['/', '/plans', '/setup', '/dashboard', '/keys', '/usage', '/usage?by=model', '/usage?by=day', '/requests'],
+  ...[
+    '/',
+    '/plans',
+    '/setup',
+    '/connect',
+    '/dashboard',
+    '/keys',
+    '/usage',
+    '/usage?by=model',
+    '/usage?by=day',
+    '/requests',
+  ],
   ...['/orders', '/playground', '/images'],
   ...['/requests?outcome=failed', '/requests?code=none', '/device', '/device?user_code=BCDF-GHJK', '/pay/MG00000000'],
   ...['/device?answered=approve', '/device?answered=deny', '/usage?from=2020-01-01&to=2020-01-02'],

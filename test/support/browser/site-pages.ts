@@ -45,6 +45,7 @@ export const publicPages: readonly SitePage[] = [
   { name: 'plans', path: '/plans' },
   { name: 'plans-chosen', path: '/plans?plan=token_100m' },
   { name: 'setup', path: '/setup' },
+  { name: 'connect', path: '/connect' },
   { name: 'docs', path: '/docs' },
   { name: 'docs-images', path: '/docs/api/images' },
   { name: 'docs-tried', path: '/docs/api/images', prepare: tryRoute },

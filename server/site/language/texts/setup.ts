@@ -16,7 +16,7 @@ const en = {
   clients: 'Clients',
   shell: 'Shell',
   /** Default: the title for programs, which is a name. */
-  titles: { env: 'Environment variable' } as Readonly<Record<string, string>>,
+  titles: { env: 'Environment variable', 'mcp-codex': 'Codex' } as Readonly<Record<string, string>>,
   /** Default: the summary for programs. */
   summaries: {} as Readonly<Record<string, string>>,
 };
@@ -35,6 +35,8 @@ const vi: typeof en = {
     env: 'Biến môi trường',
     'openai-node': 'SDK OpenAI cho Node.js',
     'openai-python': 'SDK OpenAI cho Python',
+    'mcp-codex': 'Codex',
+    'mcp-inspector': 'Trình kiểm tra',
   },
   summaries: {
     env: 'Lưu khóa trong biến môi trường, đừng để trong mã nguồn, trang web hay kho mã. Các chương trình dùng API của OpenAI đọc hai biến còn lại.',
@@ -42,6 +44,10 @@ const vi: typeof en = {
     'openai-node': 'SDK nguyên bản với địa chỉ khác. Dành cho máy chủ: khóa không bao giờ nằm trong trang web.',
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
+    'mcp-claude-code': 'Thêm công cụ vào Claude Code trong một dự án. Khóa được đọc từ biến môi trường.',
+    'mcp-codex': 'Thêm công cụ vào Codex; Codex lấy khóa từ biến môi trường.',
+    'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án. VS Code hỏi khóa một lần và giữ lại.',
+    'mcp-inspector': 'Liệt kê công cụ bằng trình kiểm tra của giao thức, để xem khóa được dùng những gì.',
   },
 };
 

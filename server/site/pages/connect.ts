@@ -1,0 +1,33 @@
+/*
+ * The page that connects agents: the address of the endpoint, a setup for each client, and what the tools do.
+ */
+
+import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
+import type { Locale } from '../language/index.js';
+import { html, type Page } from '../page.js';
+import { clientTabs } from './setup.js';
+
+export interface ConnectView {
+  clients: readonly SetupClient[];
+  /** Address of the endpoint. */
+  url: string;
+  isSignedIn: boolean;
+}
+
+export function connectPage({ clients, url, isSignedIn }: ConnectView, locale: Locale): Omit<Page, 'viewer'> {
+  const { connect: t, setup } = locale.texts;
+  const tools = Object.entries(t.tools);
+  return {
+    title: t.title,
+    description: t.description,
+    current: '/setup',
+    scripts: ['tabs.js'],
+    content: html`<div class="frame frame-text">
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead} ${isSignedIn ? setup.signedIn : setup.signedOut}</p></div>
+<dl class="facts setup-facts"><div><dt>${setup.address}</dt><dd><code>${url}</code></dd></div><div><dt>${setup.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
+${clientTabs(clients, locale)}
+<section class="stack tool-list"><h2>${t.whatTools}</h2><p class="muted">${t.grants}</p>
+<dl class="facts">${tools.map(([name, text]) => html`<div><dt><code>${name}</code></dt><dd>${text}</dd></div>`)}</dl></section>
+</div>`,
+  };
+}
