@@ -68,6 +68,7 @@ import {
   embeddingRoutes,
   messageRoutes,
   modelRoutes,
+  responseSocketRoutes,
   storedResponseRoutes,
   textRoutes,
 } from './models/index.js';
@@ -316,6 +317,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...transcriptionRoutes(server),
     ...speechRoutes(server),
     ...textRoutes(server),
+    ...responseSocketRoutes(server),
     ...embeddingRoutes(server),
     ...storedResponseRoutes(server),
     ...modelRoutes(server),

@@ -25,8 +25,9 @@ const httpErrors = declareErrors({
   upgrade_not_supported: {
     status: 426,
     type: 'invalid_request_error',
-    meaning: 'The gateway does not speak WebSocket.',
-    cause: 'The client asked for a WebSocket connection.',
+    meaning: 'The route does not speak WebSocket, or the request asks for none.',
+    cause:
+      'A WebSocket was asked of another route than `/v1/responses`, without the headers of RFC 6455, or of a gateway on Node before 24.9; or `GET /v1/responses` came without asking for one.',
     action: 'Send the request over HTTP, with `"stream": true` for a stream. Coding agents do this by themselves.',
   },
   format_not_supported: {

@@ -233,6 +233,15 @@ export function takeResponse(
   return response;
 }
 
+/**
+ * Bypasses: the answer of Koa, for a connection that a route takes over.
+ * Why: after the handshake of a WebSocket there is no response that Koa could send.
+ * Gain: none; there is no other way.
+ */
+export function leaveUnanswered(context: RequestContext): void {
+  context.respond = false;
+}
+
 /** Bytes that are gathered at most in a turn of the event loop. */
 const MAX_GATHERED = 64 * 1024;
 

@@ -16,6 +16,7 @@ import { encodeError, errorHeaders } from './error-response.js';
 import { AnswerResponse } from './fast-path.js';
 import { IDLE_MS } from './file-response.js';
 import { newRequestId, SECURITY_HEADERS } from './request.js';
+import { asksForWebSocket } from './web-socket.js';
 
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
@@ -69,7 +70,10 @@ export interface HttpServer extends Server {
 /** A Node server that slow, broken and hostile clients cannot block. It does not listen yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { maxConnections = 10_000, requestMs = 30_000, headersMs = 10_000 } = options;
+  // The types are those of the oldest Node, which has no such option.
+  const choice: object = { shouldUpgradeCallback: isForWebSocket };
   const server = createServer({
+    ...choice,
     ServerResponse: AnswerResponse,
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: requestMs,
@@ -90,6 +94,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.on('checkContinue', handle);
   server.on('checkExpectation', handle);
   server.on('connect', (_request, socket) => connections.refuseTunnel(socket));
+  if (CAN_CHOOSE_UPGRADES) {
+    server.on('upgrade', (request, socket, head) => connections.upgrade(request, socket as Socket, head));
+  }
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => connections.refuseBroken(socket, error.code));
   server.on('connection', (socket) => connections.open(socket));
   let isTracking = false;
@@ -177,6 +184,19 @@ class Connections {
     }
   }
 
+  /** A request for a WebSocket: its route takes the connection over, or answers as any other and closes. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    upgrades.set(request, { socket, head });
+    const response = new AnswerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => {
+      response.detachSocket(socket);
+      endLingering(socket);
+    });
+    this.receive(request, response);
+  }
+
   refuseTunnel(socket: Duplex): void {
     socket.on('error', () => undefined);
     const error = new GatewayError('method_not_allowed', 'CONNECT is not supported.');
@@ -226,6 +246,41 @@ class Connections {
     const { status, headers, body } = refusal(new GatewayError('bad_request', 'The request target is not a URL.'));
     response.writeHead(status, headers).end(body);
   }
+}
+
+interface Upgrade {
+  socket: Socket;
+  /** Bytes after the request. */
+  head: Buffer;
+}
+
+/** Connections of requests for a WebSocket that no route has taken over. */
+const upgrades = new WeakMap<IncomingMessage, Upgrade>();
+
+/** Takes over the connection of a request for a WebSocket. Undefined for any other request. */
+export function takeUpgrade(request: IncomingMessage, response: ServerResponse): Upgrade | undefined {
+  const upgrade = upgrades.get(request);
+  upgrades.delete(request);
+  if (upgrade) response.detachSocket(upgrade.socket);
+  return upgrade;
+}
+
+/** Paths whose route takes WebSockets. */
+const WEB_SOCKETS: ReadonlySet<string> = new Set(['/v1/responses']);
+
+function isForWebSocket(request: IncomingMessage): boolean {
+  return WEB_SOCKETS.has(request.url ?? '') && asksForWebSocket(request);
+}
+
+/**
+ * Whether Node asks for each request if it is an upgrade. An older one treats all of them as such or none, and clients of
+ * HTTP/2 ask for an upgrade with any request, so there it is none.
+ */
+const CAN_CHOOSE_UPGRADES = isAtLeast(24, 9);
+
+function isAtLeast(wantedMajor: number, wantedMinor: number): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
 }
 
 /** A path, an asterisk, or the absolute URL that servers must accept by RFC 9112 3.2.2. */

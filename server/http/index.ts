@@ -55,7 +55,7 @@ export {
   sendTagged,
   sendText,
 } from './event-stream.js';
-export { AnswerResponse, App, addField, dispatch, type RoutedContext } from './fast-path.js';
+export { AnswerResponse, App, addField, dispatch, leaveUnanswered, type RoutedContext } from './fast-path.js';
 export {
   type FileOptions,
   hasCurrentCopy,
@@ -76,7 +76,7 @@ export {
   useAudioForm,
   useFileForm,
 } from './form.js';
-export { createHttpServer, drain, type HttpServer, type HttpServerOptions } from './http-server.js';
+export { createHttpServer, drain, type HttpServer, type HttpServerOptions, takeUpgrade } from './http-server.js';
 export { JOB_LIST_ERRORS, jobListQuery, jobListSchema, sendJobList } from './job-list.js';
 export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';
 export {
@@ -137,4 +137,5 @@ export {
   RouteFailure,
 } from './route-call.js';
 export type { ServerContext } from './server-context.js';
+export { WebSocketConnection } from './web-socket.js';
 export { MAX_WEBHOOK_URL_LENGTH, WEBHOOK_URL, webhookUrlField } from './webhook-url.js';

@@ -8,6 +8,7 @@ export { chooseModel } from './model-choice.js';
 export { encodeModel, isWritingModel, mockEntries, orderModels, withoutAliases } from './model-list.js';
 export { createModelPaths, modelRoutes, storedResponseRoutes } from './models.js';
 export { responsePersonalRecords } from './personal-records.js';
+export { responseSocketRoutes } from './response-socket.js';
 export {
   type ClosableStoredResponses,
   createBackgroundResponses,

@@ -60,9 +60,9 @@ describe('routes', () => {
     });
   }
 
-  it('refuse WebSocket at once, so that agents turn to HTTP', async () => {
+  it('refuse WebSocket on other routes at once, so that agents turn to HTTP', async () => {
     const answer = await app.raw(
-      'GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      'GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
     );
     expect(answer).to.match(/^HTTP\/1\.1 426 Upgrade Required\r\n/);
     expect(answer).to.match(/\r\nupgrade: HTTP\/1\.1\r\n/i);
