@@ -48,7 +48,9 @@ export function imagePageRoutes(services: ImagePageServices): Route[] {
       handler: (context) => pages.sendList(context),
     },
     {
-      ...OWN_PAGE_ROUTE,
+      method: 'GET',
+      grant: 'session',
+      tag: 'Pages',
       path: `${THUMBNAILS}/:name`,
       params: { name: { description: 'Name of the file.', example: 'img_0123456789abcdef.png' } },
       summary: 'Small picture of an image',
