@@ -175,10 +175,14 @@ function budgetRoutes(services: AdminServices): Route[] {
     adminRoute(services, {
       method: 'POST',
       path: `/${scope}s/:${param}/budgets`,
-      params: { [param]: { description: scope === 'group' ? 'Name of the group.' : 'Name or id of the account.' } },
+      params:
+        scope === 'group'
+          ? GROUP
+          : { id: { description: 'Name or id of the account.', example: 'acct_0123456789abcdef0123456789abcdef' } },
       summary: `Set the budgets of ${scope === 'group' ? 'a group' : 'an account'}`,
       description: 'Replaces all budgets. An empty list removes them.',
       body: AllBudgets,
+      example: { budgets: ['50 USD/month'] },
       answer: { description: 'The budgets.', name: 'SetBudgets', schema: Type.Object({ budgets: Budgets }) },
       async run({ param: of, body: { budgets }, by }) {
         return {

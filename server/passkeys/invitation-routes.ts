@@ -51,12 +51,14 @@ export const VISITOR_ROUTE = {
   tag: 'Account',
 } as const;
 
+const EXAMPLE = { invitation: 'b3BlbiB0aGUgZG9vciBvZiB0aGUgbGlnaHRob3VzZQ' };
+
 const SHOW: RouteDeclaration = {
   ...VISITOR_ROUTE,
   path: '/api/invitation',
   summary: 'Show an invitation',
   description: 'Returns role and name of an invitation, which stays valid.',
-  body: { schema: InvitationBody },
+  body: { schema: InvitationBody, example: EXAMPLE },
   answers: { 200: { description: 'The invitation.', schema: InvitationSchema } },
   errors: ['invitation_invalid', 'invalid_value', 'rate_limit_exceeded'],
 };
@@ -66,7 +68,7 @@ const BEGIN: RouteDeclaration = {
   path: '/api/invitation/options',
   summary: 'Begin to accept an invitation',
   description: 'Returns the options by which the browser registers the first passkey. They are valid for 5 minutes.',
-  body: { schema: AcceptanceStartBody },
+  body: { schema: AcceptanceStartBody, example: { ...EXAMPLE, name: 'Ann' } },
   answers: { 200: { description: 'Options for `navigator.credentials.create`.', schema: OptionsSchema } },
   errors: ['invitation_invalid', 'invalid_value', 'sign_in_unavailable', 'rate_limit_exceeded'],
 };

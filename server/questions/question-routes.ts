@@ -32,7 +32,7 @@ import {
 import type { IdempotencyService } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from '../links/index.js';
-import { chooseModel, isWritingModel, MODEL_ERRORS } from '../models/index.js';
+import { chooseModel, MODEL_ERRORS } from '../models/index.js';
 import { addCost, type Prices } from '../prices/index.js';
 import { type CheckedAnswer, readAnswer } from './question-answers.js';
 import { checkQuestion, type Question, QuestionBody, unusable } from './question-fields.js';
@@ -113,7 +113,7 @@ async function answer(context: RequestContext, services: QuestionServices): Prom
   if (!key.grants.includes('text')) {
     throw new GatewayError('route_not_allowed', 'A question about a link also needs the grant text.');
   }
-  const model = question.model ?? chooseModel(gateway, key, isWritingModel);
+  const model = question.model ?? chooseModel(gateway, key, ({ routes = [] }) => routes.includes('chat_completions'));
   const { handler } = services.inner;
   if (!handler) throw new Error('a request came before the app existed');
   const signal = clientSignal(response);

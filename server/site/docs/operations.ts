@@ -186,7 +186,14 @@ const GROUPS: readonly GroupRule[] = [
     name: 'admin',
     title: 'Administration',
     description:
-      'What operators see and change: users, orders, keys, usage, requests, jobs and models. A key with the grant `admin` is needed; everybody else gets 404.',
+      'What operators see and change of customers: users, orders, bank transfers, keys, groups and budgets. A key with the grant `admin` is needed; everybody else gets 404.',
+    paths: /^\/v1\/admin\/(users|accounts|orders|transfers|keys|groups|budgets)/,
+  },
+  {
+    name: 'admin-operation',
+    title: 'Operation',
+    description:
+      'What operators see and change of the gateway: usage, requests, jobs, models, settings, audit log and incidents. A key with the grant `admin` is needed; everybody else gets 404.',
     tag: 'Admin',
   },
   {

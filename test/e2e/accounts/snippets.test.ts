@@ -90,14 +90,18 @@ describe('account pages of the docs', () => {
     expect(forged.error.code).to.equal('invalid_signature');
   });
 
-  it('show a plans file that is accepted', async () => {
-    const [text = '', ...others] = PAGES.flatMap((page) => snippetsOf(page, 'json'));
+  it('show plans files that are accepted', async () => {
+    const shown = PAGES.flatMap((page) => snippetsOf(page, 'json'));
+    const read = async (text: string, number: number) => {
+      const file = path.join(folder, `example-${number}.json`);
+      await writeFile(file, text);
+      return readCatalogue(file);
+    };
+    const [own, topUps, ...others] = await Promise.all(shown.map(read));
     expect(others).to.deep.equal([]);
-    const file = path.join(folder, 'example.json');
-    await writeFile(file, text);
-    const { plans, prices, freeTier } = await readCatalogue(file);
-    expect(plans.map(({ id }) => id)).to.include.members(['token_30m', 'pictures', 'team']);
-    expect([prices.length, freeTier.requestLimit]).to.deep.equal([2, 20]);
+    expect(own?.plans.map(({ id }) => id)).to.include.members(['token_30m', 'pictures', 'team']);
+    expect([own?.prices.length, own?.freeTier.requestLimit]).to.deep.equal([2, 20]);
+    expect(topUps?.topUps?.map(({ terms }) => terms.planId)).to.deep.equal(['topup_10']);
   });
 
   it('show production settings that are accepted', () => {

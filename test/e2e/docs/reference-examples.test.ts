@@ -27,8 +27,24 @@ const run = promisify(execFile);
 
 const ENDINGS: Readonly<Record<Language, string>> = { curl: 'sh', node: 'mjs', python: 'py' };
 
-/** Errors of examples that name what does not exist, or that has ended when a busy machine asks for it. */
+/** Errors of examples that name what does not exist, what this gateway has not, or what has ended when a busy machine asks for it. */
 const REFUSED: Readonly<Record<string, string>> = {
+  // The upstream answers any question with a text, not with statements and their sources.
+  postV1ExtractAnswers: 'answer_unusable',
+  // A WebSocket.
+  getV1Responses: 'upgrade_not_supported',
+  // The gateway signs in by a provider.
+  postApiInvitation: 'invitation_invalid',
+  postApiInvitationOptions: 'sign_in_unavailable',
+  postApiInvitationAccept: 'sign_in_unavailable',
+  postApiPasskeysSignIn: 'sign_in_unavailable',
+  postApiPasskeysSignInOptions: 'sign_in_unavailable',
+  postApiPasskeysRecover: 'sign_in_unavailable',
+  // The bank of the example is not set up, the key has a plan, and account and incident do not exist.
+  postV1AdminTransfersMatch: 'invalid_value',
+  postV1AdminKeysId: 'invalid_value',
+  postV1AdminAccountsIdBudgets: 'invalid_value',
+  postV1AdminIncidentsIdClose: 'invalid_value',
   postApiAgentDeviceToken: 'invalid_grant',
   deleteV1ImagesJobsId: 'job_already_terminal',
   postV1ImagesJobsIdCancel: 'job_already_terminal',
@@ -41,7 +57,7 @@ import contextlib, io, json, os, runpy, sys, traceback
 for line in sys.stdin:
     task = json.loads(line)
     os.chdir(task["place"])
-    os.environ["MEDIAGATE_TOKEN"] = task["token"]
+    os.environ.update(MEDIAGATE_TOKEN=task["token"], MEDIAGATE_API_KEY=task["key"])
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
@@ -58,9 +74,9 @@ import { pathToFileURL } from 'node:url';
 const { stdout } = process;
 const write = stdout.write;
 for await (const line of createInterface({ input: process.stdin })) {
-  const { place, file, token } = JSON.parse(line);
+  const { place, file, token, key } = JSON.parse(line);
   process.chdir(place);
-  process.env.MEDIAGATE_TOKEN = token;
+  Object.assign(process.env, { MEDIAGATE_TOKEN: token, MEDIAGATE_API_KEY: key });
   let printed = '';
   stdout.write = (text) => Boolean((printed += text));
   try {
@@ -77,6 +93,15 @@ const RUNNERS = {
   node: [process.execPath, '--input-type=module', '--eval', NODE_RUNNER],
 } as const;
 
+interface Secrets {
+  token: string;
+  key: string;
+}
+
+/** Examples of operators name users, groups, jobs and transfers that this gateway has not. */
+const NOT_THERE = /^(?!route)\w+_(not_found|conflict)$/;
+const isOfOperators = (id: string) => id.includes('V1Admin');
+
 interface Example {
   page: string;
   id: string;
@@ -84,12 +109,9 @@ interface Example {
   code: string;
 }
 
-function startRunner(language: keyof typeof RUNNERS, key: string) {
+function startRunner(language: keyof typeof RUNNERS) {
   const [program, ...args] = RUNNERS[language];
-  const child = spawn(program, args, {
-    env: { ...process.env, MEDIAGATE_API_KEY: key },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   return { process: child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
 }
 
@@ -100,6 +122,7 @@ describe('examples of the API reference, as its pages have them', () => {
   let voices: Awaited<ReturnType<typeof startElevenlabsUpstream>>;
   let gateway: GatewayHere;
   let key: string;
+  let adminKey: string;
   let examples: readonly Example[];
   let links = 10;
   let token: string;
@@ -109,12 +132,15 @@ describe('examples of the API reference, as its pages have them', () => {
   before(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-reference-'));
     const fixtures = ['innertube-2026'].map((name) => path.join(packageRoot, 'plugins/vidsite/fixtures', name));
-    // Other links are jobs that run for long.
-    proxy = await startReplayingProxy({ answer: answersFromFixtures(fixtures, () => ({ fault: 'hang' })) });
+    // Other links are jobs that run for long; captions are missing.
+    const others = ({ url }: { url: URL }) =>
+      /timedtext|captions/.test(url.pathname) ? { status: 404, headers: {}, body: '' } : ({ fault: 'hang' } as const);
+    proxy = await startReplayingProxy({ answer: answersFromFixtures(fixtures, others) });
     texts = await startTextUpstream();
     voices = await startElevenlabsUpstream({ apiKey: 'el-key' });
     gateway = await startGatewayHere({ proxy, environment: await settings() });
     ({ key } = await gateway.makeKey({ grants: ['extract', 'images', 'text', 'audio'] }));
+    ({ key: adminKey } = await gateway.makeKey({ grants: ['admin'] }));
     await writeFile(path.join(folder, 'tug.png'), blackPng({ width: 64, height: 64 }));
     const speech = await fetch(`${gateway.url}/v1/audio/speech`, {
       method: 'POST',
@@ -123,6 +149,9 @@ describe('examples of the API reference, as its pages have them', () => {
     });
     expect(speech.status).to.equal(200);
     await writeFile(path.join(folder, 'recording.mp3'), await speech.bytes());
+    // The upstream lists no models: the gateway knows the model of the examples from its first answer on.
+    const chat = { model: 'm-5.5', messages: [{ role: 'user', content: 'Ahoy!' }] };
+    expect((await post('/v1/chat/completions', chat)).status).to.equal(200);
     examples = await readExamples();
   });
   after(async () => {
@@ -256,22 +285,26 @@ describe('examples of the API reference, as its pages have them', () => {
     // One begins with a new account, the others end the session.
     const isAlone = id === 'postApiUser' || (/Sessions?$/.test(id) && !id.startsWith('get'));
     const secret = isAlone ? await newToken(`${id}.${language}@example.com`) : token;
-    const stdout = await (language === 'curl' ? curl(place, file, secret) : print(language, place, file, secret));
+    const secrets = { token: secret, key: isOfOperators(id) ? adminKey : key };
+    const stdout = await (language === 'curl' ? curl(place, file, secrets) : print(language, place, file, secrets));
+    // Images are needed by the examples that follow.
+    if (id === 'postV1AdminQueuesKindPause') await post('/v1/admin/queues/image/resume', {}, adminKey);
     const saved = (await readdir(place)).find((name) => !before.includes(name) && !name.startsWith('example.'));
     return saved === undefined ? stdout : await readFile(path.join(place, saved), 'latin1');
   }
 
-  async function curl(place: string, file: string, secret: string): Promise<string> {
-    const env = { ...process.env, CURL_HOME: place, MEDIAGATE_API_KEY: key, MEDIAGATE_TOKEN: secret };
+  async function curl(place: string, file: string, secrets: Secrets): Promise<string> {
+    const names = { MEDIAGATE_API_KEY: secrets.key, MEDIAGATE_TOKEN: secrets.token };
+    const env = { ...process.env, CURL_HOME: place, ...names };
     const ended = run('bash', ['-e', file], { cwd: place, env, maxBuffer: 10_000_000 });
     const { stdout } = await ended.catch(({ stdout: text, stderr }) => ({ stdout: `failed ${text}${stderr}` }));
     return stdout;
   }
 
-  async function print(language: keyof typeof RUNNERS, place: string, file: string, secret: string): Promise<string> {
-    runners[language] ??= startRunner(language, key);
+  async function print(language: keyof typeof RUNNERS, place: string, file: string, secrets: Secrets): Promise<string> {
+    runners[language] ??= startRunner(language);
     const { process: child, lines } = runners[language];
-    child.stdin.write(`${JSON.stringify({ place, file, token: secret })}\n`);
+    child.stdin.write(`${JSON.stringify({ place, file, ...secrets })}\n`);
     const { value = '"failed"' } = await lines.next();
     return JSON.parse(value);
   }
@@ -302,7 +335,8 @@ describe('examples of the API reference, as its pages have them', () => {
       const code = errorOf(printed, / -o |writeFileSync\(|\.write\(/.test(example.code));
       const isExpected =
         code === undefined ? !isNowhere : code === (isNowhere ? 'file_not_found' : REFUSED[example.id]);
-      if (!isExpected) wrong.push(`${example.id}: ${code}`);
+      const isNotThere = isOfOperators(example.id) && code !== undefined && NOT_THERE.test(code);
+      if (!isExpected && !isNotThere) wrong.push(`${example.id}: ${code}`);
     }
     return wrong;
   }
@@ -316,7 +350,7 @@ describe('examples of the API reference, as its pages have them', () => {
       .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId));
     for (const { id: language } of LANGUAGES) {
       const shown = examples.filter((one) => one.language === language).map(({ id }) => id);
-      expect(shown).to.include.members(called);
+      expect(called.filter((id) => !shown.includes(id))).to.deep.equal([]);
     }
   });
 

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createRecordingLogger } from 'mediagate/testing';
-import { createKeyRecord, type Grant, type NewKey } from '../../../server/keys/key-rows.js';
+import { createKeyRecord, type NewKey } from '../../../server/keys/key-rows.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
 import { openStateOf } from '../../../server/state.js';
@@ -27,7 +27,7 @@ export interface GatewayProcessOptions {
 
 export interface KeyOptions {
   name?: string;
-  grants?: readonly Grant[];
+  grants?: NewKey['grants'];
   /** Default 100,000 a minute, so that no test meets the window by accident. */
   rpm?: number;
 }
