@@ -131,6 +131,8 @@ class BatchEntry {
     if (isShown) return;
     this.#actions.dataset.status = status;
     this.#actions.replaceChildren(...this.#buttons());
+    // What is shown of a batch that ran is a part of its results.
+    if (this.#results.childElementCount > 0) void this.#showResults();
     if (hadFocus) this.#actions.querySelector<HTMLElement>('button, a')?.focus();
   }
 
