@@ -128,7 +128,7 @@ describe('a new user, from the first page to the first image', () => {
     await page.goto(`${gateway.url}/playground#links`);
     await page.getByLabel('Public link').fill(gateway.link);
     await page.keyboard.press('Enter');
-    await page.locator('.document').waitFor();
+    await page.locator('.document:not(.skeleton)').waitFor();
     await page.goto(`${gateway.url}/playground`);
     await page.locator('.tab-list').getByRole('link', { name: 'Images' }).click();
     await page.getByLabel('Prompt').fill('A tug in the harbour at dawn');

@@ -264,7 +264,7 @@ async function makeKey(page: Page): Promise<void> {
 async function readLink(page: Page): Promise<void> {
   await page.getByLabel('Public link').fill('https://invented.example/item/7');
   await page.keyboard.press('Enter');
-  await page.locator('.document').waitFor();
+  await page.locator('.document:not(.skeleton)').waitFor();
 }
 
 async function makeImage(page: Page): Promise<void> {

@@ -114,7 +114,7 @@ describe('a visitor who reads Vietnamese', () => {
     await hold();
     await page.locator('#link-url').fill('https://invented.example/item/7');
     await page.keyboard.press('Enter');
-    await page.locator('.document').waitFor();
+    await page.locator('.document:not(.skeleton)').waitFor();
     expect(await page.locator('#link-result').evaluate(englishTexts)).to.deep.equal([]);
     await page.locator('#link-url').fill('https://nowhere.example/');
     await page.keyboard.press('Enter');

@@ -160,7 +160,7 @@ async function send(page: Page, url: string): Promise<void> {
 function read(url: string): (page: Page) => Promise<unknown> {
   return async (page) => {
     await send(page, url);
-    await page.locator('.document').waitFor();
+    await page.locator('.document:not(.skeleton)').waitFor();
   };
 }
 
