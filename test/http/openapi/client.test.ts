@@ -165,6 +165,9 @@ describe('a client that is generated from the API reference', () => {
       'POST /v1/responses/compact': [400],
       // A passkey needs a name of the host, and the client calls an address.
       'POST /api/passkeys/recover': [503],
+      'POST /api/invitation/options': [410, 503],
+      // The invitation is invented.
+      'POST /api/invitation': [410],
       'POST /api/agent/device/token': [400],
     };
     for (const [route, status] of Object.entries(statuses ?? {})) {
