@@ -173,8 +173,10 @@ for (const engine of engines) {
       const silent = await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 1_000_000 });
       await extract(dying, silent);
       clock.advance(60_000);
-      await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 300 });
+      // Closed again: with such a lease it would take a busy process of the next test for a dead one.
+      const other = await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 300 });
       await until(async () => (await state.budgets.find(dying))?.costReserved === 0);
+      await other.close();
       expect(await state.budgets.find(dying)).to.include({ costUsed: 3_000, requestsUsed: 0 });
     });
 
@@ -195,8 +197,10 @@ for (const engine of engines) {
       await ask(dying, silent);
       expect(await state.budgets.find(dying)).to.include({ costReserved: WHOLE, costUsed: 0 });
       clock.advance(60_000);
-      await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 300 });
+      // Closed again: with such a lease it would take a busy process of the next test for a dead one.
+      const other = await place.open({ clock, rateLimitClock: clock, prices, processLeaseMs: 300 });
       await until(async () => (await state.budgets.find(dying))?.costReserved === 0);
+      await other.close();
       expect(await state.budgets.find(dying)).to.include({ costUsed: OF_INPUT });
       const entries = await state.usage.entries({ from: '2026-01-01', to: '2026-01-31' }, 1_000);
       const cutOff = entries.filter(({ status, estimated }) => status === 500 && estimated);
