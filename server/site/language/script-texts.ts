@@ -10,10 +10,10 @@ import { keysScript } from './texts/keys.js';
 import { pageScript } from './texts/page-script.js';
 import { passkeysScript } from './texts/passkeys.js';
 import { paymentScript } from './texts/payment.js';
-import { playgroundAudioScript } from './texts/playground-audio.js';
-import { playgroundBatchScript } from './texts/playground-batch.js';
-import { playgroundChatScript } from './texts/playground-chat.js';
-import { playgroundLinksScript } from './texts/playground-links.js';
+import { playgroundAudioScript } from './texts/playground/audio.js';
+import { playgroundBatchScript } from './texts/playground/batch.js';
+import { playgroundChatScript } from './texts/playground/chat.js';
+import { playgroundLinksScript } from './texts/playground/links.js';
 
 const CATALOGUES = {
   keys: keysScript,

@@ -3,8 +3,8 @@
  * codes of errors stay as they are, and so do messages of the gateway to its operator.
  */
 
-import { html } from '../../html.js';
-import { counted, FORMATS } from '../formats.js';
+import { html } from '../../../html.js';
+import { counted, FORMATS } from '../../formats.js';
 
 const { count } = FORMATS.vi;
 

@@ -3,10 +3,10 @@
  * done. Those of users, money and work are in files beside this one.
  */
 
-import { counted, FORMATS } from '../formats.js';
-import { consoleMoney } from './console-money.js';
-import { consolePeople } from './console-people.js';
-import { consoleWork } from './console-work.js';
+import { counted, FORMATS } from '../../formats.js';
+import { consoleMoney } from './money.js';
+import { consolePeople } from './people.js';
+import { consoleWork } from './work.js';
 
 const { count } = FORMATS.vi;
 const HOUR_MS = 3_600_000;
