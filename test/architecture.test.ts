@@ -57,7 +57,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   fresh: 'server/http/file-response.ts',
   // Each part of the figures has its own; prom-client itself is loaded by the first of them.
   'prom-client': 'server/observability/metrics',
-  '@fastify/busboy': 'server/http/form.ts',
+  '@fastify/busboy': 'server/http/bodies/form.ts',
   qrcode: 'server/payments/transfer-qr.ts',
   '@modelcontextprotocol/server': 'server/mcp/',
   'openid-client': ['server/accounts/oidc', 'server/accounts/oidc.ts'],

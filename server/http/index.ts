@@ -29,8 +29,19 @@ export {
   readJsonBody,
   takeJsonBody,
   useJsonBody,
-} from './body.js';
-export { BodyBudget, networkOwner } from './body-budget.js';
+} from './bodies/body.js';
+export { BodyBudget, networkOwner } from './bodies/body-budget.js';
+export {
+  type AudioForm,
+  type FormFields,
+  type FormFile,
+  fieldOf,
+  isFileForm,
+  missing,
+  requiredField,
+  useAudioForm,
+  useFileForm,
+} from './bodies/form.js';
 export { allowOrigins } from './cors.js';
 export {
   answerErrors,
@@ -65,17 +76,6 @@ export {
   sendGrowing,
 } from './file-response.js';
 export { AddressLimit, FixedWindow, PollGuard } from './fixed-windows.js';
-export {
-  type AudioForm,
-  type FormFields,
-  type FormFile,
-  fieldOf,
-  isFileForm,
-  missing,
-  requiredField,
-  useAudioForm,
-  useFileForm,
-} from './form.js';
 export { createHttpServer, drain, type HttpServer, type HttpServerOptions, takeUpgrade } from './http-server.js';
 export { JOB_LIST_ERRORS, jobListQuery, jobListSchema, sendJobList } from './job-list.js';
 export { type Next, newRouter, type ParamsContext, type RequestContext, type RequestState } from './koa-app.js';

@@ -8,7 +8,7 @@
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { drawRandomBytes, endsWithin, GatewayError, type Issue, type Logger } from '../../core/runtime/index.js';
-import { areTooSmall, freeMemory } from './body-bytes.js';
+import { areTooSmall, freeMemory } from './bodies/body-bytes.js';
 import { addField, takeResponse } from './fast-path.js';
 import type { ParamsContext, RequestContext } from './koa-app.js';
 

@@ -5,7 +5,7 @@
 import type { Gateway } from 'mediagate';
 import type { Clock, Logger, Siblings } from '../../core/runtime/index.js';
 import type { AddressOf } from './addresses.js';
-import type { BodyBudget } from './body-budget.js';
+import type { BodyBudget } from './bodies/body-budget.js';
 import type { PollGuard } from './fixed-windows.js';
 
 /** What routes of every subject use. Each app has one. */

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { createGateway, type Gateway, isGatewayError } from 'mediagate';
-import { BodyBudget } from '../../../server/http/body-budget.js';
-import { useAudioForm } from '../../../server/http/form.js';
+import { BodyBudget } from '../../../server/http/bodies/body-budget.js';
+import { useAudioForm } from '../../../server/http/bodies/form.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 
 const MEGABYTE = 1024 * 1024;

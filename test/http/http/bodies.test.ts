@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { readJson } from '../../../server/http/body.js';
-import { BodyBudget } from '../../../server/http/body-budget.js';
+import { readJson } from '../../../server/http/bodies/body.js';
+import { BodyBudget } from '../../../server/http/bodies/body-budget.js';
 import { LINK, type ListeningApp, startApp } from './listening-app.js';
 
 describe('request bodies', () => {

@@ -3,7 +3,7 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { GatewayError } from 'mediagate';
-import { BodyBudget, type BodyReservation, networkOwner } from '../../../server/http/body-budget.js';
+import { BodyBudget, type BodyReservation, networkOwner } from '../../../server/http/bodies/body-budget.js';
 import { until } from '../../support/until.js';
 
 const noEnd = (error: GatewayError) => {

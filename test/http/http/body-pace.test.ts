@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { expect } from 'chai';
 import { isGatewayError } from 'mediagate';
-import { readJsonBody } from '../../../server/http/body.js';
-import { BodyBudget } from '../../../server/http/body-budget.js';
+import { readJsonBody } from '../../../server/http/bodies/body.js';
+import { BodyBudget } from '../../../server/http/bodies/body-budget.js';
 import { openPacedSocket, type PacedSocket } from '../../support/http/paced-socket.js';
 import { until } from '../../support/until.js';
 

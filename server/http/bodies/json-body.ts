@@ -8,8 +8,8 @@
 
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { isRecord } from '../../core/runtime/index.js';
-import type { InexactField, PromptSample, VendorField } from '../../core/text/index.js';
+import { isRecord } from '../../../core/runtime/index.js';
+import type { InexactField, PromptSample, VendorField } from '../../../core/text/index.js';
 
 export const MAX_DEPTH = 64;
 /** Longer fields are omitted from a brief body. */

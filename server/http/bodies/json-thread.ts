@@ -4,8 +4,8 @@
  */
 
 import { parentPort } from 'node:worker_threads';
-import { lowerThreadPriority } from '../../core/runtime/index.js';
-import { findInexactField, findVendorFields, samplePrompt } from '../../core/text/index.js';
+import { lowerThreadPriority } from '../../../core/runtime/index.js';
+import { findInexactField, findVendorFields, samplePrompt } from '../../../core/text/index.js';
 import { parseLargeBody } from './json-body.js';
 import type { ParseAnswer, ParseOrder } from './json-threads.js';
 

@@ -4,7 +4,7 @@
  * wait, 24 of one owner. The bytes are transferred, not copied.
  */
 
-import { GatewayError, WorkerQueue } from '../../core/runtime/index.js';
+import { GatewayError, WorkerQueue } from '../../../core/runtime/index.js';
 import type { LargeBody, LargeBodyPlan, Parsed } from './json-body.js';
 
 /** A body for a thread, and how the thread parses it. */

@@ -13,7 +13,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import zlib from 'node:zlib';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError } from '../../../core/runtime/index.js';
 import { BIG_BYTES, type BodyBudget, type BodyReservation } from './body-budget.js';
 import { JsonScan, MAX_DEPTH } from './json-body.js';
 

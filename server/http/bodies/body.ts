@@ -6,8 +6,8 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { findInexactField, type InexactField } from '../../core/text/index.js';
+import { GatewayError, isGatewayError } from '../../../core/runtime/index.js';
+import { findInexactField, type InexactField } from '../../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget } from './body-budget.js';
 import { checkStage, decodeBody, freeMemory, readBytes, readCodings, tooLarge } from './body-bytes.js';
 import {

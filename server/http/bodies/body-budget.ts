@@ -7,9 +7,9 @@
  * map operations and two set operations.
  */
 
-import { GatewayError } from '../../core/runtime/index.js';
-import { networkOf } from './addresses.js';
-import type { FixedWindow } from './fixed-windows.js';
+import { GatewayError } from '../../../core/runtime/index.js';
+import { networkOf } from '../addresses.js';
+import type { FixedWindow } from '../fixed-windows.js';
 
 /** The reservation of one body. */
 export interface BodyReservation {
