@@ -8,15 +8,17 @@ import { listRequests } from '../admin/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
-import { badge, dataTable, filterForm, type Html, html, type Locale, linkTo, type Tone } from '../site/index.js';
 import {
-  outcomeOf,
-  REQUEST_OUTCOMES,
-  type RequestOutcome,
-  readRangeQuery,
-  shownRequestId,
-  type UsageEntry,
-} from '../usage/index.js';
+  type Column,
+  dataTable,
+  filterForm,
+  type Html,
+  html,
+  type Locale,
+  outcomeChoices,
+  requestColumns,
+} from '../site/index.js';
+import { REQUEST_OUTCOMES, readRangeQuery, type UsageEntry } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -30,7 +32,6 @@ import { ownerLink, ownersOf } from './parts.js';
 
 const PATH = '/admin/requests';
 const DAY_MS = 24 * 60 * 60 * 1000;
-const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
 
 export function requestPages(services: ConsoleServices): Route[] {
   return [
@@ -94,6 +95,12 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
     items.map((entry) => entry.accountId),
   );
   const { console: t, usage } = locale.texts;
+  const query = queryOf(filter);
+  const owner: Column<UsageEntry> = {
+    head: t.requests.owner,
+    cell: (row) =>
+      html`${ownerLink(row.accountId, owners)}<br><a class="small" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
+  };
   return {
     title: t.requests.title,
     current: 'requests',
@@ -105,36 +112,9 @@ ${dataTable<UsageEntry>({
   isStacked: true,
   rows: items,
   empty: { title: usage.list.none, words: t.requests.none },
-  columns: [
-    {
-      head: usage.list.time,
-      cell: (row) => html`${locale.second(row.at)}<br><code class="small muted">${shownRequestId(row)}</code>`,
-    },
-    { head: usage.list.result, cell: (row) => renderResult(row, filter, locale) },
-    {
-      head: usage.list.routeAndModel,
-      cell: ({ route, model }) =>
-        html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
-    },
-    {
-      head: t.requests.owner,
-      cell: (row) =>
-        html`${ownerLink(row.accountId, owners)}<br><a class="small" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
-    },
-    { head: usage.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
-    { head: usage.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
-    ...(services.prices === undefined
-      ? []
-      : [
-          {
-            head: usage.cost(services.prices.currency),
-            isNumber: true,
-            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : locale.cost(cost)),
-          },
-        ]),
-  ],
+  columns: requestColumns({ path: PATH, query, currency: services.prices?.currency, owner }, locale),
 })}
-${pagesOf(call, { path: PATH, filters: queryOf(filter), ...(next && { next }) })}
+${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
 </section>`,
   };
 }
@@ -142,7 +122,6 @@ ${pagesOf(call, { path: PATH, filters: queryOf(filter), ...(next && { next }) })
 function renderFilters(filter: Filter, today: string, locale: Locale): Html {
   const { usage: t, console: own, words } = locale.texts;
   const { days, outcome, accountId, keyId, model, route, errorCode, requestId } = filter;
-  const outcomes = REQUEST_OUTCOMES.map((value) => ({ value, label: words.outcomes[value] }));
   return html`<section class="card" aria-label="${words.filters}">${filterForm(
     {
       path: PATH,
@@ -151,7 +130,14 @@ function renderFilters(filter: Filter, today: string, locale: Locale): Html {
       fields: [
         { kind: 'day', name: 'from', label: t.from, value: days.from, max: today },
         { kind: 'day', name: 'to', label: t.to, value: days.to, max: today },
-        { kind: 'choice', name: 'outcome', label: t.list.result, value: outcome, all: t.all, choices: outcomes },
+        {
+          kind: 'choice',
+          name: 'outcome',
+          label: t.list.result,
+          value: outcome,
+          all: t.all,
+          choices: outcomeChoices(locale),
+        },
         { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'upstream_timeout' },
         { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
         { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
@@ -162,25 +148,4 @@ function renderFilters(filter: Filter, today: string, locale: Locale): Html {
     },
     locale,
   )}</section>`;
-}
-
-function renderResult(row: UsageEntry, filter: Filter, { texts }: Locale): Html {
-  const { status, errorCode } = row;
-  const outcome = outcomeOf(row);
-  const { meaningOf } = texts.errors;
-  const code =
-    errorCode !== null &&
-    html` <a class="small" href="${linkTo(PATH, { ...queryOf(filter), code: errorCode })}"><code>${errorCode}</code></a>
-<br><span class="small muted">${meaningOf(errorCode)}</span>`;
-  return html`<span class="figures">${badge(texts.words.outcomes[outcome], TONES[outcome])} ${status}</span>${code}`;
-}
-
-function duration(ms: number, { texts, count }: Locale): string {
-  const t = texts.usage.list;
-  return ms < 1_000 ? t.milliseconds(count(ms)) : t.seconds(count(ms / 1_000));
-}
-
-function tokensOf({ inputTokens, outputTokens }: UsageEntry, { count }: Locale): string {
-  if (inputTokens === null && outputTokens === null) return '–';
-  return `${count(inputTokens ?? 0)} / ${count(outputTokens ?? 0)}`;
 }

@@ -4,18 +4,12 @@
  * usage stay.
  */
 
-import {
-  outcomeOf,
-  REQUEST_OUTCOMES,
-  type RequestFilter,
-  type RequestOutcome,
-  shownRequestId,
-  type UsageEntry,
-} from '../../usage/index.js';
+import type { RequestFilter, UsageEntry } from '../../usage/index.js';
 import { accountPages, type Choice, filterForm, linkTo } from '../components/filters.js';
-import { dataTable, pager } from '../components/table.js';
+import { outcomeChoices, requestColumns } from '../components/request-rows.js';
+import { type Column, dataTable, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
-import { badge, type Html, html, type Page, type Tone } from '../page.js';
+import { type Html, html, type Page } from '../page.js';
 
 export interface RequestsView {
   filter: RequestFilter;
@@ -68,13 +62,10 @@ function queryOf({ range, key, outcome, route, model, errorCode, requestId }: Re
   return { ...range, key, outcome, route, model, code: errorCode, request_id: requestId };
 }
 
-const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
-
 function renderFilters({ filter, keys, models, routes, today }: RequestsView, locale: Locale): Html {
   const { usage: t, words } = locale.texts;
   const { range, key, outcome, route, model, errorCode, requestId } = filter;
   const named = (names: readonly string[]) => names.map((name) => ({ value: name, label: name }));
-  const ends = REQUEST_OUTCOMES.map((each) => ({ value: each, label: words.outcomes[each] }));
   return html`<section class="card" aria-label="${words.filters}">${filterForm(
     {
       path: PATH,
@@ -83,7 +74,14 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
       fields: [
         { kind: 'day', name: 'from', label: t.from, value: range.from, max: today },
         { kind: 'day', name: 'to', label: t.to, value: range.to, max: today },
-        { kind: 'choice', name: 'outcome', label: t.list.result, value: outcome, all: t.all, choices: ends },
+        {
+          kind: 'choice',
+          name: 'outcome',
+          label: t.list.result,
+          value: outcome,
+          all: t.all,
+          choices: outcomeChoices(locale),
+        },
         { kind: 'choice', name: 'key', label: t.key, value: key, all: t.allKeys, choices: keys },
         { kind: 'choice', name: 'model', label: t.modelOrPlatform, value: model, all: t.all, choices: named(models) },
         { kind: 'choice', name: 'route', label: t.route, value: route, all: t.allRoutes, choices: named(routes) },
@@ -101,7 +99,10 @@ function renderRows(
   locale: Locale,
 ): Html {
   const { usage: t } = locale.texts;
-  const query = queryOf(filter);
+  const owner: Column<UsageEntry> = {
+    head: t.key,
+    cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
+  };
   return dataTable<UsageEntry>({
     label: t.list.title,
     isStacked: true,
@@ -110,56 +111,8 @@ function renderRows(
       title: t.list.none,
       words: t.list.noneWords(retentionDays),
     },
-    columns: [
-      {
-        head: t.list.time,
-        cell: (row) => html`${locale.second(row.at)}<br><code class="small muted">${shownRequestId(row)}</code>`,
-      },
-      { head: t.list.result, cell: (row) => renderResult(row, query, locale) },
-      {
-        head: t.list.routeAndModel,
-        cell: ({ route, model }) =>
-          html`<code>${route}</code>${model !== '' && html`<br><span class="small muted">${model}</span>`}`,
-      },
-      {
-        head: t.key,
-        cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
-      },
-      { head: t.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
-      { head: t.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
-      ...(currency === undefined
-        ? []
-        : [{ head: t.cost(currency), isNumber: true, cell: ({ cost }: UsageEntry) => costOf(cost, locale) }]),
-    ],
+    columns: requestColumns({ path: PATH, query: queryOf(filter), currency, owner }, locale),
   });
-}
-
-function renderResult(row: UsageEntry, query: ReturnType<typeof queryOf>, { texts }: Locale): Html {
-  const { status, errorCode } = row;
-  const outcome = outcomeOf(row);
-  const { meaningOf } = texts.errors;
-  const isFailed = errorCode === null && status >= 400;
-  const code =
-    errorCode !== null &&
-    html` <a class="small" href="${linkTo(PATH, { ...query, code: errorCode })}"><code>${errorCode}</code></a>
-<br><span class="small muted">${meaningOf(errorCode)}</span>`;
-  const result =
-    errorCode === 'cancelled' ? badge(texts.words.cancelled) : badge(texts.words.outcomes[outcome], TONES[outcome]);
-  return html`<span class="figures">${result} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${meaningOf('')}</span>`}`;
-}
-
-function duration(ms: number, { texts, count }: Locale): string {
-  const t = texts.usage.list;
-  return ms < 1_000 ? t.milliseconds(count(ms)) : t.seconds(count(ms / 1_000));
-}
-
-function tokensOf({ inputTokens, outputTokens }: UsageEntry, { count }: Locale): string {
-  if (inputTokens === null && outputTokens === null) return '–';
-  return `${count(inputTokens ?? 0)} / ${count(outputTokens ?? 0)}`;
-}
-
-function costOf(cost: number | null, { cost: format }: Locale): string {
-  return cost === null ? '–' : format(cost);
 }
 
 function renderDelete({ keys, filter }: RequestsView, { texts: { usage } }: Locale): Html {
