@@ -5,7 +5,7 @@
 import { listAudit } from '../admin/index.js';
 import { AUDIT_ACTIONS } from '../audit/index.js';
 import type { Route } from '../http/index.js';
-import { filterForm, html, linkTo } from '../site/index.js';
+import { filterCard, html, linkTo } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -47,7 +47,7 @@ async function auditPage(services: ConsoleServices, call: ConsoleCall): Promise<
     title: own.pages.audit,
     current: 'audit',
     lead: own.audit.lead,
-    content: html`<section class="card" aria-label="${texts.words.filters}">${filterForm(
+    content: html`${filterCard(
       {
         path: PATH,
         label: own.pages.audit,
@@ -66,7 +66,7 @@ async function auditPage(services: ConsoleServices, call: ConsoleCall): Promise<
         ],
       },
       locale,
-    )}</section>
+    )}
 <section class="card stack">
 ${history(items, locale, true)}
 ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}

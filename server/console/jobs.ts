@@ -17,7 +17,7 @@ import {
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
-import { badge, dataTable, filterForm, type Html, html, type Locale, linkTo, type Tone } from '../site/index.js';
+import { badge, dataTable, filterCard, type Html, html, type Locale, linkTo, type Tone } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -102,33 +102,33 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     title: t.pages.jobs,
     current: 'jobs',
     content: html`${renderQueues(queues, locale)}
-<section class="card" aria-label="${texts.words.filters}">${filterForm(
+${filterCard(
+  {
+    path: PATH,
+    label: t.pages.jobs,
+    reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+    fields: [
       {
-        path: PATH,
-        label: t.pages.jobs,
-        reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
-        fields: [
-          {
-            kind: 'choice',
-            name: 'kind',
-            label: t.jobs.kind,
-            value: kind,
-            all: texts.usage.all,
-            choices: JOB_KINDS.map((value) => ({ value, label: words.jobs[value] })),
-          },
-          {
-            kind: 'choice',
-            name: 'state',
-            label: t.users.state,
-            value: state,
-            all: t.jobs.active,
-            choices: JOB_STATES.map((value) => ({ value, label: words.jobStates[value] })),
-          },
-          { kind: 'text', name: 'account', label: t.orders.account, value: owner, placeholder: 'acct_…' },
-        ],
+        kind: 'choice',
+        name: 'kind',
+        label: t.jobs.kind,
+        value: kind,
+        all: texts.usage.all,
+        choices: JOB_KINDS.map((value) => ({ value, label: words.jobs[value] })),
       },
-      locale,
-    )}</section>
+      {
+        kind: 'choice',
+        name: 'state',
+        label: t.users.state,
+        value: state,
+        all: t.jobs.active,
+        choices: JOB_STATES.map((value) => ({ value, label: words.jobStates[value] })),
+      },
+      { kind: 'text', name: 'account', label: t.orders.account, value: owner, placeholder: 'acct_…' },
+    ],
+  },
+  locale,
+)}
 <section class="card stack">
 ${dataTable<ListedJob>({
   label: t.pages.jobs,

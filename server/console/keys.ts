@@ -25,7 +25,7 @@ import {
   maskedKey,
   OPERATOR_KEY_GRANTS,
 } from '../keys/index.js';
-import { copyButton, costOf, dataTable, filterForm, type Html, html, type Locale, linkTo } from '../site/index.js';
+import { copyButton, costOf, dataTable, filterCard, type Html, html, type Locale, linkTo } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -215,19 +215,19 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
         locale,
       ),
     ])}</section>
-<section class="card" aria-label="${texts.words.filters}">${filterForm(
-      {
-        path: PATH,
-        label: own.pages.keys,
-        reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
-        fields: [
-          { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
-          { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
-          { kind: 'text', name: 'group', label: t.group, value: group, suggestions: names },
-        ],
-      },
-      locale,
-    )}</section>
+${filterCard(
+  {
+    path: PATH,
+    label: own.pages.keys,
+    reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+    fields: [
+      { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
+      { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
+      { kind: 'text', name: 'group', label: t.group, value: group, suggestions: names },
+    ],
+  },
+  locale,
+)}
 <section class="card stack">
 ${dataTable<ListedKey>({
   label: own.pages.keys,

@@ -10,7 +10,7 @@ import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
   badge,
   dataTable,
-  filterForm,
+  filterCard,
   type Html,
   html,
   type Locale,
@@ -58,7 +58,7 @@ async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleC
     title: own.pages.models,
     current: 'models',
     lead: t.lead,
-    content: html`<section class="card" aria-label="${locale.texts.words.filters}">${filterForm(
+    content: html`${filterCard(
       {
         path: PATH,
         label: own.pages.models,
@@ -66,7 +66,7 @@ async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleC
         fields: [{ kind: 'text', name: 'q', label: t.search, value: query('q'), placeholder: 'm-5.5' }],
       },
       locale,
-    )}</section>
+    )}
 <section class="card stack">
 ${dataTable<WatchedModel>({
   label: own.pages.models,

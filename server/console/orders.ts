@@ -7,7 +7,7 @@
 import { changeOrder, listOrders, ORDER_STATES, showOrder, type WholeOrder } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../payments/index.js';
-import { badge, dataTable, filterForm, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';
+import { badge, dataTable, filterCard, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -84,7 +84,7 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
     title: t.title,
     current: 'orders',
     lead: t.lead,
-    content: html`<section class="card" aria-label="${texts.words.filters}">${filterForm(
+    content: html`${filterCard(
       {
         path: PATH,
         label: t.title,
@@ -102,7 +102,7 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
         ],
       },
       locale,
-    )}</section>
+    )}
 <section class="card stack">
 ${dataTable<OrderRecord>({
   label: t.title,

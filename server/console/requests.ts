@@ -11,7 +11,7 @@ import { maskedKey } from '../keys/index.js';
 import {
   type Column,
   dataTable,
-  filterForm,
+  filterCard,
   type Html,
   html,
   type Locale,
@@ -120,9 +120,9 @@ ${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
 }
 
 function renderFilters(filter: Filter, today: string, locale: Locale): Html {
-  const { usage: t, console: own, words } = locale.texts;
+  const { usage: t, console: own } = locale.texts;
   const { days, outcome, accountId, keyId, model, route, errorCode, requestId } = filter;
-  return html`<section class="card" aria-label="${words.filters}">${filterForm(
+  return filterCard(
     {
       path: PATH,
       label: own.requests.title,
@@ -147,5 +147,5 @@ function renderFilters(filter: Filter, today: string, locale: Locale): Html {
       ],
     },
     locale,
-  )}</section>`;
+  );
 }

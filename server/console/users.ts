@@ -23,7 +23,7 @@ import type { OrderRecord } from '../payments/index.js';
 import {
   badge,
   dataTable,
-  filterForm,
+  filterCard,
   type Html,
   html,
   type Locale,
@@ -179,7 +179,7 @@ async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<
     title: t.title,
     current: 'users',
     lead: t.lead,
-    content: html`<section class="card" aria-label="${texts.words.filters}">${filterForm(
+    content: html`${filterCard(
       {
         path: PATH,
         label: t.title,
@@ -197,7 +197,7 @@ async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<
         ],
       },
       locale,
-    )}</section>
+    )}
 <section class="card stack">
 ${dataTable<ListedUser>({
   label: t.title,

@@ -43,6 +43,11 @@ ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t
 </form></details>`;
 }
 
+/** A card with nothing but the form. */
+export function filterCard(view: FilterView, locale: Locale): Html {
+  return html`<section class="card" aria-label="${locale.texts.words.filters}">${filterForm(view, locale)}</section>`;
+}
+
 function renderField(field: FilterField): Html {
   const id = `filter-${field.name}`;
   return html`<div class="field"><label for="${id}">${field.label}</label>${renderInput(field, id)}</div>`;

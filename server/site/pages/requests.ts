@@ -5,7 +5,7 @@
  */
 
 import type { RequestFilter, UsageEntry } from '../../usage/index.js';
-import { accountPages, type Choice, filterForm, linkTo } from '../components/filters.js';
+import { accountPages, type Choice, filterCard, linkTo } from '../components/filters.js';
 import { outcomeChoices, requestColumns } from '../components/request-rows.js';
 import { type Column, dataTable, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
@@ -63,10 +63,10 @@ function queryOf({ range, key, outcome, route, model, errorCode, requestId }: Re
 }
 
 function renderFilters({ filter, keys, models, routes, today }: RequestsView, locale: Locale): Html {
-  const { usage: t, words } = locale.texts;
+  const { usage: t } = locale.texts;
   const { range, key, outcome, route, model, errorCode, requestId } = filter;
   const named = (names: readonly string[]) => names.map((name) => ({ value: name, label: name }));
-  return html`<section class="card" aria-label="${words.filters}">${filterForm(
+  return filterCard(
     {
       path: PATH,
       label: t.list.title,
@@ -90,7 +90,7 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
       ],
     },
     locale,
-  )}</section>`;
+  );
 }
 
 function renderRows(
