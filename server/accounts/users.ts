@@ -145,6 +145,12 @@ export class Users {
     );
   }
 
+  /** The users of those accounts that have one; at most those of a page. */
+  async ofAccounts(accountIds: readonly string[]): Promise<readonly UserRecord[]> {
+    if (accountIds.length === 0) return [];
+    return this.#database.run((queries) => selectUsers(queries).where('users.accountId', 'in', accountIds).execute());
+  }
+
   /** Users with this email address, ignoring case; newest first. */
   async findByEmail(email: string): Promise<readonly UserRecord[]> {
     if (!isStorable(email)) return [];

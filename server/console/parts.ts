@@ -162,8 +162,7 @@ export async function ownersOf(
   accounts: readonly string[],
 ): Promise<Owners> {
   const ids = [...new Set(accounts)].filter(isSiteAccount);
-  const found = await Promise.all(ids.map((id) => users.findByAccount(id)));
-  return new Map(found.flatMap((user) => (user ? [[user.accountId, user] as const] : [])));
+  return new Map((await users.ofAccounts(ids)).map((user) => [user.accountId, user]));
 }
 
 /** The owner of an account with a link to it, or the name of the account. */
