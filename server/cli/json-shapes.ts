@@ -5,7 +5,16 @@
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
-import { Charges, jobFields, ModelShape, moneyFields, PluginShape, Transfers, transferFields } from '../admin/index.js';
+import {
+  Charges,
+  IncidentShape,
+  jobFields,
+  ModelShape,
+  moneyFields,
+  PluginShape,
+  Transfers,
+  transferFields,
+} from '../admin/index.js';
 import { SharedBudget } from '../budgets/index.js';
 import { Count, Nullable, OneOf, Text } from '../http/index.js';
 import type { Catalogue } from '../plans/index.js';
@@ -30,8 +39,6 @@ export {
   Users,
 } from '../admin/index.js';
 export { BalanceChange, BalanceDetails, BalanceStatement, Balances, LedgerCheck } from './balance-shapes.js';
-export { BlockedLinks, Incident, Incidents } from './service-shapes.js';
-export { ChangedRole, Invitation, Invitations, WithdrawnInvitation } from './user-shapes.js';
 
 const Texts = Type.Array(Text);
 const MaybeText = Nullable(Text);
@@ -207,4 +214,38 @@ export const Probe = Type.Object({
   stored: field(Flag, 'Whether the results are stored for `/health` and the metrics.'),
   methods: field(MethodTrials, 'Each method of the platform of each link.'),
   media: field(MediaTrials, 'Each media file of each link that a person would download.'),
+});
+
+export const Incident = IncidentShape;
+export const Incidents = Type.Array(Incident);
+export const BlockedLinks = Type.Array(
+  Type.Object({
+    url: field(Text, 'Canonical URL of the item.'),
+    blocked_at: field(Text, 'When it was blocked (RFC 3339).'),
+    note: field(MaybeText, 'The given reason. Null without one.'),
+  }),
+);
+
+const Role = OneOf('operator', 'billing', 'member');
+const invitationFields = {
+  id: field(Text, 'Id of the invitation.'),
+  role: field(Role, 'Role of the user.'),
+  name: field(MaybeText, 'Suggested name. Null without one.'),
+  user: field(MaybeText, 'Id of the user whose passkeys it replaces. Null: it makes a new user.'),
+  ...created,
+  expires_at: field(Text, 'When it expires (RFC 3339).'),
+};
+export const Invitation = Type.Object({
+  ...invitationFields,
+  link: field(Text, 'The link, which works once. It is printed only here.'),
+});
+export const Invitations = Type.Array(Type.Object(invitationFields));
+export const WithdrawnInvitation = Type.Object({
+  id: field(Text, 'Id of the invitation.'),
+  withdrawn: field(Flag, 'Always true.'),
+});
+export const ChangedRole = Type.Object({
+  id: field(Text, 'Id of the user.'),
+  role: field(Role, 'The role that the user has.'),
+  ...changed,
 });
