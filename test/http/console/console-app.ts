@@ -47,9 +47,10 @@ export async function fillHostile({ state }: SignInApp) {
   const user = await state.users.signIn({ ...identity, issuer: 'urn:hostile' });
   const pepper = createPepper(Buffer.alloc(32, 'console'));
   const { orders } = await useAccount(state, user, pepper);
-  const [keyRow] = await state.keys.listOf(user.accountId);
+  // By its name: keys of one millisecond have no order, and another of them is replaced.
+  const key = (await state.keys.listOf(user.accountId)).find(({ name }) => name === 'laptop')!;
   await state.budgets.changeKey({
-    id: keyRow!.id,
+    id: key.id,
     accountId: user.accountId,
     properties: { name: HOSTILE.slice(0, 100) },
     actor: `user:${HOSTILE}`,
@@ -66,5 +67,5 @@ export async function fillHostile({ state }: SignInApp) {
     startedAt: Date.now() - 60_000,
     actor: `operator:${HOSTILE}`,
   });
-  return { user, orders, review, unmatched, key: keyRow!, other: await signUp(state) };
+  return { user, orders, review, unmatched, key, other: await signUp(state) };
 }

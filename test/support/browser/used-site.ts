@@ -159,7 +159,8 @@ async function awaitOperator(state: State): Promise<Omit<ConsoleSubjects, 'job'>
   await state.orders.record({ ...booked, id: 'B-2041', amount: 1_900, text: 'Token plan, thanks! Bartholomew' });
   const [open] = await state.orders.list({ limit: 1, state: 'pending' });
   if (open) await state.orders.record({ ...booked, id: 'B-2042', amount: open.amount + 500, text: open.code });
-  const [key] = await state.keys.listOf(user.accountId);
+  // Keys of one millisecond have no order: the picture shows one that is in use.
+  const key = (await state.keys.listOf(user.accountId)).find(({ replacedBy }) => replacedBy === null);
   return { user: user.id, order: open?.code ?? '', key: key?.id ?? '' };
 }
 
