@@ -1,4 +1,4 @@
-/** Code blocks of the documentation that are marked as runnable. */
+/** Code blocks of the documentation that are marked as runnable: in a usual run those of the first pages, and the first of each other page. */
 
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -9,8 +9,12 @@ import { expect } from 'chai';
 import { documentPages, type RunnableBlock, readPage, runnableBlocksOf } from '../../support/docs/documents.js';
 import { packageRoot } from '../../support/package-root.js';
 import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
+import { longIt } from '../../support/runner/variants.js';
 
 const run = promisify(execFile);
+
+/** What a newcomer reads first. */
+const FIRST_PAGES = ['README.md', 'docs/quickstart.md'];
 
 /** The program of a language, with its arguments, for a file with the block; the file's name ends like this. */
 const PROGRAMS: Readonly<Record<string, { ending: string; command: readonly string[] }>> = {
@@ -53,7 +57,8 @@ describe('code blocks that a page marks as runnable', () => {
     const place = () => path.join(folder, page.replaceAll('/', '-'));
     blocks.forEach((block, index) => {
       const title = block.code.split('\n').find((line) => /^(curl|const|import|for)\b/.test(line)) ?? block.language;
-      it(`${page}: block ${index + 1}, ${title.slice(0, 60)}`, async function () {
+      const define = index === 0 || FIRST_PAGES.includes(page) ? it : longIt;
+      define(`${page}: block ${index + 1}, ${title.slice(0, 60)}`, async function () {
         // Engines of speech on a busy machine take their time.
         if (block.language === 'python' && spawnSync('python3', ['--version']).error) this.skip();
         await mkdir(place(), { recursive: true });
@@ -71,6 +76,6 @@ describe('code blocks that a page marks as runnable', () => {
   });
 
   it('exist in README and the quick start', () => {
-    for (const page of ['README.md', 'docs/quickstart.md']) expect(runnableBlocksOf(page), page).not.to.deep.equal([]);
+    for (const page of FIRST_PAGES) expect(runnableBlocksOf(page), page).not.to.deep.equal([]);
   });
 });

@@ -11,6 +11,7 @@ import { type ReplayingProxy, startReplayingProxy } from '../../support/links/re
 import type { Environment } from '../../support/processes/command-line.js';
 import type { GatewayProcess, HttpAnswer } from '../../support/processes/gateway-process.js';
 import { type Nodes, openNodes } from '../../support/processes/nodes.js';
+import { longIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const IMAGE = { model: 'gen-img-2', prompt: 'A tug at dawn' };
@@ -72,7 +73,7 @@ describe('nodes of one gateway', () => {
     expect(await worker.stop()).to.equal(0);
   });
 
-  it('extract links on the node of the request, and background links on workers', async () => {
+  longIt('extract links on the node of the request, and background links on workers', async () => {
     const [front, worker] = await Promise.all([start('api', throughProxy()), start('worker', throughProxy())]);
     const [first, second] = linkSamples.filter(({ platform }) => platform !== 'clip_shop');
     const direct = await ask(front, '/v1/extract', { url: first?.url });
@@ -179,7 +180,7 @@ describe('nodes of one gateway', () => {
     await worker.stop();
   });
 
-  it('end at once on a second signal', async () => {
+  longIt('end at once on a second signal', async () => {
     const ending = await start('api');
     nodes.texts.behave(() => ({ does: 'answer', stall: { events: 1 } }));
     const asked = nodes.texts.next();

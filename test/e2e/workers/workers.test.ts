@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { describeOnStacks, type StackPlace } from '../../support/databases/stacks.js';
+import { describeOnFirstStack, type StackPlace } from '../../support/databases/stacks.js';
 import { childrenOf } from '../../support/processes/child-processes.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
@@ -24,7 +24,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describeOnStacks('several workers', (stack) => {
+describeOnFirstStack('several workers', (stack) => {
   let place: StackPlace;
   let dataFolder: string;
   let gateway: GatewayProcess;
