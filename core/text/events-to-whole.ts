@@ -54,7 +54,7 @@ export function wholeOfEvents(bytes: Buffer, { route }: { route: WritingRoute })
   return restoreNumbers(JSON.stringify(answer));
 }
 
-const WHOLE = { module: import.meta.url, run: wholeOfEvents };
+const WHOLE = { module: import.meta.url, name: 'wholeOfEvents', run: wholeOfEvents };
 
 const GATHERERS: Readonly<Record<WritingRoute, () => Gatherer>> = {
   chat_completions: createChatGatherer,

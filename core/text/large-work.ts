@@ -19,8 +19,10 @@ const HEAP_MB = 1_024;
 
 /** What can be done in the thread. */
 export interface Work<How, More extends object> {
-  /** `import.meta.url` of the module that exports the function by its own name. */
+  /** `import.meta.url` of the module that exports the function. */
   module: string;
+  /** Under which it is exported: the bundle may have renamed it. */
+  name: string;
   /** Pure. Gets, and returns besides the body, what can be cloned: plain values, maps and sets. */
   run(bytes: Buffer, how: How): string | Worked<More>;
 }
@@ -58,13 +60,13 @@ const thread = new WorkerQueue<WorkTask, DoneWork>({
  * @throws GatewayError as the function does; `queue_full` if too many wait.
  */
 export async function workInThread<How, More extends object>(
-  { module, run }: Work<How, More>,
+  { module, name }: Work<How, More>,
   parts: Uint8Array<ArrayBuffer>[],
   how: How,
   signal?: AbortSignal,
 ): Promise<Done<More>> {
   const transfer = parts.map(({ buffer }) => buffer);
-  const { body, more, failure } = await thread.run({ module, name: run.name, parts, how }, { transfer, signal });
+  const { body, more, failure } = await thread.run({ module, name, parts, how }, { transfer, signal });
   if (failure?.code) throw new GatewayError(failure.code, failure.message, paramOf(failure));
   if (!body) throw new Error('the thread for large texts failed', { cause: failure?.message });
   return { ...(more as More), body: bytesOf(body) };

@@ -271,7 +271,7 @@ export async function readLargeAnswer(
 ): Promise<WholeAnswer> {
   const { modelText, isResponse, isSampled, vectors } = how;
   const asked = { modelText: modelText.toString(), isResponse, isSampled, ...(vectors && { vectors }) };
-  const work = { module: import.meta.url, run: readAnswer };
+  const work = { module: import.meta.url, name: 'readAnswer', run: readAnswer };
   try {
     const { body, answer, sample = NO_TEXT, refused } = await workInThread(work, bytes.take(), asked);
     const refusal = refused === undefined ? undefined : new GatewayError('upstream_error', refused);

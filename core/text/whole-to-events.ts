@@ -45,7 +45,7 @@ export function eventsOfWhole(bytes: Buffer, { route }: { route: WritingRoute })
   return restoreNumbers(ENCODERS[route](readAnswer(bytes)));
 }
 
-const EVENTS = { module: import.meta.url, run: eventsOfWhole };
+const EVENTS = { module: import.meta.url, name: 'eventsOfWhole', run: eventsOfWhole };
 
 function readAnswer(bytes: Buffer): JsonRecord {
   const answer = parseMarkedObject(bytes.toString('utf8').replace(/^\ufeff/, ''));

@@ -60,8 +60,8 @@ export function wholeCount(bytes: Buffer): string {
   return encodeWhole(bytes, ({ input_tokens: tokens }) => ({ object: 'response.input_tokens', input_tokens: tokens }));
 }
 
-const CHAT = { module: import.meta.url, run: wholeChat };
-const COUNT = { module: import.meta.url, run: wholeCount };
+const CHAT = { module: import.meta.url, name: 'wholeChat', run: wholeChat };
+const COUNT = { module: import.meta.url, name: 'wholeCount', run: wholeCount };
 
 /** @param encode Returns undefined for anything else: the gateway then says what is wrong with it. */
 function encodeWhole(bytes: Buffer, encode: (answer: JsonRecord) => JsonRecord | undefined): string {

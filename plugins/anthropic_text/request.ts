@@ -101,7 +101,7 @@ export function messageOfChat(body: Buffer, { model, ...options }: HowToAsk): Wo
   return { body: text, ignored: [...state.ignored], tools: state.names.tools };
 }
 
-const MESSAGE = { module: import.meta.url, run: messageOfChat };
+const MESSAGE = { module: import.meta.url, name: 'messageOfChat', run: messageOfChat };
 
 /** What the parts of a conversion share. */
 interface Encoding {

@@ -54,7 +54,7 @@ export function chatOfRequest(bytes: Buffer, format?: ChatFormat): ChatOfRequest
   return { body: JSON.stringify(chat), parsed, ignored, customTools, tools: names.tools, request };
 }
 
-const CHAT = { module: import.meta.url, run: chatOfRequest };
+const CHAT = { module: import.meta.url, name: 'chatOfRequest', run: chatOfRequest };
 
 function translationBy(
   call: TextCall,
@@ -141,7 +141,7 @@ export function responseOfChat(bytes: Buffer, { tools, at, ...how }: HowToRespon
   return JSON.stringify(response);
 }
 
-const RESPONSE = { module: import.meta.url, run: responseOfChat };
+const RESPONSE = { module: import.meta.url, name: 'responseOfChat', run: responseOfChat };
 
 function readChat(text: string): JsonRecord {
   try {

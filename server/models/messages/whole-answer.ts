@@ -53,7 +53,7 @@ export function messageOf(bytes: Buffer, { tools, usage, ...how }: HowToWrite): 
 }
 
 /** To make it of small and of large answers. */
-export const MESSAGE = { module: import.meta.url, run: messageOf };
+export const MESSAGE = { module: import.meta.url, name: 'messageOf', run: messageOf };
 
 export function readerOf(route: TextRoute, options: AnswerReaderOptions): AnswerReader {
   return route === 'responses' ? new ResponseAnswer(options) : new ChatAnswer(options);

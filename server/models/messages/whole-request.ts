@@ -66,4 +66,4 @@ export function encodeLarge(bytes: Buffer, how: HowToEncode): LargeRequest & { b
 }
 
 /** To encode large messages. */
-export const LARGE_MESSAGE = { module: import.meta.url, run: encodeLarge };
+export const LARGE_MESSAGE = { module: import.meta.url, name: 'encodeLarge', run: encodeLarge };

@@ -9,8 +9,8 @@ import { echo, fail, fill, hang } from '../../support/models/thread-work.js';
 import { rejection } from '../../support/rejection.js';
 
 const module = new URL('../../support/models/thread-work.js', import.meta.url).href;
-const ECHO = { module, run: echo };
-const HANG = { module, run: hang };
+const ECHO = { module, name: 'echo', run: echo };
+const HANG = { module, name: 'hang', run: hang };
 const bytes = () => [new Uint8Array(Buffer.from('tug boat'))];
 const echoed = async (how: string, signal?: AbortSignal) =>
   (await workInThread(ECHO, bytes(), how, signal)).body.toString();
@@ -40,8 +40,8 @@ describe('work on large texts', () => {
   });
 
   it('affects no other work when it fails, or runs out of memory', async () => {
-    const failed = rejection(workInThread({ module, run: fail }, bytes(), undefined));
-    const filled = rejection(workInThread({ module, run: fill }, bytes(), undefined));
+    const failed = rejection(workInThread({ module, name: 'fail', run: fail }, bytes(), undefined));
+    const filled = rejection(workInThread({ module, name: 'fill', run: fill }, bytes(), undefined));
     const other = echoed('d ');
     expect(await failed).to.be.instanceOf(Error);
     expect(await filled).to.be.instanceOf(Error);
