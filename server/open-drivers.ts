@@ -51,6 +51,7 @@ import {
   LinkCharges,
   type LogRetention,
   RequestCounts,
+  RequestInputs,
   RequestLog,
   retentionMs,
   UsageLog,
@@ -147,7 +148,8 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const alertTable = settings.budgetAlerts ? new AlertTable(queries) : undefined;
     const tables = { engine, queries, clock: sharedClock, rateLimitTable, prices, alertTable };
     const times = new DatabaseClock(sharedClock);
-    const batchLinks = new BatchLinks({ database, times, charges: new LinkCharges(tables) });
+    const inputs = new RequestInputs({ database, times, logger, siblings: settings.siblings });
+    const batchLinks = new BatchLinks({ database, times, charges: new LinkCharges({ ...tables, inputs }) });
     const admission = {
       batch: createBatchAdmission(new JobAdmission({ ...tables, kind: 'batch' }), batchLinks),
       extraction: new JobAdmission({ ...tables, kind: 'extraction' }),
@@ -171,7 +173,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const requestCounts = new RequestCounts({ database, logger });
     const storedResponses = createStoredResponses(database, logger);
     const idempotentResponses = new IdempotentResponses({ ...notified, clock: times });
-    const writers = [jobs, admissions, requestCounts, storedResponses, idempotentResponses];
+    const writers = [jobs, admissions, requestCounts, inputs, storedResponses, idempotentResponses];
     const closing = [...writers, instances, dispatcher, cache, database];
     const personal = personalRecords(jobs);
     const accounts = { database, times, jobs, identitySecrets };
@@ -202,7 +204,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       statusHistory: new StatusHistory(database),
       usage: new UsageLog(database, requestCounts),
       usageSums: new UsageSums(database),
-      requestLog: new RequestLog(database),
+      requestLog: new RequestLog(database, inputs),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),
       idempotentResponses,

@@ -205,6 +205,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const brand = await loadBrand(settings);
   const state = await openStateOf(settings, logger, { tracer, meter, prices, siblings });
   opened.add(() => state.close());
+  await state.requestLog.inputs.watch();
   if (prices) await checkCurrency(state, prices);
   const mended = await mendSecrets(settings.dataDir);
   if (mended.length > 0) {
@@ -305,6 +306,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     noteSettled: metrics && ((one) => metrics.requests.settled(one)),
     clock: keys.clock,
     prices,
+    inputs: requestLog.inputs,
   });
   opened.add(() => usage.close());
   const account = openAccounts(parts, health, peppers[0]);

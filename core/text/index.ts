@@ -14,6 +14,7 @@ export { findInexactField, type InexactField, isVariant } from './exact-fields.j
 export { JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
 export { LARGE_TEXT, workOn } from './large-work.js';
+export { lastUserText } from './last-message.js';
 export type {
   BackgroundStart,
   PreparedText,

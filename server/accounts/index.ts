@@ -41,6 +41,7 @@ export { agentRoutes, endpointsOf } from './manifest.js';
 export { OidcClient } from './oidc.js';
 export { encodeTopUps, ModelRateSchema, type PayAsYouGoOffer, TopUpSchema } from './pay-as-you-go-view.js';
 export { accountPersonalRecords } from './personal-records.js';
+export { readInputDays, requestInputRoutes } from './request-inputs.js';
 export { changeRole, hasOperator, keepOperator, lockOperators } from './roles.js';
 export {
   type AccountServices,

@@ -126,6 +126,8 @@ export interface AudioWork<Answer> extends KeyedRequest {
   operation: AudioOperation;
   /** The text to be spoken. */
   input?: string;
+  /** The text that the request asks with. Default: `input`. */
+  text?: string | undefined;
   /** What it uses at most, for a budget of money. Default: not known, and such a budget refuses it. */
   uses?: { characters?: number };
   /** The recording that it hears. Default: none. */
@@ -158,6 +160,7 @@ export async function workOnAudio<Answer>(
     model,
     operation,
     input,
+    text = input,
     uses = {},
     audio: sent,
     fetchAudio,
@@ -169,7 +172,11 @@ export async function workOnAudio<Answer>(
 ): Promise<void> {
   const { res: response } = context;
   const { standIn } = gateway.audio.match(model, operation, input);
-  const request = { route, model, tokens: MIN_TOKENS, spendsTokens: false, outlivesClient: key !== undefined };
+  const asked = usage.inputOf(context, () => text);
+  const request = {
+    ...{ route, model, tokens: MIN_TOKENS, spendsTokens: false, input: asked },
+    outlivesClient: key !== undefined,
+  };
   const isPaid = isPaidByLength(prices, model, keyOf(context));
   const { ended, leave } = followKey(keys, keyOf(context).id);
   try {

@@ -174,6 +174,7 @@ async function generateSound(services: AudioServices, context: RequestContext): 
     route: EFFECTS,
     model: call.model,
     operation: 'generateSound',
+    text: call.text,
     uses: { characters: call.text.length },
     ask: (signal) => services.gateway.audio.generateSound({ ...call, signal }),
     encode: encodeAudio,

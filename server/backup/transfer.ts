@@ -402,6 +402,8 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_totals: true,
   usage_overflow: true,
   usage_currency: true,
+  request_input_settings: true,
+  request_inputs: true,
   stored_responses: true,
   response_items: true,
   background_responses: true,

@@ -276,7 +276,8 @@ export class BatchLinks {
       const how = 'result' in outcome ? { method: outcome.method } : { errorCode: outcome.error.code };
       const requestId = `${link.jobId}/${link.position + 1}`;
       const { keyId, accountId } = input;
-      charged.push({ keyId, accountId, requestId, platform: link.platform, ...how, ...row, endedAt: at });
+      const { platform, url } = link;
+      charged.push({ keyId, accountId, requestId, platform, url, ...how, ...row, endedAt: at });
     }
     yield* charges.settle(charged);
     return ends.map((end) => done.has(end));

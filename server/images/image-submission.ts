@@ -12,7 +12,7 @@ import { type Idempotency, markReplayed } from '../idempotency/index.js';
 import { isSiteAccount, type KeyTable, keyOf, queueShareOf, quotaSubject, rateLimitOf } from '../keys/index.js';
 import { type RateLimitResult, sendRateLimit } from '../limits/index.js';
 import type { HighestUse, Prices } from '../prices/index.js';
-import { jobBudgetsOf, toJobTerms } from '../usage/index.js';
+import { jobBudgetsOf, toJobTerms, type UsageService } from '../usage/index.js';
 import {
   decodeImage,
   decodeStreamed,
@@ -44,6 +44,8 @@ interface SubmitTerms {
 /** What the image routes work with. */
 export interface ImageServices extends ServerContext {
   keys: KeyTable;
+  /** Stores the prompts of accounts that keep them. */
+  usage: Pick<UsageService, 'inputOf' | 'keepInput'>;
   /** Default: none. */
   prices?: Prices;
   /** Default: `webhook_url` is ignored. */
@@ -119,6 +121,7 @@ export async function submitImage(
   const imagesPerDay =
     key.imageDailyLimit ?? (isSiteAccount(key.accountId) ? server.accountImageDailyLimit : server.imageDailyLimit);
   let streamed: ImageRequest | undefined;
+  let prompt: string | undefined;
   const submission = await use(server, context, async (sent) => {
     const { fingerprint, webhookUrl: target = null } = sent;
     const model = gateway.resolveModel(sent.image.model);
@@ -127,6 +130,7 @@ export async function submitImage(
     const fitted = fitSettings(sent.image.options, takes);
     const image = { ...sent.image, options: fitted.options };
     nameIgnored(context, [...sent.ignored, ...fitted.ignored]);
+    prompt = server.usage.inputOf(context, () => sent.image.prompt);
     if (sent.stream) streamed = { ...image, references: [] };
     const webhookUrl = takesWebhook && target !== null ? webhooks?.targets.check(target) : undefined;
     const share = queueShareOf(key, accountQueueShare);
@@ -153,6 +157,10 @@ export async function submitImage(
   if (!('job' in submission)) throw new GatewayError('rate_limit_exceeded', 'This API key has no free slot.');
   const { job, replayed } = submission;
   if (replayed) markReplayed(response);
+  else if (prompt !== undefined) {
+    const { id: keyId, accountId } = key;
+    server.usage.keepInput({ keyId, accountId, requestId: job.id, at: server.keys.clock.now(), text: prompt });
+  }
   return { job, replayed, ...(streamed && { streamed }) };
 }
 

@@ -47,7 +47,10 @@ export interface LinkServices extends ServerContext, TranscriptServices {
 export const BACKGROUND = 'background_job';
 
 /** How a link ended: with its `extraction_method`, or with an error. */
-export type LinkEnd = { method: string } | { error: unknown };
+export type LinkEnd = ({ method: string } | { error: unknown }) & {
+  /** Its address, in a batch. Default: that of the request. */
+  url?: string;
+};
 
 interface AdmittedLinks {
   /** Of each link; called only for keys with budgets. */
@@ -152,13 +155,19 @@ export class LinkUsage {
       cost,
       latencyMs,
     };
-    usageLog.count({ ...row, at: clock.now(), listed: this.#list(context, platform, ends) });
+    const at = clock.now();
+    usageLog.count({ ...row, at, listed: this.#list(context, { platform, at }, ends) });
     return costs;
   }
 
   /** The name of each link in the log differs from that of its request, which may settle a model as well. */
-  #list(context: RequestContext, platform: string, ends: readonly LinkEnd[]): ListedRequest[] {
-    const { prices } = this.#services;
+  #list(
+    context: RequestContext,
+    { platform, at }: { platform: string; at: number },
+    ends: readonly LinkEnd[],
+  ): ListedRequest[] {
+    const { prices, usage } = this.#services;
+    const { id: keyId, accountId } = keyOf(context);
     context.state.isCounted = true;
     const name = usageLogIdOf(context);
     return ends.map((end, index) => {
@@ -166,6 +175,8 @@ export class LinkUsage {
       const status = errorCode === null ? OK : statusOfCode(errorCode);
       const cost = prices?.linkCostOf(platform, methodIn(end)) ?? null;
       const requestId = `${name}/${platform}-${index + 1}`;
+      const text = end.url ?? context.state.link?.inputUrl ?? '';
+      usage.keepInput({ keyId, accountId, requestId, at, text });
       return { requestId, status, errorCode, cost };
     });
   }
@@ -199,7 +210,8 @@ function methodIn(end: LinkEnd): string | undefined {
 }
 
 function endOf(item: BatchItem): LinkEnd {
-  return 'error' in item ? { error: item.error } : { method: methodOf(item) };
+  const { url } = item;
+  return 'error' in item ? { error: item.error, url } : { method: methodOf(item), url };
 }
 
 export function methodOf(item: BatchItem): string {

@@ -11,6 +11,7 @@ import { field, optional, type TextRoute, Type } from '../../core/contracts/inde
 import { GatewayError, isGatewayError, type JsonRecord } from '../../core/runtime/index.js';
 import {
   LARGE_TEXT,
+  lastUserText,
   markNumbers,
   type PreparedText,
   type PromptSample,
@@ -205,21 +206,22 @@ interface Sent {
 }
 
 async function readyToAnswer(context: RequestContext, server: MessageServices, sent: Sent): Promise<Work> {
+  const input = server.usage.inputOf(context, () => lastUserText(sent.parsed));
   const isNative = formatOf(server.gateway, sent.parsed.model).route === 'messages';
   const message = isNative
     ? await prepareNative(context, server, sent)
     : await prepareMessage(context, server.gateway, sent);
-  return (release) => answerMessage(context, server, message, release);
+  return (release) => answerMessage(context, server, { ...message, input }, release);
 }
 
 async function answerMessage(
   context: RequestContext,
   { usage, clock, keys }: MessageServices,
-  { prepared, uses, converted }: PreparedMessage,
+  { prepared, uses, converted, input }: PreparedMessage & { input: string | undefined },
   release: () => void,
 ): Promise<void> {
   const { model, asked, maxTokens: tokens, demand, fallbacks } = prepared;
-  await usage.admitted(context, { route: MESSAGES, model, tokens, demand, uses, fallbacks }, async (work) => {
+  await usage.admitted(context, { route: MESSAGES, model, tokens, demand, uses, fallbacks, input }, async (work) => {
     const { exchange, reply } = await sendAdmitted(context, keys, { prepared, release, work });
     if (!converted) {
       await sendText(context, reply);

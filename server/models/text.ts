@@ -12,6 +12,7 @@ import { field, optional, type TSchema, Type } from '../../core/contracts/index.
 import { GatewayError } from '../../core/runtime/index.js';
 import {
   findVendorFields,
+  lastUserText,
   type PreparedText,
   type TextAnswer,
   type TextExchange,
@@ -155,7 +156,8 @@ export function textHandler(services: TextServices) {
     try {
       const { prepared, uses } = await prepareAllowed(context, services, body, work);
       const { model, maxTokens: tokens, demand, fallbacks } = prepared;
-      await usage.admitted(context, { route: path, model, tokens, demand, uses, fallbacks }, (admitted) =>
+      const input = usage.inputOf(context, () => (body.brief ? body.brief.asked : lastUserText(body.value)));
+      await usage.admitted(context, { route: path, model, tokens, demand, uses, fallbacks, input }, (admitted) =>
         answer(context, keys, { prepared, release, work: admitted }),
       );
     } finally {

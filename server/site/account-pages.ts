@@ -5,7 +5,7 @@
  */
 
 import { Type } from '../../core/contracts/index.js';
-import type { AccountServices, AccountView, SignedIn } from '../accounts/index.js';
+import { type AccountServices, type AccountView, readInputDays, type SignedIn } from '../accounts/index.js';
 import { dayOf } from '../format/index.js';
 import { AddressLimit, defineRoute, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
 import type { ApiKeys } from '../keys/index.js';
@@ -110,6 +110,21 @@ export function accountPageRoutes(services: AccountPageServices): Route[] {
       answers: { 303: { description: 'To the requests page.' } },
       handler: (context) => pages.deleteRequests(context),
     }),
+    defineRoute({
+      ...OWN_PAGE_ROUTE,
+      method: 'POST',
+      path: '/requests/inputs',
+      summary: 'Keep inputs of requests, or stop',
+      description:
+        'Turns on for some days that the log keeps what requests ask, or turns it off and deletes the texts.',
+      body: {
+        type: 'application/x-www-form-urlencoded',
+        schema: Type.Object({ days: Type.String({ description: 'Days, 1 to 30. Empty: off.' }) }),
+      },
+      answers: { 303: { description: 'To the requests page.' } },
+      errors: ['invalid_value'],
+      handler: (context) => pages.keepInputs(context),
+    }),
   ];
 }
 
@@ -194,16 +209,18 @@ class AccountPages {
     const { query } = context;
     const { filter, keys, wanted } = await this.#readRequests(context, signedIn);
     const after = readCursor(query);
-    const [found, totals] = await Promise.all([
-      requestLog.list(wanted, ROWS + 1, after),
+    const [found, totals, inputDays] = await Promise.all([
+      requestLog.list({ ...wanted, withInputs: true }, ROWS + 1, after),
       usageLog.totals({ accountId, ...filter.range }),
+      requestLog.inputs.daysOf(accountId),
     ]);
     const rows = found.slice(0, ROWS);
     const last = found.length > ROWS ? rows.at(-1) : undefined;
-    const { deleted } = query;
+    const { deleted, inputs } = query;
     const page = requestsPage(
       {
-        ...{ filter, rows, retentionDays },
+        ...{ filter, rows, retentionDays, inputDays },
+        inputsChanged: inputs !== undefined,
         today: dayOf(clock.now()),
         keys: keys.map(({ id, name }) => ({ value: id, label: name })),
         models: namesOf(totals, 'model'),
@@ -227,7 +244,9 @@ class AccountPages {
     const { filter, keys, wanted } = await this.#readRequests(context, signedIn);
     const names = new Map(keys.map(({ id, name }) => [id, name]));
     const { from, to } = filter.range;
-    sendRequestsCsv(context, `requests-${from}-${to}`, requestLog.all(wanted), prices?.currency, names);
+    const hasInputs = (await requestLog.inputs.daysOf(wanted.accountId)) !== null;
+    const rows = requestLog.all({ ...wanted, withInputs: true });
+    sendRequestsCsv(context, `requests-${from}-${to}`, rows, { currency: prices?.currency, names, hasInputs });
   }
 
   async #readRequests({ query }: RequestContext, { user: { accountId } }: SignedIn) {
@@ -249,6 +268,15 @@ class AccountPages {
     const deleted = await requestLog.delete({ keyIds, accountId }, clock.now());
     // A redirect, so that a reload does not submit the form again.
     seeOther(context, `${site().url}/requests?deleted=${deleted}`);
+  }
+
+  async keepInputs(context: RequestContext): Promise<void> {
+    const { sessions, bodies, requestLog, site } = this.#services;
+    const { accountId } = (await sessions.require(context)).user;
+    const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: accountId };
+    const { days = '' } = await readForm(context.req, context.res, limits);
+    await requestLog.inputs.setDays(accountId, readInputDays(days));
+    seeOther(context, `${site().url}/requests?inputs=changed#inputs`);
   }
 }
 

@@ -10,6 +10,7 @@ export { type ChargedLink, LinkCharges } from './link-charges.js';
 export { statusOfCode, wordsOfCode } from './log-codes.js';
 export { usagePersonalRecords } from './personal-records.js';
 export { type ListedRequest, RequestCounts } from './request-counts.js';
+export { MAX_INPUT_DAYS, type RequestInput, RequestInputs } from './request-inputs.js';
 export {
   type AnyRequestQuery,
   outcomeOf,

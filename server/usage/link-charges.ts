@@ -14,6 +14,7 @@ import { openWindows, type RateLimitTable } from '../limits/index.js';
 import type { Prices } from '../prices/index.js';
 import { FREE, type Held, idsOf, jobBudgetsOf, payMoney, settleHeld } from './held-money.js';
 import { statusOfCode } from './log-codes.js';
+import type { RequestInputs } from './request-inputs.js';
 import type { UsageEntriesTable } from './tables.js';
 import { createUsageTable, Totals, toEntryRow, type UsageTable } from './usage-log.js';
 
@@ -33,6 +34,8 @@ interface LinkChargesOptions {
   prices?: Prices;
   /** Default: no alerts of budgets are written. */
   alertTable?: AlertTable;
+  /** What requests ask, of accounts that keep it. Default: none is stored. */
+  inputs?: Pick<RequestInputs, 'write'>;
 }
 
 export interface AdmittedLinks {
@@ -48,6 +51,8 @@ export interface ChargedLink {
   keyId: string;
   accountId: string;
   platform: string;
+  /** Its address. */
+  url: string;
   /** Its row in the usage log: the batch, and its position there. */
   requestId: string;
   /** How it was extracted. Default: it failed. */
@@ -103,7 +108,7 @@ export class LinkCharges {
   /** Counts links that have ended; the cost replaces what is held. */
   *settle(links: readonly ChargedLink[]): Script<void> {
     if (links.length === 0) return;
-    const { prices } = this.#options;
+    const { prices, inputs } = this.#options;
     const totals = new Totals();
     const entries: UsageEntriesTable[] = [];
     const ends: Parameters<typeof settleHeld>[1][number][] = [];
@@ -121,6 +126,17 @@ export class LinkCharges {
     }
     yield* this.#usageTable.insertEntries(entries);
     yield* this.#usageTable.addTotals(totals);
+    if (inputs) {
+      yield* inputs.write(
+        links.map(({ keyId, accountId, requestId, endedAt: at, url: text }) => ({
+          keyId,
+          accountId,
+          requestId,
+          at,
+          text,
+        })),
+      );
+    }
     yield* settleHeld(this.#budgetTable, ends);
   }
 

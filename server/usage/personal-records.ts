@@ -1,5 +1,5 @@
 /*
- * Exports the usage of a person. An erasure deletes the single requests. It keeps the rest: totals and charges are
+ * Exports the usage of a person. An erasure deletes the single requests and what they asked. It keeps the rest: totals and charges are
  * bookkeeping under the random ids of account and keys, reservations end with their requests, and background responses
  * with their settlement.
  */
@@ -7,6 +7,7 @@
 import { type Database, sql } from '../../core/database/index.js';
 import { keysOf } from '../keys/index.js';
 import { type PersonalRecords, pages, parseJson, withTimes } from '../personal-records/index.js';
+import { deleteInputs } from './request-inputs.js';
 
 const ROWS = 500;
 
@@ -17,14 +18,34 @@ export const usagePersonalRecords: PersonalRecords = {
     usage_entries: 'deleted',
     usage_totals: 'retained',
     background_responses: 'retained',
+    request_input_settings: 'deleted',
+    request_inputs: 'deleted',
   },
 
-  eraseWork: (database, accountId, { signal }) => eraseEntries(database, accountId, signal),
+  async erase(transaction, { accountId }) {
+    await transaction.deleteFrom('request_input_settings').where('accountId', '=', accountId).execute();
+  },
+
+  async eraseWork(database, accountId, { signal }) {
+    await deleteInputs(database, { accountId }, signal);
+    await eraseEntries(database, accountId, signal);
+  },
 
   exported: (database, { accountId }) => ({
     usageTotals: () => readTotals(database, accountId),
     usageEntries: () => readEntries(database, accountId),
     jobCharges: () => readCharges(database, accountId),
+    async requestInputSettings() {
+      const row = await database.run((queries) =>
+        queries
+          .selectFrom('request_input_settings')
+          .select(['days', 'changedAt'])
+          .where('accountId', '=', accountId)
+          .executeTakeFirst(),
+      );
+      return row ? withTimes(row) : null;
+    },
+    requestInputs: () => readInputs(database, accountId),
   }),
 };
 
@@ -41,6 +62,23 @@ async function eraseEntries(database: Database, accountId: string, signal?: Abor
       full = Number(numAffectedRows) === ROWS;
     }
   }
+}
+
+async function* readInputs(database: Database, accountId: string) {
+  const rows = pages<{ requestId: string }>(
+    database,
+    ROWS,
+    (after) => (queries) =>
+      queries
+        .selectFrom('request_inputs')
+        .select(['requestId', 'keyId', 'at', 'text'])
+        .where('accountId', '=', accountId)
+        .where('requestId', '>', after?.requestId ?? '')
+        .orderBy('requestId')
+        .limit(ROWS)
+        .execute(),
+  );
+  for await (const row of rows) yield withTimes(row);
 }
 
 /** The index of the entries begins with the key. */

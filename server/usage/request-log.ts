@@ -2,11 +2,13 @@
  * Reads and deletes single requests of the usage log: those of some API keys in a span of time, newest first, in pages,
  * with filters. Each key is read by the index of its rows and the results are merged, so a page costs the same for a
  * log of any length; failures have an index of their own. A cursor is a place in that order and names no key, so it
- * shows no requests of other accounts. What a failure means in words is in log-codes.ts.
+ * shows no requests of other accounts. Inputs are read only on demand, for one account. What a failure means in words
+ * is in log-codes.ts.
  */
 
 import { type Database, type Kysely, type RawBuilder, sql, type Tables } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
+import type { RequestInputs } from './request-inputs.js';
 import type { UsageEntriesTable } from './tables.js';
 import { toUsageEntry, type UsageEntry } from './usage-log.js';
 
@@ -30,10 +32,12 @@ export interface RequestQuery {
   errorCode?: string | undefined;
   /** The id that the client got. */
   requestId?: string | undefined;
+  /** Whether what they asked is read as well, if the account keeps it. Default false. */
+  withInputs?: boolean | undefined;
 }
 
 /** The same for all keys. */
-export type AnyRequestQuery = Omit<RequestQuery, 'keyIds' | 'accountId'>;
+export type AnyRequestQuery = Omit<RequestQuery, 'keyIds' | 'accountId' | 'withInputs'>;
 
 /** A place in the order of the requests: the last one of a page. */
 export interface RequestPlace {
@@ -69,9 +73,12 @@ const SETTLED_MS = 60_000;
 /** Throws GatewayError `upstream_unavailable` if the database does not answer. */
 export class RequestLog {
   readonly #database: Database;
+  /** What requests asked, of accounts that keep it. */
+  readonly inputs: RequestInputs;
 
-  constructor(database: Database) {
+  constructor(database: Database, inputs: RequestInputs) {
     this.#database = database;
+    this.inputs = inputs;
   }
 
   /** Newest first, after a place. */
@@ -82,7 +89,16 @@ export class RequestLog {
       const piece = { ...query, keyIds: keyIds.slice(begun, begun + KEYS) };
       found.push(...(await this.#database.run((queries) => selectOfKeys(queries, piece, { limit, after }))));
     }
-    return found.sort(newestFirst).slice(0, limit).map(toUsageEntry);
+    const rows = found.sort(newestFirst).slice(0, limit).map(toUsageEntry);
+    return query.withInputs ? this.#withInputs(query.accountId, rows) : rows;
+  }
+
+  async #withInputs(accountId: string, rows: readonly UsageEntry[]): Promise<readonly UsageEntry[]> {
+    const texts = await this.inputs.textsOf(
+      accountId,
+      rows.map(({ requestId }) => requestId),
+    );
+    return texts ? rows.map((row) => ({ ...row, input: texts.get(row.requestId) ?? null })) : rows;
   }
 
   /** The totals say which keys used a model or a route: the rows of others are not searched. */
@@ -120,7 +136,7 @@ export class RequestLog {
   }
 
   /**
-   * Deletes rows of keys of an account that ended at least a minute before; the totals stay. An estimate of background
+   * Deletes rows of keys of an account that ended at least a minute before, and what they asked; the totals stay. An estimate of background
    * work stays until it is corrected.
    * @param now Milliseconds since 1970.
    * @returns The number of deleted rows.
@@ -135,6 +151,7 @@ export class RequestLog {
         isFull = rows === ROWS;
       }
     }
+    await this.inputs.delete({ accountId, keyIds, before });
     return deleted;
   }
 }

@@ -38,7 +38,7 @@ export function readFormat(query: Query): 'json' | 'csv' {
 }
 
 /** Filters of single requests, without the keys. */
-export interface RequestFilter extends Omit<RequestQuery, 'keyIds' | 'accountId'> {
+export interface RequestFilter extends Omit<RequestQuery, 'keyIds' | 'accountId' | 'withInputs'> {
   /** Id of a key. */
   key?: string | undefined;
   /** The days of `from` and `to`. */

@@ -18,6 +18,8 @@ declare module '../../core/database/tables.js' {
     usage_overflow: UsageOverflowTable;
     background_responses: BackgroundResponsesTable;
     usage_currency: UsageCurrencyTable;
+    request_inputs: RequestInputsTable;
+    request_input_settings: RequestInputSettingsTable;
   }
 }
 
@@ -124,6 +126,23 @@ export interface UsageCurrencyTable {
   currency: string;
 }
 
+/** What a request asked, of an account that keeps it. Its row in the usage log has the same account and id. */
+export interface RequestInputsTable {
+  accountId: string;
+  requestId: string;
+  keyId: string;
+  at: number;
+  text: string;
+}
+
+/** Accounts that have turned the storing of inputs on or off. */
+export interface RequestInputSettingsTable {
+  accountId: string;
+  /** Days for which they are kept; null is off. */
+  days: number | null;
+  changedAt: number;
+}
+
 /** Aggregated requests without entries of their own, which must not be counted again. */
 export interface UsageOverflowTable {
   id: string;
@@ -192,4 +211,12 @@ export const usageMigrations: Migrations = {
     ),
     changes: ['usage_entries', 'usage_totals'],
   },
+  '0003-request-inputs': sqlMigration(
+    `create table request_input_settings ("accountId" text primary key, days integer, "changedAt" bigint not null)`,
+    `create index request_input_settings_changed_at on request_input_settings ("changedAt")`,
+    `create table request_inputs (
+      "accountId" text not null, "requestId" text not null, "keyId" text not null, at bigint not null, text text not null,
+      primary key ("accountId", "requestId"))`,
+    `create index request_inputs_at on request_inputs ("accountId", at)`,
+  ),
 };

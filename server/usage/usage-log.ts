@@ -19,7 +19,14 @@ import {
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
 import type { CountedRequests, RefusedRequest, RequestCounts } from './request-counts.js';
-import { COUNTS, type Counts, type ReservationsTable, type UsageEntriesTable, type UsageTotal } from './tables.js';
+import {
+  COUNTS,
+  type Counts,
+  type RequestInputsTable,
+  type ReservationsTable,
+  type UsageEntriesTable,
+  type UsageTotal,
+} from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   const { keyId, at, requestId, accountId, route, model, status, latencyMs, usage } = settlement;
@@ -198,6 +205,8 @@ export interface UsageQuery {
 export interface UsageEntry extends Omit<UsageEntriesTable, 'estimated' | 'refused'> {
   estimated: boolean;
   refused: boolean;
+  /** What it asked. Null if it was not stored, undefined if the account does not keep it or it was not read. */
+  input?: string | null;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -313,6 +322,12 @@ export function createUsageTable(queries: Kysely<Tables>) {
     finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning('id'),
   });
 
+  const insertInputs = createRowInsertScript({
+    queries,
+    table: 'request_inputs',
+    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
+  });
+
   const insertReservations = createRowInsertScript({ queries, table: 'reservations' });
 
   const deleteReservations = createListScript((reservations: readonly Pick<ReservationsTable, 'id'>[]) => {
@@ -343,6 +358,11 @@ export function createUsageTable(queries: Kysely<Tables>) {
         if (sum.entries) entries.push(...sum.entries);
       }
       yield* insertEntries(entries);
+    },
+
+    /** What requests asked; one that is stored stays as it is. */
+    *insertInputs(rows: readonly RequestInputsTable[]): Script<void> {
+      yield* insertInputs(rows);
     },
 
     *insertReservations(rows: readonly ReservationsTable[]): Script<void> {

@@ -77,6 +77,10 @@ const LoggedRequest = Type.Object({
   duration_ms: field(Count, 'Milliseconds to the end of the answer.'),
   input_tokens: field(Nullable(Count), 'Input tokens. Null if it has none.'),
   output_tokens: field(Nullable(Count), 'Output tokens. Null if it has none.'),
+  input: optional(
+    Nullable(Text),
+    'What it asked, in at most 1,000 characters. Null if it is not stored. Only if the account keeps it.',
+  ),
   cost: optional(
     Nullable(Type.Number()),
     'Cost in `currency`. Null without a known price. Only if the gateway has prices.',
@@ -124,7 +128,8 @@ export function usageRoutes(services: UsageLogServices & UsageRouteServices): Ro
       path: '/v1/usage/requests',
       endpoint: 'usageRequests',
       summary: 'Single requests of the API key',
-      description: 'Lists what the API key did, newest first, without prompts, links and answers.',
+      description:
+        'Lists what the API key did, newest first, without answers; what was asked only if the account keeps it.',
       query: {
         outcome: { schema: OneOf(...REQUEST_OUTCOMES), description: 'Only requests that ended so.' },
         code: { schema: Text, description: 'Only requests with this error code.' },
@@ -173,9 +178,11 @@ async function sendRequests(context: RequestContext, services: UsageLogServices)
   const limit = readLimit(query);
   const after = readCursor(query);
   const { currency } = prices ?? {};
-  const wanted = { ...filter, keyIds: [id], accountId };
+  const wanted = { ...filter, keyIds: [id], accountId, withInputs: true };
   if (readFormat(query) === 'csv') {
-    sendRequestsCsv(context, `requests-${range.from}-${range.to}`, requestLog.all(wanted), currency);
+    const hasInputs = (await requestLog.inputs.daysOf(accountId)) !== null;
+    const rows = requestLog.all(wanted);
+    sendRequestsCsv(context, `requests-${range.from}-${range.to}`, rows, { currency, hasInputs });
     return;
   }
   // One more shows whether there are more.
@@ -210,6 +217,7 @@ function encodeRequest(row: UsageEntry, currency: string | undefined) {
     duration_ms: latencyMs,
     input_tokens: inputTokens,
     output_tokens: outputTokens,
+    ...(row.input !== undefined && { input: row.input }),
     ...(currency !== undefined && { cost: cost === null ? null : Number(decimalOf(cost)) }),
   };
 }
@@ -224,25 +232,35 @@ export function sendCsv(context: RequestContext, name: string, body: string | Re
   context.body = body;
 }
 
-/** Sends requests as a CSV file, while they are read. @param names Names of keys by id. Default: the keys are not named. */
+interface RequestsCsv {
+  /** Of the costs. Undefined without prices, and there is no such column. */
+  currency: string | undefined;
+  /** Names of keys by id. Default: the keys are not named. */
+  names?: ReadonlyMap<string, string>;
+  /** Whether what the requests asked has a column. Default false. */
+  hasInputs?: boolean;
+}
+
+/** Sends requests as a CSV file, while they are read. */
 export function sendRequestsCsv(
   context: RequestContext,
   name: string,
   rows: AsyncIterable<UsageEntry>,
-  currency: string | undefined,
-  names?: ReadonlyMap<string, string>,
+  columns: RequestsCsv,
 ): void {
-  sendCsv(context, name, Readable.from(csvOf(rows, currency, names), { objectMode: false }));
+  sendCsv(context, name, Readable.from(csvOf(rows, columns), { objectMode: false }));
 }
 
 async function* csvOf(
   rows: AsyncIterable<UsageEntry>,
-  currency: string | undefined,
-  names: ReadonlyMap<string, string> | undefined,
+  { currency, names, hasInputs = false }: RequestsCsv,
 ): AsyncGenerator<string> {
-  const columns = COLUMNS.filter((column) =>
-    column === 'cost' ? currency !== undefined : column !== 'key_name' || names !== undefined,
-  );
+  const optional: Readonly<Record<string, boolean>> = {
+    cost: currency !== undefined,
+    key_name: names !== undefined,
+    input: hasInputs,
+  };
+  const columns = COLUMNS.filter((column) => optional[column] ?? true);
   let lines = [csvLine(columns)];
   for await (const row of rows) {
     const { errorCode, keyId } = row;
@@ -271,6 +289,7 @@ const COLUMNS = [
   'input_tokens',
   'output_tokens',
   'cost',
+  'input',
 ];
 /** Lines that are sent at once. */
 const LINES = 200;

@@ -22,6 +22,7 @@ import { type ApiKeyRecord, type Grant, keyOf, payersOf, rateLimitOf } from '../
 import { type ConsumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { Admission, Admissions } from './admissions.js';
+import { MAX_INPUT, type RequestInput, type RequestInputs } from './request-inputs.js';
 import { costOfUsage, type Settlement, type UsageLog } from './usage-log.js';
 
 /** Status of a request if its client disconnected before the answer. */
@@ -42,6 +43,8 @@ export interface ModelRequest {
   uses?: BudgetWants['uses'];
   /** Whether its tokens are taken from the key's budget. Default true. */
   spendsTokens?: boolean;
+  /** What it asks, as {@link UsageService.inputOf} read it. Default: it is not stored. */
+  input?: string | undefined;
   /** Whether the work continues when its client disconnects. Default false. */
   outlivesClient?: boolean;
 }
@@ -93,6 +96,8 @@ export interface UsageServiceOptions {
   clock: Clock;
   /** As the admissions have them. Default: none. */
   prices?: Prices;
+  /** What requests ask, of accounts that keep it. Default: none is stored. */
+  inputs?: Pick<RequestInputs, 'isStored' | 'keep'>;
   /** The id of the model with a name. Default: a name is an id. */
   resolveModel?(name: string): string;
   /** Called with the id of a model that has answered. Default: nothing is done. */
@@ -110,6 +115,16 @@ export class UsageService {
 
   constructor(options: UsageServiceOptions) {
     this.#options = options;
+  }
+
+  /** What a request asks, if its account keeps that: otherwise it is not read. */
+  inputOf(context: RequestContext, read: () => string | undefined): string | undefined {
+    return this.#options.inputs?.isStored(keyOf(context).accountId) ? read()?.slice(0, MAX_INPUT + 1) : undefined;
+  }
+
+  /** Stores soon what a request asked, if its account keeps that. */
+  keepInput(input: RequestInput): void {
+    this.#options.inputs?.keep(input);
   }
 
   /**
@@ -231,6 +246,8 @@ export class UsageService {
     };
     noteSettled?.(settlement);
     admissions.settle(settlement);
+    const { requestId, at } = settlement;
+    if (request.input !== undefined) this.keepInput({ keyId, accountId, requestId, at, text: request.input });
   }
 
   /**

@@ -122,6 +122,8 @@ export interface BriefParts {
   prompt: PromptSample;
   /** Fields that use something of the model vendor's account. */
   vendorFields: VendorField[];
+  /** Beginning of the last message of the user, if it has a text. */
+  asked: string | undefined;
 }
 
 /** A large body without its long strings. */

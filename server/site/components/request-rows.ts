@@ -15,6 +15,9 @@ import { badge, type Html, html, type Tone } from '../page.js';
 import { type Choice, linkTo } from './filters.js';
 import type { Column } from './table.js';
 
+/** Characters of an input that are shown at once. */
+const SHORT_INPUT = 120;
+
 const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
 
 export interface RequestRowsView {
@@ -26,6 +29,8 @@ export interface RequestRowsView {
   currency: string | undefined;
   /** Whose request it was. */
   owner: Column<UsageEntry>;
+  /** Whether what it asked has a column. Only its own account sees that. Default false. */
+  hasInputs?: boolean;
 }
 
 /** Outcomes to choose from in a filter. */
@@ -35,7 +40,7 @@ export function outcomeChoices({ texts }: Locale): Choice[] {
 
 export function requestColumns(view: RequestRowsView, locale: Locale): readonly Column<UsageEntry>[] {
   const { usage: t } = locale.texts;
-  const { currency, owner } = view;
+  const { currency, owner, hasInputs = false } = view;
   return [
     {
       head: t.list.time,
@@ -47,6 +52,7 @@ export function requestColumns(view: RequestRowsView, locale: Locale): readonly 
       cell: ({ route, model }) =>
         html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
     },
+    ...(hasInputs ? [{ head: t.inputs.column, cell: (row: UsageEntry) => renderInput(row, locale) }] : []),
     owner,
     { head: t.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
     { head: t.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
@@ -74,6 +80,13 @@ function renderResult(row: UsageEntry, { path, query }: RequestRowsView, { texts
   const result =
     errorCode === 'cancelled' ? badge(texts.words.cancelled) : badge(texts.words.outcomes[outcome], TONES[outcome]);
   return html`<span class="figures">${result} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${meaningOf('')}</span>`}`;
+}
+
+/** A long one is folded. Its direction is its own. */
+function renderInput({ input }: UsageEntry, { texts: { usage: t } }: Locale): Html {
+  if (input === undefined || input === null) return html`<span class="muted">–</span>`;
+  if (input.length <= SHORT_INPUT) return html`<p class="asked small" dir="auto">${input}</p>`;
+  return html`<details class="asked small"><summary dir="auto" title="${t.inputs.whole}">${`${input.slice(0, SHORT_INPUT).toWellFormed()}…`}</summary><p dir="auto">${input}</p></details>`;
 }
 
 function duration(ms: number, { texts, count }: Locale): string {

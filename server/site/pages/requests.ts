@@ -1,7 +1,7 @@
 /*
  * The page of single requests: what each key did, newest first, with filters, in pages. A failure has its code and what
- * the code means. It shows no prompt, link or answer, since none is stored. The account may delete the rows; the sums of
- * usage stay.
+ * the code means. It shows no answer; what was asked only if the account has turned that on here, as text. The account may
+ * delete the rows; the sums of usage stay.
  */
 
 import type { RequestFilter, UsageEntry } from '../../usage/index.js';
@@ -9,7 +9,7 @@ import { accountPages, type Choice, filterCard, linkTo } from '../components/fil
 import { outcomeChoices, requestColumns } from '../components/request-rows.js';
 import { type Column, dataTable, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
-import { type Html, html, type Page } from '../page.js';
+import { badge, type Html, html, type Page } from '../page.js';
 
 export interface RequestsView {
   filter: RequestFilter;
@@ -29,14 +29,20 @@ export interface RequestsView {
   isFirst: boolean;
   /** Days for which requests are kept. */
   retentionDays: number;
+  /** Days for which what was asked is kept; null if it is not. */
+  inputDays: number | null;
+  /** Whether that was just changed. */
+  inputsChanged: boolean;
   /** Requests that were just deleted. */
   deleted: number | undefined;
 }
 
 const PATH = '/requests';
+/** To choose from. */
+const INPUT_DAYS = [1, 3, 7, 14, 30];
 
 export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'viewer'> {
-  const { rows, next, isFirst, deleted, filter, retentionDays } = view;
+  const { rows, next, isFirst, deleted, filter, retentionDays, inputDays } = view;
   const { usage } = locale.texts;
   const t = usage.list;
   const query = queryOf(filter);
@@ -45,7 +51,7 @@ export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'vi
     title: t.title,
     current: '/dashboard',
     content: html`<div class="frame stack">
-<div class="page-head"><h1>${t.title}</h1><p>${t.lead(retentionDays)}</p>${accountPages(PATH, locale)}</div>
+<div class="page-head"><h1>${t.title}</h1><p>${inputDays === null ? t.lead(retentionDays) : t.leadWithInputs(retentionDays)}</p>${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}
 ${renderFilters(view, locale)}
 <section class="card stack" aria-labelledby="list">
@@ -53,6 +59,7 @@ ${renderFilters(view, locale)}
 ${renderRows(view, rows, locale)}
 ${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
 </section>
+${renderInputs(view, locale)}
 ${renderDelete(view, locale)}
 </div>`,
   };
@@ -94,7 +101,7 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
 }
 
 function renderRows(
-  { filter, keys, currency, retentionDays }: RequestsView,
+  { filter, keys, currency, retentionDays, inputDays }: RequestsView,
   rows: readonly UsageEntry[],
   locale: Locale,
 ): Html {
@@ -111,8 +118,33 @@ function renderRows(
       title: t.list.none,
       words: t.list.noneWords(retentionDays),
     },
-    columns: requestColumns({ path: PATH, query: queryOf(filter), currency, owner }, locale),
+    columns: requestColumns(
+      { path: PATH, query: queryOf(filter), currency, owner, hasInputs: inputDays !== null },
+      locale,
+    ),
   });
+}
+
+/** Off by default: what would be stored, for how long, and that turning it off deletes it. */
+function renderInputs({ inputDays, inputsChanged }: RequestsView, { texts: { usage } }: Locale): Html {
+  const t = usage.inputs;
+  const state = inputDays === null ? t.isOff : t.isOn(inputDays);
+  return html`<section class="card stack" id="inputs" aria-labelledby="inputs-title">
+<div class="row row-apart"><h2 id="inputs-title">${t.title}</h2>${badge(state, inputDays === null ? 'plain' : 'good')}</div>
+${inputsChanged && html`<p class="notice notice-good" role="status">${inputDays === null ? t.turnedOff : t.turnedOn(inputDays)}</p>`}
+<p class="small muted">${t.words}</p>
+<div class="form-row"><form class="form-row" method="post" action="/requests/inputs">
+<div class="field"><label for="input-days">${t.days}</label>
+<select class="input" id="input-days" name="days">${INPUT_DAYS.map(
+    (days) =>
+      html`<option value="${days}"${days === (inputDays ?? 7) && html` selected`}>${usage.lastDays(days)}</option>`,
+  )}</select></div>
+<button class="button${inputDays !== null && html` button-quiet`}">${inputDays === null ? t.turnOn : t.change}</button></form>
+${
+  inputDays !== null &&
+  html`<form method="post" action="/requests/inputs"><input type="hidden" name="days" value=""><button class="button button-quiet">${t.turnOff}</button></form>`
+}</div>
+</section>`;
 }
 
 function renderDelete({ keys, filter }: RequestsView, { texts: { usage } }: Locale): Html {

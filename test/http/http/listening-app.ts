@@ -229,7 +229,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
     prices,
     resolveModel: (name) => gateway.resolveModel(name),
     noteAnswered: (id) => gateway.noteAnswered(id),
+    inputs: requestLog.inputs,
   });
+  await requestLog.inputs.watch();
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const { catalogue = DEFAULT_CATALOGUE } = account ?? {};
   const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper, settings: () => [] } as const;

@@ -178,6 +178,63 @@ describe('pages of usage', () => {
     expect(left).to.deep.equal([]);
     expect(linkOf(await read(ann, '/usage'), 'Requests')[1]).to.equal(before);
   });
+  it('show what requests asked only once the account turned it on, as text, and delete it when turned off', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded', origin: app.url };
+    const turn = (days: string, browser = ann) =>
+      browser.send(`${app.url}/requests/inputs`, { method: 'POST', headers: form, body: `days=${days}` });
+    const { inputs } = app.state.requestLog;
+    const at = Date.now() - 30_000;
+    const keep = (requestId: string, text: string) => {
+      app.state.admissions.settle(settlement({ keyId, accountId, at, model: 'm-5.5', requestId }));
+      inputs.keep({ keyId, accountId, at, requestId, text });
+    };
+    const off = await read(ann, '/requests');
+    expect(off).to.contain('Not stored</span>').and.not.to.contain('>Asked</th>');
+    for (const wrong of ['0', '31', '7.5', 'all']) expect((await turn(wrong)).status, wrong).to.equal(400);
+    expect((await turn('7')).location).to.contain('/requests?inputs=changed');
+    keep('req_asked', `${HOSTILE} \u202egnp.exe`);
+    keep('req_long', `=HYPERLINK("x") ${'long '.repeat(100)}`);
+    await Promise.all([app.state.admissions.flush(), inputs.flush()]);
+    const on = await read(ann, '/requests?inputs=changed');
+    expect(on).to.contain('Stored for 7 days</span>').and.contain('>Asked</th>').and.contain('New requests show');
+    expect(on).to.contain('dir="auto">&quot;&gt;&lt;script&gt;alert(1)').and.not.to.contain('<script>alert');
+    expect(on).to.match(/<summary dir="auto"[^>]*>=HYPERLINK/);
+    const csv = await read(ann, '/requests.csv');
+    expect(csv.split('\r\n')[0]).to.match(/,input$/);
+    expect(csv)
+      .to.match(/"'=HYPERLINK/)
+      .and.not.match(/,"?=HYPERLINK/);
+    expect(await read(bob, '/requests')).not.to.contain('HYPERLINK');
+    expect((await turn('')).status).to.equal(303);
+    expect(await inputs.textsOf(accountId, ['req_asked'])).to.equal(undefined);
+    await turn('7');
+    expect(await read(ann, '/requests')).not.to.contain('HYPERLINK');
+    await turn('');
+  });
+
+  it('are turned on and off for programs too', async () => {
+    const path = `${app.url}/api/user/request-inputs`;
+    const send = (body: object) =>
+      bob.send(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin: app.url },
+        body: JSON.stringify(body),
+      });
+    expect(JSON.parse((await bob.send(path)).text)).to.deep.equal({ days: null });
+    expect(JSON.parse((await send({ days: 3 })).text)).to.deep.equal({ days: 3 });
+    expect(JSON.parse((await bob.send(path)).text)).to.deep.equal({ days: 3 });
+    for (const wrong of [{}, { days: 31 }, { days: '3' }, { days: 3, more: 1 }]) {
+      const { status, text } = await send(wrong);
+      expect([status, JSON.parse(text).error.code, JSON.parse(text).error.param]).to.deep.equal([
+        400,
+        'invalid_value',
+        'days',
+      ]);
+    }
+    expect(JSON.parse((await send({ days: null })).text)).to.deep.equal({ days: null });
+    expect((await fetch(path)).status).to.equal(401);
+  });
+
   it('show what media links sent, only if they sent anything', async () => {
     expect(await read(ann, '/usage')).not.to.contain('Downloaded');
     const row = { keyId, accountId, route: '/v1/media/:name', model: 'vidsite', requests: 1, failed: 0, latencyMs: 9 };

@@ -148,6 +148,13 @@ for (const engine of engines) {
       await state.jobs.accept({ job: { ...shared, owner: accountId } });
       await state.jobs.accept({ job: { ...shared, owner: other.accountId } });
 
+      await state.requestLog.inputs.watch();
+      await state.requestLog.inputs.setDays(accountId, 7);
+      const asked = { keyId: importing?.id ?? '', at: Date.now(), text: PROMPT };
+      for (const requestId of ['req_zq_1', 'req_zq_2'])
+        state.requestLog.inputs.keep({ ...asked, accountId, requestId });
+      await state.requestLog.inputs.flush();
+
       const answer = { scope: accountId, key: 'one', fingerprint: 'f', accountId };
       const claim = await state.idempotentResponses.claim(answer);
       if (claim.state !== 'begun') throw new Error('the key is taken');
@@ -325,6 +332,9 @@ for (const engine of engines) {
       const countOf = (name: string) => all.get(name)?.filter(({ accountId }) => accountId === user.accountId).length;
       expect(copy.usageEntries).to.have.length(countOf('usage_entries') ?? -1);
       expect(copy.usageTotals).to.have.length(countOf('usage_totals') ?? -1);
+      expect(copy.requestInputs).to.have.length(2);
+      expect(copy.requestInputs[0]).to.include({ requestId: 'req_zq_1', text: PROMPT });
+      expect(copy.requestInputSettings).to.include({ days: 7 });
       expect(copy.planGrants).to.have.length(countOf('plan_grants') ?? -1);
 
       expect(text).not.to.contain(HASH);

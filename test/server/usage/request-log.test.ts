@@ -5,6 +5,7 @@ import { openDatabase } from '../../../core/database/database.js';
 import { DatabaseClock, sql } from '../../../core/database/index.js';
 import type { State } from '../../../server/state.js';
 import { RequestCounts } from '../../../server/usage/request-counts.js';
+import { RequestInputs } from '../../../server/usage/request-inputs.js';
 import { RequestLog, type RequestPlace, type RequestQuery } from '../../../server/usage/request-log.js';
 import { UsageLog } from '../../../server/usage/usage-log.js';
 import { UsageSweeper } from '../../../server/usage/usage-sweep.js';
@@ -154,7 +155,8 @@ for (const engine of engines) {
         if (index < 40) counts.refuse({ ...REFUSED, keyId: 'b', requestId: `b-${index}`, at: NOW });
       }
       await counts.close();
-      const log = new RequestLog(database);
+      const inputs = new RequestInputs({ database, times: new DatabaseClock(), logger: new ListLogger() });
+      const log = new RequestLog(database, inputs);
       expect(await log.list({ ...ALL, keyIds: ['a'] }, 1_000)).to.have.length(100);
       expect(await log.list({ ...ALL, keyIds: ['b'] }, 1_000)).to.have.length(40);
       const totals = await new UsageLog(database, counts).totals({ from: '2026-06-15', to: '2026-06-15' });

@@ -34,6 +34,13 @@ const EMAIL = 'rosalind@harbour.example';
 const OPERATOR = 'tove@harbour.example';
 const POLL_MS = 200;
 
+const ASKED = [
+  'Which of these harbours has the deepest berth?',
+  'Tàu kéo vào cảng lúc mấy giờ?',
+  `Write a notice to mariners about the dredging of the northern basin. ${'It lasts until Friday, and tugs are available. '.repeat(6)}`,
+  'متى يفتح الميناء؟',
+];
+
 const PAYMENT = {
   PAYMENT_BANK_NAME: 'Harbour Bank',
   PAYMENT_ACCOUNT: 'DE89370400440532013000',
@@ -123,6 +130,7 @@ async function fill(state: State, gateway: GatewayProcess): Promise<{ orders: Re
   const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
   if (!user || !pepper) throw new Error('nobody signed in');
   const { orders, key } = await useAccount(state, user, pepper);
+  await keepInputs(state, user.accountId);
   await state.budgets.changeKey({
     id: key.slice(6, 14),
     accountId: user.accountId,
@@ -141,6 +149,17 @@ async function fill(state: State, gateway: GatewayProcess): Promise<{ orders: Re
   const { json } = await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
   return { orders: Object.fromEntries(orders.map(({ code, state: is }) => [is, code])), image: String(json.id) };
+}
+
+/** The account keeps what its requests asked, which the latest of them show. */
+async function keepInputs({ keys, requestLog }: State, accountId: string): Promise<void> {
+  const { inputs } = requestLog;
+  await inputs.setDays(accountId, 7);
+  const keyIds = (await keys.listOf(accountId)).map(({ id }) => id);
+  const rows = await requestLog.list({ keyIds, accountId, from: 0, to: Date.now() }, ASKED.length);
+  for (const [index, { keyId, at, requestId }] of rows.entries())
+    inputs.keep({ accountId, keyId, at, requestId, text: ASKED[index] ?? '' });
+  await inputs.flush();
 }
 
 /** Makes the second user the operator, for whom users, money and an incident wait. */

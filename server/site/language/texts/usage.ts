@@ -51,10 +51,27 @@ const en = {
   noGroups: (title: string) => `No usage ${title.toLowerCase()}`,
   noGroupsWords: 'Choose another division above.',
   csv: 'Download CSV',
+  inputs: {
+    title: 'Prompts and links',
+    column: 'Asked',
+    whole: 'Show the whole text',
+    isOff: 'Not stored',
+    isOn: (days: number) => `Stored for ${counted(days, 'day')}`,
+    words:
+      'Store the beginning of what your requests ask, up to 1,000 characters: the last message of a chat, the prompt of an image, the text of speech, the address of a link. Only you see it, here and in your export. Turning it off deletes it at once.',
+    days: 'Keep for',
+    turnOn: 'Store from now on',
+    change: 'Change',
+    turnOff: 'Turn off and delete',
+    turnedOn: (days: number) => `New requests show what they asked, for ${counted(days, 'day')}.`,
+    turnedOff: 'It is off, and the stored texts are deleted.',
+  },
   list: {
     title: 'Requests',
     lead: (days: number) =>
       `Every request of your keys, without prompts, links and answers. They are kept for ${counted(days, 'day')}.`,
+    leadWithInputs: (days: number) =>
+      `Every request of your keys, with what it asked, without answers. They are kept for ${counted(days, 'day')}.`,
     noneDeleted: 'There was no request to delete.',
     deleted: (requests: number) => `${counted(requests, 'request is', 'requests are')} deleted.`,
     newest: 'Newest first',
@@ -126,10 +143,27 @@ const vi: typeof en = {
   noGroups: (title) => `Không có dữ liệu ${title.toLowerCase()}`,
   noGroupsWords: 'Hãy chọn cách chia khác ở trên.',
   csv: 'Tải CSV',
+  inputs: {
+    title: 'Câu lệnh và liên kết',
+    column: 'Nội dung hỏi',
+    whole: 'Xem toàn bộ',
+    isOff: 'Không lưu',
+    isOn: (days) => `Lưu ${count(days)} ngày`,
+    words:
+      'Lưu phần đầu của nội dung yêu cầu, tối đa 1.000 ký tự: tin nhắn cuối của cuộc trò chuyện, câu lệnh của ảnh, văn bản của giọng nói, địa chỉ của liên kết. Chỉ bạn thấy, ở đây và trong bản xuất dữ liệu. Khi tắt, tất cả bị xóa ngay.',
+    days: 'Thời gian lưu',
+    turnOn: 'Lưu từ bây giờ',
+    change: 'Thay đổi',
+    turnOff: 'Tắt và xóa',
+    turnedOn: (days) => `Yêu cầu mới sẽ hiện nội dung hỏi, trong ${count(days)} ngày.`,
+    turnedOff: 'Đã tắt và đã xóa các nội dung được lưu.',
+  },
   list: {
     title: 'Yêu cầu',
     lead: (days) =>
       `Mọi yêu cầu của các khóa, không kèm câu lệnh, liên kết và câu trả lời. Được lưu ${count(days)} ngày.`,
+    leadWithInputs: (days) =>
+      `Mọi yêu cầu của các khóa, kèm nội dung hỏi, không kèm câu trả lời. Được lưu ${count(days)} ngày.`,
     noneDeleted: 'Không có yêu cầu nào để xóa.',
     deleted: (requests) => `Đã xóa ${count(requests)} yêu cầu.`,
     newest: 'Mới nhất trước',
