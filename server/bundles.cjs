@@ -20,6 +20,7 @@ const BUNDLED = [
   'core/plugins/tsyringe',
   'core/text/counting/token-thread',
   'plugins/offline_speech/onnx',
+  'server/alerts/smtp',
   'server/observability/opentelemetry',
   'server/passkeys/webauthn',
   'server/site/docs/marked',

@@ -7,6 +7,7 @@ import { type Migrations, processMigrations } from '../core/database/index.js';
 import { jobMigrations } from '../core/jobs/index.js';
 import { cacheMigrations } from '../core/storage/index.js';
 import { accountMigrations } from './accounts/index.js';
+import { alertMigrations } from './alerts/index.js';
 import { auditMigrations } from './audit/index.js';
 import { batchMigrations } from './batches/tables.js';
 import { budgetMigrations } from './budgets/index.js';
@@ -36,6 +37,7 @@ import { webhookMigrations } from './webhooks/index.js';
 export const migrations: Migrations = {
   ...accountMigrations,
   ...adminMigrations,
+  ...alertMigrations,
   ...auditMigrations,
   ...budgetMigrations,
   ...cacheMigrations,

@@ -26,6 +26,7 @@ import {
   SignIns,
   Users,
 } from './accounts/index.js';
+import { Alerts } from './alerts/index.js';
 import { Audit } from './audit/index.js';
 import { BatchLinks, createBatchAdmission } from './batches/index.js';
 import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
@@ -192,6 +193,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       passkeys: new Passkeys(database, times),
       passkeyChallenges: new Challenges(database, times),
       orders: new Orders(accounts),
+      alerts: new Alerts(database, times),
       audit: new Audit(database),
       keys: new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: retentionMs(logRetention) }),
       rateLimits: new RateLimits({ database, rateLimitTable }),

@@ -13,6 +13,7 @@ import { createLogger } from '../core/observability/index.js';
 import { type Logger, noSiblings, type Siblings, systemClock } from '../core/runtime/index.js';
 import { mendSecrets } from '../core/storage/index.js';
 import { Identity, type SignInStatus } from './accounts/index.js';
+import { openAlerts } from './alerts/index.js';
 import type { AppDependencies } from './app.js';
 import { Batches, startBatches } from './batches/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
@@ -128,6 +129,10 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const reports = { ...checksOf(parts, options.siblings), signIn, probes: () => probes.latest() };
   const health = new Health({ gateway, wants, clock: systemClock, ...reports });
   opened.add(() => health.close());
+  if (parts.isBackground) {
+    const siteUrl = () => (settings.site ? parts.site().url : undefined);
+    await openAlerts({ ...parts, siteUrl, clock: systemClock });
+  }
   const product = isWorker ? undefined : await openProduct(parts, health, firstRun);
   const metricsSources = { health, logger, clock: systemClock };
   const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...metricsSources });
@@ -140,6 +145,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
     ...(connections && { connections }),
     ...(product && { keysAgeMs: () => product.dependencies.keys.ageMs() }),
     filesAwaiting: () => state.filesAwaiting(),
+    alerts: state.alerts,
     ...(tracing && { spans: () => tracing.spans() }),
   });
   const close = () => opened.close();

@@ -31,6 +31,7 @@ const SERVER_PACKAGES = [
   'marked',
   '@modelcontextprotocol/server',
   '@simplewebauthn/server',
+  'nodemailer',
 ];
 
 /** What only one file, or one folder, may import, so that it can be replaced there and is loaded only where it is used. */
@@ -63,6 +64,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   'openid-client': ['server/accounts/oidc', 'server/accounts/oidc.ts'],
   'oidc-provider': 'plugins/dev_identity/',
   '@simplewebauthn/server': 'server/passkeys/webauthn.ts',
+  nodemailer: 'server/alerts/smtp.ts',
   '@opentelemetry/api': 'server/observability/opentelemetry.ts',
   '@opentelemetry/otlp-transformer': 'server/observability/opentelemetry.ts',
   '@opentelemetry/resources': 'server/observability/opentelemetry.ts',
@@ -107,6 +109,7 @@ const BUNDLED_PACKAGES = [
   '@opentelemetry/api',
   'marked',
   '@simplewebauthn/server',
+  'nodemailer',
 ];
 
 /** Not loaded by `import 'mediagate/server'`: most processes need none of them. */

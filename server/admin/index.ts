@@ -4,6 +4,7 @@
  */
 
 import type { Route } from '../http/index.js';
+import { alertRoutes } from './alerts.js';
 import { auditRoutes } from './audit.js';
 import { groupRoutes } from './groups.js';
 import { incidentRoutes } from './incidents.js';
@@ -20,6 +21,7 @@ import { userRoutes } from './users.js';
 
 export { type AdminAccess, createAdminGuard } from './access.js';
 export type { AdminActor } from './admin-route.js';
+export { acknowledgeAlert, listAlerts } from './alerts.js';
 export { type AuditFilter, encodeAuditEntry, listAudit } from './audit.js';
 export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from './groups.js';
 export { closeIncident, describeIncident, listIncidents } from './incidents.js';
@@ -78,6 +80,7 @@ export { type AdminRequestFilter, listRequests } from './requests.js';
 export type { AdminDependencies, AdminServices } from './services.js';
 export { checkProcess } from './settings.js';
 export {
+  AlertShape,
   ChangedUser,
   Charges,
   ErasedUser,
@@ -131,6 +134,7 @@ export function adminRoutes(services: AdminServices): Route[] {
     ...jobRoutes(services),
     ...modelRoutes(services),
     ...settingRoutes(services),
+    ...alertRoutes(services),
     ...auditRoutes(services),
     ...incidentRoutes(services),
   ];

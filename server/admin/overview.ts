@@ -5,8 +5,9 @@
 
 import { field, optional, Type } from '../../core/contracts/index.js';
 import type { Clock } from '../../core/runtime/index.js';
+import { type Alert, describeAlert } from '../alerts/index.js';
 import { dayOf, isoTime } from '../format/index.js';
-import { type Route, Text } from '../http/index.js';
+import { Count, type Route, Text } from '../http/index.js';
 import type { RecordedTransaction } from '../payments/index.js';
 import { addUp, encodeCounts, USAGE_COUNTS, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
@@ -16,7 +17,7 @@ import { failedPlugins, watchModels } from './models.js';
 import { describeOrder, describeTransfer, listOrders, listTransfers } from './orders.js';
 import { describeRequest, listRequests, RequestShape } from './requests.js';
 import type { AdminServices } from './services.js';
-import { IncidentShape, Order, QueueShape, Transfer } from './shapes.js';
+import { AlertShape, IncidentShape, Order, QueueShape, Transfer } from './shapes.js';
 import { sumUsage } from './usage.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -101,6 +102,10 @@ export interface Overview extends Usage {
     /** Transfers that need a review. */
     transfers: readonly RecordedTransaction[];
     /** Open incidents. */
+    /** Open alerts, and those that were acknowledged and are not over. */
+    alerts: readonly Alert[];
+    /** Numbers of them. */
+    alertCount: number;
     incidents: Awaited<ReturnType<AdminServices['state']['incidents']['list']>>;
   };
 }
@@ -110,7 +115,7 @@ export async function readOverview(services: OverviewServices, recent: RecentUsa
   const now = clock.now();
   const range = { limit: MAX_ROWS };
   const failed = { outcome: 'failed', from: now - DAY_MS, to: now + DAY_MS } as const;
-  const [checks, usage, failures, queues, orders, transfers, incidents] = await Promise.all([
+  const [checks, usage, failures, queues, orders, transfers, incidents, alerts, counts] = await Promise.all([
     health.checks(),
     recent.get(),
     listRequests(services, failed, range),
@@ -118,8 +123,11 @@ export async function readOverview(services: OverviewServices, recent: RecentUsa
     listOrders(services, { state: 'needs_review' }, range),
     listTransfers(services, true, range),
     state.incidents.list({ since: now, limit: MAX_ROWS }),
+    state.alerts.list({ state: 'active', limit: MAX_ROWS }),
+    state.alerts.counts(),
   ]);
-  const waiting = { orders: orders.items, transfers: transfers.items, incidents };
+  const alertCount = counts.reduce((sum, { open, acknowledged }) => sum + open + acknowledged, 0);
+  const waiting = { orders: orders.items, transfers: transfers.items, incidents, alerts, alertCount };
   return { at: now, problems: problemsOf(services, checks), ...usage, failures: failures.items, queues, waiting };
 }
 
@@ -139,6 +147,8 @@ const OverviewShape = Type.Object({
       orders: field(Type.Array(Order), 'Orders that need a review; at most five.'),
       transfers: field(Type.Array(Transfer), 'Transfers that need a review; at most five.'),
       incidents: field(Type.Array(IncidentShape), 'Open incidents; at most five.'),
+      alerts: field(Type.Array(AlertShape), 'Alerts that are not closed; at most five.'),
+      alert_count: field(Count, 'Number of alerts that are not closed.'),
     }),
     'What waits for an operator.',
   ),
@@ -174,6 +184,8 @@ export function overviewRoutes(services: AdminServices): Route[] {
             orders: waiting.orders.map(describeOrder),
             transfers: waiting.transfers.map(describeTransfer),
             incidents: waiting.incidents.map(describeIncident),
+            alerts: waiting.alerts.map(describeAlert),
+            alert_count: waiting.alertCount,
           },
         };
       },

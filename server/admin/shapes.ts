@@ -251,6 +251,24 @@ export const JobDetails = Type.Object({
   ...audit,
 });
 
+export const AlertShape = Type.Object({
+  id: field(Text, 'Id of the alert.', 'alr_1f0c93ab'),
+  kind: field(Text, 'What kind of condition it is.', 'upstream_down'),
+  subject: field(Text, 'What it is about, such as the id of a provider. May be empty.', 'openai_text'),
+  state: field(Text, '`open`, `acknowledged` or `closed`.', 'open'),
+  title: field(Text, 'What is wrong, in words.'),
+  opened_at: field(Text, 'When it opened last (RFC 3339).'),
+  seen_at: field(Text, 'When its condition was last met (RFC 3339).'),
+  closed_at: field(MaybeText, 'When it closed (RFC 3339). Null before.'),
+  times: field(Count, 'How often it has opened.'),
+  acknowledged_at: field(MaybeText, 'When an operator acknowledged it (RFC 3339). Null if none did.'),
+  acknowledged_by: field(MaybeText, 'Who did.'),
+  detail: field(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
+    'Values of the condition; which there are depends on the kind.',
+  ),
+});
+
 export const IncidentShape = Type.Object({
   id: field(Text, 'Id of the incident.', 'inc_1f0c93ab'),
   kind: field(Text, '`outage`, `degraded` or `maintenance`.', 'degraded'),

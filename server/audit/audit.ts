@@ -77,6 +77,7 @@ export const AUDIT_ACTIONS = [
   'balance.adjusted',
   'balance.resumed',
   'group.deleted',
+  'alert.acknowledged',
   'incident.added',
   'incident.closed',
 ] as const;

@@ -359,7 +359,7 @@ function describeFailure(error: unknown, table: string, done: number): unknown {
 
 /**
  * Whether a table is copied when the state moves to another database; cached values are created again, and processes
- * register themselves.
+ * register themselves. Messages of alerts that still wait are about the old place.
  */
 const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   accounts: true,
@@ -376,6 +376,9 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   blocked_links: true,
   probe_results: true,
   incidents: true,
+  alerts: true,
+  alert_messages: false,
+  alert_turns: false,
   status_samples: false,
   api_keys: true,
   budgets: true,

@@ -81,6 +81,30 @@ function markOf({ budgetId, period, percent, limit }: AlertMark): string {
 /** Users' plans are the users' business: an operator gets no alerts of them. */
 function alertsOf(row: BudgetRow, at: number): BudgetAlertsTable[] {
   if (row.scope === 'balance' || (row.scope === 'plan' && isSiteAccount(row.accountId))) return [];
+  return thresholdsOf(row, at).map(({ percent, stored: limit, ...amounts }) => {
+    const owner = { of: row.scope, name: row.scope === 'plan' ? row.planId : row.subject };
+    const data = JSON.stringify({ percent, budget: { ...owner, ...amounts } });
+    const key = { budgetId: row.id, period: `${amounts.unit} ${amounts.period}`, percent, limit };
+    return { ...key, data, at, dueAt: at, tries: 0 };
+  });
+}
+
+/** A limit of a budget of which so much is used. */
+export interface UsedThreshold {
+  percent: (typeof THRESHOLDS)[number];
+  /** The limit as it is stored: money in micro units. */
+  stored: number;
+  unit: 'requests' | 'tokens' | 'money';
+  currency: string | null;
+  /** Money in the currency, as the next. */
+  limit: number;
+  used: number;
+  resets: BudgetRow['resets'];
+  period: string;
+}
+
+/** The thresholds that the usage has reached. The row is that of its current period. */
+export function thresholdsOf(row: BudgetRow, at: number): UsedThreshold[] {
   const { resets, period } = row;
   const limits = [
     { unit: 'requests', limit: row.requestLimit, used: row.requestsUsed, resets, period },
@@ -92,16 +116,8 @@ function alertsOf(row: BudgetRow, at: number): BudgetAlertsTable[] {
     if (limit === null || limit <= 0) return [];
     return THRESHOLDS.filter((percent) => used * 100 >= limit * percent).map((percent) => {
       const shown = (value: number) => (unit === 'money' ? value / MICROS : value);
-      const amounts = {
-        unit,
-        currency: unit === 'money' ? row.currency : null,
-        limit: shown(limit),
-        used: shown(used),
-      };
-      const owner = { of: row.scope, name: row.scope === 'plan' ? row.planId : row.subject };
-      const data = JSON.stringify({ percent, budget: { ...owner, ...amounts, ...when } });
-      const key = { budgetId: row.id, period: `${unit} ${when.period}`, percent, limit };
-      return { ...key, data, at, dueAt: at, tries: 0 };
+      const currency = unit === 'money' ? row.currency : null;
+      return { percent, stored: limit, unit, currency, limit: shown(limit), used: shown(used), ...when };
     });
   });
 }

@@ -32,7 +32,7 @@ export {
   toBudgetRow,
 } from './budgets.js';
 export { addKeyBudgets, budgetIdsOf } from './owner-rows.js';
-export { Budgets, holdBudgetOwners } from './owners.js';
+export { Budgets, holdBudgetOwners, type NearlyUsed } from './owners.js';
 export { budgetPersonalRecords, closePlanBudgets } from './personal-records.js';
 export { encodeSharedBudget, renderSharedLeft, SharedBudget } from './report.js';
 export { type Budget, type BudgetRow, type BudgetState, budgetMigrations } from './tables.js';

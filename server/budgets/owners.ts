@@ -14,6 +14,7 @@ import {
   lockNamed,
   type Selectable,
   shareNamed,
+  sql,
   storable,
   type Tables,
   type Transaction,
@@ -31,6 +32,7 @@ import {
   toKeyRecord,
   updateKey,
 } from '../keys/index.js';
+import { thresholdsOf, type UsedThreshold } from './alerts.js';
 import { type BudgetAmount, limitsOfAmount } from './amounts.js';
 import { amountOf, atTime, toBudgetRow, toBudgetState } from './budgets.js';
 import {
@@ -96,6 +98,15 @@ export interface KeyCreation {
   actor: string;
 }
 
+/** A threshold that a budget of a key, an account or a group has reached. */
+export type NearlyUsed = Pick<BudgetState, 'scope' | 'subject' | 'accountId'> & Omit<UsedThreshold, 'stored'>;
+
+/** The condition of a partial index, word by word. */
+const SHARED = sql.raw<boolean>(`scope in ('key', 'account', 'group')`);
+const ALMOST_USED = sql.raw<boolean>(`("requestsUsed" * 100 >= "requestLimit" * 80
+  or "tokensUsed" * 100 >= "tokenLimit" * 80 or "tokensUsedToday" * 100 >= "dailyTokenLimit" * 80
+  or "costUsed" * 100 >= "costLimit" * 80)`);
+
 /** Every method throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer. */
 export class Budgets {
   readonly #database: Database;
@@ -141,6 +152,25 @@ export class Budgets {
   /** All budgets of keys, accounts and groups. */
   all(): Promise<readonly BudgetState[]> {
     return this.#read((queries) => inOrder(queries).where('scope', 'in', ['key', 'account', 'group']).execute());
+  }
+
+  /** Budgets of keys, accounts and groups of which 80 % or more is used in their period; at most so many. */
+  async nearlyUsed(max: number): Promise<readonly NearlyUsed[]> {
+    return this.#database.run(async (queries) => {
+      const now = await this.#times.read(queries);
+      const rows = await queries
+        .selectFrom('budgets')
+        .selectAll()
+        .where(SHARED)
+        .where(ALMOST_USED)
+        .limit(max)
+        .execute();
+      return rows.flatMap(({ scope, subject, accountId, ...row }) =>
+        thresholdsOf(atTime({ scope, subject, accountId, ...row }, now), now).map((used) => {
+          return { scope, subject, accountId, ...used };
+        }),
+      );
+    });
   }
 
   /**

@@ -6,6 +6,7 @@
 
 import { field, optional, Type } from '../../core/contracts/index.js';
 import {
+  AlertShape,
   Charges,
   IncidentShape,
   jobFields,
@@ -131,6 +132,16 @@ export const Imported = Type.Array(
     ...moneyFields,
     state: field(MaybeText, 'State of the order. Null without one.'),
     replayed: field(Flag, 'Whether it was counted before.'),
+  }),
+);
+
+export const Alert = AlertShape;
+export const Alerts = Type.Array(AlertShape);
+export const AlertTests = Type.Array(
+  Type.Object({
+    channel: field(OneOf('webhook', 'email'), 'Where it was sent.'),
+    ok: field(Flag, 'Whether it was accepted.'),
+    detail: optional(Text, 'Why not.'),
   }),
 );
 

@@ -98,6 +98,7 @@ const NAVIGATION = [
   'models',
   'requests',
   'jobs',
+  'alerts',
   'incidents',
   'audit',
 ] as const;

@@ -3,6 +3,7 @@
  */
 
 import type { Route } from '../http/index.js';
+import { alertPages } from './alerts.js';
 import { auditPages } from './audit.js';
 import type { ConsoleServices } from './console-route.js';
 import { incidentPages } from './incidents.js';
@@ -26,6 +27,7 @@ export function consoleRoutes(services: ConsoleServices): Route[] {
     ...modelPages(services),
     ...requestPages(services),
     ...jobPages(services),
+    ...alertPages(services),
     ...incidentPages(services),
     ...auditPages(services),
   ];

@@ -9,6 +9,7 @@ import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { badge, barChart, costOf, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
 import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
+import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
 import { type Owners, ownerLink, ownersOf, section } from './parts.js';
 
@@ -70,10 +71,11 @@ function renderHealth({ problems }: Overview, { texts }: Locale): Html {
 function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: Locale): Html {
   const { texts, money, minute } = locale;
   const t = texts.console.overview;
-  const { orders, incidents } = waiting;
+  const { orders, incidents, alerts, alertCount } = waiting;
   // Money of an order is part of its review.
   const transfers = waiting.transfers.filter(({ orderCode }) => !orders.some(({ code }) => code === orderCode));
   const rows = [
+    ...alerts.map((alert) => alertRow(alert, locale)),
     ...orders.map(
       (
         order,
@@ -95,6 +97,7 @@ function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: 
     'waiting',
     t.waiting,
     rows.length === 0 ? html`<p class="muted">${t.nothingWaits}</p>` : html`<ul class="rows">${rows}</ul>`,
+    alertCount > 0 && html`<a class="small" href="/admin/alerts">${t.alerts(alertCount)}</a>`,
   );
 }
 

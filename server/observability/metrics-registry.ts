@@ -7,6 +7,7 @@
 import type { Gateway } from 'mediagate';
 import type { Counter, Histogram, Registry } from 'prom-client';
 import type { Jobs } from '../../core/jobs/index.js';
+import type { Alerts } from '../alerts/index.js';
 import type { BodyBudget } from '../http/index.js';
 import type { ProbeResults } from '../probes/index.js';
 import type { Webhooks } from '../webhooks/index.js';
@@ -25,6 +26,7 @@ export interface MetricSources {
   /** Open client connections. */
   connections?(): Promise<number>;
   webhooks?: Pick<Webhooks, 'waiting'>;
+  alerts?: Pick<Alerts, 'counts'>;
   /** The last live probe of each platform. */
   probes?: Pick<ProbeResults, 'latest'>;
   /** Age of the keys in memory, in milliseconds. */

@@ -134,6 +134,16 @@ function addNodeMetrics(metrics: MetricsRegistry, sources: MetricSources): void 
     read: () => room(({ size }) => size),
   });
   metrics.poll({
+    name: 'mediagate_alerts',
+    help: 'Alerts that are not closed, by kind and state (open, acknowledged), over all processes.',
+    labelNames: ['kind', 'state'],
+    read: async () =>
+      (await sources.alerts?.counts())?.flatMap(({ kind, open, acknowledged }): Sample[] => [
+        [{ kind, state: 'open' }, open],
+        [{ kind, state: 'acknowledged' }, acknowledged],
+      ]),
+  });
+  metrics.poll({
     name: 'mediagate_trace_spans_total',
     help: 'Finished spans by outcome: sent, failed (refused by the collector), dropped (the queue was full).',
     labelNames: ['outcome'],

@@ -99,7 +99,7 @@ function isStored({ dataDir }: Settings, name: string): boolean {
 
 /** All secrets in the settings, for redaction in the log. */
 export function secretsOf(settings: Settings): string[] {
-  const urls = [settings.databaseUrl, settings.cacheUrl, settings.filesUrl, settings.egressProxyUrl];
+  const urls = [settings.databaseUrl, settings.cacheUrl, settings.filesUrl, settings.egressProxyUrl, settings.smtpUrl];
   const passwords = urls.flatMap((url) => {
     const password = url === undefined ? undefined : URL.parse(url)?.password;
     return password ? [password, decodeURIComponent(password)] : [];

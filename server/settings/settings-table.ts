@@ -8,6 +8,7 @@
 
 import path from 'node:path';
 import { networkOfProxies } from '../http/index.js';
+import { ALERT_SETTINGS } from './alert-settings.js';
 import { LINK_SETTINGS } from './link-settings.js';
 import { PLAN_SETTINGS } from './plan-settings.js';
 import {
@@ -293,6 +294,7 @@ export const SETTINGS = [
       'Address that receives a webhook when 80 % and when 100 % of a budget is used. It may be a private address; `mediagate budgets secret` prints its signing secret.',
     read: (text) => ({ budgetWebhookUrl: urlOf(text, ['http:', 'https:']) }),
   },
+  ...ALERT_SETTINGS,
   {
     name: 'AUDIO_MAX_BYTES',
     default: '26214400',

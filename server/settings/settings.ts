@@ -68,6 +68,10 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     }
   }
   if (settings.oidcIssuer && !settings.oidcClientId) problems.push('OIDC_CLIENT_ID must be set where OIDC_ISSUER is.');
+  const { smtpUrl, alertEmailTo } = settings;
+  if ((smtpUrl === undefined) !== (alertEmailTo === undefined)) {
+    problems.push('SMTP_URL and ALERT_EMAIL_TO must be set together.');
+  }
   const { receiver, problems: ofReceiver } = readReceiver(settings);
   if (receiver) settings.paymentReceiver = receiver;
   problems.push(...ofReceiver);

@@ -125,6 +125,26 @@ export class RequestLog {
     return rows.map(toUsageEntry);
   }
 
+  /**
+   * How many of the latest requests failed by the gateway or its upstreams, and the most frequent code of these.
+   * Refused requests, errors of callers, and callers who left do not count.
+   * @param since Milliseconds since 1970. @param max The latest so many are read.
+   */
+  async latestFailures(since: number, max: number): Promise<{ requests: number; failed: number; code?: string }> {
+    const { rows } = await this.#database.run((queries) =>
+      sql<{ code: string | null; failed: number; requests: number }>`
+        select failed, code, count(*) as requests from (
+          select case when ${FAILED_HERE} then 1 else 0 end as failed, case when ${FAILED_HERE} then "errorCode" end as code
+          from (select * from usage_entries where at >= ${Math.floor(since)} order by at desc, "requestId" desc limit ${max}) as latest
+          where refused = 0) as judged
+        group by failed, code order by requests desc`.execute(queries),
+    );
+    const sum = (some: typeof rows) => some.reduce((all, { requests }) => all + Number(requests), 0);
+    const failures = rows.filter(({ failed }) => Number(failed) === 1);
+    const code = failures.find((row) => row.code !== null)?.code ?? undefined;
+    return { requests: sum(rows), failed: sum(failures), ...(code !== undefined && { code }) };
+  }
+
   /** All of them, newest first, read in pages. */
   async *all(query: RequestQuery): AsyncGenerator<UsageEntry> {
     for (let after: RequestPlace | undefined, isFull = true; isFull; ) {
@@ -164,6 +184,9 @@ function newestFirst(left: RequestPlace, right: RequestPlace): number {
 
 /** The condition of the partial index, word by word. */
 const HAS_FAILED = sql.raw<boolean>(`(status >= 400 or "errorCode" is not null)`);
+
+/** Failures that are not the caller's. */
+const FAILED_HERE = sql.raw<boolean>(`(status >= 500 or "errorCode" like 'upstream%')`);
 
 const OUTCOMES: Readonly<Record<RequestOutcome, RawBuilder<boolean>>> = {
   succeeded: sql.raw(`status < 400 and "errorCode" is null`),

@@ -4,7 +4,10 @@
 
 export { ALERT_SIGNER, openBudgetAlerts, startAlertDelivery } from './budget-alerts.js';
 export {
+  PAUSES_MS,
+  postSigned,
   startWebhookDelivery,
+  TRY_MS,
   type WebhookDelivery,
   type WebhookDeliveryOptions,
   type WebhookOutcome,

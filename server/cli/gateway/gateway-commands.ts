@@ -340,12 +340,48 @@ export const listIncidents = defineCommand({
   run: async (...call): Promise<Outcome<'Incidents'>> => (await import('./incidents.js')).listIncidentsCommand(...call),
 });
 
+export const listAlerts = defineCommand({
+  name: 'alerts list',
+  isDefault: true,
+  summary: 'list the alerts that are not closed, latest first',
+  options: { '--all': 'also closed ones, of the last 90 days', '--limit <number>': 'maximum number (default: 100)' },
+  shape: 'Alerts',
+  run: async (...call): Promise<Outcome<'Alerts'>> => (await import('./alerts.js')).listAlertsCommand(...call),
+});
+
+export const acknowledgeAlert = defineCommand({
+  name: 'alerts acknowledge',
+  summary: 'end the daily repetition of an open alert',
+  arguments: [['id', 'id of the alert, see "alerts list"']],
+  options: { '--note <text>': 'reason; stored with your name in the audit log' },
+  shape: 'Alert',
+  run: async (...call): Promise<Outcome<'Alert'>> => (await import('./alerts.js')).acknowledgeAlertCommand(...call),
+});
+
+const ALERT_COMMANDS = [
+  listAlerts,
+  acknowledgeAlert,
+  defineCommand({
+    name: 'alerts test',
+    summary: 'send a message to the webhook and the addresses of alerts',
+    shape: 'AlertTests',
+    run: async (...call): Promise<Outcome<'AlertTests'>> => (await import('./alerts.js')).testAlertsCommand(...call),
+  }),
+  defineCommand({
+    name: 'alerts secret',
+    summary: 'print the secret that webhooks of ALERT_WEBHOOK_URL are signed with',
+    json: false,
+    run: async (...call): Promise<Outcome> => (await import('./alerts.js')).alertSecretCommand(...call),
+  }),
+];
+
 const INCIDENT_COMMANDS = [listIncidents, addIncident, closeIncident];
 
 export const GATEWAY_COMMANDS = [
   ...JOB_COMMANDS,
   ...LINK_COMMANDS,
   ...INCIDENT_COMMANDS,
+  ...ALERT_COMMANDS,
   ...STATE_COMMANDS,
   ...OFFLINE_COMMANDS,
 ];

@@ -215,6 +215,19 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
   }),
   'jobs show': show('/jobs'),
   'jobs cancel': change(at('/jobs/:id/cancel'), NOTE),
+  'alerts list': {
+    options: ['all', 'limit'],
+    run: (client, args, { all, ...options }) =>
+      list('/alerts', ['id', 'state', 'opened_at', 'closed_at', 'times', 'title'], { state: 'state' }).run(
+        client,
+        args,
+        {
+          ...options,
+          ...(all !== true && { state: 'active' }),
+        },
+      ),
+  },
+  'alerts acknowledge': change(at('/alerts/:id/acknowledge'), NOTE),
   'incidents list': list('/incidents', ['id', 'kind', 'started_at', 'ended_at', 'title']),
   'incidents add': {
     options: ['kind', 'message', 'from'],

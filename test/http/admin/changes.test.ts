@@ -261,6 +261,17 @@ describe('changes by the admin API', () => {
     expect((await post('/transfers/settle', { provider: 'generic', id: 'B-3' })).settled).to.equal(false);
   });
 
+  it('acknowledge alerts', async () => {
+    const [{ id } = { id: '' }] = await app.state.alerts.note([
+      { kind: 'disk_low', subject: 'n', detail: { percent: 1 } },
+    ]);
+    const answer = await post(`/alerts/${id}/acknowledge`, { note: 'known' });
+    expect(answer).to.include({ state: 'acknowledged', acknowledged_by: actor, subject: 'n' });
+    expect(await lastAudit(id)).to.deep.equal(['alert.acknowledged', actor, 'known']);
+    expect((await get('/overview')).json.waiting).to.deep.include({ alert_count: 1 });
+    await refused('/alerts/alr_none/acknowledge', {}, 'invalid_value', 'id');
+  });
+
   it('report and close incidents', async () => {
     const { id } = await post('/incidents', { title: 'Images are slow', kind: 'outage' });
     expect(await lastAudit(id)).to.deep.equal(['incident.added', actor, 'Images are slow']);

@@ -62,6 +62,11 @@ describeOnStacks('lists of the admin API', (stack) => {
     await post('/incidents', { title: 'Two', started_at: '2026-01-01T00:00:00Z' });
     await post('/incidents', { title: 'Three', started_at: '2026-01-01T00:00:00Z' });
     expect((await readAll('/incidents')).map(({ title }) => title)).to.have.members(['One', 'Two', 'Three']);
+    await app.state.alerts.note(
+      ['a', 'b', 'c'].map((subject) => ({ kind: 'probe_failed' as const, subject, detail: { failed: 1 } })),
+    );
+    expect((await readAll('/alerts')).map(({ subject }) => subject)).to.have.members(['a', 'b', 'c']);
+    expect(await readAll('/alerts?state=closed')).to.deep.equal([]);
     const audit = await readAll('/audit');
     const times = audit.map(({ at }) => String(at));
     expect(times).to.deep.equal(times.toSorted().reverse());
@@ -181,7 +186,7 @@ describeOnStacks('lists of the admin API', (stack) => {
       made('12 a\0'),
       made(`1 ${'a'.repeat(300)}`),
     ];
-    for (const list of ['/users', '/orders', '/keys', '/requests', '/audit', '/transfers', '/incidents']) {
+    for (const list of ['/users', '/orders', '/keys', '/requests', '/audit', '/transfers', '/incidents', '/alerts']) {
       for (const cursor of wrong) {
         const { status, json } = await get(`${list}?after=${encodeURIComponent(cursor)}`);
         expect([status, json.error?.param], `${list} ${cursor}`).to.deep.equal([400, 'after']);

@@ -43,6 +43,10 @@ describe('mediagate --server', () => {
     expect(await json('jobs', 'list', '--state', 'failed')).to.deep.equal([]);
     expect((await json('doctor'))[0]).to.include({ name: 'database', level: 'ok' });
     expect((await json('keys', 'list')).map(({ name }: { name: string }) => name)).to.deep.equal(['operators']);
+    await app.state.alerts.note([{ kind: 'disk_low', subject: 'n', detail: { percent: 1 } }]);
+    const [alert] = await json('alerts', 'list');
+    expect(alert).to.include({ kind: 'disk_low', state: 'open' });
+    expect(await json('alerts', 'acknowledge', alert.id)).to.include({ state: 'acknowledged' });
     expect(await json('usage', '--by', 'model')).to.be.an('array');
   });
 

@@ -67,5 +67,7 @@ export async function fillHostile({ state }: SignInApp) {
     startedAt: Date.now() - 60_000,
     actor: `operator:${HOSTILE}`,
   });
-  return { user, orders, review, unmatched, key, other: await signUp(state) };
+  const detail = { of: 'key', name: HOSTILE, unit: 'tokens', limit: 9, used: 8, resets: 'day' };
+  const [alert] = await state.alerts.note([{ kind: 'budget_low', subject: HOSTILE, detail }]);
+  return { alert: alert!, user, orders, review, unmatched, key, other: await signUp(state) };
 }

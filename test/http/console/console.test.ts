@@ -27,6 +27,8 @@ describe('the console', () => {
       ...[
         '/admin/jobs',
         '/admin/jobs?state=failed',
+        '/admin/alerts',
+        '/admin/alerts?state=all',
         '/admin/incidents',
         '/admin/audit',
         '/admin/audit?action=job.cancelled',
@@ -196,6 +198,24 @@ describe('the console', () => {
     expect(incident).to.include({ title: 'Images are slow', kind: 'outage', endedAt: null });
     await post(`/admin/incidents/${incident?.id}/close`, { outcome: 'Fixed.' });
     expect((await read('/status', createBrowserSession())).text).to.contain('Fixed.');
+  });
+
+  it('shows alerts on both pages, and acknowledges one with a reason', async () => {
+    const { app, read, post } = its;
+    const { id } = filled.alert;
+    const { page: first } = await read('/admin');
+    expect(first('#waiting').closest('section').find('a[href="/admin/alerts"]').last().text()).to.contain('has used 8');
+    expect(first('#waiting').parent().text()).to.contain('1 alert');
+    const { page } = await read('/admin/alerts');
+    expect(page('main li strong').text()).to.contain('The key');
+    const { location } = await post(`/admin/alerts/${id}/acknowledge`, { note: 'known' });
+    expect(location).to.equal(`${app.url}/admin/alerts?done=alert`);
+    const after = await read('/admin/alerts');
+    expect(after.page(`form[action="/admin/alerts/${id}/acknowledge"]`)).to.have.length(0);
+    expect(after.page('main .badge').text()).to.equal('Acknowledged');
+    const [row] = await app.state.audit.list({ subject: id, limit: 1 });
+    expect(row).to.include({ action: 'alert.acknowledged', actor: `operator:${its.operatorId}`, note: 'known' });
+    expect((await post('/admin/alerts/alr_none/acknowledge')).status).to.equal(400);
   });
 
   it('confirms and refunds orders, and shows a conflict beside the order', async () => {

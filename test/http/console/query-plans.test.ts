@@ -6,7 +6,7 @@ import { type ConsoleApp, fillHostile, startConsoleApp } from './console-app.js'
 
 /** Tables with as many rows as there are requests, users, orders and changes. */
 const LARGE =
-  /^SCAN (?:usage_entries|usage_totals|total|users|accounts|orders|bank_transactions|api_keys|audit_entries|jobs|sessions)\b(?!.* USING (?:COVERING )?INDEX )/;
+  /^SCAN (?:usage_entries|usage_totals|total|users|accounts|orders|bank_transactions|api_keys|audit_entries|jobs|sessions|alerts|budgets)\b(?!.* USING (?:COVERING )?INDEX )/;
 
 describe('the SQL of the console', () => {
   let its: ConsoleApp;
@@ -29,7 +29,7 @@ describe('the SQL of the console', () => {
   it('scans no large table', async () => {
     const { user, review, key } = await fillHostile(its.app);
     texts.clear();
-    const lists = ['users', 'orders', 'transfers', 'keys', 'requests', 'jobs', 'incidents', 'audit'];
+    const lists = ['users', 'orders', 'transfers', 'keys', 'requests', 'jobs', 'alerts', 'incidents', 'audit'];
     const filters = ['users?q=person', 'users?state=suspended', 'users?state=active', 'orders?state=needs_review'];
     const paths = [
       ...['', ...lists, ...filters, 'transfers?review=all', 'models'].map((name) =>

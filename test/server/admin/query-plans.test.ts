@@ -7,6 +7,7 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
 import { createLogger, systemClock } from 'mediagate';
 import {
+  listAlerts,
   listAudit,
   listIncidents,
   listKeys,
@@ -96,6 +97,8 @@ describe('the SQL of lists for operators', () => {
     'audit, subject': () => listAudit({ state }, { subject: 'user_1' }, next),
     'audit, actor': () => listAudit({ state }, { actor: 'operator:ann' }, next),
     'audit, action': () => listAudit({ state }, { action: 'key.created' }, next),
+    alerts: () => listAlerts({ state }, {}, next),
+    'alerts, active': () => listAlerts({ state }, { state: 'active' }, next),
     incidents: () => listIncidents({ state }, range),
     usage: () => state.usageSums.read({ by: 'model', ...DAYS, platforms: ['vidsite'], limit: 10 }),
     'usage, group': () => state.usageSums.read({ by: 'group', ...DAYS, platforms: [], limit: 10 }),

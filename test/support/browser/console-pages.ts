@@ -5,7 +5,10 @@ import type { Browser } from 'playwright-core';
 import { type ConsoleApp, fillHostile } from '../../http/console/console-app.js';
 import { findings, type Medium, showIn } from './page-browser.js';
 
-const LISTS = ['', '/users', '/orders', '/transfers', '/keys', '/models', '/requests', '/jobs', '/incidents', '/audit'];
+const LISTS = [
+  ...['', '/users', '/orders', '/transfers', '/keys', '/models', '/requests', '/jobs', '/alerts', '/incidents'],
+  '/audit',
+];
 
 export interface ConsoleLook {
   languages: readonly ('en' | 'vi')[];

@@ -97,6 +97,18 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
     names: ['IMAGE_WEBHOOKS', 'IMAGE_WEBHOOK_ORIGINS', 'IMAGE_WEBHOOK_SECRET', 'BUDGET_WEBHOOK_URL'],
   },
   {
+    title: 'Alerts',
+    names: [
+      'ALERT_WEBHOOK_URL',
+      'ALERT_EMAIL_TO',
+      'ALERT_EMAIL_FROM',
+      'SMTP_URL',
+      'ALERT_LANGUAGE',
+      'ALERT_ERROR_PERCENT',
+      'ALERT_DISK_PERCENT',
+    ],
+  },
+  {
     title: 'Models',
     names: ['MESSAGES_ENABLED', 'MCP_ENABLED', 'MODEL_ALIASES', 'ABORT_CHARGE', 'TEXT_MAX_BYTES', 'AUDIO_MAX_BYTES'],
   },

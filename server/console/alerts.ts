@@ -1,0 +1,106 @@
+/*
+ * Alerts in the console: what needs an operator now, or all alerts of the last 90 days. One is acknowledged, which ends
+ * its daily message; it closes by itself when its condition is over. Each leads to the page that shows more.
+ */
+
+import { acknowledgeAlert, listAlerts } from '../admin/index.js';
+import { ALERT_WORDS, type Alert, type AlertKind, titleOf } from '../alerts/index.js';
+import type { Route } from '../http/index.js';
+import { badge, emptyState, type Html, html, type Locale, linkRow, linkTo } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { action, actions } from './parts.js';
+
+const PATH = '/admin/alerts';
+
+/** Pages that show more, below `/admin`. */
+const PAGES: Partial<Readonly<Record<AlertKind, string>>> = {
+  budget_low: 'keys',
+  budget_used: 'keys',
+  upstream_down: 'models',
+  error_rate: 'requests?outcome=failed',
+  bank_money: 'transfers',
+};
+
+export function alertPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => alertsPage(services, call);
+  return [
+    consolePage(services, {
+      path: '/alerts',
+      summary: 'Alerts in the console',
+      description: 'Page of what needs an operator.',
+      query: { state: '`all` for closed ones as well.', after: 'Cursor.' },
+      show,
+    }),
+    consoleForm(services, {
+      path: '/alerts/:id/acknowledge',
+      params: { id: { description: 'Id of the alert.' } },
+      summary: 'Acknowledge an alert in the console',
+      description: 'Ends the daily repetition of an open alert.',
+      errors: ['invalid_value'],
+      show,
+      async run({ param, by }) {
+        await acknowledgeAlert(services, param('id'), by);
+        return '/alerts?done=alert';
+      },
+    }),
+  ];
+}
+
+async function alertsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query } = call;
+  const { console: own, usage } = locale.texts;
+  const t = own.alerts;
+  const state = query('state') === 'all' ? 'all' : undefined;
+  const { items, next } = await listAlerts(services, state === undefined ? { state: 'active' } : {}, rangeOf(call));
+  const only = (label: string, value: string | undefined) => ({
+    label,
+    href: linkTo(PATH, { state: value }),
+    isCurrent: state === value,
+  });
+  return {
+    title: own.pages.alerts,
+    current: 'alerts',
+    lead: html`${t.lead} <a href="/docs/operate/alerts">${t.how}</a>`,
+    content: html`<section class="card stack" aria-label="${own.pages.alerts}">
+${linkRow(t.which, [only(t.now, undefined), only(usage.all, 'all')])}
+${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((alert) => renderAlert(alert, locale))}</ul>`}
+${pagesOf(call, { path: PATH, filters: { state }, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+function renderAlert(alert: Alert, locale: Locale): Html {
+  const { texts, minute } = locale;
+  const { id, kind, state, openedAt, endedAt, times, acknowledgedBy } = alert;
+  const t = texts.console.alerts;
+  const words = ALERT_WORDS[locale.language];
+  const page = PAGES[kind];
+  const tone = state === 'open' ? 'bad' : state === 'acknowledged' ? 'warn' : 'good';
+  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleOf(alert, locale.language)}</bdi></strong>${badge(t.states[state], tone)}</span>
+<span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · <bdi class="mono">${acknowledgedBy}</bdi>`}</span>
+${state !== 'closed' && html`<p class="small">${words.advice[kind]}${page !== undefined && html` <a href="/admin/${page}">${t.more}</a>`}</p>`}
+${
+  state === 'open' &&
+  actions([
+    action(
+      { path: `/alerts/${id}/acknowledge`, label: t.acknowledge, words: t.acknowledgeWords, button: t.acknowledgeNow },
+      locale,
+    ),
+  ])
+}</div></li>`;
+}
+
+/** A row of what waits for an operator, on the first page. */
+export function alertRow(alert: Alert, locale: Locale): Html {
+  const t = locale.texts.console.alerts;
+  return html`<li><div><a href="${PATH}"><bdi>${titleOf(alert, locale.language)}</bdi></a><span class="small muted">${locale.minute(alert.openedAt)}</span></div>
+<div class="rows-end">${badge(t.states[alert.state], alert.state === 'open' ? 'bad' : 'warn')}</div></li>`;
+}
