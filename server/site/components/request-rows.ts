@@ -44,7 +44,8 @@ export function requestColumns(view: RequestRowsView, locale: Locale): readonly 
   return [
     {
       head: t.list.time,
-      cell: (row) => html`${locale.second(row.at)}<br><code class="small muted">${shownRequestId(row)}</code>`,
+      cell: (row) =>
+        html`${locale.second(row.at)}<br><code class="small muted" title="${shownRequestId(row)}">${shownRequestId(row)}</code>`,
     },
     { head: t.list.result, cell: (row) => renderResult(row, view, locale) },
     {

@@ -1,6 +1,6 @@
 /*
  * The public page of the models and platforms: what each does, on which routes, within which limits, and whether it is a
- * mock. Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the
+ * mock. Models that differ in their names alone share a card. Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the
  * playground with it, or to the sign-in page and then there.
  */
 
@@ -35,7 +35,7 @@ const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
 
-type Entry = { kind: ModelKind; words: string; content: Html };
+type Entry = { kind: ModelKind; words: string; content: Html; model?: ModelEntry };
 
 export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer'> {
   const { search, models, platforms } = view;
@@ -76,6 +76,7 @@ function entriesOf({ models, platforms }: ModelsView, locale: Locale): Entry[] {
         model.uses.map((use) => uses[use]),
       ),
       content: renderModel(model, locale),
+      model,
     })),
     ...platforms.map((platform) => ({
       kind: 'link' as const,
@@ -111,29 +112,78 @@ function nothing(isEmpty: boolean, { texts: { models: t } }: Locale): Html {
   return emptyState(t.none, html`${t.noneWords} <a href="${PATH}">${t.showAll}</a>`);
 }
 
-function renderKind(kind: ModelKind, entries: readonly Entry[], { texts: { models: t } }: Locale): Html | false {
+function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale): Html | false {
+  const { models: t } = locale.texts;
   const own = entries.filter((entry) => entry.kind === kind);
   if (own.length === 0) return false;
   return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>
-<ul class="models">${own.map(
-    ({ content }) => html`<li>${content}</li>
-`,
-  )}</ul></section>`;
+<ul class="models">${alike(own).map(([first, ...others]) => {
+    const models = [first, ...others].flatMap((entry) => entry?.model ?? []);
+    return models.length > 1
+      ? html`<li class="model-group">${renderAlike(models as [ModelEntry, ...ModelEntry[]], locale)}</li>
+`
+      : html`<li>${first?.content ?? ''}</li>
+`;
+  })}</ul></section>`;
+}
+
+/** Neighbours that differ in their names alone stand in one card; those with words of the operator never. */
+function alike(entries: readonly Entry[]): Entry[][] {
+  const groups: Entry[][] = [];
+  const factsOf = ({ model }: Entry) => {
+    if (!model || model.description !== undefined) return undefined;
+    const { id: _id, aliases: _aliases, ...facts } = model;
+    return JSON.stringify(facts);
+  };
+  for (const entry of entries) {
+    const facts = factsOf(entry);
+    const same = groups.find(([first]) => facts !== undefined && first && factsOf(first) === facts);
+    if (same) same.push(entry);
+    else groups.push([entry]);
+  }
+  return groups;
 }
 
 function renderModel(model: ModelEntry, locale: Locale): Html {
-  const { id, aliases, uses, description, isMock, routes, prices } = model;
+  const { id, aliases, description, isMock } = model;
   const t = locale.texts.models;
-  const { maxReferences = 0 } = model.limits;
+  return html`<div class="model-head"><h3><bdi class="mono">${id}</bdi> ${isMock && badge(t.mock, 'warn')}</h3>
+${tryModel(model, locale)}</div>
+${description !== undefined && html`<p dir="auto">${description}</p>`}
+<p${description !== undefined && html` class="small muted"`}>${whatItDoes(model, locale)}</p>
+${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
+${renderMore(model, locale)}`;
+}
+
+/** What they have in common, and each name with its link. */
+function renderAlike(models: readonly [ModelEntry, ...ModelEntry[]], locale: Locale): Html {
+  const t = locale.texts.models;
+  const [first] = models;
+  return html`<div class="model-head"><p>${whatItDoes(first, locale)}</p>${first.isMock && badge(t.mock, 'warn')}</div>
+<ul class="model-names">${models.map(
+    (model) =>
+      html`<li><div><h3><bdi class="mono">${model.id}</bdi></h3>${model.aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(model.aliases)}</p>`}</div>${tryModel(model, locale)}</li>`,
+  )}</ul>
+${renderMore(first, locale)}`;
+}
+
+function whatItDoes({ uses, limits: { maxReferences = 0 } }: ModelEntry, { texts: { models: t } }: Locale): string {
   const does = uses.map(
     (use) => t.uses[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),
   );
-  return html`<div class="model-head"><h3><bdi class="mono">${id}</bdi> ${isMock && badge(t.mock, 'warn')}</h3>
-${uses.some((use) => TRIED.includes(use)) && tryLink(`${uses.includes('image') ? '/images' : '/playground'}?${new URLSearchParams({ model: id })}`, id, locale)}</div>
-${description !== undefined && html`<p dir="auto">${description}</p>`}
-<p${description !== undefined && html` class="small muted"`}>${does.join('. ')}.</p>
-${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
-<details class="model-more"><summary>${t.more}</summary>
+  return `${does.join('. ')}.`;
+}
+
+function tryModel({ id, uses }: ModelEntry, locale: Locale): Html | false {
+  if (!uses.some((use) => TRIED.includes(use))) return false;
+  const page = uses.includes('image') ? '/images' : '/playground';
+  return tryLink(`${page}?${new URLSearchParams({ model: id })}`, id, locale);
+}
+
+function renderMore(model: ModelEntry, locale: Locale): Html {
+  const t = locale.texts.models;
+  const { routes, prices } = model;
+  return html`<details class="model-more"><summary>${t.more}</summary>
 <dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}${renderPrices(prices, locale)}</dl>
 <ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul></details>`;
 }

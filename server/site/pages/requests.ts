@@ -133,13 +133,13 @@ function renderInputs({ inputDays, inputsChanged }: RequestsView, { texts: { usa
 <div class="row row-apart"><h2 id="inputs-title">${t.title}</h2>${badge(state, inputDays === null ? 'plain' : 'good')}</div>
 ${inputsChanged && html`<p class="notice notice-good" role="status">${inputDays === null ? t.turnedOff : t.turnedOn(inputDays)}</p>`}
 <p class="small muted">${t.words}</p>
-<div class="form-row"><form class="form-row" method="post" action="/requests/inputs">
+<div class="row input-choice"><form class="row" method="post" action="/requests/inputs">
 <div class="field"><label for="input-days">${t.days}</label>
 <select class="input" id="input-days" name="days">${INPUT_DAYS.map(
     (days) =>
       html`<option value="${days}"${days === (inputDays ?? 7) && html` selected`}>${usage.lastDays(days)}</option>`,
   )}</select></div>
-<button class="button${inputDays !== null && html` button-quiet`}">${inputDays === null ? t.turnOn : t.change}</button></form>
+<button class="button button-quiet">${inputDays === null ? t.turnOn : t.change}</button></form>
 ${
   inputDays !== null &&
   html`<form method="post" action="/requests/inputs"><input type="hidden" name="days" value=""><button class="button button-quiet">${t.turnOff}</button></form>`

@@ -1,8 +1,10 @@
 /*
- * The setup page, with commands to copy for each kind of client.
+ * The setup page in three steps: a key, a client with commands to copy, and a first request that shows whether it works.
+ * Below are the pages that come next.
  */
 
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
+import { shellWord } from '../../format/index.js';
 import type { Locale } from '../language/index.js';
 import { codeBlock, type Html, html, type Page } from '../page.js';
 
@@ -22,11 +24,36 @@ export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView,
     current: '/setup',
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
-<div class="page-head"><h1>${t.title}</h1><p>${t.lead(html`<code>${KEY_VARIABLE}</code>`)} ${isSignedIn ? t.signedIn : t.signedOut}${connects && html` <a href="/connect">${locale.texts.connect.link}</a>.`}</p></div>
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
+<ol class="setup-steps">
+<li><h2>${t.steps.key}</h2><p class="muted">${t.keyWords(html`<code>${KEY_VARIABLE}</code>`)}</p>
+<p><a class="button button-small" href="${isSignedIn ? '/keys' : '/login?return_to=/keys'}">${isSignedIn ? t.toKeys : t.signIn}</a></p></li>
+<li><h2>${t.steps.client}</h2>
 <dl class="facts setup-facts"><div><dt>${t.address}</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>${t.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
-${clientTabs(clients, locale)}
+${clientTabs(clients, locale)}</li>
+<li><h2>${t.steps.check}</h2><p class="muted">${t.checkWords}</p>
+${codeBlock({ id: 'setup-check', title: 'curl', text: checkOf(baseUrl) }, locale)}
+<p class="small muted">${t.checkHelp}</p></li>
+</ol>
+${nextPages(connects, locale)}
 </div>`,
   };
+}
+
+/** The request that needs no model. */
+function checkOf(baseUrl: string): string {
+  return `curl ${shellWord(`${baseUrl}/v1/models`)} -H "Authorization: Bearer $${KEY_VARIABLE}"`;
+}
+
+function nextPages(connects: boolean, { texts: { setup: t } }: Locale): Html {
+  const pages = [
+    ['/playground', t.next.playground],
+    ['/models', t.next.models],
+    ['/docs', t.next.docs],
+    ...(connects ? ([['/connect', t.next.agents]] as const) : []),
+  ] as const;
+  return html`<section class="setup-next" aria-labelledby="next"><h2 id="next">${t.nextTitle}</h2>
+<ul>${pages.map(([href, { title, words }]) => html`<li class="card"><a href="${href}">${title}</a><p class="small muted">${words}</p></li>`)}</ul></section>`;
 }
 
 /** A tab with files and commands for each client. */
@@ -42,7 +69,7 @@ ${clients.map(
   (
     client,
   ) => html`<section class="tab-panel stack" id="${client.id}" role="tabpanel" aria-labelledby="tab-${client.id}">
-<h2>${titleOf(client)}</h2>
+<h3>${titleOf(client)}</h3>
 <p class="muted">${t.summaries[client.id] ?? client.summary}</p>
 ${codeOf(client, locale)}
 </section>`,

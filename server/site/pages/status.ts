@@ -45,7 +45,8 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
     styles: ['public.css'],
     content: html`<div class="frame frame-text stack status">
 <div class="page-head"><h1>${t.title}</h1></div>
-<div class="card status-overall row row-apart status-${state}"><strong>${t.overall[state]}</strong><span class="small muted">${t.asOf} ${minute(at)}</span></div>
+<div class="card status-overall row row-apart status-${state}"><strong>${t.overall[state]}</strong><span class="small">${t.asOf} ${minute(at)}</span></div>
+${shown.every(({ history }) => history.fine === undefined) && html`<p class="small muted">${t.fresh}</p>`}
 ${open.length > 0 && html`<h2 class="visually-hidden" id="open-incidents">${t.openIncidents}</h2><ul class="stack" aria-labelledby="open-incidents">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
 ${GROUPS.map((group) => renderGroup(group, shown, report.since, locale))}
 <section class="stack model-kind" aria-labelledby="incidents"><h2 id="incidents">${t.incidents}</h2>
@@ -61,20 +62,22 @@ function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: 
   const own = parts.filter((part) => part.group === group);
   if (own.length === 0) return false;
   const t = locale.texts.status;
+  const hasHistory = own.some(({ history }) => history.fine !== undefined);
   return html`<section class="card stack" aria-labelledby="group-${group}">
-<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2><span class="small muted">${t.lastDay}</span></div>
-<ul class="status-parts">${own.map((part) => renderPart(part, since, locale))}</ul>
-<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>
+<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasHistory && html`<span class="small muted">${t.lastDay}</span>`}</div>
+<ul class="status-parts${!hasHistory && html` status-now`}">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}</ul>
+${hasHistory && html`<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>`}
 </section>`;
 }
 
-function renderPart(part: Part, since: number, locale: Locale): Html {
+/** Without a history there is no band: a fresh gateway is a short list. */
+function renderPart(part: Part, { since, hasHistory }: { since: number; hasHistory: boolean }, locale: Locale): Html {
   const { state, history } = part;
   const t = locale.texts.status;
-  const percent = history.fine !== undefined && t.fine(percentOf(history.fine, locale));
-  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3>${badge(t.states[state], TONES[state])}</div>
-${renderBand(history.states, since, locale)}
-<p class="small muted">${percent || t.unknown}${part.group === 'platform' && part.probe && renderProbe(part.probe, locale)}</p></li>`;
+  const percent = history.fine === undefined ? t.unknown : t.fine(percentOf(history.fine, locale));
+  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && html`<span class="small muted figures">${percent}</span>`}${badge(t.states[state], TONES[state])}</span></div>
+${hasHistory && renderBand(history.states, since, locale)}
+${part.group === 'platform' && part.probe && html`<p class="small muted">${renderProbe(part.probe, locale)}</p>`}</li>`;
 }
 
 /** Never 100 % if there was any disturbance. */
@@ -92,7 +95,7 @@ function nameOf(part: Part, { texts: { status: t } }: Locale): Html {
 }
 
 function renderProbe({ passed, failed, at }: { passed: number; failed: number; at: number }, locale: Locale): Html {
-  return html`. ${locale.texts.status.probe(passed, passed + failed)} ${locale.minute(at)}`;
+  return html`${locale.texts.status.probe(passed, passed + failed)} ${locale.minute(at)}`;
 }
 
 /** Neighbours of the same state are one bar, so that a page with many parts stays small. */

@@ -7,8 +7,21 @@ import { type Html, html } from '../../html.js';
 const en = {
   title: 'Client setup',
   description: 'Copy a working setup for curl, the OpenAI packages or a coding agent.',
-  lead: (variable: Html) =>
-    html`All examples read the key from ${variable}, so that it never gets into a file that is shared.`,
+  lead: 'From a key to a first answer in three steps.',
+  steps: { key: 'Create a key', client: 'Set up a client', check: 'Check that it works' },
+  keyWords: (variable: Html) =>
+    html`It is shown once. Keep it in ${variable}: all examples read it there, so that it never gets into a file that is shared.`,
+  toKeys: 'Open the keys',
+  signIn: 'Sign in to create one',
+  checkWords: 'This request costs nothing and lists the models that the key may use.',
+  checkHelp: html`With an error 401 the variable is not set in this shell, or the key has ended. <a href="/docs/api/errors">All errors</a> with their remedies.`,
+  nextTitle: 'Next',
+  next: {
+    playground: { title: 'Playground', words: 'Try links, chats, images and audio without code.' },
+    models: { title: 'Models', words: 'What is ready, with routes and limits.' },
+    docs: { title: 'Documentation', words: 'Guides, and each route with examples to copy.' },
+    agents: { title: 'Agents', words: 'Give coding agents the tools of this gateway.' },
+  },
   signedIn: html`You create keys on <a href="/dashboard">the dashboard</a>.`,
   signedOut: html`<a href="/login?return_to=/dashboard">Sign in</a> to create one.`,
   address: 'Address',
@@ -24,7 +37,21 @@ const en = {
 const vi: typeof en = {
   title: 'Cài đặt',
   description: 'Sao chép cấu hình dùng được ngay cho curl, SDK của OpenAI hoặc trợ lý lập trình.',
-  lead: (variable) => html`Mọi ví dụ đọc khóa từ ${variable}, nên khóa không bao giờ nằm trong tệp được chia sẻ.`,
+  lead: 'Từ khóa đến câu trả lời đầu tiên trong ba bước.',
+  steps: { key: 'Tạo khóa', client: 'Cài đặt chương trình', check: 'Kiểm tra kết nối' },
+  keyWords: (variable) =>
+    html`Khóa chỉ hiện một lần. Hãy lưu trong ${variable}: mọi ví dụ đọc khóa ở đó, nên khóa không bao giờ nằm trong tệp được chia sẻ.`,
+  toKeys: 'Mở trang khóa',
+  signIn: 'Đăng nhập để tạo khóa',
+  checkWords: 'Yêu cầu này miễn phí và liệt kê các mô hình mà khóa được dùng.',
+  checkHelp: html`Nếu gặp lỗi 401, biến chưa được đặt trong cửa sổ dòng lệnh này hoặc khóa đã hết hạn. <a href="/docs/api/errors">Mọi lỗi</a> và cách xử lý.`,
+  nextTitle: 'Tiếp theo',
+  next: {
+    playground: { title: 'Dùng thử', words: 'Thử liên kết, trò chuyện, ảnh và âm thanh không cần viết mã.' },
+    models: { title: 'Mô hình', words: 'Những gì sẵn sàng, kèm đường dẫn và giới hạn.' },
+    docs: { title: 'Tài liệu', words: 'Hướng dẫn và từng đường dẫn với ví dụ để sao chép.' },
+    agents: { title: 'Tác nhân', words: 'Cho trợ lý lập trình dùng các công cụ của dịch vụ này.' },
+  },
   signedIn: html`Bạn tạo khóa ở <a href="/dashboard">bảng điều khiển</a>.`,
   signedOut: html`<a href="/login?return_to=/dashboard">Đăng nhập</a> để tạo khóa.`,
   address: 'Địa chỉ',

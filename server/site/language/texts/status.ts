@@ -31,6 +31,7 @@ const en = {
   lastDay: 'Last 24 hours',
   fine: (percent: string) => `${percent} operational`,
   unknown: 'No data yet',
+  fresh: 'The states of the last 24 hours appear below a few minutes after the first start.',
   from: '24 hours ago',
   to: 'Now',
   /** A span of the last 24 hours, for screen readers and at a mouse. */
@@ -75,6 +76,7 @@ const vi: typeof en = {
   lastDay: '24 giờ qua',
   fine: (percent) => `${percent} hoạt động bình thường`,
   unknown: 'Chưa có dữ liệu',
+  fresh: 'Tình trạng 24 giờ qua xuất hiện bên dưới vài phút sau lần khởi động đầu tiên.',
   from: '24 giờ trước',
   to: 'Bây giờ',
   span: (from, to, state) => `${from} đến ${to} UTC: ${state}`,
