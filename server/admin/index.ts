@@ -46,6 +46,7 @@ export {
   workOf,
 } from './jobs.js';
 export { changeKey, makeKey } from './key-inputs.js';
+export { changedGrants, checkCurrency, checkName, limitRpm, newGrants, parseBudgets } from './key-rules.js';
 export {
   describeCounts,
   describeKey,

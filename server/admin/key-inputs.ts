@@ -1,19 +1,16 @@
 /*
- * What operators may set of keys, and the checks that the commands make too: grants, models that are served, budgets in
- * the currency of the prices, groups that exist. The limits of a key of a plan stay within the plan; those of a user's
- * key are the plan's. The grant `admin` goes only to a key without a plan and without a user. Unknown names are answered
- * with the closest one.
+ * Makes and changes keys of operators: reads their bodies, and looks up models, plans and groups. A user's key has the
+ * limits of its plan, so they are not changed here. An unknown name is answered with the closest one.
  */
 
 import { JOB_PRIORITIES, type JobPriority, optional, type Static, Type } from '../../core/contracts/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { BUDGET_FORM, type BudgetAmount, parseBudget } from '../budgets/index.js';
-import { isVisible, parseIsoTime } from '../format/index.js';
+import { BUDGET_FORM, type BudgetAmount } from '../budgets/index.js';
+import { parseIsoTime } from '../format/index.js';
 import { Nullable, OneOf } from '../http/index.js';
 import {
   type ApiKeyRecord,
   createKeyRecord,
-  isPlanKey,
   isSiteAccount,
   type KeyChange,
   type KeyGrant,
@@ -25,10 +22,9 @@ import {
 import { unknownName } from '../names/index.js';
 import { type PlanKey, planKey } from '../plans/index.js';
 import { type AdminActor, NOTE, strict } from './admin-route.js';
+import { changedGrants, checkCurrency, checkName, limitRpm, MAX_RPM, newGrants, parseBudgets } from './key-rules.js';
 import type { Of, Stored } from './services.js';
 
-const DEFAULT_RPM = 30;
-const MAX_RPM = 1_000_000;
 const ACCOUNT = '^[a-z0-9][a-z0-9_.-]{0,63}$';
 
 const Grants = Type.Array(Type.Unsafe<KeyGrant>(OneOf(...OPERATOR_KEY_GRANTS)), { minItems: 1, maxItems: 10 });
@@ -83,13 +79,13 @@ export async function makeKey(
     throw invalid('account', 'a name that is no account of a user');
   }
   const ofPlan = body.plan === undefined ? undefined : planOf(services, body.plan, accountId);
-  const grants = grantsOf(body.grants, ofPlan);
+  const grants = newGrants(body.grants, ofPlan);
   const models = modelsOf(services, body.models, ofPlan);
   const wanted = {
     name: checkName(body.name ?? 'key'),
     accountId,
     grants,
-    rpm: rpmOf(body.rpm, ofPlan),
+    rpm: limitRpm(body.rpm, ofPlan),
     expiresAt: body.expires_at == null ? null : readEnd(body.expires_at, clock.now()),
     plan: { ...(ofPlan?.plan ?? NO_PLAN), models },
   };
@@ -128,7 +124,7 @@ export async function changeKey(
     ...(name !== undefined && { name: checkName(name) }),
     ...(grants && { grants: changedGrants(grants, record, ofPlan) }),
     ...(models !== undefined && { models: modelsOf(services, models, ofPlan) }),
-    ...(rpm !== undefined && { rpm: rpmOf(rpm, ofPlan) }),
+    ...(rpm !== undefined && { rpm: limitRpm(rpm, ofPlan) }),
     ...(priority && { priority }),
     ...(end !== undefined && { expiresAt: end === null ? null : readEnd(end, clock.now()) }),
   };
@@ -166,26 +162,6 @@ function planOfKey(services: KeyServices, record: ApiKeyRecord): PlanKey | undef
   throw new GatewayError('invalid_value', message, { param: 'id' });
 }
 
-/** Grants of the plan, and additional ones. */
-function grantsOf(given: readonly KeyGrant[] | undefined, ofPlan: PlanKey | undefined): KeyGrant[] {
-  const wanted = given ?? (ofPlan ? [] : (['extract'] as const));
-  if (ofPlan && wanted.includes('admin')) throw adminOfPlan();
-  return OPERATOR_KEY_GRANTS.filter((grant) => wanted.includes(grant) || ofPlan?.grants.includes(grant));
-}
-
-/** Grants beyond those of the plan were given when the key was made; a change adds none. */
-function changedGrants(given: readonly KeyGrant[], record: ApiKeyRecord, ofPlan: PlanKey | undefined): KeyGrant[] {
-  if (isPlanKey(record) && given.includes('admin')) throw adminOfPlan();
-  const allowed = ofPlan && [...ofPlan.grants, ...record.grants];
-  const beyond = given.find((grant) => allowed && !allowed.includes(grant));
-  if (beyond !== undefined) throw invalid('grants', `among those of the plan: ${ofPlan?.grants.join(', ')}`);
-  return OPERATOR_KEY_GRANTS.filter((grant) => given.includes(grant));
-}
-
-function adminOfPlan(): GatewayError {
-  return invalid('grants', 'without admin, which only a key without a plan may have');
-}
-
 /** A mistyped model would make a key that is refused everywhere. */
 function modelsOf(
   { gateway }: Of<'gateway'>,
@@ -200,38 +176,17 @@ function modelsOf(
   return [...new Set(given)];
 }
 
-function rpmOf(given: number | null | undefined, ofPlan: PlanKey | undefined): number | null {
-  if (given === undefined) return ofPlan?.rpm ?? DEFAULT_RPM;
-  if (!ofPlan) return given;
-  if (given !== null && given <= ofPlan.maxRpm) return given;
-  throw invalid('rpm', `at most ${ofPlan.maxRpm}, as the plan allows`);
-}
-
 function readEnd(text: string, now: number): number {
   const at = parseIsoTime(text);
   if (at !== undefined && at > now) return at;
   throw invalid('expires_at', 'a time in the future such as 2030-12-31T12:00:00Z');
 }
 
-function checkName(given: string): string {
-  const name = given.trim();
-  if (isVisible(name)) return name;
-  throw invalid('name', '1 to 100 visible characters');
-}
-
-/** Requests under a budget in a currency without prices would all be refused. @throws GatewayError `invalid_value`. */
+/** @throws GatewayError `invalid_value`. */
 export async function readAmounts({ state }: Stored<'usage'>, texts: readonly string[]): Promise<BudgetAmount[]> {
-  const amounts = texts.map((text) => {
-    const amount = parseBudget(text);
-    if (amount) return amount;
-    throw invalid('budgets', BUDGET_FORM);
-  });
-  const kinds = amounts.map(({ unit, resets, currency }) => [unit, resets, currency].join());
-  if (new Set(kinds).size < kinds.length) throw invalid('budgets', 'given once for each unit and period');
-  const inMoney = amounts.find(({ currency }) => currency !== null);
-  const ofPrices = inMoney && (await state.usage.currency());
-  if (ofPrices === undefined || inMoney?.currency === ofPrices) return amounts;
-  throw invalid('budgets', `in ${ofPrices}, as the prices are`);
+  const amounts = parseBudgets(texts);
+  await checkCurrency(state, amounts);
+  return amounts;
 }
 
 /** Names the groups that exist in the error about one that does not. */

@@ -21,7 +21,7 @@ import { CommandFailure, CommandMistake } from '../mistakes.js';
 import { joinParts, type Outcome, renderFacts, renderRows } from '../output.js';
 import type { createGroup, deleteGroup } from './access-commands.js';
 import { changedBudgets } from './key-changes.js';
-import { checkCurrency } from './keys.js';
+import { checkBudgets } from './keys.js';
 import { renderCounts } from './usage.js';
 
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,63}$/;
@@ -38,7 +38,7 @@ export async function createGroupCommand(
   const amounts = changedBudgets(options.budget ?? ['none']);
   const by = byOperator(options.note);
   const budgets = await withNewState(settings, async (state) => {
-    await checkCurrency(state, amounts);
+    await checkBudgets(state, amounts);
     try {
       return await state.budgets.createGroup(name, amounts.length === 0 ? undefined : { budgets: amounts, ...by });
     } catch (error) {
@@ -102,7 +102,7 @@ async function changeBudgets(
   const amounts = changedBudgets(budget);
   const by = byOperator(note);
   const budgets = await withState(settings, async (state) => {
-    await checkCurrency(state, amounts);
+    await checkBudgets(state, amounts);
     return state.budgets.change({ ...owner, budgets: amounts, ...by }).catch(async (error) => {
       if (!isGatewayError(error) || error.param !== 'account') throw error;
       const ids = new Set((await state.keys.list()).map(({ accountId }) => accountId));

@@ -7,7 +7,17 @@
 
 import { systemClock } from '../../../core/runtime/index.js';
 import { MAX_OVERLAP_HOURS } from '../../accounts/index.js';
-import { describeKey, describeWholeKey, inspectKey, showKey, stateOfKey, type WholeKey } from '../../admin/index.js';
+import {
+  changedGrants,
+  checkName,
+  describeKey,
+  describeWholeKey,
+  inspectKey,
+  parseBudgets,
+  showKey,
+  stateOfKey,
+  type WholeKey,
+} from '../../admin/index.js';
 import { type BudgetAmount, renderBudget } from '../../budgets/index.js';
 import { isoTime, sanitizeForTerminal } from '../../format/index.js';
 import {
@@ -16,7 +26,6 @@ import {
   describeLimits,
   effectiveModels,
   hashKey,
-  isPlanKey,
   isSiteAccount,
   type KeyChange,
 } from '../../keys/index.js';
@@ -29,14 +38,13 @@ import { joinParts, type Outcome, renderAudit, renderFacts } from '../output.js'
 import type { rotateKey, updateKey } from './access-commands.js';
 import {
   asMistake,
-  budgetAmounts,
-  checkCurrency,
+  byRule,
+  checkBudgets,
   checkModels,
   expiryOf,
   findKey,
   grantNames,
   modelsOf,
-  nameOf,
   priorityOf,
   readKeyId,
   renderAllLeft,
@@ -63,14 +71,14 @@ export async function updateKeyCommand(
     );
   const amounts = given && changedBudgets(given);
   const change: KeyChange = {
-    ...(name !== undefined && { name: nameOf(name) }),
+    ...(name !== undefined && { name: byRule(() => checkName(name)) }),
     ...(priority !== undefined && { priority: priorityOf(priority) }),
     ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiryOf(expires) }),
   };
   const by = byOperator(options.note);
   const updated = await withState(settings, async (state) => {
     const found = await findKey(state, id);
-    if (amounts) await checkCurrency(state, amounts);
+    if (amounts) await checkBudgets(state, amounts);
     if (grant ?? rpm ?? models) Object.assign(change, await limitsOf(settings, found, options));
     const changed = {
       ...(properties.some((option) => option !== undefined) && { properties: change }),
@@ -94,7 +102,7 @@ export async function updateKeyCommand(
 
 /** @throws CommandMistake */
 export function changedBudgets(given: readonly string[]): BudgetAmount[] {
-  return given.length === 1 && given[0] === 'none' ? [] : budgetAmounts(given);
+  return given.length === 1 && given[0] === 'none' ? [] : byRule(() => parseBudgets(given));
 }
 
 /**
@@ -154,7 +162,7 @@ async function limitsOf(
   const modelIds = models && modelsOf(models, ofPlan);
   if (modelIds && !ofPlan?.plan.models && !allowUnknownModels) await checkModels(settings, modelIds);
   return {
-    ...(grant && { grants: changedGrants(grant, record, ofPlan) }),
+    ...(grant && { grants: byRule(() => changedGrants(grantNames(grant), record, ofPlan)) }),
     ...(rpm !== undefined && { rpm: rpmOf(rpm, ofPlan) }),
     ...(modelIds !== undefined && { models: modelIds }),
   };
@@ -170,17 +178,6 @@ async function planOfKey(settings: Settings, record: ApiKeyRecord): Promise<Plan
   throw new CommandFailure(
     `The plan ${planId} of key ${record.id} is not in the list of plans, so only its name and expiry can change.`,
   );
-}
-
-/** Grants beyond those of the plan were given when the key was made; an update adds none. */
-function changedGrants(given: readonly string[], record: ApiKeyRecord, ofPlan: PlanKey | undefined) {
-  const wanted = grantNames(given);
-  const allowed = ofPlan && [...ofPlan.grants, ...record.grants];
-  if (isPlanKey(record) && wanted.includes('admin'))
-    throw new CommandMistake('--grant admin is only for a key without a plan, since plans never open the admin API.');
-  const beyond = wanted.find((grant) => allowed && !allowed.includes(grant));
-  if (beyond === undefined) return wanted;
-  throw new CommandMistake(`--grant ${beyond} exceeds the plan of the key. It has: ${ofPlan?.grants.join(',')}.`);
 }
 
 function renderChange(record: ApiKeyRecord, change: KeyChange): string[] {

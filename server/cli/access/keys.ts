@@ -8,8 +8,19 @@
 import { JOB_PRIORITIES, type JobPriority } from '../../../core/contracts/index.js';
 import { readPluginConfig, servesOf } from '../../../core/plugins/index.js';
 import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
-import { describeKey, encodeSharing, inspectKey, type ListedKey, stateOfKey } from '../../admin/index.js';
-import { BUDGET_FORM, type BudgetAmount, parseBudget, renderSharedLeft } from '../../budgets/index.js';
+import {
+  checkCurrency,
+  checkName,
+  describeKey,
+  encodeSharing,
+  inspectKey,
+  type ListedKey,
+  limitRpm,
+  newGrants,
+  parseBudgets,
+  stateOfKey,
+} from '../../admin/index.js';
+import { type BudgetAmount, renderSharedLeft } from '../../budgets/index.js';
 import { isoTime, isVisible, parseIsoTime, renderTable, sanitizeForTerminal } from '../../format/index.js';
 import {
   type ApiKeyRecord,
@@ -34,8 +45,6 @@ import type { Outcome } from '../output.js';
 import type { createKey, listKeys, revokeKey } from './access-commands.js';
 import { planIds } from './plans.js';
 
-const DEFAULT_RPM = 30;
-const MAX_RPM = 1_000_000;
 const MAX_MODEL_ID = 200;
 
 const HEAD = ['ID', 'NAME', 'ACCOUNT', 'PLAN', 'GRANTS', 'RPM', 'LEFT', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'];
@@ -50,20 +59,20 @@ export async function createKeyCommand(
   const modelIds = modelsOf(options.models, ofPlan);
   if (!ofPlan?.plan.models && !options.allowUnknownModels) await checkModels(settings, modelIds);
   const wanted = {
-    name: nameOf(options.name),
+    name: byRule(() => checkName(options.name)),
     accountId,
-    grants: grantsOf(options.grant, ofPlan),
+    grants: byRule(() => newGrants(options.grant && grantNames(options.grant), ofPlan)),
     rpm: rpmOf(options.rpm, ofPlan),
     expiresAt: expiryOf(options.expires),
     plan: { ...(ofPlan?.plan ?? NO_PLAN), models: modelIds },
   };
   const priority = options.priority === undefined ? undefined : priorityOf(options.priority);
-  const amounts = budgetAmounts(options.budget ?? []);
+  const amounts = byRule(() => parseBudgets(options.budget ?? []));
   const [pepper] = await loadPeppers(settings);
   const planEnd = ofPlan?.expiresAt ?? null;
   const made = createKeyRecord(wanted, pepper, systemClock.now());
   const { record, budgets } = await withNewState(settings, async (state) => {
-    await checkCurrency(state, amounts);
+    await checkBudgets(state, amounts);
     const { group: groupName } = options;
     const creation = {
       record: { ...made.record, ...(groupName !== undefined && { groupName }), ...(priority && { priority }) },
@@ -146,14 +155,6 @@ export async function revokeKeyCommand(
   return { json: { id, revoked: true }, text };
 }
 
-export function nameOf(name: string): string {
-  const trimmed = name.trim();
-  // It is displayed in terminals and tables.
-  if (trimmed.length > 100 || !isVisible(trimmed))
-    throw new CommandMistake('--name must have 1 to 100 visible characters.');
-  return trimmed;
-}
-
 /** Names of user accounts are reserved. */
 function accountOf(name: string | undefined): string {
   if (name === undefined) return LOCAL_ACCOUNT;
@@ -169,14 +170,6 @@ async function planOf(settings: Settings, id: string, accountId: string): Promis
   const found = planKey(id, { catalogue, freeTierPeriod, accountId, now: systemClock.now() });
   if (found) return found;
   throw new CommandMistake(`--plan ${id} is unknown.${suggestName(id, planIds(catalogue))}`);
-}
-
-/** Grants of the plan, and additional ones. */
-function grantsOf(given: readonly string[] | undefined, ofPlan: PlanKey | undefined): KeyGrant[] {
-  const names = grantNames(given ?? (ofPlan ? [] : ['extract']));
-  if (ofPlan && names.includes('admin'))
-    throw new CommandMistake('--grant admin is only for a key without a plan, since plans never open the admin API.');
-  return OPERATOR_KEY_GRANTS.filter((grant) => names.includes(grant) || ofPlan?.grants.includes(grant));
 }
 
 export function grantNames(given: readonly string[]): KeyGrant[] {
@@ -222,14 +215,11 @@ function listed(given: readonly string[]): string[] {
   return given.flatMap((list) => list.split(',').map((name) => name.trim()));
 }
 
+/** @throws CommandMistake */
 export function rpmOf(text: string | undefined, ofPlan: PlanKey | undefined): number | null {
-  if (text === undefined) return ofPlan?.rpm ?? DEFAULT_RPM;
-  if (text === 'unlimited' && !ofPlan) return null;
-  const max = ofPlan?.maxRpm ?? MAX_RPM;
-  const value = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= 0 && value <= max) return value;
-  const otherwise = ofPlan ? ', which the plan allows' : ', or unlimited';
-  throw new CommandMistake(`--rpm must be a whole number from 0 to ${max}${otherwise}.`);
+  const given =
+    text === undefined ? undefined : text === 'unlimited' ? null : /^\d{1,7}$/.test(text) ? Number(text) : -1;
+  return byRule(() => limitRpm(given, ofPlan));
 }
 
 /** @throws CommandMistake */
@@ -239,28 +229,29 @@ export function priorityOf(text: string): JobPriority {
   throw new CommandMistake(`--priority must be ${JOB_PRIORITIES.join(', ')}.`);
 }
 
-/** @throws CommandMistake */
-export function budgetAmounts(given: readonly string[]): BudgetAmount[] {
-  const amounts = given.map((text) => {
-    const amount = parseBudget(text);
-    if (amount) return amount;
-    throw new CommandMistake(`--budget must be ${BUDGET_FORM}; the period is day, month or lifetime (UTC).`);
-  });
-  const kinds = amounts.map(({ unit, resets, currency }) => [unit, resets, currency].join());
-  if (new Set(kinds).size === kinds.length) return amounts;
-  throw new CommandMistake('--budget may be given once for each unit and period.');
+/** Options of commands that set what the fields of the admin API set. */
+const KEY_OPTIONS = { name: '--name', grants: '--grant', rpm: '--rpm', budgets: '--budget', group: '--group' };
+
+/** What a rule for keys returns. @throws CommandMistake in place of its error, with the option. */
+export function byRule<Value>(rule: () => Value): Value {
+  try {
+    return rule();
+  } catch (error) {
+    throw asKeyMistake(error);
+  }
 }
 
-/** Requests under a budget in a currency without prices would all be refused. @throws CommandMistake */
-export async function checkCurrency(
-  { usage }: Pick<Records, 'usage'>,
-  amounts: readonly BudgetAmount[],
-): Promise<void> {
-  const inMoney = amounts.find(({ currency }) => currency !== null);
-  const ofPrices = inMoney && (await usage.currency());
-  if (ofPrices === undefined || inMoney?.currency === ofPrices) return;
-  const why = `--budget is in ${inMoney?.currency}, but the prices are in ${ofPrices} (PRICES_FILE, PRICES_CURRENCY).`;
-  throw new CommandMistake(`${why} Give the amount in ${ofPrices}.`);
+/** The error of a rule for keys, with the option in place of the field; any other error as it is. */
+function asKeyMistake(error: unknown): unknown {
+  const isOfRule = isGatewayError(error) && error.param !== undefined && error.param in KEY_OPTIONS;
+  return isOfRule ? mistakeOf(error, KEY_OPTIONS) : error;
+}
+
+/** @throws CommandMistake if the budgets are in another currency than the prices. */
+export async function checkBudgets(state: Pick<Records, 'usage'>, amounts: readonly BudgetAmount[]): Promise<void> {
+  await checkCurrency(state, amounts).catch((error) => {
+    throw asKeyMistake(error);
+  });
 }
 
 /** Converts the error of a group that does not exist: it names the option, and the groups that exist. */
