@@ -50,6 +50,7 @@ import {
   type SiteAddress,
 } from './http/index.js';
 import type { IdempotencyService } from './idempotency/index.js';
+import { AgentTokens, AuthorizationServer, createAgentAuth, identityRoutes } from './identity/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth, type KeyTable, type Pepper } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
@@ -62,7 +63,7 @@ import {
   oembedRoutes,
   videoRoutes,
 } from './links/index.js';
-import { llmsTextRoutes, mcpRoutes } from './mcp/index.js';
+import { llmsTextRoutes, MCP_PATH, mcpRoutes } from './mcp/index.js';
 import {
   type ClosableStoredResponses,
   createModelPaths,
@@ -152,6 +153,8 @@ export interface AppDependencies {
   modelAliases?: boolean;
   /** Whether agents may call the tools at `/mcp`. Default true. */
   mcpEnabled?: boolean;
+  /** Whether agents may sign in at `/mcp`. Default true. */
+  mcpSignIn?: boolean;
   /** Origins of pages that may call the API; `*` is every origin. Default: none. */
   corsOrigins?: readonly string[];
   /** Addresses and networks of proxies with a trusted `X-Forwarded-For`. Default: none. */
@@ -199,6 +202,7 @@ type AccountStores = Pick<
   | 'invitations'
   | 'passkeys'
   | 'passkeyChallenges'
+  | 'agentSignIn'
   | 'orders'
   | 'keys'
   | 'jobs'
@@ -228,6 +232,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     what: 'Too many refused API keys',
   });
   const auth = createAuth({ keys, failures, addressOf, siteUrl });
+  const agentAuth = accounts && createAgentAuth(auth, accounts);
   const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);
   const site = accounts && { sessions: accounts.sessions, address: accounts.site };
   const admit = createAdminGuard({ keys, clock, siblings, addressOf, ...(site && { site }) });
@@ -235,6 +240,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     const { path, grant, apiKeyHeader, advice } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
     if (grant === 'admin') return admit;
+    if (path === MCP_PATH && agentAuth) return agentAuth({ grant: 'any', apiKeyHeader });
     if (grant !== 'session') return auth({ grant, apiKeyHeader, advice });
     if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);
     return ofSession(route);
@@ -336,6 +342,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...signOutRoutes(accounts),
       ...invitationRoutes(accounts),
       ...passkeyRoutes(accounts),
+      ...identityRoutes(accounts),
       ...deviceApiRoutes(accounts),
       ...devicePageRoutes(accounts),
       ...agentRoutes(accounts),
@@ -381,6 +388,7 @@ export function createServerContext(dependencies: AppDependencies) {
     messagesEnabled: dependencies.messagesEnabled ?? false,
     modelAliases: dependencies.modelAliases ?? true,
     mcpEnabled: dependencies.mcpEnabled ?? true,
+    mcpSignIn: dependencies.mcpSignIn ?? true,
     accountImageDailyLimit: dependencies.accountImageDailyLimit ?? dependencies.imageDailyLimit,
     accountQueueShare: dependencies.accountQueueShare ?? ACCOUNT_QUEUE_SHARE,
     mediaProxy: dependencies.mediaProxy ?? 'off',
@@ -407,10 +415,14 @@ export function createAccountContext(server: AppServices) {
   const { state, ...services } = account;
   const { accounts, keys, jobs, sessions, users, signIns, deviceGrants, orders, erasures, personalExport, files } =
     state;
-  const { invitations, passkeys, passkeyChallenges } = state;
+  const { invitations, passkeys, passkeyChallenges, agentSignIn } = state;
+  const authorization = new AuthorizationServer({ ...server, ...services, agentSignIn, users });
+  const resource = () => authorization.resource();
   return {
     ...server,
     ...services,
+    authorization,
+    agentTokens: new AgentTokens({ artifacts: agentSignIn.artifacts, keys: server.keys, resource }),
     users,
     signIns,
     deviceGrants,

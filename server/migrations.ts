@@ -12,6 +12,7 @@ import { auditMigrations } from './audit/index.js';
 import { batchMigrations } from './batches/tables.js';
 import { budgetMigrations } from './budgets/index.js';
 import { idempotencyMigrations } from './idempotency/index.js';
+import { identityMigrations } from './identity/index.js';
 import { keyMigrations } from './keys/index.js';
 import { ledgerMigrations } from './ledger/index.js';
 import { limitMigrations } from './limits/index.js';
@@ -43,6 +44,7 @@ export const migrations: Migrations = {
   ...cacheMigrations,
   ...erasureMigrations,
   ...idempotencyMigrations,
+  ...identityMigrations,
   ...jobMigrations,
   ...batchMigrations,
   ...keyMigrations,

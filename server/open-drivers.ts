@@ -31,6 +31,7 @@ import { Audit } from './audit/index.js';
 import { BatchLinks, createBatchAdmission } from './batches/index.js';
 import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
+import { Artifacts, Connections, Programs } from './identity/index.js';
 import { ApiKeys } from './keys/index.js';
 import { Ledger } from './ledger/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
@@ -179,6 +180,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
     const personal = personalRecords(jobs);
     const accounts = { database, times, jobs, identitySecrets };
     const owners = createKeyOwners(engine);
+    const keys = new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: retentionMs(logRetention) });
     instances.watch();
     return {
       engine,
@@ -192,10 +194,15 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       invitations: new Invitations(database, times),
       passkeys: new Passkeys(database, times),
       passkeyChallenges: new Challenges(database, times),
+      agentSignIn: {
+        artifacts: new Artifacts(database, times),
+        programs: new Programs(database, times),
+        connections: new Connections({ database, times, keys }),
+      },
       orders: new Orders(accounts),
       alerts: new Alerts(database, times),
       audit: new Audit(database),
-      keys: new ApiKeys({ database, times, jobs, owners, entriesRetentionMs: retentionMs(logRetention) }),
+      keys,
       rateLimits: new RateLimits({ database, rateLimitTable }),
       admissions,
       budgets: new Budgets(database, times),

@@ -423,6 +423,7 @@ function limitsOf(settings: Settings) {
     messagesEnabled: settings.messagesEnabled,
     modelAliases: settings.modelAliases,
     mcpEnabled: settings.mcpEnabled,
+    mcpSignIn: settings.mcpSignIn,
     refusedBodiesPerMinute: settings.refusedBodiesPerMinute,
     siteUrl: settings.siteUrl,
     trustedProxies: settings.trustedProxies,

@@ -74,7 +74,10 @@ export const Key = Type.Object({
   revoked_at: field(MaybeText, 'When it was revoked (RFC 3339). Null if it was not.'),
   last_used_at: field(MaybeText, 'When it was last used (RFC 3339). Null if never.'),
   ...sharing,
-  internal: optional(Flag, 'True if pages of the site use it for its account. Absent for other keys.'),
+  internal: optional(
+    Flag,
+    'True if pages of the site or a connected agent use it for its account. Absent for other keys.',
+  ),
 });
 export const Keys = Type.Array(Key);
 export const KeyDetails = Type.Object({

@@ -7,6 +7,8 @@ import type { Next, RequestContext } from './koa-app.js';
 
 const API = '/v1/';
 const AGENTS = '/mcp';
+/** Sign-in for agents, without its pages. */
+const AGENT_SIGN_IN = /^\/(?:\.well-known\/(?:oauth|openid)-|oauth\/(?:token|register|revoke|keys)$)/;
 const METHODS = 'GET, POST, DELETE';
 /** Seconds that browsers cache the answer to a preflight; Chromium caches it no longer. */
 const MAX_AGE = '7200';
@@ -14,6 +16,7 @@ const MAX_AGE = '7200';
 const EXPOSED = [
   'Location',
   'Retry-After',
+  'WWW-Authenticate',
   'RateLimit',
   'RateLimit-Policy',
   'Request-Id',
@@ -40,7 +43,8 @@ export function allowOrigins(origins: readonly string[]) {
 
   return async (context: RequestContext, next: Next): Promise<unknown> => {
     const { req: request, res: response } = context;
-    if (!request.url?.startsWith(API) && request.url !== AGENTS) return next();
+    const { url = '' } = request;
+    if (!url.startsWith(API) && url !== AGENTS && !AGENT_SIGN_IN.test(url)) return next();
     // An answer for one origin must not be cached for another.
     if (!isOpen) response.setHeader('Vary', 'Origin');
     const { origin } = request.headers;

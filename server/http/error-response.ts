@@ -62,6 +62,8 @@ export interface ErrorContext {
   oauth?: boolean;
   /** Set if the user is not signed in: the address of the sign-in. */
   loginUrl?: string;
+  /** `WWW-Authenticate` of a refused key. Default `Bearer`. */
+  challenge?: string;
   /** Set on link-data routes: their bodies contain `ok: false` and the link. */
   link?: { inputUrl?: string; platform?: string };
   /** Set if the request waited for an image: its job, and whether it has failed; otherwise it is open or cancelled. */
@@ -229,7 +231,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   if (error.code === 'daily_image_limit_reached') {
     headers['x-ratelimit-reset-images'] = String(Math.ceil((DAY_MS - (Date.now() % DAY_MS)) / 1000));
   }
-  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  if (status === 401) headers['WWW-Authenticate'] = context.challenge ?? 'Bearer';
   return headers;
 }
 
@@ -273,10 +275,11 @@ function logFailure(logger: Logger, error: GatewayError, state: RequestState): v
 }
 
 function writeHead(context: RequestContext, error: GatewayError, renderFailure?: RenderFailure): string {
-  const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, isPage } = context.state;
+  const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, challenge, isPage } = context.state;
   const problem = !anthropic && !oauth && wantsProblem(context.req);
   const isRateLimit = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');
-  const details = { requestId, path: context.path, link, imageJob, model, anthropic, oauth, loginUrl, isRateLimit };
+  const format = { link, imageJob, model, anthropic, oauth };
+  const details = { requestId, path: context.path, ...format, loginUrl, challenge, isRateLimit };
   context.set(errorHeaders(error, details));
   if (error.vendorLimits && context.state.vendorLimits) sendVendorLimits(context, error.vendorLimits);
   if (isPage && renderFailure && context.accepts('json', 'html') === 'html') {

@@ -131,8 +131,11 @@ export {
   type CallAnswer,
   type CallOrigin,
   type CallRoute,
+  callHandler,
   createCallRoute,
   FormBody,
+  type HandlerCall,
+  innerKeyIdOf,
   type RouteCall,
   RouteFailure,
 } from './route-call.js';

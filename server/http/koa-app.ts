@@ -35,6 +35,8 @@ export interface RequestState {
   oauth?: true;
   /** Set if the user is not signed in: the address of the sign-in. */
   loginUrl?: string;
+  /** `WWW-Authenticate` of a refused key. Default `Bearer`. */
+  challenge?: string;
   /** The span of this request, if tracing is on. */
   span?: Span;
   /**

@@ -2,11 +2,12 @@
  * Calls a route of this gateway inside the process, as an HTTP request without a connection. Tools of agents and questions
  * about links work only in this way, so each has the grants, rate limits, budgets, idempotency, usage, log lines,
  * metrics and errors of its routes, and none of its own. The request has the API key, the address and the id of the
- * request that it is part of. When the signal aborts, the route sees a client that has disconnected. An answer above
- * the maximum is given up in the same way.
+ * request that it is part of; for a key without a secret it has the id of the key beside it, which no client can send.
+ * When the signal aborts, the route sees a client that has disconnected. An answer above the maximum is given up in the
+ * same way. Libraries that are request handlers themselves are called likewise.
  */
 
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { ERRORS, type ErrorCode, GatewayError } from '../../core/runtime/index.js';
@@ -45,6 +46,8 @@ export interface CallAnswer {
   status: number;
   /** A header of the answer. */
   header(name: string): string | undefined;
+  /** All of them, by names in lower case. */
+  headers: OutgoingHttpHeaders;
   bytes: Buffer;
   /** Undefined unless the answer is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: the answers of all routes, which tools read field by field
@@ -57,6 +60,8 @@ export interface CallOrigin {
   requestId: string;
   /** Aborts when the client has disconnected. */
   signal: AbortSignal;
+  /** Id of a key without a secret, which the calls are made with. Default: the key of the request. */
+  keyId?: string | undefined;
 }
 
 /** Calls a route. @throws what the route answers, as a {@link RouteFailure}; GatewayError `bad_request` after an abort. */
@@ -104,8 +109,31 @@ function exchange(
   call: RouteCall,
   signal: AbortSignal,
 ): Promise<CallAnswer> {
-  const socket = new QuietSocket(origin.request.socket);
-  const request = toRequest(call, origin, socket);
+  return callHandler(handler, encodeCall(call, origin), { from: origin.request, signal });
+}
+
+/** A request to a handler inside of the process. */
+export interface HandlerCall {
+  method: string;
+  /** With its query. */
+  path: string;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  /** Default: none. */
+  bytes?: Buffer | undefined;
+  /** Id of the key without a secret that it is made with. Default: none. */
+  keyId?: string | undefined;
+  take?: RouteCall['take'];
+}
+
+/** Has a handler answer a request. @param options.from The request with the addresses of the client. */
+export function callHandler(
+  handler: RequestListener,
+  call: HandlerCall,
+  { from, signal }: { from: IncomingMessage; signal: AbortSignal },
+): Promise<CallAnswer> {
+  const socket = new QuietSocket(from.socket);
+  const request = toRequest(call, socket);
   const response = new CollectedResponse(request, call.take);
   response.assignSocket(socket as unknown as Socket);
   const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
@@ -129,19 +157,30 @@ function exchange(
 
 /** What is passed on of the request that a call is part of: its key, and the addresses of its client. */
 const PASSED_ON = ['authorization', 'x-api-key', 'x-forwarded-for', 'host'] as const;
+const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key']);
 
-function toRequest({ method, path, body, headers }: RouteCall, origin: CallOrigin, socket: QuietSocket) {
-  const request = new Incoming(socket as unknown as Socket);
+function encodeCall({ method, path, body, headers, take }: RouteCall, origin: CallOrigin): HandlerCall {
+  const { keyId } = origin;
   const fields: Record<string, string> = { 'x-request-id': origin.requestId, ...headers };
   for (const name of PASSED_ON) {
     const value = origin.request.headers[name];
-    if (typeof value === 'string') fields[name] = value;
+    if (typeof value === 'string' && (keyId === undefined || !KEY_HEADERS.has(name))) fields[name] = value;
   }
   const bytes = body instanceof FormBody ? body.bytes : body && Buffer.from(JSON.stringify(body));
-  if (bytes) {
-    fields['content-type'] = body instanceof FormBody ? body.type : JSON_TYPE;
-    fields['content-length'] = String(bytes.length);
-  }
+  if (bytes) fields['content-type'] = body instanceof FormBody ? body.type : JSON_TYPE;
+  return { method, path, headers: fields, bytes, keyId, take };
+}
+
+const keyIds = new WeakMap<IncomingMessage, string>();
+
+/** Id of the key without a secret that a request inside of the process is made with. Undefined for all others. */
+export function innerKeyIdOf(request: IncomingMessage): string | undefined {
+  return keyIds.get(request);
+}
+
+function toRequest({ method, path, headers, bytes, keyId }: HandlerCall, socket: QuietSocket): IncomingMessage {
+  const request = new Incoming(socket as unknown as Socket);
+  const fields = { ...headers, ...(bytes && { 'content-length': String(bytes.length) }) };
   request.method = method;
   request.url = path;
   request.httpVersion = '1.1';
@@ -152,6 +191,7 @@ function toRequest({ method, path, body, headers }: RouteCall, origin: CallOrigi
   if (bytes) request.push(bytes);
   request.push(null);
   request.complete = true;
+  if (keyId !== undefined) keyIds.set(request, keyId);
   return request;
 }
 
@@ -194,7 +234,8 @@ class CollectedResponse extends AnswerResponse {
       return value === undefined ? undefined : String(value);
     };
     const isJson = /\bjson\b/.test(header('content-type') ?? '') && bytes.length > 0;
-    return { status: this.statusCode, header, bytes, json: isJson ? JSON.parse(bytes.toString()) : undefined };
+    const headers = this.getHeaders();
+    return { status: this.statusCode, header, headers, bytes, json: isJson ? JSON.parse(bytes.toString()) : undefined };
   }
 
   #collect(chunk: unknown, encoding: unknown): void {

@@ -15,12 +15,15 @@ import {
   runScript,
   sql,
   type Tables,
+  type Transaction,
 } from '../../core/database/index.js';
 import type { JobAdministration } from '../../core/jobs/index.js';
 import { writeAudit } from '../audit/index.js';
 import {
+  type AgentKeyIssue,
   findInternalKey,
   type InternalKeyIssue,
+  issueAgentKey,
   issueInternalKey,
   issueKey,
   type KeyIssue,
@@ -90,6 +93,22 @@ export class ApiKeys<Terms = unknown> {
    */
   issueInternal(issue: InternalKeyIssue<Terms>): Promise<ApiKeyRecord> {
     return this.#database.transaction((transaction) => issueInternalKey(transaction, this.#options, issue));
+  }
+
+  /**
+   * Makes a key without a secret for a connected agent.
+   * @param save Stores the connection in the same transaction.
+   * @throws GatewayError `account_not_found`, `account_suspended`.
+   */
+  issueForAgent(
+    issue: AgentKeyIssue<Terms>,
+    save: (transaction: Transaction<Tables>, key: ApiKeyRecord) => Promise<void>,
+  ): Promise<ApiKeyRecord> {
+    return this.#database.transaction(async (transaction) => {
+      const key = await issueAgentKey(transaction, this.#options, issue);
+      await save(transaction, key);
+      return key;
+    });
   }
 
   /** The internal key of an account, valid or not. Undefined if there is none. */

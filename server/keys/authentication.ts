@@ -1,13 +1,22 @@
 /*
  * The middleware that verifies the API key of a request and its grant, before the body is read. A key comes as `Bearer`
  * token, on some routes also in `X-API-Key`; two different keys in one request are refused. Too many refused keys block
- * an address; a missing key is no guess and does not count. Without a grant for the route, or with 0 requests a minute,
+ * an address; a missing key is no guess and does not count. A call inside of the process may name a key without a
+ * secret. Without a grant for the route, or with 0 requests a minute,
  * a key gets `route_not_allowed`. The file also reads the rate limits of a key, by route family, without consuming any.
  */
 
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { AddressLimit, AddressOf, Middleware, Next, PollGuard, RequestContext } from '../http/index.js';
+import {
+  type AddressLimit,
+  type AddressOf,
+  innerKeyIdOf,
+  type Middleware,
+  type Next,
+  type PollGuard,
+  type RequestContext,
+} from '../http/index.js';
 import type { RateLimitFamily, RateLimitResult, RateLimits } from '../limits/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, isPlanKey, rateLimitOf } from './key-rows.js';
 import type { KeyTable } from './key-table.js';
@@ -29,6 +38,9 @@ export interface AuthOptions {
   siteUrl?: string;
 }
 
+/** Verifies tokens that stand for a key. Undefined if the text is no such token. */
+export type VerifyToken = (text: string) => Promise<ApiKeyRecord> | undefined;
+
 export interface RouteAuth {
   /** One of several is enough. */
   grant: Grant | readonly Grant[] | 'any';
@@ -38,6 +50,8 @@ export interface RouteAuth {
   apiKeyHeader?: boolean;
   /** What a key without the grant may do instead. Default: nothing. */
   advice?(grants: readonly string[]): string | undefined;
+  /** Tokens that are accepted besides keys. Default: none. */
+  verifyToken?: VerifyToken | undefined;
 }
 
 /** Checks the key and its grant, before the body is read. */
@@ -52,7 +66,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
     throw error;
   }
 
-  return ({ grant, apiKeyHeader = false, advice }: RouteAuth): Middleware => {
+  return ({ grant, apiKeyHeader = false, advice, verifyToken }: RouteAuth): Middleware => {
     const wanted = grant === 'any' ? undefined : typeof grant === 'string' ? [grant] : grant;
     return async (context: RequestContext, next: Next): Promise<unknown> => {
       const key = context.state.playedKey ?? (await verify(context));
@@ -76,6 +90,8 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
     async function verify(context: RequestContext): Promise<ApiKeyRecord> {
       try {
         const isHeaderAllowed = apiKeyHeader || context.state.anthropic === true;
+        const innerKeyId = innerKeyIdOf(context.req);
+        if (innerKeyId !== undefined) return await keys.admitId(innerKeyId);
         const token = sentKey(context.req, isHeaderAllowed);
         if (token === undefined) {
           const accepted = isHeaderAllowed
@@ -83,7 +99,7 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
             : 'Authorization: Bearer <key>';
           throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
         }
-        return await keys.verify(token);
+        return await (verifyToken?.(token) ?? keys.verify(token));
       } catch (error) {
         return refuse(context, error);
       }

@@ -6,7 +6,14 @@
 import './errors.js';
 
 export { ApiKeys } from './api-keys.js';
-export { createAuth, type KeyRateLimits, keyOf, pollingKeyOf, readRateLimits } from './authentication.js';
+export {
+  createAuth,
+  type KeyRateLimits,
+  keyOf,
+  pollingKeyOf,
+  readRateLimits,
+  type VerifyToken,
+} from './authentication.js';
 export { InternalKeys } from './internal-key.js';
 export { BALANCE_PLAN_ID, decodeBalance, type KeyBalance, type KeyPayers, payersOf } from './key-balance.js';
 export type { KeyOwners } from './key-issue.js';
@@ -52,10 +59,12 @@ export {
   createPepper,
   hashKey,
   hashToken,
+  isAgentToken,
   isBrowserToken,
   isDeviceToken,
   maskedKey,
   namedKeyId,
+  newAgentToken,
   newDeviceToken,
   newToken,
   type Pepper,

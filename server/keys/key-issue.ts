@@ -2,7 +2,8 @@
  * Makes and rotates keys that follow the plan of their account. The transaction locks the account, counts its valid
  * keys, grants the free tier if there is no plan, and inserts the key with the columns of the plan and the limits of its
  * own. A rotated key stays valid for its overlap and shares limits and budgets with its successor; at most ten replaced
- * keys of a site account may still work. The internal key of an account is found or made under the same lock. Each
+ * keys of a site account may still work. The internal key of an account is found or made under the same lock, and the
+ * key of a connected agent is made under it, with the grants that the user allowed. Each
  * creation deletes invalid keys beyond the latest 20, unless the usage log may still refer to them. Accounts of operators
  * have no row, so their rotation locks the key itself.
  */
@@ -23,6 +24,7 @@ import {
   type ApiKeyRow,
   isSiteAccount,
   isValidRow,
+  type KeyGrant,
   keyAt,
   keysOf,
   lockKey,
@@ -31,7 +33,7 @@ import {
   toKeyRecord,
 } from './key-rows.js';
 import { createKey, NO_HASH } from './keys.js';
-import { changeOwn, describeOwn, type OwnLimitsChange } from './own-limits.js';
+import { changeOwn, describeOwn, grantsOfPlan, type OwnLimitsChange } from './own-limits.js';
 
 /** What keys need of the accounts that own them. Accounts and budgets know keys, so they pass this in. */
 export interface KeyOwners<Terms> {
@@ -153,7 +155,7 @@ export function findInternalKey(queries: Kysely<Tables>, accountId: string): Pro
     .selectFrom('api_keys')
     .selectAll()
     .where('accountId', '=', accountId)
-    .where('internal', '=', 1)
+    .where('internal', '=', OF_SITE)
     .where('revokedAt', 'is', null)
     .executeTakeFirst();
 }
@@ -173,7 +175,7 @@ export async function issueInternalKey<Terms>(
   const renewed = known && (await findInternalKey(transaction, accountId));
   if (renewed) return keyAt(toKeyRecord(renewed), now);
   const key = { id: createKey().id, name: INTERNAL_NAME, hash: NO_HASH, pepperVersion: 0 };
-  return insertWithPlan(transaction, key, plan, now, 1);
+  return insertWithPlan(transaction, key, plan, now, OF_SITE);
 }
 
 /** Replaces a key within a transaction. Accounts of operators have no row, so for them the key itself is locked. */
@@ -216,13 +218,46 @@ function rotatedKeysOf(transaction: Transaction<Tables>, accountId: string, id: 
     .execute();
 }
 
-/** @param internal 1 for the internal key of the account. */
+export interface AgentKeyIssue<Terms> extends InternalKeyIssue<Terms> {
+  /** Of the agent. */
+  name: string;
+  /** What the user allows; the plan limits it. */
+  grants: readonly KeyGrant[];
+  /** For the audit row `key.created`. */
+  actor: string;
+}
+
+/** Makes a key without a secret for a connected agent, within a transaction. It is one of the internal keys. */
+export async function issueAgentKey<Terms>(
+  transaction: Transaction<Tables>,
+  { times, owners, entriesRetentionMs }: IssueOptions<Terms>,
+  { accountId, otherwise, name, grants, actor }: AgentKeyIssue<Terms>,
+): Promise<ApiKeyRecord> {
+  const account = await owners.lock(transaction, accountId);
+  const now = await times.read(transaction);
+  const known = (await keysOf(transaction, accountId)).filter(({ internal }) => internal === OF_AGENT);
+  await forgetEndedKeys(transaction, known, { now, entriesRetentionMs });
+  const plan = await account.planOfKey(otherwise, now);
+  const allowed = grantsOfPlan(plan).filter((grant) => grants.includes(grant));
+  const limited = { ...plan, ...changeOwn(plan, { grants: allowed }, now) };
+  const key = { id: createKey().id, name, hash: NO_HASH, pepperVersion: 0 };
+  const made = await insertWithPlan(transaction, key, limited, now, OF_AGENT);
+  const to = describeOwn(limited, { grants: allowed }).join('; ');
+  await writeAudit(transaction, { subject: key.id, at: now, actor, action: 'key.created', to });
+  return made;
+}
+
+/** Values of the column `internal`. */
+const OF_SITE = 1;
+const OF_AGENT = 2;
+
+/** @param internal Which of the internal keys of the account it is. Default: none of them. */
 async function insertWithPlan(
   transaction: Transaction<Tables>,
   { id, name, hash, pepperVersion }: NewKeyRecord,
   plan: PlanOfKey,
   now: number,
-  internal: 1 | null = null,
+  internal: typeof OF_SITE | typeof OF_AGENT | null = null,
 ): Promise<ApiKeyRecord> {
   const row: ApiKeyRow = {
     id,

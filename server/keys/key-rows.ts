@@ -95,7 +95,7 @@ export interface ApiKeyRecord {
   /** Id of the key that replaced it in a rotation. */
   replacedBy: string | null;
   lastUsedAt: number | null;
-  /** Whether pages of the site use it for its account: it has no secret, and lists of keys omit it. Default: false. */
+  /** Whether pages of the site or a connected agent use it for its account: it has no secret, and lists of keys omit it. Default: false. */
   isInternal?: boolean;
 }
 

@@ -19,7 +19,7 @@ import {
 } from '../../core/runtime/index.js';
 import type { ApiKeys } from './api-keys.js';
 import { type ApiKeyRecord, endsJobs, keyAt } from './key-rows.js';
-import { hashKey, isDeviceToken, isSameHash, keyIdOf, type Pepper } from './keys.js';
+import { hashKey, isAgentToken, isDeviceToken, isSameHash, keyIdOf, type Pepper } from './keys.js';
 
 const REFRESH_MS = 2_000;
 /** Read again at each refresh, so that a slow commit hides no change. */
@@ -350,6 +350,8 @@ export function isKeyEnd(error: unknown): boolean {
 }
 
 function invalid(key: string): GatewayError {
+  if (isAgentToken(key))
+    return new GatewayError('invalid_api_key', 'A token of an agent is valid for /mcp. This route needs an API key.');
   const message = isDeviceToken(key)
     ? 'This token of a sign-in is valid for routes under /api. This route needs an API key.'
     : 'This API key is not valid.';

@@ -134,6 +134,19 @@ export function newDeviceToken(): string {
   return DEVICE_PREFIX + newToken();
 }
 
+/** Prefixes of the tokens of connected agents, which sign in by OAuth. */
+const AGENT_ACCESS_PREFIX = 'mga_';
+const AGENT_REFRESH_PREFIX = 'mgr_';
+
+export function newAgentToken(kind: 'access' | 'refresh'): string {
+  return (kind === 'access' ? AGENT_ACCESS_PREFIX : AGENT_REFRESH_PREFIX) + newToken();
+}
+
+/** Whether it is an access token of a connected agent. */
+export function isAgentToken(text: string): boolean {
+  return text.startsWith(AGENT_ACCESS_PREFIX) && isBrowserToken(text.slice(AGENT_ACCESS_PREFIX.length));
+}
+
 export function isBrowserToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }

@@ -70,12 +70,7 @@ export function changeOwn(
   change: OwnLimitsChange,
   now: number,
 ): Pick<ApiKeyRow, 'ownLimits' | 'expiresAt'> {
-  const ofPlan = {
-    grants: JSON.parse(row.grants) as KeyGrant[],
-    models: row.models === null ? null : (JSON.parse(row.models) as string[]),
-    rpm: row.rpm,
-  };
-  const plan = withBalance(ofPlan, decodeBalance(row));
+  const plan = planOf(row);
   const known: OwnLimits = row.ownLimits === null ? {} : (JSON.parse(row.ownLimits) as OwnLimits);
   const { grants = known.grants, rpm = known.rpm } = change;
   const models = change.models === undefined ? known.models : checkModels(change.models, plan.models, row.planId);
@@ -88,6 +83,20 @@ export function changeOwn(
     ownLimits: Object.keys(own).length === 0 ? null : JSON.stringify(own),
     expiresAt: change.expiresAt === undefined ? row.expiresAt : change.expiresAt,
   };
+}
+
+function planOf(row: PlanColumns): PlanLimits {
+  const ofPlan = {
+    grants: JSON.parse(row.grants) as KeyGrant[],
+    models: row.models === null ? null : (JSON.parse(row.models) as string[]),
+    rpm: row.rpm,
+  };
+  return withBalance(ofPlan, decodeBalance(row));
+}
+
+/** What keys of an account may be granted, by its plan and its balance. */
+export function grantsOfPlan(row: PlanColumns): readonly KeyGrant[] {
+  return planOf(row).grants;
 }
 
 function checkGrants(wanted: readonly KeyGrant[], allowed: readonly KeyGrant[], planId: string | null): void {

@@ -47,7 +47,7 @@ export interface ApiKeysTable {
   replacedBy: string | null;
   /** 1 if its queued jobs were left to its account when it was revoked. */
   keepsJobs: number | null;
-  /** 1 for the key that pages of the site use for its account. */
+  /** 1 for the key that pages of the site use for its account, 2 for that of a connected agent. */
   internal: number | null;
 }
 

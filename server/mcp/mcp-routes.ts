@@ -1,6 +1,7 @@
 /*
  * `POST /mcp`: the endpoint of the Model Context Protocol (Streamable HTTP) for agents. It is stateless: there are no
- * sessions, and GET and DELETE, which belong to sessions, are not declared. The API key comes as bearer token. The origin
+ * sessions, and GET and DELETE, which belong to sessions, are not declared. The API key comes as bearer token, or a token of
+ * the gateway's sign-in for agents. The origin
  * of a page must be that of the site or one of `CORS_ORIGINS`; on loopback it may be another port of the machine, and the
  * host must be an address of this gateway, so that no page can reach it under a name of its own. A body has at most 4 MiB. The package of the protocol
  * is loaded by the first request.
@@ -105,7 +106,9 @@ async function answer(
   const { handler } = services.inner;
   if (!handler) throw new Error('a request came before the app existed');
   const signal = clientSignal(response);
-  const callRoute = createCallRoute(handler, { request: incoming, requestId: state.requestId, signal });
+  // A token of an agent opens no other route: its calls name the key of its connection.
+  const keyId = key.isInternal ? key.id : undefined;
+  const callRoute = createCallRoute(handler, { request: incoming, requestId: state.requestId, signal, keyId });
   const caller: Caller = { key, callRoute, signal };
   // Without a signal: what the call does ends with the one of the caller.
   const request = new Request(services.baseUrl() + MCP_PATH, { method: 'POST', headers: headersOf(context) });

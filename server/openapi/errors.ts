@@ -135,10 +135,15 @@ const BODY_SCHEMAS: Readonly<Record<string, TSchema>> = {
           'expired_token',
           'invalid_grant',
           'invalid_request',
+          'invalid_client',
+          'invalid_scope',
+          'invalid_target',
+          'invalid_redirect_uri',
+          'invalid_client_metadata',
           'unsupported_grant_type',
           'temporarily_unavailable',
         ),
-        'Code of RFC 6749 or RFC 8628. Poll again after `authorization_pending` and `slow_down`; stop after any other.',
+        'Code of RFC 6749, 7591, 8628 or 8707. Poll again after `authorization_pending` and `slow_down`; stop after any other.',
       ),
       error_description: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
       interval: optional(
@@ -148,7 +153,7 @@ const BODY_SCHEMAS: Readonly<Record<string, TSchema>> = {
       code: optional(Code, "This gateway's own code. Absent for the states of the device flow."),
       request_id: optional(Text, REQUEST_ID),
     },
-    { description: 'Why a request of the device flow was refused, in the format of RFC 6749 (5.2).' },
+    { description: 'Why a request of the device flow or of an agent was refused, in the format of RFC 6749 (5.2).' },
   ),
   Problem: Type.Object(
     {

@@ -9,6 +9,7 @@ import { auditPersonalRecords } from '../audit/index.js';
 import { batchPersonalRecords } from '../batches/index.js';
 import { budgetPersonalRecords } from '../budgets/index.js';
 import { idempotencyPersonalRecords } from '../idempotency/index.js';
+import { identityPersonalRecords } from '../identity/index.js';
 import { keyPersonalRecords } from '../keys/index.js';
 import { ledgerPersonalRecords } from '../ledger/index.js';
 import { limitPersonalRecords } from '../limits/index.js';
@@ -24,6 +25,7 @@ export function personalRecords(jobs: Pick<Jobs, 'cancel'>): readonly PersonalRe
   return [
     accountPersonalRecords,
     passkeyPersonalRecords,
+    identityPersonalRecords,
     webhookPersonalRecords,
     limitPersonalRecords,
     keyPersonalRecords,

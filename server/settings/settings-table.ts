@@ -342,6 +342,13 @@ export const SETTINGS = [
     read: (text) => ({ mcpEnabled: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
   },
   {
+    name: 'MCP_SIGN_IN',
+    default: 'true',
+    description:
+      '`false` accepts API keys alone at `/mcp`. Otherwise agents also sign in by its address (OAuth), if the site has a sign-in and an https address.',
+    read: (text) => ({ mcpSignIn: ['true', 'on'].includes(oneOf(text, ['true', 'false', 'on', 'off'])) }),
+  },
+  {
     name: 'MODEL_ALIASES',
     default: 'true',
     description:

@@ -38,6 +38,7 @@ import { MCP_PATH } from '../mcp/index.js';
 import type { PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes } from './account-pages.js';
+import { type AgentPageServices, agentPageRoutes } from './agent-pages.js';
 import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
 import { discoveryRoutes } from './discovery.js';
@@ -62,6 +63,7 @@ import { ownVisitOf, sendTo, visitOf } from './visit.js';
 
 interface SiteServices
   extends AccountPageServices,
+    Omit<AgentPageServices, 'view'>,
     Omit<PasskeyPageServices, 'identity'>,
     Omit<ImagePageServices, 'view' | 'gateway' | 'jobs'>,
     Omit<PublicPageServices, 'view'> {
@@ -93,6 +95,7 @@ function pageRoutes(services: SiteServices): Route[] {
   return [
     ...languageRoutes(services),
     ...accountPageRoutes(services),
+    ...agentPageRoutes(services),
     ...imagePageRoutes(services),
     ...publicPageRoutes(services),
     ...orderPageRoutes(services),
@@ -237,10 +240,13 @@ class SitePages {
     const { signedIn, locale } = visit;
     const { view, jobs, orders, catalogue, clock } = this.#services;
     const sources = { view, jobs, orders, catalogue, now: clock.now() };
-    const dashboard = await loadDashboard(sources, signedIn.user, locale);
+    const [dashboard, agents] = await Promise.all([
+      loadDashboard(sources, signedIn.user, locale),
+      this.#services.authorization.connections(signedIn.user.id),
+    ]);
     const nextSteps = signedIn.user.role === 'operator' ? this.#nextSteps() : undefined;
     const hasPasskeys = this.#services.identity.status().passkeys.state === 'ready';
-    sendTo(context, visit, dashboardPage({ ...dashboard, nextSteps, hasPasskeys }, locale));
+    sendTo(context, visit, dashboardPage({ ...dashboard, agents, nextSteps, hasPasskeys }, locale));
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {

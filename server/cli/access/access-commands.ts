@@ -108,7 +108,7 @@ export const revokeKey = defineCommand({
 export const listKeys = defineCommand({
   name: 'keys list',
   summary: 'list all keys, without their secrets',
-  options: { '--internal': 'also those that pages of the site use for their accounts' },
+  options: { '--internal': 'also those that pages of the site and connected agents use for their accounts' },
   shape: 'Keys',
   run: async (...call): Promise<Outcome<'Keys'>> => (await import('./keys.js')).listKeysCommand(...call),
 });

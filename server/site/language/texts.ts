@@ -6,6 +6,7 @@
  */
 
 import type { LanguageCode } from './formats.js';
+import { agents } from './texts/agents.js';
 import { balance } from './texts/balance.js';
 import { connect } from './texts/connect.js';
 import { consoleTexts } from './texts/console/console.js';
@@ -35,6 +36,7 @@ import { usage } from './texts/usage.js';
 import { words } from './texts/words.js';
 
 const CATALOGUES = {
+  agents,
   connect,
   console: consoleTexts,
   dashboard,

@@ -1,10 +1,11 @@
 /*
- * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, sessions and personal data. A key is never
+ * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, connected agents, sessions and personal data. A key is never
  * shown here with its secret, except once after it was made. Of the keys it displays the newest valid ones; their page
  * has the rest.
  */
 
 import type { JobRecord } from '../../../core/jobs/index.js';
+import type { ConnectionRecord } from '../../identity/index.js';
 import { isValidState } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
 import { barChart } from '../components/chart.js';
@@ -13,6 +14,7 @@ import { type KeyView, renderKeyCreation, renderKeyHead, renderNewKey } from '..
 import type { Locale } from '../language/index.js';
 import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { jobBadge, orderBadge } from '../views.js';
+import { renderConnections } from './agents.js';
 import { type NextSteps, renderNextSteps } from './next-steps.js';
 
 /** The remaining amount of one limit of a plan. */
@@ -54,6 +56,8 @@ export interface DashboardView {
   orders: OrdersView;
   /** Only for the operator. */
   nextSteps?: NextSteps | undefined;
+  /** Connected agents. Default: none. */
+  agents?: readonly ConnectionRecord[];
   /** Whether users of this site sign in with passkeys. Default false. */
   hasPasskeys?: boolean;
 }
@@ -86,6 +90,7 @@ ${renderJobs(view.jobs, locale)}
 ${renderPlan(view.plan, locale)}
 ${renderRateLimits(view.rateLimits, locale)}
 ${renderOrders(view.orders, locale)}
+${view.agents && view.agents.length > 0 && renderConnections(view.agents, locale)}
 ${renderSessions(view, locale)}
 ${renderPersonalData(locale)}
 </div>

@@ -46,6 +46,8 @@ const REFUSED: Readonly<Record<string, string>> = {
   postV1AdminAccountsIdBudgets: 'invalid_value',
   postV1AdminIncidentsIdClose: 'invalid_value',
   postApiAgentDeviceToken: 'invalid_grant',
+  postOauthToken: 'invalid_client',
+  postOauthRevoke: 'invalid_client',
   deleteV1ImagesJobsId: 'job_already_terminal',
   postV1ImagesJobsIdCancel: 'job_already_terminal',
 };

@@ -9,6 +9,9 @@ const WITHOUT_SESSION: Readonly<Record<string, string>> = {
   'POST /api/agent/device': 'anybody begins a device flow; a person has to answer it',
   'POST /api/agent/device/token': 'the device code',
   'POST /api/payment/webhook/:provider': 'the signature',
+  'POST /oauth/register': 'anybody registers a program; a person has to allow it',
+  'POST /oauth/token': 'the code and its verifier, or the refresh token',
+  'POST /oauth/revoke': 'the token',
 };
 
 /** What browsers tell of requests that a page of somebody else made them send. */

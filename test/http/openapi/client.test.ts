@@ -169,6 +169,10 @@ describe('a client that is generated from the API reference', () => {
       // The invitation is invented.
       'POST /api/invitation': [410],
       'POST /api/agent/device/token': [400],
+      'POST /oauth/register': [201],
+      // The program and its tokens are invented.
+      'POST /oauth/token': [401],
+      'POST /oauth/revoke': [401],
     };
     for (const [route, status] of Object.entries(statuses ?? {})) {
       const expected = new Map(Object.entries(refusals)).get(route) ?? [200, 202, 401, 403, 404];

@@ -6,6 +6,8 @@ import { type PaymentApp, startPaymentApp } from '../payments/app.js';
 
 /** Public routes that answer something only when asked with parameters. */
 const WITH_PARAMETERS = ['/signin/callback', '/api/payment/gateway'];
+/** Pages of requests for access, which a program or an earlier page leads to. */
+const WITH_REQUEST = ['/oauth/authorize', '/oauth/authorize/:uid'];
 const WRONG_KEY = 'Bearer sk-mg-AAAAAAAA-wrong';
 
 describe('every declared GET route', () => {
@@ -23,6 +25,7 @@ describe('every declared GET route', () => {
     if (grant === 'session') return format === 'page' ? ['303'] : ['401 not_signed_in'];
     if (grant === 'admin') return ['404 route_not_found'];
     if (grant !== 'none') return [isKeySent ? '401 invalid_api_key' : '401 missing_api_key'];
+    if (WITH_REQUEST.includes(path)) return ['400 agent_request_invalid'];
     if (path.includes(':')) return [format === 'page' ? '404 route_not_found' : '404 file_not_found'];
     return WITH_PARAMETERS.includes(path) ? ['400 sign_in_failed', '400 missing_required_parameter'] : ['200', '303'];
   }

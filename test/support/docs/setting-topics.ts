@@ -110,7 +110,15 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
   },
   {
     title: 'Models',
-    names: ['MESSAGES_ENABLED', 'MCP_ENABLED', 'MODEL_ALIASES', 'ABORT_CHARGE', 'TEXT_MAX_BYTES', 'AUDIO_MAX_BYTES'],
+    names: [
+      'MESSAGES_ENABLED',
+      'MCP_ENABLED',
+      'MCP_SIGN_IN',
+      'MODEL_ALIASES',
+      'ABORT_CHARGE',
+      'TEXT_MAX_BYTES',
+      'AUDIO_MAX_BYTES',
+    ],
   },
   {
     title: 'Limits, plans, prices and the free tier',

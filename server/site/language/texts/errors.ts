@@ -92,6 +92,9 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
   last_passkey: 'Đây là khóa truy cập cuối cùng của tài khoản.',
   last_operator: 'Dịch vụ sẽ không còn người vận hành nào.',
   sign_in_unavailable: 'Nhà cung cấp danh tính không hoạt động.',
+  agent_request_invalid:
+    'Chương trình đã yêu cầu quyền truy cập theo cách không được chấp nhận, hoặc yêu cầu đã quá cũ.',
+  agent_sign_in_unavailable: 'Tác nhân không thể đăng nhập tại dịch vụ này.',
   insufficient_quota: 'Đã dùng hết hạn mức của gói, khóa hoặc tài khoản, hoặc hạn mức đã kết thúc.',
   missing_api_key: 'Yêu cầu thiếu khóa API.',
   invalid_api_key: 'Khóa API không tồn tại.',

@@ -1,0 +1,301 @@
+/*
+ * The authorization server as part of the gateway. The library answers requests inside of the process, so that limits,
+ * log lines and security headers are those of every route, and it sees the address of the site behind any proxy. Only
+ * the parameters that count reach it, and of cookies only its own two. It is loaded by the first request. Agents can sign
+ * in if the site has a sign-in and an address with https or on loopback.
+ */
+
+import type { KeyObject } from 'node:crypto';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { Gateway } from 'mediagate';
+import { GatewayError, type Logger } from '../../core/runtime/index.js';
+import type { Identity, UserRecord, Users } from '../accounts/index.js';
+import { type CallAnswer, callHandler, clientSignal, type RequestContext, type SiteAddress } from '../http/index.js';
+import { GRANTS, type Grant, type KeyTable, newToken } from '../keys/index.js';
+import { MCP_PATH } from '../mcp/index.js';
+import { freeTierTerms, type PlanTermsOptions } from '../plans/index.js';
+import type { Artifacts } from './artifacts.js';
+import { describeRedirect, isDocumentId, MetadataError } from './client-metadata.js';
+import type { AgentProgram, ConnectionRecord, Connections } from './connections.js';
+import type { Programs } from './programs.js';
+import type { Provider } from './provider.js';
+
+export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource';
+/** Cookies of the library. */
+const COOKIES: ReadonlySet<string> = new Set(['oauth-consent', 'oauth-resume']);
+
+/** What sign-in for agents stores. */
+export interface AgentSignInStores {
+  artifacts: Artifacts;
+  programs: Programs;
+  connections: Connections;
+}
+
+export interface AuthorizationServerOptions extends PlanTermsOptions {
+  agentSignIn: AgentSignInStores;
+  users: Pick<Users, 'find'>;
+  identity: Pick<Identity, 'status'>;
+  gateway: Pick<Gateway, 'httpClient'>;
+  keys: Pick<KeyTable, 'refresh'>;
+  /** Its secret. */
+  pepper: { secret: KeyObject };
+  logger: Logger;
+  site(): SiteAddress;
+  baseUrl(): string;
+  /** Whether `/mcp` exists. */
+  mcpEnabled: boolean;
+  /** Whether agents may sign in. */
+  mcpSignIn: boolean;
+}
+
+/** A program that waits for the answer of a user. */
+export interface AccessRequest {
+  program: AgentProgram;
+  /** Whether the program is on the machine of the user, as its address to return to says. */
+  isLocal: boolean;
+  /** Whether it is an app with a scheme of its own. */
+  isApp: boolean;
+  /** What it asks for. */
+  grants: readonly Grant[];
+}
+
+/** Parameters of a request for access that reach the library. */
+const PARAMETERS = ['client_id', 'redirect_uri', 'response_type', 'state', 'code_challenge', 'code_challenge_method'];
+
+export class AuthorizationServer {
+  readonly #options: AuthorizationServerOptions;
+  #opened: { issuer: string; provider: Promise<{ provider: Provider; handler: RequestListener }> } | undefined;
+
+  constructor(options: AuthorizationServerOptions) {
+    this.#options = options;
+  }
+
+  /** Whether agents can sign in. */
+  isAvailable(): boolean {
+    const { mcpEnabled, mcpSignIn, site, identity } = this.#options;
+    if (!mcpEnabled || !mcpSignIn) return false;
+    const { secure, loopback } = site();
+    return (secure || loopback) && identity.status().state !== 'off';
+  }
+
+  /** @throws GatewayError `agent_sign_in_unavailable`. */
+  checkAvailable(): void {
+    if (this.isAvailable()) return;
+    throw new GatewayError('agent_sign_in_unavailable', 'Agents cannot sign in here. Use an API key as bearer token.');
+  }
+
+  /** The address that tokens are for. */
+  resource(): string {
+    return this.#options.baseUrl() + MCP_PATH;
+  }
+
+  /** The value of `WWW-Authenticate` for a request to `/mcp` that is refused. */
+  challenge({ headers }: IncomingMessage): string {
+    const metadata = `${this.#options.baseUrl()}${RESOURCE_METADATA_PATH}${MCP_PATH}`;
+    const error = headers.authorization === undefined ? '' : ', error="invalid_token"';
+    return `Bearer resource_metadata="${metadata}", scope="${GRANTS.join(' ')}"${error}`;
+  }
+
+  /** Metadata of `/mcp` (RFC 9728). */
+  describeResource() {
+    const { site } = this.#options;
+    return {
+      resource: this.resource(),
+      authorization_servers: [site().url],
+      scopes_supported: [...GRANTS],
+      bearer_methods_supported: ['header'],
+      resource_documentation: `${site().url}/docs`,
+    };
+  }
+
+  /** Metadata of the authorization server (RFC 8414), also in the place where OpenID clients look. */
+  async describe(context: RequestContext): Promise<object> {
+    const { json } = await this.#call(context, { method: 'GET', path: context.path });
+    const { claims_supported: _claims, claim_types_supported: _types, ...rest } = json as Record<string, unknown>;
+    const own = { scopes_supported: [...GRANTS], response_modes_supported: ['query'] };
+    return { ...rest, ...own, client_id_metadata_document_supported: true };
+  }
+
+  /**
+   * Begins a request for access.
+   * @throws GatewayError `agent_request_invalid`, if the browser cannot be sent back to the program.
+   */
+  async begin(context: RequestContext): Promise<CallAnswer> {
+    const sent = new URLSearchParams(context.querystring);
+    const [clientId, ...more] = sent.getAll('client_id');
+    if (clientId === undefined || more.length > 0) throw invalidRequest('client_id must be sent once.');
+    const known = await this.#resolve(clientId);
+    if (!known)
+      throw invalidRequest('This program is not registered here, or was not used for too long: connect it again.');
+    const passed = new URLSearchParams();
+    for (const name of [...PARAMETERS, 'resource']) for (const value of sent.getAll(name)) passed.append(name, value);
+    if (sent.get('prompt') === 'none') passed.set('prompt', 'none');
+    passed.set('scope', readScope(sent.get('scope')).join(' '));
+    return this.#call(context, { method: 'GET', path: `${context.path}?${passed}` });
+  }
+
+  /** Continues a request that a user has answered. */
+  resume(context: RequestContext): Promise<CallAnswer> {
+    return this.#call(context, { method: 'GET', path: context.path });
+  }
+
+  /** Passes a form or a JSON object to the library. */
+  post(context: RequestContext, type: string, bytes: Buffer): Promise<CallAnswer> {
+    return this.#call(context, { method: 'POST', path: context.path, type, bytes });
+  }
+
+  /** The request for access that this browser has begun. @throws GatewayError `agent_request_invalid`. */
+  async find(context: RequestContext, uid: string): Promise<AccessRequest> {
+    const { provider } = await this.#open();
+    const { params } = await this.#interaction(provider, context, uid);
+    const { client_id: clientId, redirect_uri: redirectUri, scope } = params as Record<string, string | undefined>;
+    const metadata = await this.#options.agentSignIn.programs.find(clientId ?? '');
+    if (!metadata || clientId === undefined || redirectUri === undefined) throw expired();
+    const { host: redirectHost, isLocal, isApp } = describeRedirect(redirectUri);
+    const host = isDocumentId(clientId) ? new URL(clientId).host : null;
+    const name = String(metadata.client_name || host || redirectHost);
+    return { program: { clientId, name, host, redirectHost }, isLocal, isApp, grants: readScope(scope ?? null) };
+  }
+
+  /**
+   * Answers the request of this browser for a user.
+   * @param grants What the user allows. Undefined: the user refuses.
+   * @returns The path at which the browser goes on.
+   * @throws GatewayError `agent_request_invalid`, `account_suspended`.
+   */
+  async answer(
+    context: RequestContext,
+    uid: string,
+    { user, grants }: { user: UserRecord; grants: readonly Grant[] | undefined },
+  ): Promise<string> {
+    const { provider } = await this.#open();
+    const { req, res } = context;
+    const { program, grants: asked } = await this.find(context, uid);
+    if (!grants || grants.length === 0) {
+      const refusal = { error: 'access_denied', error_description: 'The user refused.' };
+      return pathOf(await provider.interactionResult(req, res, refusal));
+    }
+    const grantId = newToken();
+    const { agentSignIn, keys } = this.#options;
+    const { id: userId, accountId } = user;
+    const otherwise = freeTierTerms(this.#options);
+    await agentSignIn.connections.create({ userId, accountId, grantId, program, grants, otherwise });
+    await keys.refresh();
+    const grant = new provider.Grant({ accountId: userId, clientId: program.clientId });
+    grant.jti = grantId;
+    grant.addOIDCScope(grants.join(' '));
+    grant.addResourceScope(this.resource(), grants.join(' '));
+    // Otherwise the library would ask for the rest again.
+    const rest = asked.filter((one) => !grants.includes(one)).join(' ');
+    if (rest !== '') {
+      grant.rejectOIDCScope(rest);
+      grant.rejectResourceScope(this.resource(), rest);
+    }
+    await grant.save();
+    const result = { login: { accountId: userId, remember: false }, consent: { grantId } };
+    return pathOf(await provider.interactionResult(req, res, result));
+  }
+
+  /** Connections of a user. */
+  connections(userId: string): Promise<readonly ConnectionRecord[]> {
+    return this.#options.agentSignIn.connections.list(userId);
+  }
+
+  /** Ends a connection of a user, with its running jobs. False if there is none. */
+  async disconnect(id: string, userId: string): Promise<boolean> {
+    const isEnded = await this.#options.agentSignIn.connections.end(id, userId);
+    await this.#options.keys.refresh();
+    return isEnded;
+  }
+
+  async #resolve(clientId: string) {
+    const { agentSignIn, gateway } = this.#options;
+    try {
+      return await agentSignIn.programs.resolve(gateway, clientId);
+    } catch (error) {
+      if (error instanceof MetadataError) throw invalidRequest(error.message);
+      throw error;
+    }
+  }
+
+  async #interaction(provider: Provider, { req, res }: RequestContext, uid: string) {
+    const found = await provider.interactionDetails(req, res).catch((error: { expose?: boolean }) => {
+      if (error.expose) throw expired();
+      throw error;
+    });
+    if (found.uid !== uid || found.result) throw expired();
+    return found;
+  }
+
+  async #call(
+    context: RequestContext,
+    { method, path, type, bytes }: { method: string; path: string; type?: string; bytes?: Buffer },
+  ): Promise<CallAnswer> {
+    const { handler } = await this.#open();
+    const { req, res, state } = context;
+    const { host, protocol } = new URL(this.#options.site().url);
+    const cookies = (req.headers.cookie ?? '').split('; ').filter((one) => COOKIES.has(one.split('=')[0] ?? ''));
+    const headers = {
+      host,
+      'x-forwarded-host': host,
+      'x-forwarded-proto': protocol.slice(0, -1),
+      'x-request-id': state.requestId,
+      accept: 'application/json',
+      ...(type !== undefined && { 'content-type': type }),
+      ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
+    };
+    const answer = await callHandler(
+      handler,
+      { method, path, headers, bytes },
+      { from: req, signal: clientSignal(res) },
+    );
+    if (answer.status >= 500) throw new GatewayError('internal_error', 'The authorization server failed.');
+    const set = [answer.headers['set-cookie'] ?? []].flat().map(String);
+    for (const cookie of set) if (COOKIES.has(cookie.split('=')[0] ?? '')) context.append('Set-Cookie', cookie);
+    return answer;
+  }
+
+  /** Opens the library at the first request, and again if the address of the site has changed. */
+  #open(): Promise<{ provider: Provider; handler: RequestListener }> {
+    const { site, agentSignIn, users, keys, logger, pepper } = this.#options;
+    const issuer = site().url;
+    if (this.#opened?.issuer === issuer) return this.#opened.provider;
+    const open = async () => {
+      const { createProvider } = await import('./provider.js');
+      const provider = createProvider({
+        issuer,
+        resource: () => this.resource(),
+        secret: pepper.secret,
+        ...agentSignIn,
+        isActive: async (userId) => (await users.find(userId))?.suspendedAt === null,
+        ended: () => keys.refresh(),
+        logger,
+      });
+      return { provider, handler: provider.callback() };
+    };
+    const opened = { issuer, provider: open() };
+    this.#opened = opened;
+    return opened.provider;
+  }
+}
+
+/** The grants that a program asks for, all if it names none. */
+function readScope(scope: string | null): readonly Grant[] {
+  const named = new Set(scope?.split(' '));
+  const known = GRANTS.filter((grant) => named.has(grant));
+  return known.length > 0 ? known : GRANTS;
+}
+
+function pathOf(address: string): string {
+  return new URL(address).pathname;
+}
+
+function invalidRequest(message: string): GatewayError {
+  return new GatewayError('agent_request_invalid', message);
+}
+
+function expired(): GatewayError {
+  return invalidRequest(
+    'This request has expired, began in another browser, or was answered. Connect the program again.',
+  );
+}
