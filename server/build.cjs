@@ -1,8 +1,8 @@
 'use strict';
 // What only a checkout can do: compile what changed, make the package, and run the tests and tools of developers. An installed
-// package is compiled and lacks this file; run.cjs then starts the command line at once. What is tested or published is made
-// and checked by the compiler; a start or another command is not worth its twenty seconds, and esbuild makes the same scripts
-// of what changed. Both write to dist, and each takes what the other has made.
+// package is compiled and lacks this file; run.cjs then starts the command line at once. A run of all tests, and what is
+// published, is made and checked by the compiler. A start, some tests or another command is not worth its twenty seconds:
+// esbuild makes the same scripts of what changed. Both write to dist, and each takes what the other has made.
 
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -14,8 +14,12 @@ const dist = path.join(root, 'dist');
 /** What the product runs, and what its developers run besides. */
 const PRODUCT = ['core', 'plugins', 'server'];
 const ALL = [...PRODUCT, 'test'];
-/** Commands whose build is checked: the tests, and what is published. The others run what esbuild makes of the sources. */
-const CHECKED = ['--build', '--package', '--test'];
+/** Whether the build of a command is checked: that of all tests, and of what is published. The others run what esbuild makes of the sources. */
+function isCheckedBy(command, rest) {
+  if (command === '--test') return rest.every((argument) => ['--long', '--reverse', '--times'].includes(argument));
+  return command === '--build' || command === '--package';
+}
+
 const PROGRESS_MS = 3_000;
 
 const config = path.join(root, 'tsconfig.json');
@@ -43,9 +47,9 @@ function changeOf(file) {
 }
 
 /** Makes what changed since the last build of this kind. */
-async function compile(node, command) {
-  const isChecked = CHECKED.includes(command);
-  const folders = isChecked || TOOLS[command] ? ALL : PRODUCT;
+async function compile(node, command, rest) {
+  const isChecked = isCheckedBy(command, rest);
+  const folders = isChecked || command === '--test' || TOOLS[command] ? ALL : PRODUCT;
   const tool = isChecked ? compiler : path.join(root, 'node_modules', 'esbuild');
   if (!fs.existsSync(config) || !fs.existsSync(tool)) return;
   // Not the compiler's own file: it writes that one without compiling as well (`tsc --noEmit`).
@@ -169,7 +173,7 @@ function toolOf(command, rest) {
  */
 async function prepare(node, [command, ...rest]) {
   if (command === '--package') await compilePackage(node);
-  else await compile(node, command);
+  else await compile(node, command, rest);
   if (command === '--build' || command === '--package') process.exit(0);
   const tool = toolOf(command, rest);
   return tool && [...(command === '--bench' ? ['--expose-gc'] : []), path.join(root, tool), ...rest];
