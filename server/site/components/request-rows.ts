@@ -85,7 +85,7 @@ function renderResult(row: UsageEntry, { path, query }: RequestRowsView, { texts
 
 /** A long one is folded. Its direction is its own. */
 function renderInput({ input }: UsageEntry, { texts: { usage: t } }: Locale): Html {
-  if (input === undefined || input === null) return html`<span class="muted">–</span>`;
+  if (input === undefined || input === null) return html`<span class="muted none">–</span>`;
   if (input.length <= SHORT_INPUT) return html`<p class="asked small" dir="auto">${input}</p>`;
   return html`<details class="asked small"><summary dir="auto" title="${t.inputs.whole}">${`${input.slice(0, SHORT_INPUT).toWellFormed()}…`}</summary><p dir="auto">${input}</p></details>`;
 }

@@ -9,24 +9,15 @@ import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.
 import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
 import { useAccount } from '../../support/accounts/used-account.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
+import { createKeyboard, type Keyboard, MOST_STOPS } from '../../support/browser/keyboard.js';
 import { launchPageBrowser } from '../../support/browser/page-browser.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { isLongRun } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
-const MOST_STOPS = 150;
 /** Whose stops every run visits: one of each kind of form and control. */
 const PAGES = ['/plans', '/dashboard', '/keys', '/playground', '/playground#chat'];
 const MORE_PAGES = ['/', '/setup', '/usage', '/requests', '/playground#audio', '/device'];
-
-/** What has the focus, as people are told of it. */
-interface Stop {
-  id: string;
-  tag: string;
-  name: string;
-  isMarked: boolean;
-  isInView: boolean;
-}
 
 describe('pages of the site by keyboard alone', () => {
   let app: SignInApp;
@@ -50,35 +41,9 @@ describe('pages of the site by keyboard alone', () => {
     await app?.close();
   });
 
-  const press = (...keys: readonly string[]): Promise<void> =>
-    keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
-
-  function focused(): Promise<Stop> {
-    return page.evaluate(() => {
-      const at = document.activeElement ?? document.body;
-      const { outlineStyle, outlineWidth } = getComputedStyle(at);
-      const { top, bottom, width } = at.getBoundingClientRect();
-      const words =
-        at.getAttribute('aria-label') ?? (at as HTMLInputElement).labels?.[0]?.textContent ?? at.textContent;
-      return {
-        id: at.id,
-        tag: at.tagName.toLowerCase(),
-        name: (words ?? '').replace(/\s+/g, ' ').trim(),
-        isMarked: outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 1,
-        isInView: width > 0 && bottom > 0 && top < innerHeight,
-      };
-    });
-  }
-
-  /** Presses Tab until something of that name has the focus. */
-  async function tabTo(name: string | RegExp): Promise<void> {
-    for (let stops = 0; stops < MOST_STOPS; stops += 1) {
-      await press('Tab');
-      const stop = await focused();
-      if (typeof name === 'string' ? stop.name === name : name.test(stop.name)) return;
-    }
-    throw new Error(`nothing named ${name} is reached`);
-  }
+  const press: Keyboard['press'] = (...keys) => createKeyboard(page).press(...keys);
+  const focused = () => createKeyboard(page).focused();
+  const tabTo: Keyboard['tabTo'] = (name) => createKeyboard(page).tabTo(name);
 
   async function open(path: string): Promise<void> {
     await page.goto('about:blank');

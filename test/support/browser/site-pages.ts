@@ -92,11 +92,17 @@ export function accountPages({ orders, image, device }: UsedPages): readonly Sit
     { name: 'playground-product', path: '/playground', prepare: read(sampleUrl('model-2026')) },
     { name: 'playground-refused', path: '/playground', prepare: refuse },
     { name: 'playground-offline', path: '/playground', prepare: loseConnection },
+    { name: 'playground-waiting', path: '/playground', prepare: waitForLink },
     { name: 'playground-batch', path: '/playground', prepare: readList },
     { name: 'playground-chat', path: '/playground#chat' },
     { name: 'playground-table', path: '/playground#chat', prepare: chat },
+    { name: 'playground-chat-waiting', path: '/playground#chat', prepare: waitForAnswer },
+    { name: 'playground-chat-offline', path: '/playground#chat', prepare: loseAnswer },
     { name: 'playground-audio', path: '/playground#audio' },
     { name: 'playground-speech', path: '/playground#audio', prepare: speak },
+    { name: 'playground-audio-offline', path: '/playground#audio', prepare: loseSpeech },
+    { name: 'image-waiting', path: '/images', prepare: waitForImage },
+    { name: 'image-offline', path: '/images', prepare: loseImage },
     { name: 'device', path: '/device' },
     { name: 'device-answer', path: device },
   ];
@@ -174,6 +180,62 @@ async function loseConnection(page: Page): Promise<void> {
   await send(page, videoSample.url);
   await page.locator('#link-form .problem:not(:empty)').waitFor();
   await page.unroute('**/v1/extract');
+}
+
+/** Sends a request that is not answered while the page is looked at: the next page ends it. */
+async function holding(page: Page, pattern: string | RegExp, send: () => Promise<unknown>): Promise<void> {
+  await page.unroute(pattern);
+  await page.route(pattern, () => undefined);
+  await send();
+}
+
+/** Sends a request whose connection breaks. */
+async function breaking(page: Page, pattern: string, send: () => Promise<unknown>): Promise<void> {
+  await page.unroute(pattern);
+  await page.route(pattern, (route) => route.abort());
+  await send();
+  await page.locator('main .problem:not(:empty), .chat-turn .problem, .chat-failed').first().waitFor();
+}
+
+async function waitForLink(page: Page): Promise<void> {
+  await holding(page, '**/v1/extract', () => send(page, videoSample.url));
+  await page.locator('.document.skeleton').waitFor();
+}
+
+async function ask(page: Page): Promise<void> {
+  await page.locator('#chat-text').fill(SENTENCE);
+  await page.locator('#chat-form button:not([type])').click();
+}
+
+async function waitForAnswer(page: Page): Promise<void> {
+  await holding(page, '**/v1/chat/completions', () => ask(page));
+  await page.locator('#chat-stop').waitFor();
+}
+
+function loseAnswer(page: Page): Promise<void> {
+  return breaking(page, '**/v1/chat/completions', () => ask(page));
+}
+
+async function loseSpeech(page: Page): Promise<void> {
+  await breaking(page, '**/v1/audio/speech', async () => {
+    await page.locator('#speech-text').fill(SENTENCE);
+    await page.locator('#speech-form button:not([type])').click();
+  });
+}
+
+async function draw(page: Page): Promise<void> {
+  await page.locator('#image-prompt').fill('A tug in the harbour at dawn');
+  await page.locator('#image-form button:not([type])').click();
+}
+
+/** The job is accepted, and what it does is not known yet. */
+async function waitForImage(page: Page): Promise<void> {
+  await holding(page, /\/v1\/images\/jobs\/./, () => draw(page));
+  await page.locator('#image-cards [data-open]').first().waitFor();
+}
+
+function loseImage(page: Page): Promise<void> {
+  return breaking(page, '**/v1/images/**', () => draw(page));
 }
 
 async function readList(page: Page): Promise<void> {
