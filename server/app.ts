@@ -334,7 +334,11 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
     ...questionRoutes(server),
     ...mcpRoutes(server),
     ...(admin ? adminRoutes({ ...server, ...admin }) : []),
-    ...llmsTextRoutes({ ...server, hasSite: accounts !== undefined }),
+    ...llmsTextRoutes({
+      ...server,
+      hasSite: accounts !== undefined,
+      canSignIn: () => accounts?.authorization.isAvailable() ?? false,
+    }),
   );
   if (accounts) {
     routes.push(

@@ -339,6 +339,8 @@ interface AgentServices extends AccountServices {
   view: AccountView;
   /** Whether there is an endpoint for agents. */
   mcpEnabled: boolean;
+  /** Whether agents can sign in there. */
+  authorization: { isAvailable(): boolean };
 }
 
 const COMMON = { method: 'GET', grant: 'none', tag: 'Account' } as const;
@@ -387,11 +389,12 @@ const SETUP: RouteDeclaration = {
 
 /** What programs and pages read about the service and the signed-in user. Sign-in is optional. */
 export function agentRoutes(services: AgentServices): Route[] {
-  const { routes, identity, catalogue, payments, site, gateway, sessions, view, clock, baseUrl, mcpEnabled } = services;
+  const { routes, identity, catalogue, payments, site, gateway, sessions, view, clock, baseUrl } = services;
+  const { mcpEnabled, authorization } = services;
 
   const clientsFor = (models: SetupModels) => [
     ...setupClients({ baseUrl: baseUrl(), models }),
-    ...(mcpEnabled ? agentClients(baseUrl()) : []),
+    ...(mcpEnabled ? agentClients(baseUrl(), authorization.isAvailable()) : []),
   ];
 
   function sendManifest(context: RequestContext): void {

@@ -10,6 +10,8 @@ import { MCP_PATH } from './mcp-routes.js';
 type Services = Pick<McpServices, 'baseUrl' | 'siteUrl' | 'mcpEnabled'> & {
   /** Whether there is an account site. */
   hasSite: boolean;
+  /** Whether agents can sign in at the endpoint. */
+  canSignIn(): boolean;
 };
 
 export function llmsTextRoutes(services: Services): Route[] {
@@ -28,10 +30,13 @@ export function llmsTextRoutes(services: Services): Route[] {
   ];
 }
 
-function render({ baseUrl, siteUrl, mcpEnabled, hasSite }: Services): string {
+function render({ baseUrl, siteUrl, mcpEnabled, hasSite, canSignIn }: Services): string {
   const [api, site] = [baseUrl(), siteUrl ?? baseUrl()];
+  const access = canSignIn()
+    ? 'with this address alone: clients open a sign-in, and the user allows them (or `Authorization: Bearer <API key>`)'
+    : 'with `Authorization: Bearer <API key>`';
   const tools = [
-    `- [Tools for agents](${api}${MCP_PATH}): Model Context Protocol over Streamable HTTP, with \`Authorization: Bearer <API key>\`. Link data, questions about links, images, transcripts, speech, models, usage.`,
+    `- [Tools for agents](${api}${MCP_PATH}): Model Context Protocol over Streamable HTTP, ${access}. Link data, questions about links, images, transcripts, speech, models, usage.`,
   ];
   const pages = [
     `- [Service manifest](${site}/api/agent/manifest): addresses, plans, models and rules as JSON.`,
@@ -43,7 +48,7 @@ function render({ baseUrl, siteUrl, mcpEnabled, hasSite }: Services): string {
     '',
     '> A gateway with one API and one kind of key: structured data behind public links, images as durable jobs, and chat, speech and transcription in the OpenAI format.',
     '',
-    'Every request needs an API key, which the user makes. Never ask for a password, and never put a key into code, pages or chats.',
+    `Every ${canSignIn() ? 'other request' : 'request'} needs an API key, which the user makes. Never ask for a password, and never put a key into code, pages or chats.`,
     '',
     '## Start here',
     '',

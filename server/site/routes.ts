@@ -227,10 +227,11 @@ class SitePages {
   }
 
   async sendConnect(context: RequestContext): Promise<void> {
-    const { baseUrl, sessions } = this.#services;
+    const { baseUrl, sessions, authorization } = this.#services;
     const visit = await visitOf(context, sessions);
-    const clients = agentClients(baseUrl());
-    const view = { clients, url: baseUrl() + MCP_PATH, isSignedIn: !!visit.signedIn };
+    const signsIn = authorization.isAvailable();
+    const clients = agentClients(baseUrl(), signsIn);
+    const view = { clients, url: baseUrl() + MCP_PATH, signsIn, isSignedIn: !!visit.signedIn };
     sendTo(context, visit, connectPage(view, visit.locale));
   }
 

@@ -39,7 +39,7 @@ ${renderForm(view, locale)}
 function renderOrigin({ program, isLocal, isApp }: ConsentView, { texts: { agents: t } }: Locale): Html {
   const place = html`<code>${program.redirectHost}</code>`;
   const publisher = program.host === null ? t.unknownPublisher : html`<code>${program.host}</code>`;
-  return html`<dl class="facts"><div><dt>${t.publisher}</dt><dd>${publisher}</dd></div>
+  return html`<dl class="facts facts-below"><div><dt>${t.publisher}</dt><dd>${publisher}</dd></div>
 <div><dt>${t.destination}</dt><dd>${isLocal ? t.local(place) : isApp ? t.app(place) : place}</dd></div></dl>`;
 }
 

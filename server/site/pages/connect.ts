@@ -11,10 +11,12 @@ export interface ConnectView {
   clients: readonly SetupClient[];
   /** Address of the endpoint. */
   url: string;
+  /** Whether agents can sign in, so that they need no key. */
+  signsIn: boolean;
   isSignedIn: boolean;
 }
 
-export function connectPage({ clients, url, isSignedIn }: ConnectView, locale: Locale): Omit<Page, 'viewer'> {
+export function connectPage({ clients, url, signsIn, isSignedIn }: ConnectView, locale: Locale): Omit<Page, 'viewer'> {
   const { connect: t, setup } = locale.texts;
   const tools = Object.entries(t.tools);
   return {
@@ -23,8 +25,8 @@ export function connectPage({ clients, url, isSignedIn }: ConnectView, locale: L
     current: '/setup',
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
-<div class="page-head"><h1>${t.title}</h1><p>${t.lead} ${isSignedIn ? setup.signedIn : setup.signedOut}</p></div>
-<dl class="facts setup-facts"><div><dt>${setup.address}</dt><dd><code>${url}</code></dd></div><div><dt>${setup.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead} ${signsIn ? t.signIn : isSignedIn ? setup.signedIn : setup.signedOut}</p></div>
+<dl class="facts setup-facts"><div><dt>${setup.address}</dt><dd><code>${url}</code></dd></div>${!signsIn && html`<div><dt>${setup.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div>`}</dl>
 ${clientTabs(clients, locale)}
 <section class="stack tool-list"><h2>${t.whatTools}</h2><p class="muted">${t.grants}</p>
 <dl class="facts">${tools.map(([name, text]) => html`<div><dt><code>${name}</code></dt><dd>${text}</dd></div>`)}</dl></section>

@@ -150,9 +150,9 @@ export interface Access {
   tokens: any;
 }
 
-/** Registers a program that a user allows, and gets its tokens by hand. */
-export async function gainAccess(app: App, browser: BrowserSession): Promise<Access> {
-  const clientId = await register(app);
+/** A program that a user allows gets its tokens by hand. @param known Id of the program. Default: it registers itself. */
+export async function gainAccess(app: App, browser: BrowserSession, known?: string): Promise<Access> {
+  const clientId = known ?? (await register(app));
   const { address, verifier } = requestFor(app, clientId);
   const back = await answerIn(browser, address, 'allow');
   const code = back.searchParams.get('code') ?? '';

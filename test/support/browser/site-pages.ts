@@ -21,6 +21,8 @@ export interface UsedPages {
   image: string;
   /** Path where a program asks for access. */
   device: string;
+  /** Path where an agent asks for access. */
+  agent: string;
 }
 
 const SENTENCE = 'Two tugs leave the quay at dawn.';
@@ -67,7 +69,7 @@ export const emptyPages: readonly SitePage[] = [
 ];
 
 /** Pages of an account that has been used for a month. */
-export function accountPages({ orders, image, device }: UsedPages): readonly SitePage[] {
+export function accountPages({ orders, image, device, agent }: UsedPages): readonly SitePage[] {
   return [
     { name: 'dashboard', path: '/dashboard' },
     { name: 'keys', path: '/keys' },
@@ -105,6 +107,7 @@ export function accountPages({ orders, image, device }: UsedPages): readonly Sit
     { name: 'image-offline', path: '/images', prepare: loseImage },
     { name: 'device', path: '/device' },
     { name: 'device-answer', path: device },
+    { name: 'agent-answer', path: agent },
   ];
 }
 

@@ -94,7 +94,8 @@ export async function openUsedSite(): Promise<UsedSite> {
       for (const page of emptyPages) await visit(page, known);
       const used = await fill(state, gateway);
       await disturb(state);
-      for (const page of accountPages({ ...used, device: await askForDevice(gateway) })) await visit(page, known);
+      const asked = { device: await askForDevice(gateway), agent: await askForAccess(gateway) };
+      for (const page of accountPages({ ...used, ...asked })) await visit(page, known);
       const operator = await openContext(browser);
       const signIn = await operator.newPage();
       await signInAs(signIn, gateway.url, { email: OPERATOR, name: 'Tove Lindqvist' });
@@ -211,6 +212,24 @@ async function disturb(state: State): Promise<void> {
     message: 'The gateway is away for five minutes.',
   } as const;
   await incidents.add({ ...next, startedAt: now + 40 * 3_600_000, actor });
+}
+
+/** An agent that asks for access; where its user is sent to. */
+async function askForAccess(gateway: GatewayProcess): Promise<string> {
+  const redirectUri = 'http://localhost:3118/callback';
+  const { json } = await gateway.request('/oauth/register', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ redirect_uris: [redirectUri], client_name: 'Shipyard agent' }),
+  });
+  const fields = {
+    client_id: json.client_id,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+  };
+  return `/oauth/authorize?${new URLSearchParams(fields)}`;
 }
 
 /** A program that asks to be let in; where that is answered. */

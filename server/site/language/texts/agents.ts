@@ -63,7 +63,7 @@ const vi: typeof en = {
   withheld: (rights) => `Chương trình còn xin quyền sau, nhưng gói của bạn không có: ${rights}.`,
   nothing: 'Gói của bạn không có quyền nào mà chương trình xin, nên không thể kết nối.',
   limits:
-    'Mỗi lần gọi được tính vào giới hạn, ngân sách và chi phí của tài khoản. Chương trình không xem hay tạo được khóa, không đặt mua được gói và không làm được gì trên các trang này. Quyền truy cập hết sau 90 ngày, hoặc khi bạn ngắt kết nối ở trang tổng quan.',
+    'Mỗi lần gọi được tính vào giới hạn, ngân sách và chi phí của tài khoản. Chương trình không xem hay tạo được khóa, không đặt mua được gói và không làm được gì trên các trang này. Quyền truy cập hết sau 90 ngày, hoặc khi bạn ngắt kết nối ở bảng điều khiển.',
   warningLocal:
     'Chỉ cho phép nếu chính bạn vừa khởi chạy chương trình. Chương trình nào trên máy này cũng có thể dùng tên đó.',
   warning: 'Chỉ cho phép nếu bạn vừa yêu cầu việc này ở đó. Không ai khác có lý do gửi bạn đến đây.',

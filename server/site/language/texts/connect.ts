@@ -5,10 +5,12 @@
 const en = {
   title: 'Connect an agent',
   description: 'Give Claude Code, Codex or VS Code tools for links, images and speech.',
-  lead: 'Agents use this gateway by the Model Context Protocol: they read links, make images, transcribe and speak, within the limits of your API key.',
+  lead: 'Agents use this gateway by the Model Context Protocol: they read links, make images, transcribe and speak, within the limits of your account.',
+  signIn: 'They need this address alone: the agent opens this site in your browser, and you allow it there.',
   link: 'Agents connect to tools',
   whatTools: 'Tools',
-  grants: 'An agent sees the tools that the grants of its key allow. Each call counts like a request of its route.',
+  grants:
+    'An agent sees the tools that you allow it, or that the grants of its key allow. Each call counts like a request of its route.',
   tools: {
     get_link_data: 'Data of a public link: title, author, numbers, files, reviews, transcript.',
     get_link_data_batch: 'The same for up to 50 links.',
@@ -26,11 +28,12 @@ const en = {
 const vi: typeof en = {
   title: 'Kết nối tác nhân',
   description: 'Thêm công cụ về liên kết, hình ảnh và giọng nói cho Claude Code, Codex hoặc VS Code.',
-  lead: 'Tác nhân dùng dịch vụ này qua Model Context Protocol: đọc liên kết, tạo ảnh, chép lời và đọc văn bản, bằng khóa API của bạn và trong giới hạn của khóa.',
+  lead: 'Tác nhân dùng dịch vụ này qua Model Context Protocol: đọc liên kết, tạo ảnh, chép lời và đọc văn bản, trong giới hạn của tài khoản bạn.',
+  signIn: 'Chỉ cần địa chỉ này: tác nhân mở trang này trong trình duyệt và bạn cho phép ở đó.',
   link: 'Kết nối tác nhân với công cụ',
   whatTools: 'Công cụ',
   grants:
-    'Tác nhân thấy những công cụ mà quyền của khóa cho phép. Mỗi lần gọi được tính như một yêu cầu của API tương ứng.',
+    'Tác nhân thấy những công cụ mà bạn hoặc quyền của khóa cho phép. Mỗi lần gọi được tính như một yêu cầu của API tương ứng.',
   tools: {
     get_link_data: 'Dữ liệu của một liên kết công khai: tiêu đề, tác giả, số liệu, tệp, đánh giá, bản chép lời.',
     get_link_data_batch: 'Tương tự, cho tối đa 50 liên kết.',

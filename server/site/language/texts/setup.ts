@@ -71,9 +71,9 @@ const vi: typeof en = {
     'openai-node': 'SDK nguyên bản với địa chỉ khác. Dành cho máy chủ: khóa không bao giờ nằm trong trang web.',
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
-    'mcp-claude-code': 'Thêm công cụ vào Claude Code trong một dự án. Khóa được đọc từ biến môi trường.',
-    'mcp-codex': 'Thêm công cụ vào Codex; Codex lấy khóa từ biến môi trường.',
-    'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án. VS Code hỏi khóa một lần và giữ lại.',
+    'mcp-claude-code': 'Thêm công cụ vào Claude Code trong một dự án.',
+    'mcp-codex': 'Thêm công cụ vào Codex.',
+    'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án.',
     'mcp-inspector': 'Liệt kê công cụ bằng trình kiểm tra của giao thức, để xem khóa được dùng những gì.',
   },
 };
