@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { isProcessRunning } from '../../../core/runtime/errors.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
+import { modernClient } from '../../http/mcp/client.js';
 import { signUp } from '../../support/accounts/people.js';
 import { type Place, postgresEngine } from '../../support/databases/engines.js';
 import { type ReceivedWebhook, startWebhookReceiver } from '../../support/http/webhook-receiver.js';
@@ -159,6 +160,23 @@ describe('nodes of one gateway', () => {
     } finally {
       await receiver.close();
     }
+  });
+
+  it('keep the task of an agent when the node that took it is killed', async () => {
+    const taking = await start('api');
+    const input = { prompt: IMAGE.prompt };
+    const { json: begun, text } = await modernClient(taking, key).call('generate_image', input, { tasks: true });
+    const taskId = begun.result?.taskId;
+    expect(taskId, text).to.match(/^imgjob_/);
+    await taking.kill();
+    const poll = async () => (await modernClient(other, key).send('tasks/get', { taskId })).json.result;
+    expect((await poll()).status).to.equal('working');
+    await start('worker');
+    const done = await until(async () => {
+      const task = await poll();
+      return task.status === 'completed' && task;
+    }, POLL_MS);
+    expect(done.result.structuredContent.id).to.equal(taskId);
   });
 
   it('send a client that waits for its image to another node when they stop', async () => {
