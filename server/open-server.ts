@@ -35,7 +35,7 @@ import { type Brand, loadBrand } from './site/index.js';
 import { openStateOf, type State } from './state.js';
 import { openServiceStatus } from './status/index.js';
 import { startTranscripts } from './transcripts/index.js';
-import { UsageService } from './usage/index.js';
+import { Latencies, UsageService } from './usage/index.js';
 import { openBudgetAlerts, openWebhooks, type WebhookOutcome } from './webhooks/index.js';
 import type { WorkerPlace, WorkerSiblings } from './workers/index.js';
 
@@ -305,7 +305,9 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger, siblings });
   opened.add(() => keys.close());
   const { rateLimits, budgets, admissions, usage: usageLog, requestLog, idempotentResponses, files } = state;
+  const latencies = new Latencies({ clock, siblings });
   const usage = new UsageService({
+    latencies,
     resolveModel: gateway.resolveModel,
     noteAnswered: gateway.noteAnswered,
     admissions,
@@ -318,7 +320,7 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const account = openAccounts(parts, health, peppers[0]);
   const { catalogue } = parts;
   const reported = () => reportSettings(parts.environment);
-  const admin = { state, catalogue, freeTierPeriod: settings.freeTierPeriod, pepper: peppers[0], settings: reported };
+  const admin = { state, catalogue, freeTierPeriod: settings.freeTierPeriod, pepper: peppers[0], settings: reported, latencies };
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = new IdempotencyService({

@@ -63,7 +63,15 @@ export {
   type WholeKey,
 } from './keys.js';
 export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
-export { type ListedModel, listModels, ModelShape, PluginShape, type WatchedModel, watchModels } from './models.js';
+export {
+  type ListedModel,
+  latenciesOf,
+  listModels,
+  ModelShape,
+  PluginShape,
+  type WatchedModel,
+  watchModels,
+} from './models.js';
 export {
   changeOrder,
   describeOrder,

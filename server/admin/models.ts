@@ -1,7 +1,7 @@
 /*
  * Models and plugins of the process that answers, for operators: which provider serves a model, where its servers are,
  * whether they answer or cool down after failures, and how often they failed since the start. Addresses are shown, keys
- * never. Several workers of a machine share cool-downs; tries and failures are those of one.
+ * never. Several workers of a machine share cool-downs, and their latencies are added up; tries and failures are those of one.
  */
 
 import type { Gateway } from 'mediagate';
@@ -9,6 +9,7 @@ import { field, optional, Type, type UpstreamState } from '../../core/contracts/
 import { Count, Nullable, type Route, Text } from '../http/index.js';
 import { encodeModel, mockEntries, orderModels } from '../models/index.js';
 import { groupEntries } from '../plugin-groups.js';
+import type { ModelLatency } from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
 import { wholeList } from './lists.js';
 import type { AdminServices, Of } from './services.js';
@@ -75,6 +76,27 @@ function describeUpstream({ name, isCoolingDown, tries, failures }: UpstreamStat
   return { name, cooling_down: isCoolingDown, tries, failures };
 }
 
+/** The latencies of models, by id. Models without an answer are left out. */
+export async function latenciesOf({ latencies }: Of<'latencies'>): Promise<ReadonlyMap<string, ModelLatency>> {
+  return latencies ? latencies.read() : new Map();
+}
+
+function describeLatency({ answers, total, first }: ModelLatency) {
+  return {
+    answers,
+    p50_ms: total.p50,
+    p95_ms: total.p95,
+    ...(first && { first_token_p50_ms: first.p50, first_token_p95_ms: first.p95 }),
+  };
+}
+
+const Latency = Type.Object({
+  answers: field(Count, 'Answers that are counted: those of the last 30 to 60 minutes, without failures.'),
+  p50_ms: field(Count, 'Half of them ended within so many milliseconds, retries included.'),
+  p95_ms: field(Count, '95 % of them did.'),
+  first_token_p50_ms: optional(Count, 'Half of the text answers began within so many milliseconds.'),
+  first_token_p95_ms: optional(Count, '95 % of them did.'),
+});
 const Upstream = Type.Object({
   name: field(Text, 'Name in the log.', 'upstreams.0'),
   cooling_down: field(Type.Boolean(), 'Whether it pauses after failures.'),
@@ -109,6 +131,7 @@ export const ModelShape = Type.Object({
     Type.Array(Upstream),
     'Of a running gateway: upstreams of its provider, if it reports them.',
   ),
+  latency: optional(Latency, 'Of a running gateway: how long its answers take. Absent without an answer.'),
 });
 /** Schema of an entry of the plugins file, also of `mediagate plugins`. */
 export const PluginShape = Type.Object({
@@ -152,7 +175,14 @@ export function modelRoutes(services: AdminServices): Route[] {
       summary: 'List models and their upstreams',
       description: 'Lists the models that answer now, with provider, servers, health and failures of this process.',
       answer: { description: 'The models.', name: 'AdminModels', schema: wholeList(ModelShape, 'Own names first.') },
-      run: async () => ({ object: 'list', data: watchModels(services).map(describeWatchedModel) }),
+      async run() {
+        const latencies = await latenciesOf(services);
+        const data = watchModels(services).map((one) => {
+          const latency = latencies.get(one.aliasOf ?? one.model.id);
+          return { ...describeWatchedModel(one), ...(latency && { latency: describeLatency(latency) }) };
+        });
+        return { object: 'list', data };
+      },
     }),
     adminRoute(services, {
       method: 'GET',

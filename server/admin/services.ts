@@ -10,12 +10,15 @@ import type { PlanTermsOptions } from '../plans/index.js';
 import type { Prices } from '../prices/index.js';
 import type { ReportedSetting } from '../settings/index.js';
 import type { State } from '../state.js';
+import type { Latencies } from '../usage/index.js';
 
 /** What an app needs for its operators, beside what its other routes need. */
 export interface AdminDependencies extends PlanTermsOptions {
   state: State;
   /** The pepper for hashing new keys. */
   pepper: Pepper;
+  /** How long models take. Default: it is not measured. */
+  latencies?: Pick<Latencies, 'read'>;
   /** The settings of this process, without secrets. Called whenever they are asked for. */
   settings(): readonly ReportedSetting[];
 }

@@ -4,7 +4,7 @@
  * and the prices file, which the page names. Addresses are shown, keys never.
  */
 
-import { type WatchedModel, watchModels } from '../admin/index.js';
+import { latenciesOf, type WatchedModel, watchModels } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
@@ -18,6 +18,7 @@ import {
   type PriceLine,
   type Tone,
 } from '../site/index.js';
+import type { ModelLatency } from '../usage/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
 import { section } from './parts.js';
 
@@ -52,6 +53,7 @@ async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleC
       model.prices,
     ]),
   );
+  const latencies = await latenciesOf(services);
   // Those that do not work first.
   const rows = [...found.filter(({ health }) => health !== 'ok'), ...found.filter(({ health }) => health === 'ok')];
   return {
@@ -82,6 +84,7 @@ ${dataTable<WatchedModel>({
     { head: t.health, cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
     { head: t.provider, cell: ({ model }) => html`<code class="small">${model.provider}</code>` },
     { head: t.servers, cell: (one) => renderServers(one, locale) },
+    { head: t.latency, cell: ({ model }) => renderLatency(latencies.get(model.id), locale) },
     { head: t.prices, cell: ({ model }) => renderPrices(prices.get(model.id) ?? [], locale) },
   ],
 })}
@@ -103,6 +106,16 @@ function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html
     ({ name, isCoolingDown, tries, failures }) =>
       html`<li>${upstreams.length > 1 && html`<code>${name}</code> `}${isCoolingDown && html`${badge(t.cooling, 'bad')} `}<span class="muted">${t.tries(tries, failures)}</span></li>`,
   )}</ul>`;
+}
+
+function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html {
+  const t = locale.texts.console.models;
+  if (!latency) return html`<span class="muted">–</span>`;
+  const { answers, total, first } = latency;
+  const seconds = (ms: number) => `${locale.count(Number((ms / 1_000).toPrecision(2)))} s`;
+  const line = (name: string, { p50, p95 }: typeof total) =>
+    html`<li>${name} ${t.percentiles(seconds(p50), seconds(p95))}</li>`;
+  return html`<ul class="small">${first && line(t.firstToken, first)}${line(t.whole, total)}<li class="muted">${t.answers(answers)}</li></ul>`;
 }
 
 function renderPrices(prices: readonly PriceLine[], { texts: { models: t, console: own }, smallMoney }: Locale): Html {

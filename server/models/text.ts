@@ -288,6 +288,7 @@ export async function sendAdmitted(
   work.uses(exchange.ended, exchange.background, brokenBy);
   endWithCaller(context, keys, exchange);
   const reply = await exchange.answer;
+  work.answerBegan();
   // The upstream has the body; its answer may take long.
   release();
   return { exchange, reply };

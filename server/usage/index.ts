@@ -6,6 +6,7 @@ export { Admissions } from './admissions.js';
 export { jobBudgetsOf } from './held-money.js';
 export { costOfImage, JobAdmission, toJobTerms } from './job-admission.js';
 export { type CostedJob, createJobCosts, type JobCharge, type JobCosts } from './job-costs.js';
+export { Latencies, type ModelLatency, type Percentiles } from './latencies.js';
 export { type ChargedLink, LinkCharges } from './link-charges.js';
 export { statusOfCode, wordsOfCode } from './log-codes.js';
 export { usagePersonalRecords } from './personal-records.js';

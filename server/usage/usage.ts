@@ -22,6 +22,7 @@ import { type ApiKeyRecord, type Grant, keyOf, payersOf, rateLimitOf } from '../
 import { type ConsumeRequest, sendRateLimit } from '../limits/index.js';
 import { type Prices, sendCost } from '../prices/index.js';
 import type { Admission, Admissions } from './admissions.js';
+import type { Latencies } from './latencies.js';
 import { MAX_INPUT, type RequestInput, type RequestInputs } from './request-inputs.js';
 import { costOfUsage, type Settlement, type UsageLog } from './usage-log.js';
 
@@ -61,6 +62,8 @@ export interface AdmittedWork {
   uses(outcome: Promise<Used>, background?: TextExchange['background'], brokenBy?: () => string | undefined): void;
   /** Resolves when background work is stored, so that no client learns of work that a crash would lose. */
   settled(): Promise<void>;
+  /** Call it when the first bytes of a text answer have arrived. */
+  answerBegan(): void;
   /**
    * Before a whole answer is sent: waits for its usage and sets `X-Mediagate-Cost`. No effect if there are no prices,
    * none of the model, or if the work continues in the background. Undefined without prices, so that nothing waits.
@@ -102,6 +105,8 @@ export interface UsageServiceOptions {
   resolveModel?(name: string): string;
   /** Called with the id of a model that has answered. Default: nothing is done. */
   noteAnswered?(model: string): void;
+  /** Receives how long models take. Default: it is not measured. */
+  latencies?: Pick<Latencies, 'note'>;
   /** Called with each settlement, for metrics. Default: nothing is done. */
   noteSettled?(settlement: Settlement): void;
 }
@@ -138,8 +143,9 @@ export class UsageService {
     request: ModelRequest,
     work: (admitted: AdmittedWork) => Promise<Result>,
   ): Promise<Result> {
-    const { clock, noteAnswered } = this.#options;
+    const { clock, noteAnswered, latencies } = this.#options;
     const admitted = await this.#admit(context, request);
+    const sentAt = clock.monotonic();
     let thrown: unknown;
     try {
       return await work(this.#workOf(admitted));
@@ -148,8 +154,14 @@ export class UsageService {
       throw error;
     } finally {
       const status = statusOf(context, thrown, request.outlivesClient ?? false);
-      if (status < 300) noteAnswered?.(admitted.model);
-      const latencyMs = clock.monotonic() - context.state.startedAt;
+      const now = clock.monotonic();
+      if (status < 300) {
+        const { model, firstAt, outcome } = admitted;
+        noteAnswered?.(model);
+        // Nothing was asked of a model that used nothing.
+        if (outcome) latencies?.note(model, { totalMs: now - sentAt, ...(firstAt && { firstMs: firstAt - sentAt }) });
+      }
+      const latencyMs = now - context.state.startedAt;
       this.#settleAtEnd(admitted, { status, latencyMs, ...(status >= 400 && { errorCode: codeOf(status, thrown) }) });
     }
   }
@@ -179,6 +191,9 @@ export class UsageService {
     const { context, model, admission } = admitted;
     return {
       reserved: admission.reserved,
+      answerBegan: () => {
+        admitted.firstAt ??= this.#options.clock.monotonic();
+      },
       uses: (promised, background, check) => {
         admitted.outcome = promised;
         admitted.brokenBy = check;
@@ -316,6 +331,8 @@ interface AdmittedRequest {
   /** The model that the usage is counted for. */
   answeredBy: string;
   outcome?: Promise<Used> | undefined;
+  /** When its answer began, in monotonic milliseconds. */
+  firstAt?: number;
   brokenBy?: (() => string | undefined) | undefined;
   /** Resolves with background work, once it is counted by an estimate. */
   started?: Promise<BackgroundStart | undefined> | undefined;

@@ -34,7 +34,7 @@ import type { Prices } from '../../../server/prices/index.js';
 import type { Brand } from '../../../server/site/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { startTranscripts, type TranscriptOptions } from '../../../server/transcripts/index.js';
-import { UsageService } from '../../../server/usage/index.js';
+import { Latencies, UsageService } from '../../../server/usage/index.js';
 import {
   startWebhookDelivery,
   type WebhookDeliveryOptions,
@@ -222,7 +222,9 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog, requestLog } = state;
+  const latencies = new Latencies({ clock });
   const usage = new UsageService({
+    latencies,
     admissions,
     noteSettled: metrics && ((one) => metrics.requests.settled(one)),
     clock,
@@ -234,7 +236,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   await requestLog.inputs.watch();
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const { catalogue = DEFAULT_CATALOGUE } = account ?? {};
-  const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper, settings: () => [] } as const;
+  const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper, latencies, settings: () => [] } as const;
   const answers = new IdempotencyService({
     answers: state.idempotentResponses,
     files: state.files,
