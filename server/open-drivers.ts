@@ -56,6 +56,7 @@ import {
   RequestInputs,
   RequestLog,
   retentionMs,
+  UsageDays,
   UsageLog,
   UsageSums,
 } from './usage/index.js';
@@ -213,6 +214,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       statusHistory: new StatusHistory(database),
       usage: new UsageLog(database, requestCounts),
       usageSums: new UsageSums(database),
+      usageDays: new UsageDays(database),
       requestLog: new RequestLog(database, inputs),
       storedResponses,
       backgroundResponses: createBackgroundResponses({ database, times, admissions }),

@@ -1,6 +1,6 @@
 /*
  * The first look of an operator: is it well, who uses what, what does it cost, what failed, what waits for me. Sums over
- * all keys read every total of their days, so they are at most ten seconds old, and requests at the same time share them.
+ * all keys are those of stored days and of today; they are at most ten seconds old, and requests at the same time share them.
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
@@ -9,7 +9,7 @@ import { type Alert, describeAlert } from '../alerts/index.js';
 import { dayOf, isoTime } from '../format/index.js';
 import { Count, type Route, Text } from '../http/index.js';
 import type { RecordedTransaction } from '../payments/index.js';
-import { addUp, encodeCounts, USAGE_COUNTS, type UsageEntry, type UsageGroup } from '../usage/index.js';
+import { addUp, encodeCounts, platformsOf, USAGE_COUNTS, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
 import { describeIncident } from './incidents.js';
 import { describeQueue, type Queue, readQueues } from './jobs.js';
@@ -18,7 +18,6 @@ import { describeOrder, describeTransfer, listOrders, listTransfers } from './or
 import { describeRequest, listRequests, RequestShape } from './requests.js';
 import type { AdminServices } from './services.js';
 import { AlertShape, IncidentShape, Order, QueueShape, Transfer } from './shapes.js';
-import { sumUsage } from './usage.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FRESH_MS = 10_000;
@@ -78,11 +77,8 @@ export class RecentUsage {
   async #sum(): Promise<Usage> {
     const to = dayOf(this.#clock.now());
     const range = { from: dayOf(Date.parse(to) - (DAYS - 1) * DAY_MS), to };
-    const [days, models, accounts] = await Promise.all([
-      sumUsage(this.#services, { by: 'day', ...range }, DAYS),
-      sumUsage(this.#services, { by: 'model', ...range }, MAX_ROWS),
-      sumUsage(this.#services, { by: 'account', ...range }, MAX_ROWS),
-    ]);
+    const { state, gateway } = this.#services;
+    const { days, models, accounts } = await state.usageDays.read(range, new Set(platformsOf(gateway)), MAX_ROWS);
     const today = days.find(({ name }) => name === to)?.counts ?? addUp([]);
     return { today, days, models, accounts };
   }

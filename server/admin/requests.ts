@@ -4,7 +4,7 @@
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
-import { isoTime } from '../format/index.js';
+import { dayOf, isoTime } from '../format/index.js';
 import { Count, Nullable, OneOf, type Route, Text } from '../http/index.js';
 import { decimalOf } from '../prices/index.js';
 import {
@@ -14,6 +14,7 @@ import {
   type RequestOutcome,
   readRangeQuery,
   shownRequestId,
+  type UsageDays,
   type UsageEntry,
 } from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
@@ -21,6 +22,7 @@ import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rang
 import type { AdminServices, Stored } from './services.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+const MAX_SPAN_MS = 400 * DAY_MS;
 
 export interface AdminRequestFilter extends AnyRequestQuery {
   /** Id of a key. */
@@ -30,18 +32,36 @@ export interface AdminRequestFilter extends AnyRequestQuery {
 
 /** Newest first. */
 export function listRequests(
-  { state: { requestLog, keys } }: Stored<'requestLog' | 'keys'>,
+  { state: { requestLog, keys, usageDays } }: Stored<'requestLog' | 'keys' | 'usageDays'>,
   { keyId, accountId, ...query }: AdminRequestFilter,
   range: ListRange,
 ): Promise<ListPage<UsageEntry>> {
   const read = async ({ limit, after }: ListRange) => {
     const place = after && { at: after.at, requestId: after.id };
     const owner = accountId ?? (keyId === undefined ? undefined : (await keys.find(keyId))?.accountId);
-    if (owner === undefined) return keyId === undefined ? requestLog.listAll(query, limit, place) : [];
+    if (owner === undefined) {
+      if (keyId !== undefined) return [];
+      const narrow = await daysWith(usageDays, query);
+      return narrow ? requestLog.listAll(narrow, limit, place) : [];
+    }
     const keyIds = keyId === undefined ? (await keys.listOf(owner, true)).map(({ id }) => id) : [keyId];
     return requestLog.list({ ...query, keyIds, accountId: owner }, limit, place);
   };
   return readPage(range, read, ({ at, requestId: id }) => ({ at, id }));
+}
+
+/** The query without days that have no request of its model; undefined if no day has one. */
+async function daysWith(
+  usageDays: Pick<UsageDays, 'daysOfModel'>,
+  query: AnyRequestQuery,
+): Promise<AnyRequestQuery | undefined> {
+  const { model, from, to } = query;
+  // A span without a beginning has no days to look at.
+  if (model === undefined || to - from > MAX_SPAN_MS) return query;
+  const days = await usageDays.daysOfModel(model, { from: dayOf(from), to: dayOf(to) });
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  return { ...query, from: Math.max(from, Date.parse(first)), to: Math.min(to, Date.parse(last) + DAY_MS) };
 }
 
 /** A request for the API. @param withCosts Whether there are prices. */

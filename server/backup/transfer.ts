@@ -408,6 +408,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_entries: true,
   usage_totals: true,
   usage_overflow: true,
+  usage_days: false,
   usage_currency: true,
   request_input_settings: true,
   request_inputs: true,

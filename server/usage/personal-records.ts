@@ -17,6 +17,7 @@ export const usagePersonalRecords: PersonalRecords = {
     reservations: 'retained',
     usage_entries: 'deleted',
     usage_totals: 'retained',
+    usage_days: 'retained',
     background_responses: 'retained',
     request_input_settings: 'deleted',
     request_inputs: 'deleted',

@@ -16,6 +16,7 @@ declare module '../../core/database/tables.js' {
     usage_entries: UsageEntriesTable;
     usage_totals: UsageTotal;
     usage_overflow: UsageOverflowTable;
+    usage_days: UsageDaysTable;
     background_responses: BackgroundResponsesTable;
     usage_currency: UsageCurrencyTable;
     request_inputs: RequestInputsTable;
@@ -119,6 +120,13 @@ export interface UsageTotal extends Counts {
   refused: number;
 }
 
+/** Sums of all keys of a day that has ended; see usage-days.ts. */
+export interface UsageDaysTable extends Omit<UsageTotal, 'keyId' | 'accountId' | 'route' | 'model'> {
+  dimension: 'day' | 'model' | 'account';
+  /** The day itself, a model, or an account. */
+  name: string;
+}
+
 /** The currency of all costs: at most one row. */
 export interface UsageCurrencyTable {
   id: 1;
@@ -218,5 +226,14 @@ export const usageMigrations: Migrations = {
       "accountId" text not null, "requestId" text not null, "keyId" text not null, at bigint not null, text text not null,
       primary key ("accountId", "requestId"))`,
     `create index request_inputs_at on request_inputs ("accountId", at)`,
+  ),
+  '0008-usage-days': sqlMigration(
+    `create table usage_days (
+      dimension text not null, day text not null, name text not null, requests bigint not null, failed bigint not null,
+      estimated bigint not null, "inputTokens" bigint not null, "cachedTokens" bigint not null,
+      "cacheWriteTokens" bigint not null, "outputTokens" bigint not null, "reasoningTokens" bigint not null,
+      characters bigint not null, seconds double precision not null, images bigint not null, priced bigint not null,
+      cost bigint not null, "latencyMsSum" bigint not null, bytes bigint not null, refused bigint not null,
+      primary key (dimension, day, name))`,
   ),
 };

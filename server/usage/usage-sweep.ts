@@ -1,7 +1,7 @@
 /*
  * Deletes rows that have expired: entries of the usage log after `REQUEST_LOG_DAYS`, and the oldest beyond
  * `REQUEST_LOG_ROWS` of a key; what requests asked, when its account says; stored responses and their items after 30 days, expired idempotency keys, old daily
- * quotas, and marks of sent budget alerts after 60. The totals stay. The poll loop of every process calls it, and it
+ * quotas, and marks of sent budget alerts after 60. It also stores the sums of days that ended (usage-days.ts). The totals stay. The poll loop of every process calls it, and it
  * runs at most every 10 minutes. One statement deletes at most 1,000 rows, so none holds its locks long; one call
  * visits at most 500 API keys and deletes at most 20,000 entries, and the next call continues where this one stopped.
  */
@@ -11,6 +11,7 @@ import { dayOf } from '../format/index.js';
 import { forgetExpired } from '../idempotency/index.js';
 import { forgetOldDays } from '../limits/index.js';
 import { InputSweeper } from './request-inputs.js';
+import { UsageDays } from './usage-days.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const RESPONSES_RETENTION_MS = 30 * DAY_MS;
@@ -51,6 +52,7 @@ export class UsageSweeper {
   readonly #retention: LogRetention;
   readonly #inputs: InputSweeper;
   #sweptAt = Number.NEGATIVE_INFINITY;
+  readonly #days: UsageDays;
   /** Id of the last key that was processed. */
   #reached = '';
 
@@ -58,6 +60,7 @@ export class UsageSweeper {
     this.#database = database;
     this.#clock = clock;
     this.#retention = retention;
+    this.#days = new UsageDays(database);
     this.#inputs = new InputSweeper(database);
   }
 
@@ -66,6 +69,7 @@ export class UsageSweeper {
     if (performance.now() - this.#sweptAt < INTERVAL_MS) return;
     const now = await this.#database.run((queries) => this.#clock.read(queries));
     const areInputsDone = await this.#inputs.sweep(now);
+    await this.#days.store(now);
     const isRestDone = await this.#database.run((queries) => sweepOthers(queries, now));
     const keyIds = await this.#database.run((queries) => nextKeys(queries, this.#reached));
     // The next sweep continues with these keys if they have more.

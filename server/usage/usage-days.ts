@@ -1,0 +1,161 @@
+/*
+ * Sums of all keys by day, for the first look of an operator. A day that has ended is added up once, by the sweep of any
+ * process, an hour after its end: in all, by model, and for the 100 accounts with the most requests. So the sums of a week
+ * read some hundred rows and the totals of today, however many keys there are. A day without stored sums is added up from
+ * its totals. A correction that comes more than an hour after the end of its day is in the totals and reports alone.
+ */
+
+import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
+import { dayOf } from '../format/index.js';
+import type { UsageGroup } from './usage-groups.js';
+import { NO_TOTAL_COUNTS, TOTAL_COUNTS } from './usage-log.js';
+import type { DayRange } from './usage-report.js';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Days that are added up, and kept. */
+const STORED_DAYS = 40;
+const ACCOUNTS = 100;
+
+type Dimension = 'day' | 'model' | 'account';
+
+/** Sums of some days. */
+export interface RecentSums {
+  /** Newest first; days without requests are left out. */
+  days: readonly UsageGroup[];
+  /** With the most requests, as the next. */
+  models: readonly UsageGroup[];
+  accounts: readonly UsageGroup[];
+}
+
+type SumRow = { dimension: Dimension; name: string } & Record<(typeof TOTAL_COUNTS)[number], number | string>;
+
+/** Throws GatewayError `upstream_unavailable` if the database does not answer. */
+export class UsageDays {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** @param platforms Keys of platforms, which stand in the column of the model and are no models. */
+  async read({ from, to }: DayRange, platforms: ReadonlySet<string>, limit: number): Promise<RecentSums> {
+    const rows = await this.#database.run(async (queries) => {
+      const missing = await missingDays(queries, { from, to });
+      return [...(await storedSums(queries, { from, to })), ...(await liveSums(queries, missing))];
+    });
+    const groupsOf = (dimension: Dimension) => {
+      const sums = new Map<string, UsageGroup>();
+      for (const row of rows) if (row.dimension === dimension) add(sums, row);
+      return [...sums.values()].filter(({ counts }) => counts.requests + counts.refused > 0);
+    };
+    const byRequests = (one: UsageGroup, other: UsageGroup) =>
+      other.counts.requests - one.counts.requests ||
+      other.counts.refused - one.counts.refused ||
+      (one.name < other.name ? -1 : 1);
+    const models = groupsOf('model').filter(({ name }) => name !== '' && !platforms.has(name));
+    return {
+      days: groupsOf('day').sort((one, other) => (one.name < other.name ? 1 : -1)),
+      models: models.sort(byRequests).slice(0, limit),
+      accounts: groupsOf('account').sort(byRequests).slice(0, limit),
+    };
+  }
+
+  /** The days of the range that may have requests of a model: those of which it is known, and those without sums. */
+  daysOfModel(model: string, { from, to }: DayRange): Promise<readonly string[]> {
+    return this.#database.run(async (queries) => {
+      const stored = await queries
+        .selectFrom('usage_days')
+        .select('day')
+        .where('dimension', '=', 'model')
+        .where('day', '>=', from)
+        .where('day', '<=', to)
+        .where('name', '=', model)
+        .execute();
+      return [...stored.map(({ day }) => day), ...(await missingDays(queries, { from, to }))].sort();
+    });
+  }
+
+  /** Adds up days that ended and are not stored, and forgets old sums. @param now Milliseconds since 1970. */
+  async store(now: number): Promise<void> {
+    const range = { from: dayOf(now - STORED_DAYS * DAY_MS), to: dayOf(now - DAY_MS - HOUR_MS) };
+    const missing = await this.#database.run(async (queries) => {
+      await queries.deleteFrom('usage_days').where('day', '<', range.from).execute();
+      return missingDays(queries, range);
+    });
+    for (const day of missing) await this.#database.run((queries) => storeDay(queries, day));
+  }
+}
+
+function add(sums: Map<string, UsageGroup>, row: SumRow): void {
+  const before = sums.get(row.name)?.counts ?? NO_TOTAL_COUNTS;
+  const counts = { ...before };
+  // PostgreSQL returns sums of bigint as text.
+  for (const count of TOTAL_COUNTS) counts[count] += Number(row[count]);
+  sums.set(row.name, { name: row.name, counts });
+}
+
+/** Days of the range without stored sums. */
+async function missingDays(queries: Kysely<Tables>, { from, to }: DayRange): Promise<string[]> {
+  const stored = await queries
+    .selectFrom('usage_days')
+    .select('day')
+    .where('dimension', '=', 'day')
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .execute();
+  const known = new Set(stored.map(({ day }) => day));
+  const days: string[] = [];
+  for (let at = Date.parse(from); dayOf(at) <= to; at += DAY_MS) if (!known.has(dayOf(at))) days.push(dayOf(at));
+  return days;
+}
+
+const sums = sql.join(TOTAL_COUNTS.map((count) => sql`coalesce(sum(${sql.ref(count)}), 0) as ${sql.ref(count)}`));
+
+async function storedSums(queries: Kysely<Tables>, { from, to }: DayRange): Promise<readonly SumRow[]> {
+  const { rows } = await sql<SumRow>`
+    select dimension, name, ${sums} from usage_days
+    where dimension in ('day', 'model', 'account') and day >= ${from} and day <= ${to} group by dimension, name`.execute(
+    queries,
+  );
+  return rows;
+}
+
+/** From the totals. All sums of accounts are only made of those with the most requests. */
+async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promise<readonly SumRow[]> {
+  if (days.length === 0) return [];
+  const ofDays = sql`from usage_totals as total where total.day in (${sql.join(days)})`;
+  const byModel = await sql<SumRow & { day: string; model: string }>`
+    select day, model, ${sums} ${ofDays} group by day, model`.execute(queries);
+  const most = await sql<{ accountId: string }>`
+    select "accountId" ${ofDays} group by "accountId" order by sum(requests) desc limit ${sql.lit(ACCOUNTS)}`.execute(
+    queries,
+  );
+  const ids = most.rows.map(({ accountId }) => accountId);
+  const byAccount =
+    ids.length === 0
+      ? { rows: [] }
+      : await sql<SumRow>`
+    select 'account' as dimension, "accountId" as name, ${sums} ${ofDays} and "accountId" in (${sql.join(ids)})
+    group by "accountId"`.execute(queries);
+  return [
+    ...byModel.rows.map(({ day, ...row }): SumRow => ({ ...row, dimension: 'day', name: day })),
+    ...byModel.rows.map(({ model, ...row }): SumRow => ({ ...row, dimension: 'model', name: model })),
+    ...byAccount.rows,
+  ];
+}
+
+/** One row of the day itself says that it is stored, also without requests. */
+async function storeDay(queries: Kysely<Tables>, day: string): Promise<void> {
+  const empty = { ...NO_TOTAL_COUNTS, dimension: 'day' as const, name: day };
+  const groups = Map.groupBy([empty, ...(await liveSums(queries, [day]))], ({ dimension }) => dimension);
+  const values = Array.from(groups).flatMap(([dimension, rows]) => {
+    const found = new Map<string, UsageGroup>();
+    for (const row of rows) add(found, row);
+    return Array.from(found.values(), ({ name, counts }) => ({ day, dimension, name, ...counts }));
+  });
+  for (let begun = 0; begun < values.length; begun += ACCOUNTS) {
+    const insert = queries.insertInto('usage_days').values(values.slice(begun, begun + ACCOUNTS));
+    await insert.onConflict((conflict) => conflict.doNothing()).execute();
+  }
+}

@@ -1,0 +1,67 @@
+/** Stored sums of days are those of the totals, before and after they are stored. */
+
+import { expect } from 'chai';
+import type { State } from '../../../server/state.js';
+import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { settlement } from '../../support/models/model-requests.js';
+
+const DAY_MS = 86_400_000;
+const RANGE = { from: '2026-06-10', to: '2026-06-15' };
+
+for (const engine of engines) {
+  describe(`sums of days on ${engine.name}`, () => {
+    let place: Place;
+    let state: State;
+    let clock: ManualClock;
+
+    before(async function () {
+      place = await engine.reusedPlace(this);
+      clock = new ManualClock(Date.UTC(2026, 5, 15, 12));
+      state = await place.open({ clock, rateLimitClock: clock });
+      for (let index = 0; index < 120; index += 1) {
+        state.admissions.settle(
+          settlement({
+            keyId: `key${index % 9}`,
+            accountId: `acct_${index % 9}`,
+            model: `m-${index % 4}`,
+            status: index % 10 === 0 ? 502 : 200,
+            at: clock.now() - (index % 5) * DAY_MS,
+          }),
+        );
+      }
+      await state.admissions.flush();
+    });
+    after(() => place?.remove());
+
+    const read = () => state.usageDays.read(RANGE, new Set(['m-3']), 5);
+    async function expected() {
+      const sum = (by: 'day' | 'model' | 'account', limit: number) =>
+        state.usageSums.read({ by, ...RANGE, platforms: ['m-3'], limit });
+      return { days: await sum('day', 10), models: await sum('model', 5), accounts: await sum('account', 5) };
+    }
+
+    it('are the same from the totals, from stored days, and from both', async () => {
+      const whole = await expected();
+      expect(whole.days).to.have.length(5);
+      expect(await read()).to.deep.equal(whole);
+      await state.usageDays.store(clock.now());
+      expect(await read(), 'stored').to.deep.equal(whole);
+      state.admissions.settle(settlement({ keyId: 'key1', accountId: 'acct_1', model: 'm-1', at: clock.now() }));
+      await state.admissions.flush();
+      expect(await read(), 'with a request of today').to.deep.equal(await expected());
+      await state.usageDays.store(clock.now());
+      expect(await read(), 'stored twice').to.deep.equal(await expected());
+    });
+
+    it('say which days may have a model', async () => {
+      const days = await state.usageDays.daysOfModel('m-0', RANGE);
+      expect(days).to.include('2026-06-15').and.include('2026-06-14');
+      expect(await state.usageDays.daysOfModel('none', RANGE)).to.deep.equal(['2026-06-15']);
+    });
+
+    it('are forgotten after 40 days', async () => {
+      await state.usageDays.store(clock.now() + 60 * DAY_MS);
+      expect(await read()).to.deep.equal(await expected());
+    });
+  });
+}
