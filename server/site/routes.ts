@@ -239,8 +239,8 @@ class SitePages {
     const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
-    const { view, jobs, orders, catalogue, clock } = this.#services;
-    const sources = { view, jobs, orders, catalogue, now: clock.now() };
+    const { view, jobs, orders, payments, catalogue, clock } = this.#services;
+    const sources = { view, jobs, orders, payments, catalogue, now: clock.now() };
     const [dashboard, agents] = await Promise.all([
       loadDashboard(sources, signedIn.user, locale),
       this.#services.authorization.connections(signedIn.user.id),

@@ -10,7 +10,7 @@ import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord
 import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
-import { isOpen, type OrderRecord, type OrderState, type Orders } from '../payments/index.js';
+import { isOpen, type OrderRecord, type OrderState, type Orders, type PaymentService } from '../payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, isOffered, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
 import { addUp, type DayRange, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
 import type { KeyView } from './components/keys.js';
@@ -35,6 +35,7 @@ export interface DashboardSources {
   view: AccountView;
   jobs: Pick<Jobs, 'latest'>;
   orders: Pick<Orders, 'list'>;
+  payments: Pick<PaymentService, 'balanceOf'>;
   catalogue: Catalogue;
   /** Milliseconds since 1970. */
   now: number;
@@ -49,10 +50,11 @@ export async function loadDashboard(
   const { view, catalogue, now } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
-  const [{ account, budget, keys, totals, currency }, jobs, orders] = await Promise.all([
+  const [{ account, budget, keys, totals, currency }, jobs, orders, balance] = await Promise.all([
     view.overview(user, range),
     sources.jobs.latest(accountId, SHOWN_JOBS),
     sources.orders.list({ accountId, limit: LISTED_ORDERS }),
+    sources.payments.balanceOf(user),
   ]);
   return {
     label: labelOf(user, locale),
@@ -62,6 +64,7 @@ export async function loadDashboard(
     usage: eachDay(range, totals),
     ...(currency !== undefined && { costs: describeCosts(totals, currency, locale) }),
     jobs,
+    balance,
     orders: describeOrders(orders, { catalogue, locale }),
   };
 }

@@ -5,6 +5,7 @@
  */
 
 import type { JobRecord } from '../../../core/jobs/index.js';
+import type { BalanceState } from '../../accounts/index.js';
 import type { ConnectionRecord } from '../../identity/index.js';
 import { isValidState } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
@@ -54,6 +55,8 @@ export interface DashboardView {
   costs?: CostsView;
   jobs: readonly JobRecord[];
   orders: OrdersView;
+  /** Undefined if the account has none. */
+  balance: BalanceState | undefined;
   /** Only for the operator. */
   nextSteps?: NextSteps | undefined;
   /** Connected agents. Default: none. */
@@ -88,6 +91,7 @@ ${renderJobs(view.jobs, locale)}
 </div>
 <div class="stack">
 ${renderPlan(view.plan, locale)}
+${view.balance && renderBalance(view.balance, locale)}
 ${renderRateLimits(view.rateLimits, locale)}
 ${renderOrders(view.orders, locale)}
 ${view.agents && view.agents.length > 0 && renderConnections(view.agents, locale)}
@@ -122,6 +126,16 @@ ${allowances.map(
 ${allowances.length === 0 && html`<p class="small muted">${t.unlimited}</p>`}
 <p class="small muted">${expiresAt === null ? t.doesNotExpire : t.validUntil(day(expiresAt))}</p>
 ${!isOperator && html`<a class="button button-quiet" href="/plans">${isFree ? t.choose : t.more}</a>`}</section>`;
+}
+
+function renderBalance({ amount, reserved, currency, heldAt }: BalanceState, locale: Locale): Html {
+  const { texts, smallMoney } = locale;
+  const { balance: t, dashboard } = texts;
+  return html`<section class="card stack" aria-labelledby="balance"><div class="row row-apart"><h2 id="balance">${t.title}</h2><a class="small" href="/orders">${dashboard.orders.all}</a></div>
+<p class="plan-name figures">${smallMoney(amount, currency)}</p>
+${reserved > 0 && html`<p class="small muted">${t.reserved(smallMoney(reserved, currency))}</p>`}
+${heldAt !== null && html`<p class="notice notice-warn">${t.onHold}</p>`}
+<p class="small">${t.lead}</p></section>`;
 }
 
 function renderRateLimits(rateLimits: DashboardView['rateLimits'], { texts, count }: Locale): Html | false {

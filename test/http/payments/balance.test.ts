@@ -127,6 +127,9 @@ describe('a prepaid balance', () => {
   });
 
   it('is on the page of orders, and its statement is a CSV file', async () => {
+    expect((await ann.get('/dashboard')).text)
+      .to.contain('id="balance"')
+      .and.to.contain('$0.99094');
     const page = (await ann.get('/orders')).text;
     expect(page).to.contain('0.99094').and.to.contain('balance/statement.csv');
     const csv = await ann.get('/api/agent/balance/statement.csv');

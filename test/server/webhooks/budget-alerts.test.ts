@@ -6,8 +6,10 @@ import { openHttpClient } from 'mediagate';
 import { createRecordingLogger } from 'mediagate/testing';
 import { systemClock } from '../../../core/runtime/time.js';
 import { createKeyRecord, NO_PLAN } from '../../../server/keys/index.js';
+import { createPrices } from '../../../server/prices/index.js';
 import type { State } from '../../../server/state.js';
 import { ALERT_SIGNER, startAlertDelivery, WebhookSecrets } from '../../../server/webhooks/index.js';
+import { order, signUp } from '../../support/accounts/people.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { budget, CHAT, settlement } from '../../support/models/model-requests.js';
@@ -120,6 +122,44 @@ for (const engine of engines) {
         ['key', 'key00001', 'laptop of Ann'],
         ['plan', 'key00002', 'desk of Ben'],
       ]);
+    });
+
+    it('say that a prepaid balance is low, once after each top-up', async () => {
+      const prices = createPrices({ currency: 'EUR', models: { 'm-5.5': { input: 1, output: 2 } } });
+      const node = await place.open({ budgetAlerts: true, prices });
+      await deliverFrom(node);
+      const { accountId } = await signUp(node);
+      const topUp = async () => {
+        const paid = { currency: 'EUR', lowBelow: 400_000, grants: ['text'], rpm: 30, models: null } as const;
+        const { code } = await order(node, accountId, { terms: { planId: 'topup_1', credit: 1_000_000, ...paid } });
+        await node.orders.confirm({ code, actor: 'operator:ann' });
+      };
+      /** A token of input costs a millionth. */
+      const pay = async (tokens: number) => {
+        const balanceId = (await node.balances.find(accountId))?.id ?? '';
+        const demand = async () => ({ input: tokens, hiddenInput: 0, output: 1, minOutput: 1, choices: 1 });
+        const reserve = { budgetId: balanceId, tokens, demand };
+        const { reservation } = await node.admissions.admit({ ...CHAT, accountId, reserve });
+        const usage = { inputTokens: tokens, outputTokens: 0 };
+        node.admissions.settle(settlement({ accountId, reservation, usage, at: Date.now() }));
+        await node.admissions.flush();
+      };
+      const before = receiver.of('budgets').length;
+      await topUp();
+      await pay(500_000);
+      expect((await node.budgetAlerts.takeDue({ max: 10, leaseMs: 1 })).length, 'half is left').to.equal(0);
+      for (const tokens of [200_000, 100_000]) await pay(tokens);
+      const [sent] = (await receiver.heard('budgets', before + 1)).slice(before);
+      expect(JSON.parse(sent?.body ?? '')).to.deep.include({
+        type: 'balance.low',
+        data: { balance: { account: accountId, left: 0.3, below: 0.4, currency: 'EUR' } },
+      });
+      await topUp();
+      await pay(900_000);
+      const all = (await receiver.heard('budgets', before + 2)).slice(before);
+      expect(all.map(({ body }) => JSON.parse(body).data.balance.left)).to.deep.equal([0.3, 0.3]);
+      const { different } = await node.ledger.sums();
+      expect(different).to.deep.equal([]);
     });
 
     it("are written neither without the setting nor for a user's plan", async () => {
