@@ -239,7 +239,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const guardOf: GuardOf = (route) => {
     const { path, grant, apiKeyHeader, advice } = route;
     if (grant === 'none' || grant === 'signature') return undefined;
-    if (grant === 'admin') return admit;
+    if (grant === 'admin') return admit(route);
     if (path === MCP_PATH && agentAuth) return agentAuth({ grant: 'any', apiKeyHeader });
     if (grant !== 'session') return auth({ grant, apiKeyHeader, advice });
     if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);

@@ -37,4 +37,10 @@ export const adminMigrations: Migrations = {
       'users',
     ],
   },
+  '0007-balance-list': {
+    ...sqlMigration(
+      `create index accounts_balance on accounts (id) where ("topsUp" is not null or balance is not null)`,
+    ),
+    changes: ['accounts'],
+  },
 };

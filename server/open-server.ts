@@ -320,7 +320,14 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const account = openAccounts(parts, health, peppers[0]);
   const { catalogue } = parts;
   const reported = () => reportSettings(parts.environment);
-  const admin = { state, catalogue, freeTierPeriod: settings.freeTierPeriod, pepper: peppers[0], settings: reported, latencies };
+  const admin = {
+    state,
+    catalogue,
+    freeTierPeriod: settings.freeTierPeriod,
+    pepper: peppers[0],
+    settings: reported,
+    latencies,
+  };
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
   const answers = new IdempotencyService({

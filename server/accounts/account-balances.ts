@@ -4,7 +4,7 @@
  * changes under the lock of the account. An erased account keeps its balance as bookkeeping, on hold.
  */
 
-import { type Database, isStorable, type Kysely, type Tables } from '../../core/database/index.js';
+import { type Database, isStorable, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
 import {
@@ -81,6 +81,9 @@ async function openFor(change: PlanChange, { grants, rpm, models, currency }: To
   return id;
 }
 
+/** The condition of a partial index, word by word. */
+const HAS_BALANCE = sql.raw<boolean>(`("topsUp" is not null or balance is not null)`);
+
 /** What an operator does with a balance. */
 export interface BalanceOrder {
   accountId: string;
@@ -104,13 +107,17 @@ export class Balances {
     return this.#database.run((queries) => readBalance(queries, accountId));
   }
 
-  /** The accounts that may top up by an operator's choice, or have a balance; by id. */
-  list(limit: number): Promise<readonly { accountId: string; topsUp: boolean | null; balance?: BalanceState }[]> {
+  /** The accounts that may top up by an operator's choice, or have a balance; by id. @param after The last one before. */
+  list(
+    limit: number,
+    after = '',
+  ): Promise<readonly { accountId: string; topsUp: boolean | null; balance?: BalanceState }[]> {
     return this.#database.run(async (queries) => {
       const accounts = await queries
         .selectFrom('accounts')
         .select(['id', 'topsUp'])
-        .where((eb) => eb.or([eb('topsUp', 'is not', null), eb('balance', 'is not', null)]))
+        .where(HAS_BALANCE)
+        .where('id', '>', after)
         .orderBy('id')
         .limit(limit)
         .execute();

@@ -1,6 +1,6 @@
 /*
  * Decides who may use the admin API: a key with the grant `admin` that an operator made, or the browser session of an
- * operator. Every other caller gets the 404 of a path without a route: no key, a wrong key, a key of a
+ * operator. Pages of orders and money also admit users with the role `billing`. Every other caller gets the 404 of a path without a route: no key, a wrong key, a key of a
  * plan, another user's session, a session of the device flow. Refused keys count towards the limit of the address, and
  * an address beyond it is no longer checked. Changes by a session must come from a page of the site.
  */
@@ -12,6 +12,7 @@ import {
   type AddressOf,
   type Middleware,
   type RequestContext,
+  type Route,
   routeNotFound,
   type ServerContext,
   type SiteAddress,
@@ -36,8 +37,8 @@ export interface AdminAccess extends Pick<ServerContext, 'siblings'> {
   site?: { sessions: Pick<SessionService, 'find'>; address(): SiteAddress };
 }
 
-/** The check before every route of the admin API. */
-export function createAdminGuard(access: AdminAccess): Middleware {
+/** Makes the check before a route of the admin API or of the console. */
+export function createAdminGuard(access: AdminAccess): (route: Pick<Route, 'forBilling'>) => Middleware {
   const { clock, siblings, addressOf, site } = access;
   const refused = new AddressLimit({
     clock,
@@ -46,19 +47,21 @@ export function createAdminGuard(access: AdminAccess): Middleware {
     perMinute: REFUSED_PER_MINUTE,
     what: 'Too many refused keys',
   });
-  return async (context, next) => {
-    const { req, state } = context;
-    // Pages act with a key of their account under another path, which is never an operator's.
-    if (state.playedKey) throw routeNotFound(context);
-    const isKeySent = req.headers.authorization !== undefined || req.headers['x-api-key'] !== undefined;
-    const operator = isKeySent
-      ? await operatorOfKey(context, access, { refused, address: addressOf(req) })
-      : await operatorOfSession(context, access);
-    if (operator === undefined) throw routeNotFound(context);
-    if (!isKeySent && site && req.method !== 'GET' && req.method !== 'HEAD') refuseOtherSites(context, site.address());
-    state.operator = operator;
-    return next();
-  };
+  return ({ forBilling = false }) =>
+    async (context, next) => {
+      const { req, state } = context;
+      // Pages act with a key of their account under another path, which is never an operator's.
+      if (state.playedKey) throw routeNotFound(context);
+      const isKeySent = req.headers.authorization !== undefined || req.headers['x-api-key'] !== undefined;
+      const operator = isKeySent
+        ? await operatorOfKey(context, access, { refused, address: addressOf(req) })
+        : await operatorOfSession(context, access, forBilling);
+      if (operator === undefined) throw routeNotFound(context);
+      if (!isKeySent && site && req.method !== 'GET' && req.method !== 'HEAD')
+        refuseOtherSites(context, site.address());
+      state.operator = operator;
+      return next();
+    };
 }
 
 async function operatorOfKey(
@@ -86,10 +89,15 @@ async function operatorOfKey(
   }
 }
 
-async function operatorOfSession(context: RequestContext, { site }: AdminAccess): Promise<string | undefined> {
+async function operatorOfSession(
+  context: RequestContext,
+  { site }: AdminAccess,
+  forBilling: boolean,
+): Promise<string | undefined> {
   const signedIn = await site?.sessions.find(context);
-  if (signedIn?.session.kind !== 'browser' || signedIn.user.role !== 'operator') return undefined;
-  return `operator:${signedIn.user.id}`;
+  if (signedIn?.session.kind !== 'browser') return undefined;
+  const { id, role } = signedIn.user;
+  return role === 'operator' || (forBilling && role === 'billing') ? `${role}:${id}` : undefined;
 }
 
 function isBlocked(refused: AddressLimit, address: string): boolean {

@@ -15,6 +15,9 @@ import { readAmounts } from './key-inputs.js';
 import { wholeList } from './lists.js';
 import type { AdminServices, Stored } from './services.js';
 
+const GROUP_NAME = /^(?!none$)[a-z0-9][a-z0-9_.-]{0,63}$/;
+const NAME_FORM = '1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a letter or digit, and not none';
+
 /** A group with its budgets and the number of its keys. */
 export interface ListedGroup {
   name: string;
@@ -43,6 +46,7 @@ export async function makeGroup(
   { state }: Stored<'budgets' | 'usage'>,
   { name, budgets, ...by }: { name: string; budgets: readonly string[] } & AdminActor,
 ): Promise<readonly BudgetState[]> {
+  if (!GROUP_NAME.test(name)) throw new GatewayError('invalid_value', `name must be ${NAME_FORM}.`, { param: 'name' });
   const amounts = await readAmounts({ state }, budgets);
   return state.budgets.createGroup(name, amounts.length === 0 ? undefined : { budgets: amounts, ...by });
 }
@@ -84,10 +88,7 @@ async function requireGroup({ state: { budgets } }: Stored<'budgets'>, name: str
 const encodeAll = (budgets: readonly BudgetState[], now: number) =>
   budgets.map((budget) => encodeSharedBudget(budget, now));
 
-const name = Type.String({
-  pattern: '^(?!none$)[a-z0-9][a-z0-9_.-]{0,63}$',
-  title: '1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a letter or digit, and not none',
-});
+const name = Type.String({ pattern: GROUP_NAME.source, title: NAME_FORM });
 const Amounts = Type.Array(Type.String({ maxLength: 60, title: BUDGET_FORM }), { maxItems: 20 });
 const AllBudgets = Type.Object(
   { budgets: field(Amounts, 'All budgets from now on.', ['50 USD/month']), ...NOTE },

@@ -23,6 +23,15 @@ export { type AdminAccess, createAdminGuard } from './access.js';
 export type { AdminActor } from './admin-route.js';
 export { acknowledgeAlert, listAlerts } from './alerts.js';
 export { type AuditFilter, encodeAuditEntry, listAudit } from './audit.js';
+export {
+  adjustBalance,
+  allowTopUps,
+  type ListedBalance,
+  listBalances,
+  resumeBalance,
+  showBalance,
+  type WholeBalance,
+} from './balances.js';
 export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from './groups.js';
 export { closeIncident, describeIncident, listIncidents } from './incidents.js';
 export {

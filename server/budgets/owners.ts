@@ -151,7 +151,7 @@ export class Budgets {
 
   /** All budgets of keys, accounts and groups. */
   all(): Promise<readonly BudgetState[]> {
-    return this.#read((queries) => inOrder(queries).where('scope', 'in', ['key', 'account', 'group']).execute());
+    return this.#read((queries) => inOrder(queries).where(SHARED).execute());
   }
 
   /** Budgets of keys, accounts and groups of which 80 % or more is used in their period; at most so many. */

@@ -22,8 +22,8 @@ const PATH = '/admin/alerts';
 
 /** Pages that show more, below `/admin`. */
 const PAGES: Partial<Readonly<Record<AlertKind, string>>> = {
-  budget_low: 'keys',
-  budget_used: 'keys',
+  budget_low: 'groups',
+  budget_used: 'groups',
   upstream_down: 'models',
   error_rate: 'requests?outcome=failed',
   bank_money: 'transfers',

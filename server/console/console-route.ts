@@ -6,9 +6,10 @@
  * it. Nothing here needs scripts.
  */
 
+import type { Readable } from 'node:stream';
 import { type TSchema, Type } from '../../core/contracts/index.js';
 import { type ErrorCode, type GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import type { AccountServices } from '../accounts/index.js';
+import type { AccountServices, Identity } from '../accounts/index.js';
 import {
   type AdminActor,
   type AdminServices,
@@ -32,7 +33,9 @@ import {
 } from '../site/index.js';
 import { statusOfCode } from '../usage/index.js';
 
-export interface ConsoleServices extends AdminServices, Pick<AccountServices, 'sessions' | 'site'> {}
+export interface ConsoleServices extends AdminServices, Pick<AccountServices, 'sessions' | 'site'> {
+  identity: Pick<Identity, 'status'>;
+}
 
 const MAX_FORM_BYTES = 16_384;
 const MAX_FIELD = 200;
@@ -45,6 +48,8 @@ export interface ConsoleCall {
   locale: Locale;
   /** For the audit log, with the reason that the form states. */
   by: AdminActor;
+  /** Whether the visitor only sees to orders and money, so that other pages are not linked. */
+  isBilling: boolean;
   /** A field of the address, at most 200 characters; undefined if it is empty. */
   query(name: string): string | undefined;
   /** A parameter of the path. */
@@ -70,6 +75,8 @@ export interface ConsolePage {
 interface Declared {
   /** Below `/admin`. */
   path: string;
+  /** Whether users with the role `billing` see it as well. Default false. */
+  forBilling?: boolean;
   summary: string;
   description: string;
   params?: Route['params'];
@@ -92,9 +99,12 @@ interface DeclaredForm extends Declared {
 const NAVIGATION = [
   '',
   'users',
+  'invitations',
   'orders',
   'transfers',
+  'balances',
   'keys',
+  'groups',
   'models',
   'requests',
   'jobs',
@@ -103,13 +113,15 @@ const NAVIGATION = [
   'audit',
 ] as const;
 type ConsolePath = (typeof NAVIGATION)[number];
+const BILLING_PAGES: readonly ConsolePath[] = ['orders', 'transfers', 'balances'];
 
 /** A page. `done` in its address says what a form has just done. */
 export function consolePage(services: ConsoleServices, declared: DeclaredPage): Route {
-  const { path, summary, description, params, query = {}, errors = [], show } = declared;
+  const { path, forBilling = false, summary, description, params, query = {}, errors = [], show } = declared;
   return defineRoute({
     ...PAGE_ROUTE,
     grant: 'admin',
+    forBilling,
     path: `/admin${path}`,
     summary,
     description,
@@ -118,19 +130,20 @@ export function consolePage(services: ConsoleServices, declared: DeclaredPage): 
     errors,
     async handler(context) {
       const visit = await visitOf(context, services);
-      await send(context, visit, await show(callOf(context, visit.locale)));
+      await send(context, visit, await show(callOf(context, visit)));
     },
   });
 }
 
 /** A form of a page, which is shown again if it fails. */
 export function consoleForm(services: ConsoleServices, declared: DeclaredForm): Route {
-  const { path, summary, description, params, form = {}, errors = [], show, run } = declared;
+  const { path, forBilling = false, summary, description, params, form = {}, errors = [], show, run } = declared;
   const fields = { ...form, note: 'Reason, for the audit log.' };
   return defineRoute({
     ...PAGE_ROUTE,
     method: 'POST',
     grant: 'admin',
+    forBilling,
     path: `/admin${path}`,
     summary,
     description,
@@ -149,7 +162,7 @@ export function consoleForm(services: ConsoleServices, declared: DeclaredForm): 
       const visit = await visitOf(context, services);
       const limits = { maxBytes: MAX_FORM_BYTES, budget: services.bodies, owner: visit.signedIn?.user.accountId ?? '' };
       const sent = await readForm(context.req, context.res, limits);
-      const call = callOf(context, visit.locale, sent);
+      const call = callOf(context, visit, sent);
       try {
         const done = await run(call);
         if (typeof done === 'string') return seeOther(context, `${services.site().url}/admin${done}`);
@@ -161,6 +174,36 @@ export function consoleForm(services: ConsoleServices, declared: DeclaredForm): 
         context.status = status;
         await send(context, visit, page, error);
       }
+    },
+  });
+}
+
+interface DeclaredFile extends Omit<Declared, 'show'> {
+  /** Name for the browser. */
+  name: string;
+  /** @returns The text as CSV. */
+  read(call: ConsoleCall): Promise<Readable>;
+}
+
+/** A file of a page. */
+export function consoleFile(services: ConsoleServices, declared: DeclaredFile): Route {
+  const { path, forBilling = false, summary, description, params, errors = [], name, read } = declared;
+  return defineRoute({
+    ...PAGE_ROUTE,
+    grant: 'admin',
+    forBilling,
+    path: `/admin${path}`,
+    summary,
+    description,
+    ...(params && { params }),
+    answers: { 200: { description: 'The file.', type: 'text/csv' } },
+    errors,
+    async handler(context) {
+      const body = await read(callOf(context, await visitOf(context, services)));
+      context.set('Content-Type', 'text/csv; charset=utf-8');
+      context.set('Content-Disposition', `attachment; filename="${name}"`);
+      context.set('Cache-Control', 'private, no-store');
+      context.body = body;
     },
   });
 }
@@ -180,11 +223,12 @@ async function visitOf(context: ParamsContext, { sessions }: ConsoleServices): P
   return { signedIn, locale: localeOf(context, signedIn.user.language) };
 }
 
-function callOf(context: ParamsContext, locale: Locale, form: Readonly<Record<string, string>> = {}): ConsoleCall {
+function callOf(context: ParamsContext, visit: Visit, form: Readonly<Record<string, string>> = {}): ConsoleCall {
   const field = (name: string) => (Object.hasOwn(form, name) ? (form[name] ?? '').trim() : '');
   const note = field('note').slice(0, MAX_NOTE);
   return {
-    locale,
+    locale: visit.locale,
+    isBilling: isBilling(visit),
     by: { actor: context.state.operator ?? '', ...(note !== '' && { note }) },
     query(name) {
       const value = context.query[name];
@@ -197,6 +241,11 @@ function callOf(context: ParamsContext, locale: Locale, form: Readonly<Record<st
   };
 }
 
+/** The guard has admitted operators, and users of this role where the route is for them. */
+function isBilling({ signedIn }: Visit): boolean {
+  return signedIn?.user.role === 'billing';
+}
+
 async function send(context: ParamsContext, visit: Visit, page: ConsolePage, problem?: GatewayError): Promise<void> {
   const { locale } = visit;
   const { title, current, lead, content, scripts } = page;
@@ -204,11 +253,15 @@ async function send(context: ParamsContext, visit: Visit, page: ConsolePage, pro
   const t = locale.texts.console;
   const words =
     typeof done === 'string' && Object.hasOwn(t.done, done) ? t.done[done as keyof typeof t.done] : undefined;
+  const pages = isBilling(visit) ? BILLING_PAGES : NAVIGATION;
+  const nameOf = (path: ConsolePath) => t.pages[path === '' ? 'overview' : path];
   const framed = html`<div class="frame console">
-<nav class="console-nav" aria-label="${t.title}"><ul>${NAVIGATION.map((path) => {
-    const here = path === current && html` aria-current="page"`;
-    return html`<li><a href="/admin${path !== '' && `/${path}`}"${here}>${t.pages[path === '' ? 'overview' : path]}</a></li>`;
-  })}</ul></nav>
+<nav class="console-nav" aria-label="${t.title}"><details class="fold"><summary>${nameOf(current)}</summary><ul>${pages.map(
+    (path) => {
+      const here = path === current && html` aria-current="page"`;
+      return html`<li><a href="/admin${path !== '' && `/${path}`}"${here}>${nameOf(path)}</a></li>`;
+    },
+  )}</ul></details></nav>
 <div class="stack console-main">
 <div class="page-head"><h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>
 ${words !== undefined && problem === undefined && html`<p class="notice notice-good" role="status" tabindex="-1" autofocus>${words}</p>`}

@@ -5,8 +5,11 @@
 import type { Route } from '../http/index.js';
 import { alertPages } from './alerts.js';
 import { auditPages } from './audit.js';
+import { balancePages } from './balances.js';
 import type { ConsoleServices } from './console-route.js';
+import { groupPages } from './groups.js';
 import { incidentPages } from './incidents.js';
+import { invitationPages } from './invitations.js';
 import { jobPages } from './jobs.js';
 import { keyPages } from './keys.js';
 import { modelPages } from './models.js';
@@ -21,9 +24,12 @@ export function consoleRoutes(services: ConsoleServices): Route[] {
   return [
     ...overviewPages(services),
     ...userPages(services),
+    ...invitationPages(services),
     ...orderPages(services),
     ...transferPages(services),
+    ...balancePages(services),
     ...keyPages(services),
+    ...groupPages(services),
     ...modelPages(services),
     ...requestPages(services),
     ...jobPages(services),

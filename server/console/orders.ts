@@ -35,6 +35,7 @@ export function orderPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => orderPage(services, call);
   const change = (verb: Verb, summary: string, description: string) =>
     consoleForm(services, {
+      forBilling: true,
       path: `/orders/:code/${verb}`,
       params: CODE,
       summary,
@@ -48,6 +49,7 @@ export function orderPages(services: ConsoleServices): Route[] {
     });
   return [
     consolePage(services, {
+      forBilling: true,
       path: '/orders',
       summary: 'Orders in the console',
       description: 'Page of the orders of all accounts, by state and account.',
@@ -55,6 +57,7 @@ export function orderPages(services: ConsoleServices): Route[] {
       show: (call) => ordersPage(services, call),
     }),
     consolePage(services, {
+      forBilling: true,
       path: '/orders/:code',
       params: CODE,
       summary: 'An order in the console',
@@ -69,7 +72,7 @@ export function orderPages(services: ConsoleServices): Route[] {
 }
 
 async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
-  const { locale, query } = call;
+  const { locale, query, isBilling } = call;
   const { texts, day, money } = locale;
   const t = texts.console.orders;
   const [state, accountId] = [choiceOf(query('state'), ORDER_STATES), query('account')];
@@ -112,7 +115,7 @@ ${dataTable<OrderRecord>({
   columns: [
     { head: texts.orders.code, cell: ({ code }) => html`<a href="${PATH}/${code}"><code>${code}</code></a>` },
     { head: t.state, cell: (order) => orderBadge(order.state, locale) },
-    { head: t.user, cell: (order) => ownerLink(order.accountId, owners) },
+    { head: t.user, cell: (order) => ownerLink(order.accountId, owners, !isBilling) },
     {
       head: texts.orders.plan,
       cell: ({ planId }) => html`<bdi>${planName({ catalogue: services.catalogue, locale }, planId)}</bdi>`,
@@ -128,7 +131,7 @@ ${pagesOf(call, { path: PATH, filters: { state, account: accountId }, ...(next &
 }
 
 async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
-  const { locale, param } = call;
+  const { locale, param, isBilling } = call;
   const { texts, day, minute, money } = locale;
   const whole = await showOrder(services, param('code'));
   const { order, transfers } = whole;
@@ -141,7 +144,7 @@ async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<
     content: html`<section class="card stack">
 ${facts([
   [t.state, orderBadge(order.state, locale)],
-  [t.user, ownerLink(order.accountId, owners)],
+  [t.user, ownerLink(order.accountId, owners, !isBilling)],
   [texts.orders.plan, html`<bdi>${planName({ catalogue: services.catalogue, locale }, order.planId)}</bdi>`],
   [texts.orders.amount, money(amount, currency)],
   [t.received, money(paidAmount, currency)],

@@ -165,11 +165,12 @@ export async function ownersOf(
   return new Map((await users.ofAccounts(ids)).map((user) => [user.accountId, user]));
 }
 
-/** The owner of an account with a link to it, or the name of the account. */
-export function ownerLink(accountId: string, owners: Owners): Html {
+/** The owner of an account, or the name of the account. @param isLinked Whether it leads to the page of the user. */
+export function ownerLink(accountId: string, owners: Owners, isLinked = true): Html {
   const user = owners.get(accountId);
   if (!user) return html`<bdi class="small mono">${accountId}</bdi>`;
-  return html`<a href="/admin/users/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>`;
+  const name = html`<bdi>${user.name ?? user.email ?? user.id}</bdi>`;
+  return isLinked ? html`<a href="/admin/users/${user.id}">${name}</a>` : name;
 }
 
 /** What is left of a budget, with its bar. */

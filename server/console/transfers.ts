@@ -26,6 +26,7 @@ export function transferPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => transfersPage(services, call);
   return [
     consolePage(services, {
+      forBilling: true,
       path: '/transfers',
       summary: 'Bank money in the console',
       description: 'Page of bank transfers, those that need a review first.',
@@ -33,6 +34,7 @@ export function transferPages(services: ConsoleServices): Route[] {
       show,
     }),
     consoleForm(services, {
+      forBilling: true,
       path: '/transfers/match',
       summary: 'Match bank money in the console',
       description: 'Counts a transfer without an order for one.',
@@ -46,6 +48,7 @@ export function transferPages(services: ConsoleServices): Route[] {
       },
     }),
     consoleForm(services, {
+      forBilling: true,
       path: '/transfers/settle',
       summary: 'End a review in the console',
       description: 'Marks a transfer as reviewed; nothing else changes.',

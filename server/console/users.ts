@@ -234,7 +234,10 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { locale, param } = call;
   const whole = await showUser(services, param('id'));
   const { user, account } = whole;
-  const budgets = await services.state.budgets.of({ scope: 'account', subject: user.accountId });
+  const [budgets, balance] = await Promise.all([
+    services.state.budgets.of({ scope: 'account', subject: user.accountId }),
+    services.state.balances.find(user.accountId),
+  ]);
   const { texts, day } = locale;
   const t = texts.console.users;
   return {
@@ -256,6 +259,7 @@ ${renderUserActions(whole, locale)}
 </section>
 ${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
 ${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call }))}
+${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
 ${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
 ${section('history', texts.console.history.title, history(whole.audit, locale))}`,

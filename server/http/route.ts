@@ -71,6 +71,8 @@ export interface Route {
   sessionOptional?: boolean;
   /** Whether a session of the device flow is refused, with the grant `session`. Default false. */
   browserOnly?: boolean;
+  /** Whether users with the role `billing` may call it as well, with the grant `admin`. Default false. */
+  forBilling?: boolean;
   /** Default: the usual format. */
   format?: ErrorFormat | ((context: RequestContext) => ErrorFormat | undefined);
   /** Name in the service manifest; routes of one path share it. Default: the manifest does not list the route. */

@@ -112,8 +112,8 @@ ${renderFooter(locale)}
 export interface Viewer {
   /** Name, or else email address. */
   label: string;
-  /** Whether the header leads to the console. */
-  isOperator: boolean;
+  /** Where the header leads to the console; undefined if the user has none. */
+  console: '/admin' | '/admin/orders' | undefined;
 }
 
 interface HeaderView {
@@ -153,9 +153,12 @@ function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }
   const quiet = (isHere || viewer !== null) && html` button-quiet`;
   const link = html`<a class="button button-small${quiet}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
   if (!viewer) return link;
-  const console = html`<a class="link-button" href="/admin"${isCurrent(current === '/admin')}>${t.console}</a>`;
-  return html`${viewer.isOperator && console}${link}
-<form method="post" action="/signout"><button class="link-button" title="${t.signedInAs(viewer.label)}">${t.signOut}</button></form>`;
+  const signOut = html`<form method="post" action="/signout"><button class="link-button" title="${t.signedInAs(viewer.label)}">${t.signOut}</button></form>`;
+  if (viewer.console === undefined) return html`${link}\n${signOut}`;
+  const console = html`<a class="link-button" href="${viewer.console}"${isCurrent(current === '/admin')}>${t.console}</a>`;
+  // One more link than a phone has room for in a line.
+  return html`<details class="fold account-fold"><summary>${t.menu}</summary><div class="account-links">${console}${link}
+${signOut}</div></details>`;
 }
 
 function isCurrent(is: boolean): Html | false {

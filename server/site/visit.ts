@@ -33,8 +33,10 @@ export async function ownVisitOf(context: RequestContext, sessions: SessionServi
   return undefined;
 }
 
+const CONSOLES: Readonly<Record<string, Viewer['console']>> = { operator: '/admin', billing: '/admin/orders' };
+
 function viewerOf({ user }: SignedIn, locale: Locale): Viewer {
-  return { label: labelOf(user, locale), isOperator: user.role === 'operator' };
+  return { label: labelOf(user, locale), console: CONSOLES[user.role] };
 }
 
 /** Sends a page whose header names the visitor. */

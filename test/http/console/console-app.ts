@@ -69,5 +69,11 @@ export async function fillHostile({ state }: SignInApp) {
   });
   const detail = { of: 'key', name: HOSTILE, unit: 'tokens', limit: 9, used: 8, resets: 'day' };
   const [alert] = await state.alerts.note([{ kind: 'budget_low', subject: HOSTILE, detail }]);
+  await state.budgets.createGroup('research', {
+    budgets: [{ unit: 'requests', amount: 500, currency: null, resets: 'day' }],
+    actor: `operator:${HOSTILE}`,
+  });
+  await state.balances.setEligible({ accountId: user.accountId, actor: 'operator:test', note: HOSTILE }, true);
+  await state.invitations.invite({ role: 'member', name: HOSTILE.replace('\u202e', ''), actor: `operator:${HOSTILE}` });
   return { alert: alert!, user, orders, review, unmatched, key, other: await signUp(state) };
 }

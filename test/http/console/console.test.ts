@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { load } from 'cheerio';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
-import { order, signUp, transfer } from '../../support/accounts/people.js';
+import { order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
 import { type ConsoleApp, fillHostile, HOSTILE, startConsoleApp } from './console-app.js';
 
 /** Bytes of the markup of a page; styles and fonts are shared with other pages. */
@@ -28,6 +28,10 @@ describe('the console', () => {
         '/admin/jobs',
         '/admin/jobs?state=failed',
         '/admin/alerts',
+        '/admin/groups',
+        '/admin/invitations',
+        '/admin/balances',
+        `/admin/balances/${user.accountId}`,
         '/admin/alerts?state=all',
         '/admin/incidents',
         '/admin/audit',
@@ -198,6 +202,106 @@ describe('the console', () => {
     expect(incident).to.include({ title: 'Images are slow', kind: 'outage', endedAt: null });
     await post(`/admin/incidents/${incident?.id}/close`, { outcome: 'Fixed.' });
     expect((await read('/status', createBrowserSession())).text).to.contain('Fixed.');
+  });
+
+  it('makes groups with budgets, changes and deletes them', async () => {
+    const { app, read, post } = its;
+    const wrong = await post('/admin/groups', { name: 'Not Good', budgets: '' });
+    expect([wrong.status, wrong.page('#name').attr('value')]).to.deep.equal([400, 'Not Good']);
+    await post('/admin/groups', { name: 'night', budgets: '20 USD/month, 5 requests/day' });
+    expect((await app.state.budgets.of({ scope: 'group', subject: 'night' })).length).to.equal(2);
+    const bad = await post('/admin/groups/night/budgets', { budgets: 'a lot' });
+    expect([bad.status, bad.page('#budgets-night').attr('value')]).to.deep.equal([400, 'a lot']);
+    await post('/admin/groups/night/budgets', { budgets: '7 requests/day' });
+    expect((await read('/admin/groups?q=night')).page('main li').text()).to.contain('7 of 7');
+    await post('/admin/groups/night/delete');
+    expect((await app.state.budgets.groups()).map(({ name }) => name)).not.to.include('night');
+    expect((await post('/admin/groups/night/delete')).status).to.equal(400);
+  });
+
+  it('invites a person by a link that is shown once, and withdraws it', async () => {
+    const { app, read, post } = its;
+    const refused = await post('/admin/invitations', { role: 'member' });
+    expect(refused.status, 'at an IP address').to.equal(503);
+    const real = app.identity.status();
+    const passkeys = { state: 'ready', host: 'localhost' } as const;
+    Object.defineProperty(app.identity, 'status', { value: () => ({ ...real, passkeys }) });
+    const made = await post('/admin/invitations', { role: 'operator', name: 'Ben', hours: '2', note: 'new colleague' });
+    const link = made.page('#new-link-text').text();
+    expect([made.status, link], made.page('.problem').text()).to.satisfy(
+      ([status, text]: [number, string]) => status === 200 && /\/invite#[\w-]{43}$/.test(text),
+    );
+    const invitation = (await app.state.invitations.list()).find(({ name }) => name === 'Ben');
+    expect(invitation).to.include({ role: 'operator', invitedBy: `operator:${its.operatorId}` });
+    const { text } = await read('/admin/invitations');
+    expect(text).to.contain('Ben').and.not.contain(link.split('#')[1]);
+    expect((await post('/admin/invitations', { role: 'member', hours: '9999' })).status).to.equal(400);
+    expect((await post('/admin/invitations', { role: 'member', user: 'user_none' })).status).to.equal(404);
+    await post(`/admin/invitations/${invitation?.id}/withdraw`);
+    expect((await app.state.invitations.list()).some(({ name }) => name === 'Ben')).to.equal(false);
+  });
+
+  it('allows top-ups, adjusts a balance, and gives its statement as CSV', async () => {
+    const { app, read, post, operator } = its;
+    const other = await signUp(app.state);
+    const path = `/admin/balances/${other.accountId}`;
+    await post(`${path}/allow`, { note: 'asked' });
+    expect((await read('/admin/balances')).page(`a[href="${path}"]`)).to.have.length(1);
+    expect((await post(`${path}/adjust`, { amount: '5 EUR' })).status, 'without a balance').to.equal(400);
+    const { code } = await topUpOrder(app.state, other.accountId);
+    await post(`/admin/orders/${code}/confirm`);
+    const wrong = await post(`${path}/adjust`, { amount: '5 USD' });
+    expect([wrong.status, wrong.page('#amount').attr('value')]).to.deep.equal([400, '5 USD']);
+    await post(`${path}/adjust`, { amount: '-2.5 EUR', note: 'a gift card' });
+    const { page } = await read(path);
+    expect(page('.console-facts').text()).to.contain('€7.50');
+    expect(page('#movements').closest('section').find('tbody tr')).to.have.length(2);
+    expect(page('#top-ups').closest('section').find(`a[href="/admin/orders/${code}"]`).length).to.be.at.least(1);
+    const csv = await operator.send(`${app.url}${path}/statement.csv`);
+    expect(csv.headers.get('content-type')).to.contain('text/csv');
+    expect(csv.text.trimEnd().split('\r\n')).to.have.length(3);
+    expect((await read(`/admin/users/${other.id}`)).page(`a[href="${path}"]`)).to.have.length(1);
+    await post(`/admin/orders/${code}/refund`, { note: 'wrong account' });
+    expect((await read(path)).page('.console-facts').text()).to.contain('€0.00');
+    expect((await post(`${path}/resume`)).location).to.equal(`${app.url}${path}?done=nothing`);
+    await post(`${path}/refuse`);
+    expect(
+      (await app.state.balances.list(100)).find(({ accountId }) => accountId === other.accountId)?.topsUp,
+    ).to.equal(false);
+    expect((await app.state.ledger.sums()).different).to.deep.equal([]);
+  });
+
+  it('shows orders, bank money and balances alone to users who see to payments', async () => {
+    const { app } = its;
+    const browser = await app.signedIn('billing@example.com');
+    const [person] = await app.state.users.findByEmail('billing@example.com');
+    await app.state.users.setRole({ userId: person!.id, role: 'billing', actor: 'operator:test' });
+    const routes = app.declaredRoutes().filter(({ grant }) => grant === 'admin');
+    const seen: string[] = [];
+    for (const { method, path, forBilling } of routes) {
+      const target = path.replace(':code', filled.review.code).replace(/:\w+/g, filled.user.accountId);
+      const { status, text } = await browser.send(app.url + target, { method, ...(method === 'POST' && { form: {} }) });
+      if (forBilling !== true) expect(status, `${method} ${path}`).to.equal(404);
+      else if (method === 'GET') {
+        expect(status, path).to.equal(200);
+        expect(text, path).not.to.contain('href="/admin/users');
+        seen.push(path);
+      }
+    }
+    expect(seen).to.have.members([
+      ...['/admin/orders', '/admin/orders/:code', '/admin/transfers', '/admin/balances', '/admin/balances/:id'],
+      '/admin/balances/:id/statement.csv',
+    ]);
+    const { page } = await its.read('/admin/orders', browser);
+    const links = page('nav.console-nav a').toArray();
+    expect(links.map((one) => page(one).attr('href'))).to.deep.equal([
+      ...['/admin/orders', '/admin/transfers', '/admin/balances'],
+    ]);
+    expect(page('header a[href="/admin/orders"]')).to.have.length(1);
+    const { code } = await order(app.state, filled.user.accountId);
+    await browser.send(`${app.url}/admin/orders/${code}/cancel`, { form: { note: 'asked by mail' } });
+    const [row] = await app.state.audit.list({ subject: code, limit: 1 });
+    expect(row).to.include({ action: 'order.cancelled', actor: `billing:${person!.id}`, note: 'asked by mail' });
   });
 
   it('shows alerts on both pages, and acknowledges one with a reason', async () => {

@@ -30,6 +30,7 @@ describe('the SQL of the console', () => {
     const { user, review, key } = await fillHostile(its.app);
     texts.clear();
     const lists = ['users', 'orders', 'transfers', 'keys', 'requests', 'jobs', 'alerts', 'incidents', 'audit'];
+    lists.push('groups', 'balances', `balances/${user.accountId}`, 'invitations');
     const filters = ['users?q=person', 'users?state=suspended', 'users?state=active', 'orders?state=needs_review'];
     const paths = [
       ...['', ...lists, ...filters, 'transfers?review=all', 'models'].map((name) =>

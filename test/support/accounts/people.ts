@@ -67,3 +67,9 @@ export async function grantsOf(state: State, { code, accountId }: OrderRecord) {
   const granted = audit.filter(({ action, note }) => action === 'plan.granted' && note === code).length;
   return { granted, tokens: budget?.tokenLimit ?? 0 };
 }
+
+/** An order of 10 EUR for the balance. */
+export function topUpOrder(state: State, accountId: string): Promise<OrderRecord> {
+  const paid = { currency: 'EUR', lowBelow: null, grants: ['text'], rpm: 30, models: null } as const;
+  return order(state, accountId, { terms: { planId: 'topup_10', credit: 10_000_000, ...paid } });
+}

@@ -7,7 +7,7 @@ import { findings, type Medium, showIn } from './page-browser.js';
 
 const LISTS = [
   ...['', '/users', '/orders', '/transfers', '/keys', '/models', '/requests', '/jobs', '/alerts', '/incidents'],
-  '/audit',
+  ...['/audit', '/groups', '/balances', '/invitations'],
 ];
 
 export interface ConsoleLook {
@@ -21,7 +21,13 @@ export interface ConsoleLook {
 export async function lookAtConsole(its: ConsoleApp, browser: Browser, look: ConsoleLook): Promise<void> {
   const { languages, media, withEmpty } = look;
   const { user, review, key } = await fillHostile(its.app);
-  const details = [`/users/${user.id}`, `/orders/${review.code}`, `/keys/${key.id}`, `/users/${its.operatorId}`];
+  const details = [
+    `/balances/${user.accountId}`,
+    `/users/${user.id}`,
+    `/orders/${review.code}`,
+    `/keys/${key.id}`,
+    `/users/${its.operatorId}`,
+  ];
   const empty = ['/users?q=none', '/orders?state=refunded', '/keys?q=none', '/requests?code=none', '/audit?actor=none'];
   const context = await browser.newContext();
   const { url } = its.app;

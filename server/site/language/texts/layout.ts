@@ -14,6 +14,7 @@ const en = {
   signIn: 'Sign in',
   dashboard: 'Dashboard',
   console: 'Console',
+  menu: 'Menu',
   signOut: 'Sign out',
   signedInAs: (label: string) => `Signed in as ${label}`,
   scriptsMissing:
@@ -40,6 +41,7 @@ const vi: typeof en = {
   signIn: 'Đăng nhập',
   dashboard: 'Tài khoản',
   console: 'Quản trị',
+  menu: 'Menu',
   signOut: 'Đăng xuất',
   signedInAs: (label) => `Đã đăng nhập: ${label}`,
   scriptsMissing:

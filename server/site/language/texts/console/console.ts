@@ -6,6 +6,7 @@
 import { counted, FORMATS } from '../../formats.js';
 import { consoleMoney } from './money.js';
 import { consolePeople } from './people.js';
+import { consoleTeam } from './team.js';
 import { consoleWork } from './work.js';
 
 const { count } = FORMATS.vi;
@@ -16,9 +17,12 @@ const en = {
   pages: {
     overview: 'Overview',
     users: 'Users',
+    invitations: 'Invitations',
     orders: 'Orders',
     transfers: 'Bank money',
+    balances: 'Balances',
     keys: 'Keys',
+    groups: 'Groups',
     models: 'Models',
     requests: 'Requests',
     jobs: 'Jobs',
@@ -57,6 +61,14 @@ const en = {
     job_retry: 'The job is queued again.',
     kind_pause: 'Jobs of this kind wait until you resume them.',
     kind_resume: 'Jobs of this kind run again.',
+    balance_allow: 'The account may top up.',
+    balance_refuse: 'The account may not top up any more.',
+    balance_adjust: 'The balance is adjusted.',
+    balance_resume: 'The balance pays again.',
+    group_made: 'The group is created.',
+    group_changed: 'The group has these budgets.',
+    group_deleted: 'The group is deleted.',
+    invitation_withdrawn: 'The link no longer works.',
     alert: 'The alert is acknowledged, and is not repeated.',
     incident: 'The incident is on the status page.',
     incident_closed: 'The incident has ended.',
@@ -98,6 +110,7 @@ const en = {
   },
   ...consolePeople.en,
   ...consoleMoney.en,
+  ...consoleTeam.en,
   ...consoleWork.en,
 };
 
@@ -106,9 +119,12 @@ const vi: typeof en = {
   pages: {
     overview: 'Tổng quan',
     users: 'Người dùng',
+    invitations: 'Lời mời',
     orders: 'Đơn hàng',
     transfers: 'Tiền chuyển khoản',
+    balances: 'Số dư',
     keys: 'Khóa',
+    groups: 'Nhóm',
     models: 'Mô hình',
     requests: 'Yêu cầu',
     jobs: 'Tác vụ',
@@ -146,6 +162,14 @@ const vi: typeof en = {
     job_retry: 'Tác vụ đã vào lại hàng đợi.',
     kind_pause: 'Tác vụ loại này sẽ đợi đến khi bạn cho chạy tiếp.',
     kind_resume: 'Tác vụ loại này chạy trở lại.',
+    balance_allow: 'Tài khoản được nạp tiền.',
+    balance_refuse: 'Tài khoản không được nạp tiền nữa.',
+    balance_adjust: 'Đã điều chỉnh số dư.',
+    balance_resume: 'Số dư lại được dùng.',
+    group_made: 'Đã tạo nhóm.',
+    group_changed: 'Đã đặt ngân sách của nhóm.',
+    group_deleted: 'Đã xóa nhóm.',
+    invitation_withdrawn: 'Liên kết không còn hiệu lực.',
     alert: 'Đã xác nhận cảnh báo, sẽ không nhắc lại.',
     incident: 'Sự cố đã hiện trên trang tình trạng.',
     incident_closed: 'Sự cố đã kết thúc.',
@@ -187,6 +211,7 @@ const vi: typeof en = {
   },
   ...consolePeople.vi,
   ...consoleMoney.vi,
+  ...consoleTeam.vi,
   ...consoleWork.vi,
 };
 

@@ -1,0 +1,283 @@
+/*
+ * Prepaid balances in the console: the accounts that have one or may top up, and the page of one with its movements, its
+ * top-ups and what can be done: let it top up, add or take money, end a hold. A top-up is given back by the refund of its
+ * order, which is a reversal in the ledger. The whole statement is a CSV file. Users with the role `billing` see it too.
+ */
+
+import { Readable } from 'node:stream';
+import type { BalanceState } from '../accounts/index.js';
+import {
+  adjustBalance,
+  allowTopUps,
+  findUser,
+  type ListedBalance,
+  listBalances,
+  resumeBalance,
+  showBalance,
+  type WholeBalance,
+} from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import type { StatementLine } from '../ledger/index.js';
+import type { OrderRecord } from '../payments/index.js';
+import { badge, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  consoleFile,
+  consoleForm,
+  consolePage,
+  pagesOf,
+  rangeOf,
+} from './console-route.js';
+import { action, actions, facts, ownerLink, ownersOf, section, textField } from './parts.js';
+
+const PATH = '/admin/balances';
+const ID = { id: { description: 'Id of the account, or of its user.' } };
+const ERRORS = ['user_not_found', 'account_not_found', 'invalid_value'] as const;
+
+export function balancePages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => balancePage(services, call);
+  const allow = (verb: 'allow' | 'refuse', summary: string, description: string) =>
+    consoleForm(services, {
+      path: `/balances/:id/${verb}`,
+      params: ID,
+      forBilling: true,
+      summary,
+      description,
+      errors: ERRORS,
+      show,
+      async run({ param, by }) {
+        const { accountId } = await allowTopUps(services, { id: param('id'), isAllowed: verb === 'allow', ...by });
+        return `/balances/${accountId}?done=balance_${verb}`;
+      },
+    });
+  return [
+    consolePage(services, {
+      path: '/balances',
+      forBilling: true,
+      summary: 'Balances in the console',
+      description: 'Page of the prepaid balances.',
+      query: { after: 'Cursor.' },
+      show: (call) => balancesPage(services, call),
+    }),
+    consolePage(services, {
+      path: '/balances/:id',
+      params: ID,
+      forBilling: true,
+      summary: 'A balance in the console',
+      description: 'Page of a prepaid balance: movements, top-ups, and what an operator can do.',
+      query: { before: 'Number of a movement: those before it.' },
+      errors: ERRORS,
+      show,
+    }),
+    consoleFile(services, {
+      path: '/balances/:id/statement.csv',
+      params: ID,
+      forBilling: true,
+      summary: 'Statement of a balance in the console',
+      description: 'All movements of a prepaid balance, oldest first, as CSV.',
+      errors: ERRORS,
+      name: 'balance.csv',
+      async read({ param }) {
+        const { accountId } = await findUser(services, param('id'));
+        return Readable.from(services.state.ledger.csv(accountId));
+      },
+    }),
+    allow('allow', 'Let an account top up in the console', 'Lets the account top up its balance.'),
+    allow('refuse', 'End top-ups in the console', 'Lets the account top up no longer; what is left can be used.'),
+    ...changeForms(services, show),
+  ];
+}
+
+function changeForms(services: ConsoleServices, show: (call: ConsoleCall) => Promise<ConsolePage>): Route[] {
+  return [
+    consoleForm(services, {
+      path: '/balances/:id/adjust',
+      params: ID,
+      forBilling: true,
+      summary: 'Adjust a balance in the console',
+      description: 'Adds money without an order, or takes it away: at most what is free.',
+      form: { amount: 'Such as `5 EUR` or `-5 EUR`.' },
+      errors: ERRORS,
+      show,
+      async run({ param, field, by }) {
+        const { accountId } = await adjustBalance(services, { id: param('id'), amount: field('amount'), ...by });
+        return `/balances/${accountId}?done=balance_adjust`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/balances/:id/resume',
+      params: ID,
+      forBilling: true,
+      summary: 'End the hold of a balance in the console',
+      description: 'Lets a balance pay again after usage beyond a reservation.',
+      errors: ERRORS,
+      show,
+      async run({ param, by }) {
+        const { user, changed } = await resumeBalance(services, { id: param('id'), ...by });
+        return `/balances/${user.accountId}?done=${changed ? 'balance_resume' : 'nothing'}`;
+      },
+    }),
+  ];
+}
+
+async function balancesPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, isBilling } = call;
+  const t = locale.texts.console.balances;
+  const { items, next } = await listBalances(services, rangeOf(call));
+  const owners = await ownersOf(
+    services,
+    items.map(({ accountId }) => accountId),
+  );
+  return {
+    title: locale.texts.console.pages.balances,
+    current: 'balances',
+    lead: html`${t.lead} <a href="/docs/accounts/payments">${t.how}</a>`,
+    content: html`<section class="card stack">
+${dataTable<ListedBalance>({
+  label: t.title,
+  isStacked: true,
+  rows: items,
+  empty: { title: t.none, words: t.noneWords },
+  columns: [
+    { head: t.account, cell: ({ accountId }) => html`<a href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>` },
+    { head: t.amount, isNumber: true, cell: ({ balance }) => balance && moneyOf(balance, balance.amount, locale) },
+    { head: t.reserved, isNumber: true, cell: ({ balance }) => balance && moneyOf(balance, balance.reserved, locale) },
+    { head: t.topsUp, cell: ({ topsUp }) => (topsUp === null ? t.asSetting : topsUp ? t.yes : t.no) },
+    { head: t.state, cell: ({ balance }) => balance && stateBadge(balance, locale) },
+    ...(isBilling ? [] : [{ head: t.user, cell: ({ accountId }: ListedBalance) => ownerLink(accountId, owners) }]),
+  ],
+})}
+${pagesOf(call, { path: PATH, ...(next && { next }) })}
+</section>`,
+  };
+}
+
+function nameOf(accountId: string, owners: Awaited<ReturnType<typeof ownersOf>>): Html {
+  const user = owners.get(accountId);
+  return html`<bdi>${user?.email ?? user?.name ?? accountId}</bdi>`;
+}
+
+/** With all digits: amounts may be parts of a cent. */
+function moneyOf({ currency }: Pick<BalanceState, 'currency'>, micros: number, { smallMoney }: Locale): string {
+  return smallMoney(micros, currency);
+}
+
+function stateBadge({ heldAt }: BalanceState, locale: Locale): Html {
+  const t = locale.texts.console.balances;
+  return heldAt === null ? badge(t.pays, 'good') : badge(t.onHold, 'bad');
+}
+
+async function balancePage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, param, query, isBilling } = call;
+  const before = Number(query('before') ?? Number.NaN);
+  const whole = await showBalance(services, param('id'), before > 0 ? before : undefined);
+  const { user, balance } = whole;
+  const t = locale.texts.console.balances;
+  return {
+    title: t.titleOf(user.name ?? user.email ?? user.id),
+    current: 'balances',
+    content: html`<section class="card stack">
+${facts([
+  [t.account, html`<code>${user.accountId}</code>`],
+  [
+    t.user,
+    isBilling
+      ? html`<bdi>${user.email ?? user.name ?? user.id}</bdi>`
+      : html`<a href="/admin/users/${user.id}"><bdi>${user.email ?? user.name ?? user.id}</bdi></a>`,
+  ],
+  [t.amount, balance && moneyOf(balance, balance.amount, locale)],
+  [t.reserved, balance && moneyOf(balance, balance.reserved, locale)],
+  [t.free, balance && moneyOf(balance, balance.free, locale)],
+  [t.state, balance && stateBadge(balance, locale)],
+  [t.since, balance?.heldAt && locale.minute(balance.heldAt)],
+])}
+${!balance && html`<p class="muted">${t.noBalance}</p>`}
+${renderActions(whole, call)}
+</section>
+${section('movements', t.movements, renderLines(whole, locale), balance && html`<a class="small" href="${PATH}/${user.accountId}/statement.csv" download>${t.csv}</a>`)}
+${section('top-ups', t.topUps, renderTopUps(whole.topUps, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${locale.texts.console.users.allOrders}</a>`)}`,
+  };
+}
+
+function renderActions({ user, balance }: WholeBalance, call: ConsoleCall): Html | false {
+  const { locale, field, fields, problem } = call;
+  const t = locale.texts.console.balances;
+  const path = `/balances/${user.accountId}`;
+  const isSent = problem !== undefined && fields.includes('amount');
+  const amount = textField({
+    name: 'amount',
+    label: t.amount,
+    hint: t.amountHint,
+    isRequired: true,
+    maxLength: 40,
+    placeholder: `5 ${balance?.currency ?? 'EUR'}`,
+    value: isSent ? field('amount') : '',
+  });
+  return actions([
+    action({ path: `${path}/allow`, label: t.allow, words: t.allowWords, button: t.allowNow }, locale),
+    action({ path: `${path}/refuse`, label: t.refuse, words: t.refuseWords, button: t.refuseNow, isBad: true }, locale),
+    balance !== undefined &&
+      action(
+        {
+          path: `${path}/adjust`,
+          label: t.adjust,
+          words: t.adjustWords,
+          button: t.adjustNow,
+          fields: amount,
+          isOpen: isSent,
+        },
+        locale,
+      ),
+    balance !== undefined &&
+      balance.heldAt !== null &&
+      action({ path: `${path}/resume`, label: t.resume, words: t.resumeWords, button: t.resumeNow }, locale),
+  ]);
+}
+
+function renderLines({ user, balance, lines }: WholeBalance, locale: Locale): Html {
+  const { texts, second } = locale;
+  const t = texts.console.balances;
+  const kinds: Readonly<Record<string, string>> = texts.balance.kinds;
+  const last = lines.at(-1);
+  return html`${dataTable<StatementLine>({
+    label: t.movements,
+    isStacked: true,
+    rows: lines,
+    empty: { title: t.noMovements, words: t.noMovementsWords },
+    columns: [
+      { head: t.time, cell: ({ at }) => second(at) },
+      { head: texts.balance.kind, cell: ({ kind }) => kinds[kind] ?? kind },
+      {
+        head: texts.balance.about,
+        cell: ({ note, reference }) =>
+          html`<bdi>${note}</bdi>${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
+      },
+      { head: texts.balance.amount, isNumber: true, cell: (line) => moneyOf(line, line.amount, locale) },
+      { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },
+    ],
+  })}${balance && last && last.number > 1 && html`<p class="small"><a href="${linkTo(`${PATH}/${user.accountId}`, { before: String(last.number) })}" rel="next">${t.older}</a></p>`}`;
+}
+
+/** A refund is made on the page of the order, which says what it takes back. */
+function renderTopUps(orders: readonly OrderRecord[], locale: Locale): Html {
+  const { texts, day, money } = locale;
+  const t = texts.console.balances;
+  return dataTable<OrderRecord>({
+    label: t.topUps,
+    isStacked: true,
+    rows: orders,
+    empty: { title: t.noTopUps, words: t.noTopUpsWords },
+    columns: [
+      { head: texts.orders.code, cell: ({ code }) => html`<a href="/admin/orders/${code}"><code>${code}</code></a>` },
+      { head: texts.orders.state, cell: ({ state }) => orderBadge(state, locale) },
+      { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+      { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
+      {
+        head: t.refund,
+        cell: ({ code, state }) => state === 'paid' && html`<a href="/admin/orders/${code}">${t.refundLink}</a>`,
+      },
+    ],
+  });
+}

@@ -1,0 +1,129 @@
+/*
+ * Groups of keys in the console: their budgets with what is left, the keys of each, and forms that make a group, change
+ * its budgets and delete it. A group with keys is deleted only if its keys are to leave it, which its form says.
+ */
+
+import { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import { badge, emptyState, type Html, html, linkTo } from '../site/index.js';
+import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
+import { action, actions, budgetText, listOf, renderBudget, textField } from './parts.js';
+
+const NAME = { name: { description: 'Name of the group.' } };
+const BUDGETS = { budgets: 'Budgets, separated by commas; empty: none.' };
+/** A page stays below 80 kB. */
+const SHOWN = 50;
+
+export function groupPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => groupsPage(services, call);
+  return [
+    consolePage(services, {
+      path: '/groups',
+      summary: 'Groups in the console',
+      description: 'Page of the groups of keys and their budgets.',
+      query: { q: 'Part of a name.' },
+      show,
+    }),
+    consoleForm(services, {
+      path: '/groups',
+      summary: 'Create a group in the console',
+      description: 'Creates a group, such as a team, whose keys share its budgets.',
+      form: { name: 'Name of the group.', ...BUDGETS },
+      errors: ['invalid_value'],
+      show,
+      async run({ field, by }) {
+        await makeGroup(services, { name: field('name'), budgets: listOf(field('budgets')), ...by });
+        return '/groups?done=group_made';
+      },
+    }),
+    consoleForm(services, {
+      path: '/groups/:name/budgets',
+      params: NAME,
+      summary: 'Set the budgets of a group in the console',
+      description: 'Replaces all budgets of a group.',
+      form: BUDGETS,
+      errors: ['invalid_value'],
+      show,
+      async run({ param, field, by }) {
+        await setBudgets(services, {
+          scope: 'group',
+          subject: param('name'),
+          budgets: listOf(field('budgets')),
+          ...by,
+        });
+        return '/groups?done=group_changed';
+      },
+    }),
+    consoleForm(services, {
+      path: '/groups/:name/delete',
+      params: NAME,
+      summary: 'Delete a group in the console',
+      description: 'Deletes a group with its budgets; its keys leave it.',
+      errors: ['invalid_value'],
+      show,
+      async run({ param, by }) {
+        await deleteGroup(services, { name: param('name'), releaseKeys: true, ...by });
+        return '/groups?done=group_deleted';
+      },
+    }),
+  ];
+}
+
+async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+  const { locale, query, field, fields, problem, param } = call;
+  const { console: own } = locale.texts;
+  const t = own.groups;
+  const search = query('q')?.toLowerCase() ?? '';
+  const found = (await listGroups(services)).filter(({ name }) => name.includes(search));
+  const isNew = problem !== undefined && fields.includes('name');
+  const inputs = html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 64, hint: t.nameHint, value: isNew ? field('name') : '' })}${budgetsField(call, { id: 'budgets-new', value: isNew ? field('budgets') : '' })}</div>`;
+  const create = { path: '/groups', label: t.create, words: t.createWords, button: t.createNow };
+  const sentTo = problem !== undefined && !isNew ? param('name') : undefined;
+  return {
+    title: own.pages.groups,
+    current: 'groups',
+    lead: t.lead,
+    content: html`<section class="card stack">${actions([action({ ...create, fields: inputs, isOpen: isNew }, locale)])}</section>
+<section class="card" aria-label="${own.pages.groups}">
+${found.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${found.slice(0, SHOWN).map((group) => renderGroup(group, call, sentTo === group.name))}</ul>`}
+${found.length > SHOWN && html`<p class="small muted">${t.more(found.length - SHOWN)}</p>`}
+</section>`,
+  };
+}
+
+function budgetsField({ locale }: ConsoleCall, { id, value }: { id: string; value: string }): Html {
+  const { keys: t } = locale.texts.console;
+  const placeholder = '500 USD/month, 10M tokens/day';
+  return textField({ name: 'budgets', id, label: t.budgets, hint: t.budgetsHint, placeholder, value });
+}
+
+function renderGroup({ name, keys, budgets }: ListedGroup, call: ConsoleCall, isSent: boolean): Html {
+  const { locale, field } = call;
+  const t = locale.texts.console.groups;
+  const value = isSent ? field('budgets') : budgets.map(budgetText).join(', ');
+  return html`<li><div class="stack-small"><span class="row row-apart"><strong><bdi>${name}</bdi></strong><a class="small" href="${linkTo('/admin/keys', { group: name })}">${t.keys(keys)}</a></span>
+${budgets.length === 0 ? html`<p class="small">${badge(t.unlimited, 'plain')}</p>` : budgets.map((budget) => renderBudget(budget, locale))}
+${actions([
+  action(
+    {
+      path: `/groups/${name}/budgets`,
+      label: t.change,
+      words: t.changeWords,
+      button: t.changeNow,
+      fields: budgetsField(call, { id: `budgets-${name}`, value }),
+      isOpen: isSent,
+    },
+    locale,
+  ),
+  action(
+    {
+      path: `/groups/${name}/delete`,
+      label: t.delete,
+      words: keys > 0 ? t.deleteKeysWords(keys) : t.deleteWords,
+      button: t.deleteNow,
+      isBad: true,
+    },
+    locale,
+  ),
+])}</div></li>`;
+}

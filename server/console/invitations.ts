@@ -1,0 +1,158 @@
+/*
+ * Invitations in the console: open ones with who made them, a form that invites a user or an operator, and one that
+ * withdraws. The link is shown once, on the next page, since only its hash is stored. Where passkeys cannot work, the page
+ * says why and offers no form.
+ */
+
+import { GatewayError } from '../../core/runtime/index.js';
+import type { UserRole } from '../accounts/index.js';
+import { findUser } from '../admin/index.js';
+import type { Route } from '../http/index.js';
+import { INVITATION_HOURS, type InvitationRecord, invitationLink, MAX_INVITATION_HOURS } from '../passkeys/index.js';
+import { badge, copyButton, dataTable, type Html, html, type Locale } from '../site/index.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consoleForm,
+  consolePage,
+} from './console-route.js';
+import { action, actions, choiceField, textField } from './parts.js';
+
+const ROLES: readonly UserRole[] = ['member', 'billing', 'operator'];
+
+export function invitationPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => invitationsPage(services, call);
+  return [
+    consolePage(services, {
+      path: '/invitations',
+      summary: 'Invitations in the console',
+      description: 'Page of the open invitations.',
+      show,
+    }),
+    consoleForm(services, {
+      path: '/invitations',
+      summary: 'Invite in the console',
+      description: 'Makes an invitation and shows its link, only once.',
+      form: {
+        role: '`member`, `billing` or `operator`.',
+        name: 'Suggested name.',
+        hours: 'Hours until it expires.',
+        user: 'Id or address of a user whose passkeys it replaces. Empty: a new user.',
+      },
+      errors: ['invalid_value', 'user_not_found', 'sign_in_unavailable'],
+      show,
+      async run(call) {
+        const { field, by } = call;
+        requirePasskeys(services);
+        const [name, hours, user] = [field('name'), field('hours'), field('user')];
+        const userId = user === '' ? undefined : (await findUser(services, user)).id;
+        const invitation = await services.state.invitations.invite({
+          role: choiceOf(field('role'), ROLES) ?? 'member',
+          ...(name !== '' && { name }),
+          ...(userId !== undefined && { userId }),
+          hours: hours === '' ? INVITATION_HOURS : Number(hours),
+          ...by,
+        });
+        return invitationsPage(services, call, invitationLink(services.site().url, invitation));
+      },
+    }),
+    consoleForm(services, {
+      path: '/invitations/:id/withdraw',
+      params: { id: { description: 'Id of the invitation.' } },
+      summary: 'Withdraw an invitation in the console',
+      description: 'The link no longer works.',
+      show,
+      async run({ param, by }) {
+        const isDone = await services.state.invitations.withdraw({ id: param('id'), ...by });
+        return `/invitations?done=${isDone ? 'invitation_withdrawn' : 'nothing'}`;
+      },
+    }),
+  ];
+}
+
+/** @throws GatewayError `sign_in_unavailable`. */
+function requirePasskeys({ identity }: ConsoleServices): void {
+  const { passkeys } = identity.status();
+  if (passkeys.state === 'off') throw new GatewayError('sign_in_unavailable', passkeys.reason ?? 'Passkeys are off.');
+}
+
+/** @param link Of an invitation that was just made. */
+async function invitationsPage(services: ConsoleServices, call: ConsoleCall, link?: string): Promise<ConsolePage> {
+  const { locale } = call;
+  const { console: own } = locale.texts;
+  const t = own.invitations;
+  const { passkeys } = services.identity.status();
+  const rows = await services.state.invitations.list();
+  return {
+    title: own.pages.invitations,
+    current: 'invitations',
+    lead: t.lead,
+    content: html`${link !== undefined && renderLink(link, locale)}
+<section class="card stack">${passkeys.state === 'off' ? html`<p class="notice notice-warn">${t.off} <span lang="en">${passkeys.reason}</span></p>` : renderForm(call, link !== undefined)}</section>
+<section class="card stack">
+${dataTable<InvitationRecord>({
+  label: t.open,
+  isStacked: true,
+  rows,
+  empty: { title: t.none, words: t.noneWords },
+  columns: [
+    {
+      head: t.name,
+      cell: ({ name, id }) => html`<bdi>${name ?? t.unnamed}</bdi><br><code class="small muted">${id}</code>`,
+    },
+    { head: t.role, cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
+    {
+      head: t.replaces,
+      cell: ({ userId }) =>
+        userId !== null && html`<a href="/admin/users/${userId}"><code class="small">${userId}</code></a>`,
+    },
+    { head: t.by, cell: ({ invitedBy }) => html`<bdi class="small mono">${invitedBy}</bdi>` },
+    { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
+    {
+      head: t.withdrawHead,
+      cell: ({ id }) =>
+        action(
+          {
+            path: `/invitations/${id}/withdraw`,
+            label: t.withdraw,
+            words: t.withdrawWords,
+            button: t.withdrawNow,
+            isBad: true,
+          },
+          locale,
+        ),
+    },
+  ],
+})}
+</section>`,
+  };
+}
+
+function renderLink(link: string, locale: Locale): Html {
+  const t = locale.texts.console.invitations;
+  return html`<section class="new-key stack" aria-labelledby="new-link" tabindex="-1" autofocus><h2 id="new-link">${t.made}</h2><p>${t.madeWords}</p>
+<div class="row new-key-row"><code id="new-link-text">${link}</code>${copyButton('new-link-text', t.made, locale)}</div></section>`;
+}
+
+function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): Html | false {
+  const t = locale.texts.console.invitations;
+  const sentOf = (name: string) => (isMade ? '' : field(name));
+  const roles = ROLES.map((value) => ({ value, label: t.roles[value] }));
+  const fields = html`<div class="form-row">${choiceField({ name: 'role', label: t.role, choices: roles, value: sentOf('role') || 'member' })}${textField({ name: 'name', label: t.name, hint: t.nameHint, maxLength: 100, value: sentOf('name') })}</div>
+<div class="form-row">${textField({ name: 'hours', label: t.hours, type: 'number', hint: t.hoursHint(INVITATION_HOURS, MAX_INVITATION_HOURS), value: sentOf('hours') })}${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}</div>`;
+  return actions([
+    action(
+      {
+        path: '/invitations',
+        label: t.invite,
+        words: t.inviteWords,
+        button: t.inviteNow,
+        fields,
+        isOpen: problem !== undefined,
+      },
+      locale,
+    ),
+  ]);
+}
