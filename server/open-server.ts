@@ -1,8 +1,7 @@
 /*
- * Opens everything that `mediagate serve` needs except its listeners; programs that embed the gateway call it too.
- * State, gateway, identity, metrics and the product's services open one after the other, and close in the reverse
- * order, also if a later one fails. Koa loads while the database opens, because it takes longest. The process registers
- * a fingerprint of its settings, and its health reports settings that differ from those of other processes. It refuses
+ * Opens everything that `mediagate serve` needs except its listeners; programs that embed the gateway call it too. Its
+ * parts open one after the other, and close in the reverse order, also if a later one fails. The process registers a
+ * fingerprint of its settings, and its health reports settings that differ from those of other processes. It refuses
  * prices in another currency than that of the usage log.
  */
 
@@ -129,10 +128,7 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   const reports = { ...checksOf(parts, options.siblings), signIn, probes: () => probes.latest() };
   const health = new Health({ gateway, wants, clock: systemClock, ...reports });
   opened.add(() => health.close());
-  if (parts.isBackground) {
-    const siteUrl = () => (settings.site ? parts.site().url : undefined);
-    await openAlerts({ ...parts, siteUrl, clock: systemClock });
-  }
+  if (parts.isBackground) await openAlerts({ ...parts, clock: systemClock });
   const product = isWorker ? undefined : await openProduct(parts, health, firstRun);
   const metricsSources = { health, logger, clock: systemClock };
   const app = product ? createApp(product.dependencies) : createWorkerApp({ metrics, ...metricsSources });
@@ -168,7 +164,6 @@ async function open(options: OpenServerOptions, opened: CloseList): Promise<Open
   };
 }
 
-/** What is opened first. */
 interface FirstParts {
   settings: Settings;
   /** What the settings were read from. */

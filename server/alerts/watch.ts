@@ -8,6 +8,7 @@
 import { hostname } from 'node:os';
 import { type Clock, createThrottledWarning, type Logger, startPollLoop } from '../../core/runtime/index.js';
 import type { CloseList } from '../close-list.js';
+import type { SiteAddress } from '../http/index.js';
 import type { Settings } from '../settings/index.js';
 import type { Webhooks } from '../webhooks/index.js';
 import type { Alerts } from './alerts.js';
@@ -56,18 +57,19 @@ export interface OpenAlertsOptions {
   gateway: NodeSources['gateway'];
   clock: Clock;
   logger: Logger;
-  /** Undefined without a site. */
-  siteUrl(): string | undefined;
+  /** Called whenever a link is made. */
+  site(): Pick<SiteAddress, 'url'>;
   opened: CloseList;
 }
 
 /** Starts the watch, and the delivery of its messages, by the settings. */
 export async function openAlerts(options: OpenAlertsOptions): Promise<void> {
-  const { settings, state, gateway, clock, logger, siteUrl, opened } = options;
+  const { settings, state, gateway, clock, logger, site, opened } = options;
   const { dataDir, alertDiskPercent: diskPercent, alertErrorPercent: errorPercent } = settings;
   const { alerts, webhooks } = state;
   const channels = channelsOf(settings);
   if (channels.length > 0) {
+    const siteUrl = () => (settings.site ? site().url : undefined);
     const send = await openAlertSender({ settings, webhooks, clock, siteUrl, opened });
     const delivery = startAlertMessages({ alerts, send, logger });
     opened.add(() => delivery.close());
