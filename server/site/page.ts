@@ -157,7 +157,7 @@ function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }
   if (viewer.console === undefined) return html`${link}\n${signOut}`;
   const console = html`<a class="link-button" href="${viewer.console}"${isCurrent(current === '/admin')}>${t.console}</a>`;
   // One more link than a phone has room for in a line.
-  return html`<details class="fold account-fold"><summary>${t.menu}</summary><div class="account-links">${console}${link}
+  return html`<details class="fold"><summary>${t.menu}</summary><div class="row">${console}${link}
 ${signOut}</div></details>`;
 }
 

@@ -35,7 +35,7 @@ export function filterForm(
   { texts: { words: t } }: Locale,
 ): Html {
   const isLimited = fields.some(({ kind, value }) => kind !== 'day' && value !== undefined && value !== '');
-  return html`<details class="filters-fold"${isLimited && html` open`}><summary>${t.filters}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
+  return html`<details class="fold filters-fold"${isLimited && html` open`}><summary>${t.filters}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map(renderField)}
 <div class="filters-end"><button class="button">${t.show}</button>
