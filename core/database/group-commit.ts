@@ -8,7 +8,8 @@
  * database is unavailable, and lets the owner evict items beyond its capacity: the owner decides which are dropped,
  * summed or kept. What still waits is lost if the process dies. A transaction that failed may still have committed: its
  * answer can be lost with the connection. So a batch is repeated unchanged, and its statements have no effect the
- * second time. `Doubts` is for a transaction whose caller received an error: it undoes what the transaction wrote on
+ * second time. Only the first attempt may assume that nothing of it exists; if it fails for that, the next one follows
+ * at once. `Doubts` is for a transaction whose caller received an error: it undoes what the transaction wrote on
  * each poll, for twice the database's timeout (4.8 s), after which no late commit can follow.
  */
 
@@ -181,8 +182,11 @@ interface WriteBehindOptions<Item> {
   capacity: number;
   /** Evicts items beyond that: returns those that remain, in order. */
   evict(waiting: readonly Item[]): Item[];
-  /** May be called again with items that were already written: the answer to a commit can be lost. */
-  write(items: readonly Item[]): Script<void>;
+  /**
+   * May be called again with items that were already written: the answer to a commit can be lost.
+   * @param areNew Whether it is the first time. If it then fails, it is called again at once.
+   */
+  write(items: readonly Item[], areNew: boolean): Script<void>;
   /** Called when items are written or dropped: they are no longer held. Default: none. */
   done?(items: readonly Item[]): void;
   logger: Logger;
@@ -194,6 +198,8 @@ export class WriteBehind<Item> {
   #waiting: Item[] = [];
   /** Being written; must not be changed, since it may be in the database already. */
   #batch: readonly Item[] = [];
+  /** Whether it was not written before. */
+  #isNew = true;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #attempt: Promise<void> = Promise.resolve();
@@ -269,6 +275,7 @@ export class WriteBehind<Item> {
     const { signal } = this.#closing;
     do {
       this.#batch = this.#waiting.splice(0, MAX);
+      this.#isNew = true;
       await this.#writeUntilDone();
     } while (!signal.aborted && (this.#waiting.length >= MAX || (this.#hurried > 0 && this.#waiting.length > 0)));
     this.#running = undefined;
@@ -287,9 +294,12 @@ export class WriteBehind<Item> {
   /** False if the database is unavailable. */
   async #writeBatch(): Promise<boolean> {
     const { name, logger } = this.#options;
+    const areNew = this.#isNew;
+    this.#isNew = false;
     try {
-      await this.#write(this.#batch);
+      await this.#write(this.#batch, areNew);
     } catch (error) {
+      if (areNew && !isGatewayError(error)) return this.#writeBatch();
       if (isGatewayError(error)) {
         const count = this.#batch.length + this.#waiting.length;
         if (!this.#isUnavailable) logger.warn(`${name} wait for the database`, { error, count });
@@ -304,9 +314,9 @@ export class WriteBehind<Item> {
     return true;
   }
 
-  async #write(items: readonly Item[]): Promise<void> {
+  async #write(items: readonly Item[], areNew: boolean): Promise<void> {
     const { database, write, done } = this.#options;
-    const trying = database.script(() => write(items));
+    const trying = database.script(() => write(items, areNew));
     this.#attempt = trying.catch(() => undefined);
     await trying;
     done?.(items);
@@ -318,7 +328,7 @@ export class WriteBehind<Item> {
     while (this.#batch.length > 0) {
       const [one, ...rest] = this.#batch as [Item, ...Item[]];
       try {
-        await this.#write([one]);
+        await this.#write([one], false);
       } catch (error) {
         if (isGatewayError(error)) return false;
         logger.error(`one of the ${name} cannot be written and is dropped`, { error });

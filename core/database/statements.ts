@@ -136,24 +136,50 @@ interface RowInsertOptions<Name extends keyof Tables, Row> {
   table: Name;
   /** Values that all rows share: written as literals, since a parameter costs as much as a column. Default: none. */
   alike?: Partial<Insertable<Tables[Name]>>;
+  /**
+   * What columns have that a statement leaves out, as the table says. Such a column is left out while no row of the
+   * list has another value. Default: all columns are written.
+   */
+  usual?: Partial<Insertable<Tables[Name]>>;
   /** SQL after the rows. Default: none. */
   finish?(insert: Insert<Name>): Compilable<Row>;
 }
+
+/** Maximum forms of an insert by the columns that it leaves out; further lists are written with all columns. */
+const MAX_FORMS = 16;
 
 /** Inserts several rows at once, and returns what the statement returns. All rows have the columns of the first. */
 export function createRowInsertScript<Name extends keyof Tables, Row = InsertResult>(
   options: RowInsertOptions<Name, Row>,
 ) {
-  const { queries, table, alike = {}, finish = (insert) => insert as Compilable<Row> } = options;
+  type Item = Required<Insertable<Tables[Name]>>;
+  const { queries, table, alike = {}, usual = {}, finish = (insert) => insert as Compilable<Row> } = options;
   const literals = Object.fromEntries(Object.entries(alike).map(([column, value]) => [column, sql.lit(value)]));
-  return createListScript<Required<Insertable<Tables[Name]>>, Row>((rows, first) => {
-    const columns = Object.keys(first) as (keyof typeof first)[];
-    const inserted = rows.map((row) => ({
-      ...Object.fromEntries(columns.map((column) => [column, row[column]])),
-      ...literals,
-    }));
-    return finish(queries.insertInto(table).values(inserted as Insertable<Tables[Name]>[])).compile();
-  });
+  const usualValues = Object.entries(usual) as [keyof Item, unknown][];
+  const create = (leftOut: readonly (keyof Item)[]) =>
+    createListScript<Item, Row>((rows, first) => {
+      const columns = (Object.keys(first) as (keyof Item)[]).filter((column) => !leftOut.includes(column));
+      const inserted = rows.map((row) => ({
+        ...Object.fromEntries(columns.map((column) => [column, row[column]])),
+        ...literals,
+      }));
+      return finish(queries.insertInto(table).values(inserted as Insertable<Tables[Name]>[])).compile();
+    });
+  const whole = create([]);
+  const forms = new Map<string, typeof whole>();
+
+  return (rows: readonly Item[]): Script<readonly Row[]> => {
+    if (usualValues.length === 0) return whole(rows);
+    const leftOut: (keyof Item)[] = [];
+    for (const [column, value] of usualValues) if (rows.every((row) => row[column] === value)) leftOut.push(column);
+    const name = leftOut.join();
+    const known = forms.get(name);
+    if (known) return known(rows);
+    if (forms.size === MAX_FORMS) return whole(rows);
+    const form = create(leftOut);
+    forms.set(name, form);
+    return form(rows);
+  };
 }
 
 const NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';

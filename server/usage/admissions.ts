@@ -63,8 +63,9 @@ import {
   writeSettlements,
 } from './settlements.js';
 import type { ReservationsTable } from './tables.js';
-import { costOfUsage, createUsageTable, type Settlement, tokensOf } from './usage-log.js';
+import { costOfUsage, type Settlement, tokensOf } from './usage-log.js';
 import { type LogRetention, UsageSweeper } from './usage-sweep.js';
+import { createUsageTable } from './usage-table.js';
 
 /** A request of a model route to be admitted, or of link data if {@link BudgetWants.uses} names links or bytes. */
 export interface AdmissionRequest {
@@ -173,7 +174,7 @@ export class Admissions {
       name: 'settlements of requests',
       capacity: CAPACITY,
       evict: (waiting) => countOldestTogether(waiting, CAPACITY / 10),
-      write: (items) => writeSettlements(items, tables),
+      write: (items, areNew) => writeSettlements(items, tables, areNew),
       done: (items) => this.#forget(items),
       logger,
     });

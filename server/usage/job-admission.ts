@@ -56,15 +56,8 @@ import type { Prices } from '../prices/index.js';
 import { FREE, type Held, idsOf, type JobBudgets, type MoneyPayment, payMoney, settleHeld } from './held-money.js';
 import { statusOfCode } from './log-codes.js';
 import type { JobChargesTable, UsageEntriesTable } from './tables.js';
-import {
-  costOfUsage,
-  countsOf,
-  createUsageTable,
-  pricedPartsOf,
-  Totals,
-  toEntryRow,
-  type UsageTable,
-} from './usage-log.js';
+import { costOfUsage, countsOf, pricedPartsOf, Totals, toEntryRow } from './usage-log.js';
+import { createUsageTable, type UsageTable } from './usage-table.js';
 
 /** The admission input of a job request. */
 export interface JobRequestTerms {
@@ -178,7 +171,7 @@ export class JobAdmission implements AdmissionHooks {
     const entries = counted.map((job) => toEntry(job, costs.get(job) ?? null));
     const totals = new Totals();
     for (const entry of entries) totals.addEntry(entry);
-    yield* this.#usageTable.insertEntries(entries);
+    yield* this.#usageTable.insertMissing(entries);
     yield* this.#usageTable.addTotals(totals);
     yield* countUse(queries, jobs.flatMap(quotaToGiveBack), -1);
     yield* settleHeld(

@@ -16,7 +16,8 @@ import { FREE, type Held, idsOf, jobBudgetsOf, payMoney, settleHeld } from './he
 import { statusOfCode } from './log-codes.js';
 import type { RequestInputs } from './request-inputs.js';
 import type { UsageEntriesTable } from './tables.js';
-import { createUsageTable, Totals, toEntryRow, type UsageTable } from './usage-log.js';
+import { Totals, toEntryRow } from './usage-log.js';
+import { createUsageTable, type UsageTable } from './usage-table.js';
 
 const FAMILY = 'link_data';
 const ROUTE = '/v1/extract/batches';
@@ -124,7 +125,7 @@ export class LinkCharges {
       if (reserved)
         ends.push({ held: reserved, costUsed: method === undefined ? 0 : (cost ?? reserved.cost), occasion });
     }
-    yield* this.#usageTable.insertEntries(entries);
+    yield* this.#usageTable.insertMissing(entries);
     yield* this.#usageTable.addTotals(totals);
     if (inputs) {
       yield* inputs.write(

@@ -12,7 +12,8 @@ import type { Logger } from '../../core/contracts/index.js';
 import { type Database, WriteBehind } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { UsageEntriesTable, UsageTotal } from './tables.js';
-import { type CountedTogether, countsOf, createUsageTable, NO_TOTAL_COUNTS, Totals } from './usage-log.js';
+import { type CountedTogether, countsOf, NO_TOTAL_COUNTS, Totals } from './usage-log.js';
+import { createUsageTable } from './usage-table.js';
 
 const INTERVAL_MS = 2_000;
 /** Maximum sums that wait for the database. */

@@ -23,7 +23,7 @@ import {
 } from '../../core/database/index.js';
 import { type Logger, noSiblings, type Siblings } from '../../core/runtime/index.js';
 import type { RequestInputsTable } from './tables.js';
-import { createUsageTable } from './usage-log.js';
+import { createUsageTable } from './usage-table.js';
 
 /** Longest time for which an account may keep them. */
 export const MAX_INPUT_DAYS = 30;

@@ -1,7 +1,8 @@
 /*
  * Writes what requests used: a row of the usage log, the totals of the day, and the change of the budgets, in one
  * transaction. Writing the same settlement again has no effect: only the transaction that deletes a reservation settles
- * it, and an entry of the log exists once. The real usage is charged, also above what was reserved: a budget may end
+ * it, and an entry of the log exists once. The first attempt does not look for entries: if one exists, it fails as a
+ * whole, and the next attempt looks. The real usage is charged, also above what was reserved: a budget may end
  * above its limit, and refuses the next request. If the cost of the usage is not known (no price of what was used), the
  * log has the cost null, and a budget of money is charged what was reserved. A request of a dead process is charged
  * with its input; with `ABORT_CHARGE=reserved`, with all that was reserved. Estimates of background work are corrected
@@ -37,8 +38,8 @@ import {
   Totals,
   toEntryRow,
   tokensOf,
-  type UsageTable,
 } from './usage-log.js';
+import type { UsageTable } from './usage-table.js';
 
 /** HTTP status of requests with a disconnected client. */
 const HUNG_UP = 499;
@@ -103,10 +104,13 @@ export interface SettlementTables {
  * Writes the usage of requests: their entries, the totals of their day, and their budgets. Rewriting has no effect: the
  * transaction that deletes a reservation settles it, and an entry exists once. A correction follows its entry, also
  * within the list.
+ * @param areNew Whether the items are written for the first time. If it fails nevertheless because one exists, repeat it
+ *   without.
  */
 export function* writeSettlements(
   items: readonly Settled[],
   { budgetTable, usageTable, backgroundTable }: SettlementTables,
+  areNew: boolean,
 ): Script<void> {
   const settlements = items.filter(isSettlement);
   const ended = items.filter(isEndedReservation);
@@ -141,7 +145,7 @@ export function* writeSettlements(
   }
   const totals = new Totals();
   const opened: OpenedBackground[] = [];
-  for (const entry of yield* usageTable.insertEntries(entries)) {
+  for (const entry of yield* usageTable.insertEntries(entries, areNew)) {
     totals.addEntry(entry);
     const item = inBackground.get(entry);
     if (item) opened.push(item);
@@ -191,7 +195,7 @@ export function* writeCutOffs(
   yield* changeBudgets({ ends }, budgetTable);
   const totals = new Totals();
   const rows = charges.map((charge) => toCutOffRow(charge, chargesReserved, prices));
-  for (const entry of yield* usageTable.insertEntries(rows)) totals.addEntry(entry);
+  for (const entry of yield* usageTable.insertEntries(rows, false)) totals.addEntry(entry);
   yield* usageTable.addTotals(totals);
 }
 

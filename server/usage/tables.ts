@@ -73,6 +73,19 @@ export const COUNTS = [
   'images',
 ] as const;
 
+/** The columns that totals sum up. */
+export const TOTAL_COUNTS = [
+  'requests',
+  'failed',
+  'estimated',
+  ...COUNTS,
+  'priced',
+  'cost',
+  'latencyMsSum',
+  'bytes',
+  'refused',
+] as const;
+
 /** What requests used. With null: what is not known or does not apply. */
 export type Counts<Unknown = never> = Record<(typeof COUNTS)[number], number | Unknown>;
 

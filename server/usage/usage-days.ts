@@ -7,8 +7,9 @@
 
 import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
+import { TOTAL_COUNTS } from './tables.js';
 import type { UsageGroup } from './usage-groups.js';
-import { NO_TOTAL_COUNTS, TOTAL_COUNTS } from './usage-log.js';
+import { NO_TOTAL_COUNTS } from './usage-log.js';
 import type { DayRange } from './usage-report.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,32 +1,16 @@
 /*
- * Reads and writes the usage log and its totals in SQL. Counts that an upstream reports are rounded and limited to
- * 10^12, so that sums stay exact; an unknown count is null in an entry and 0 in a total. Totals are summed in memory
- * first and written as one upsert for each key, day, account, route and model, in a fixed order that prevents
- * deadlocks. Entries are selected by key, the first column of their index. The currency can change only while no
- * request has a cost.
+ * Reads the usage log and its totals in SQL, and makes their rows. Counts that an upstream reports are rounded and
+ * limited to 10^12, so that sums stay exact; an unknown count is null in an entry and 0 in a total. Totals are summed in
+ * memory first, in a fixed order that prevents deadlocks; `usage-table.ts` writes them. Entries are selected by key, the
+ * first column of their index. The currency can change only while no request has a cost.
  */
 
 import type { Usage } from '../../core/contracts/index.js';
-import {
-  createListScript,
-  createRowInsertScript,
-  type Database,
-  type Kysely,
-  type Script,
-  sql,
-  type Tables,
-} from '../../core/database/index.js';
+import type { Database, Kysely, Tables } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import type { Prices } from '../prices/index.js';
 import type { CountedRequests, RefusedRequest, RequestCounts } from './request-counts.js';
-import {
-  COUNTS,
-  type Counts,
-  type RequestInputsTable,
-  type ReservationsTable,
-  type UsageEntriesTable,
-  type UsageTotal,
-} from './tables.js';
+import { COUNTS, type Counts, TOTAL_COUNTS, type UsageEntriesTable, type UsageTotal } from './tables.js';
 
 export function toEntryRow(settlement: Settlement): UsageEntriesTable {
   const { keyId, at, requestId, accountId, route, model, status, latencyMs, usage } = settlement;
@@ -104,19 +88,6 @@ export function wholeNumber(value: number | undefined): number | null {
   return count === null ? null : Math.round(count);
 }
 
-/** The columns that totals sum up. */
-export const TOTAL_COUNTS = [
-  'requests',
-  'failed',
-  'estimated',
-  ...COUNTS,
-  'priced',
-  'cost',
-  'latencyMsSum',
-  'bytes',
-  'refused',
-] as const;
-
 const NO_COST = { priced: 0, cost: 0 };
 export const NO_TOTAL_COUNTS = {
   requests: 0,
@@ -139,9 +110,11 @@ type TotalName = Pick<UsageTotal, 'keyId' | 'day' | 'accountId' | 'route' | 'mod
 /** Sums up rows of the same key, day, route and model. */
 export class Totals {
   readonly #totals = new Map<string, UsageTotal>();
+  /** The next row has often the same name. */
+  #latest: UsageTotal | undefined;
 
   addEntry(entry: UsageEntriesTable): void {
-    const total = this.#open({ ...entry, day: dayOf(entry.at) });
+    const total = this.#open(entry, dayOf(entry.at));
     total.requests += 1;
     total.failed += entry.status >= 400 || entry.errorCode !== null ? 1 : 0;
     total.estimated += entry.estimated;
@@ -155,7 +128,7 @@ export class Totals {
 
   /** The difference between the new and the old values of an existing entry. */
   addDifference(before: UsageEntriesTable, now: UsageEntriesTable): void {
-    const total = this.#open({ ...now, day: dayOf(now.at) });
+    const total = this.#open(now, dayOf(now.at));
     total.estimated += now.estimated - before.estimated;
     for (const count of COUNTS) total[count] += (now[count] ?? 0) - (before[count] ?? 0);
     total.priced += costCounts(now.cost).priced - costCounts(before.cost).priced;
@@ -163,7 +136,7 @@ export class Totals {
   }
 
   addTotal(row: UsageTotal): void {
-    const total = this.#open(row);
+    const total = this.#open(row, row.day);
     for (const count of TOTAL_COUNTS) total[count] += row[count];
   }
 
@@ -172,13 +145,15 @@ export class Totals {
     return [...this.#totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total);
   }
 
-  #open({ keyId, day, accountId, route, model }: TotalName): UsageTotal {
+  #open({ keyId, accountId, route, model }: Omit<TotalName, 'day'>, day: string): UsageTotal {
+    const latest = this.#latest;
+    const isLatest = latest?.keyId === keyId && latest.day === day && latest.accountId === accountId;
+    if (isLatest && latest.route === route && latest.model === model) return latest;
     const name = `${keyId}\n${day}\n${accountId}\n${route}\n${model}`;
-    const known = this.#totals.get(name);
-    if (known) return known;
-    const made = { keyId, day, accountId, route, model, ...NO_TOTAL_COUNTS };
-    this.#totals.set(name, made);
-    return made;
+    const total = this.#totals.get(name) ?? { keyId, day, accountId, route, model, ...NO_TOTAL_COUNTS };
+    this.#totals.set(name, total);
+    this.#latest = total;
+    return total;
   }
 }
 
@@ -295,96 +270,6 @@ function selectEntries(queries: Kysely<Tables>, { keyId, accountId, from, to }: 
     select = select.where('keyId', 'in', keys).where('accountId', '=', accountId);
   }
   return select;
-}
-
-/** The statements that write the usage and the budget reservations of requests. */
-export function createUsageTable(queries: Kysely<Tables>) {
-  const insertEntries = createRowInsertScript({
-    queries,
-    table: 'usage_entries',
-    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning(['keyId', 'at', 'requestId']),
-  });
-
-  const addTotals = createRowInsertScript({
-    queries,
-    table: 'usage_totals',
-    finish: (insert) =>
-      insert.onConflict((conflict) =>
-        conflict
-          .columns(['keyId', 'day', 'accountId', 'route', 'model'])
-          .doUpdateSet(Object.fromEntries(TOTAL_COUNTS.map((count) => [count, sum(count)]))),
-      ),
-  });
-
-  const insertSums = createRowInsertScript({
-    queries,
-    table: 'usage_overflow',
-    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()).returning('id'),
-  });
-
-  const insertInputs = createRowInsertScript({
-    queries,
-    table: 'request_inputs',
-    finish: (insert) => insert.onConflict((conflict) => conflict.doNothing()),
-  });
-
-  const insertReservations = createRowInsertScript({ queries, table: 'reservations' });
-
-  const deleteReservations = createListScript((reservations: readonly Pick<ReservationsTable, 'id'>[]) => {
-    const ids = reservations.map(({ id }) => id);
-    return queries.deleteFrom('reservations').where('id', 'in', ids).returningAll().compile();
-  });
-
-  return {
-    /** Returns the new ones: an entry that exists, also earlier in the list, is omitted. */
-    *insertEntries(rows: readonly UsageEntriesTable[]): Script<readonly UsageEntriesTable[]> {
-      const inserted = yield* insertEntries(rows);
-      if (inserted.length === rows.length) return rows;
-      const names = new Set(inserted.map(nameOf));
-      return rows.filter((row) => names.delete(nameOf(row)));
-    },
-
-    *addTotals(totals: Totals): Script<void> {
-      yield* addTotals(totals.rows());
-    },
-
-    /** Adds the new ones to the totals, and writes their rows. */
-    *insertSums(sums: readonly CountedTogether[], totals: Totals): Script<void> {
-      const inserted = yield* insertSums(sums.map(({ id, at }) => ({ id, at })));
-      const entries: UsageEntriesTable[] = [];
-      for (const sum of sums) {
-        if (!inserted.some(({ id }) => id === sum.id)) continue;
-        for (const row of sum.totals.rows()) totals.addTotal(row);
-        if (sum.entries) entries.push(...sum.entries);
-      }
-      yield* insertEntries(entries);
-    },
-
-    /** What requests asked; one that is stored stays as it is. */
-    *insertInputs(rows: readonly RequestInputsTable[]): Script<void> {
-      yield* insertInputs(rows);
-    },
-
-    *insertReservations(rows: readonly ReservationsTable[]): Script<void> {
-      yield* insertReservations(rows);
-    },
-
-    /** Returns those that still existed, by id: the caller that receives one settles it. */
-    *takeReservations(ids: readonly string[]): Script<Map<string, ReservationsTable>> {
-      const rows = yield* deleteReservations(ids.map((id) => ({ id })));
-      return new Map(rows.map((row) => [row.id, row]));
-    },
-  };
-}
-
-export type UsageTable = ReturnType<typeof createUsageTable>;
-
-function nameOf({ keyId, at, requestId }: Pick<UsageEntriesTable, 'keyId' | 'at' | 'requestId'>): string {
-  return `${keyId}\n${at}\n${requestId}`;
-}
-
-function sum(count: (typeof TOTAL_COUNTS)[number]) {
-  return sql<number>`${sql.ref(`usage_totals.${count}`)} + ${sql.ref(`excluded.${count}`)}`;
 }
 
 /** The end of an admitted request: a row of the usage log. */

@@ -21,7 +21,8 @@ import { type ApiKeyRecord, pollingKeyOf, readRateLimits } from '../keys/index.j
 import type { RateLimitResult, RateLimits } from '../limits/index.js';
 import { decimalOf, type Prices } from '../prices/index.js';
 import type { UsageTotal } from './tables.js';
-import { NO_TOTAL_COUNTS, TOTAL_COUNTS, type UsageLog, type UsageQuery } from './usage-log.js';
+import { TOTAL_COUNTS } from './tables.js';
+import { NO_TOTAL_COUNTS, type UsageLog, type UsageQuery } from './usage-log.js';
 
 export interface UsageView {
   /** Undefined if there is none. */

@@ -4,8 +4,9 @@
  */
 
 import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
+import { TOTAL_COUNTS } from './tables.js';
 import type { UsageGroup } from './usage-groups.js';
-import { NO_TOTAL_COUNTS, TOTAL_COUNTS } from './usage-log.js';
+import { NO_TOTAL_COUNTS } from './usage-log.js';
 import type { DayRange } from './usage-report.js';
 
 export const SUM_DIMENSIONS = ['day', 'key', 'account', 'group', 'model', 'platform', 'route'] as const;

@@ -74,6 +74,21 @@ for (const engine of engines) {
       expect(totalTokens).to.equal(12);
     });
 
+    it('has an entry once that is settled again, at the same time or later, beside new ones', async () => {
+      const [first, other] = [settlement({ requestId: 'first' }), settlement({ requestId: 'other', status: 500 })];
+      const next = settlement({ requestId: 'next', usage: { inputTokens: 1, cachedTokens: 1 } });
+      await settle(first, other, first);
+      await settle(other, next);
+      await settle(first, next);
+      const entries = await state.usage.entries(ALL, 10);
+      expect(entries.map(({ requestId }) => requestId).sort()).to.deep.equal(['first', 'next', 'other']);
+      expect(entries.find(({ requestId }) => requestId === 'next')).to.include({ cachedTokens: 1, refused: false });
+      const totals = await state.usage.totals(ALL);
+      expect(totals.map(({ requests, failed, cachedTokens }) => [requests, failed, cachedTokens])).to.deep.equal([
+        [3, 1, 1],
+      ]);
+    });
+
     it('is written by itself within moments', async () => {
       state.admissions.settle(settlement());
       await until(async () => (await state.usage.totals(ALL)).length > 0);
