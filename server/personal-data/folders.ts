@@ -5,6 +5,7 @@
 
 import type { Jobs } from '../../core/jobs/index.js';
 import { accountPersonalRecords } from '../accounts/index.js';
+import { alertPersonalRecords } from '../alerts/index.js';
 import { auditPersonalRecords } from '../audit/index.js';
 import { batchPersonalRecords } from '../batches/index.js';
 import { budgetPersonalRecords } from '../budgets/index.js';
@@ -30,6 +31,7 @@ export function personalRecords(jobs: Pick<Jobs, 'cancel'>): readonly PersonalRe
     limitPersonalRecords,
     keyPersonalRecords,
     budgetPersonalRecords,
+    alertPersonalRecords,
     ledgerPersonalRecords,
     paymentPersonalRecords,
     usagePersonalRecords,

@@ -144,6 +144,13 @@ for (const engine of engines) {
       await end({ image: { name, rawName, contentType: 'image/png' }, caption: PROMPT });
       for (let index = 0; index < QUEUED; index += 1) await submit();
 
+      const spent = {
+        kind: 'budget_used' as const,
+        subject: `account ${accountId} tokens/lifetime`,
+        detail: { name: PERSON.name },
+      };
+      await state.alerts.note([spent]);
+
       const shared = { kind: 'extraction', dedupeKey: 'shared', summary: {}, input: {}, maxActive: 9 } as const;
       await state.jobs.accept({ job: { ...shared, owner: accountId } });
       await state.jobs.accept({ job: { ...shared, owner: other.accountId } });
