@@ -119,6 +119,7 @@ describe('passkeys in a browser', () => {
   });
 
   it('sign in again, and lead back to the page that was asked for', async () => {
+    await page.getByText('Menu', { exact: true }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.goto(`${site}/keys`);
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
