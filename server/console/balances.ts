@@ -110,7 +110,7 @@ function changeForms(services: ConsoleServices, show: (call: ConsoleCall) => Pro
       path: '/balances/:id/resume',
       params: ID,
       forBilling: true,
-      summary: 'End the hold of a balance in the console',
+      summary: 'Resume a balance in the console',
       description: 'Lets a balance pay again after usage beyond a reservation.',
       errors: ERRORS,
       show,

@@ -39,7 +39,7 @@ export function groupPages(services: ConsoleServices): Route[] {
     consoleForm(services, {
       path: '/groups/:name/budgets',
       params: NAME,
-      summary: 'Set the budgets of a group in the console',
+      summary: 'Set budgets of a group in the console',
       description: 'Replaces all budgets of a group.',
       form: BUDGETS,
       errors: ['invalid_value'],
