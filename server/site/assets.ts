@@ -56,7 +56,7 @@ export const assets = loadAssets();
 
 /** Synchronously: `require` accepts no module with top-level await, nor any that imports one. */
 function loadAssets(): Assets {
-  const readStyles = (name: string) => withoutComments(readFileSync(new URL(`styles/${name}.css`, SOURCES), 'utf8'));
+  const readStyles = (name: string) => minify(readFileSync(new URL(`styles/${name}.css`, SOURCES), 'utf8'));
   const files = new Map([
     ['site.css', Buffer.concat(STYLES.map(readStyles))],
     ...PAGE_STYLES.map((name) => [`${name}.css`, readStyles(name)] as const),
@@ -83,9 +83,10 @@ function textsOf(language: LanguageCode): Buffer {
   return Buffer.from(`globalThis.siteTexts=${JSON.stringify(scriptTexts(language))};`);
 }
 
-/** Comments and indents are for readers of the sources. */
-function withoutComments(styles: string): Buffer {
-  return Buffer.from(styles.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/\n\s+/g, '\n'));
+/** Leaves out comments and the space that is for readers of the sources. Quoted texts have none that would match. */
+function minify(styles: string): Buffer {
+  const lines = styles.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/\s*\n\s*/g, '\n');
+  return Buffer.from(lines.replaceAll(/(?<=[{};,:])\n|\n(?=\})|(?<=:) | (?=\{)/g, ''));
 }
 
 function readFolder(folder: URL, extension: string): [string, Buffer][] {
