@@ -259,7 +259,7 @@ describe('the command line', () => {
 
     const logger = createLogger({ level: 'silent' });
     const state = await openState({ dataDir: own.DATA_DIR, clock: systemClock, logger });
-    const [free] = await state.keys.list();
+    const free = await state.keys.find(key.id);
     const request = { keyId: key.id, accountId: 'local', route: '/v1/chat/completions', model: 'm-5.5' };
     const reserve = { budgetId: free?.budgetId ?? '', tokens: 100 };
     for (const at of [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)]) {

@@ -43,12 +43,12 @@ describe('large answers over HTTP', () => {
     const expected = answer.replace('vendor/embedding-x9', 'vectors');
     expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.from(expected))).to.equal(true);
     const today = new Date().toISOString().slice(0, 10);
-    const [entry] = await until(async () => {
+    const entry = await until(async () => {
       await app.state.admissions.flush();
       const entries = await app.state.usage.entries({ from: today, to: today }, 10);
-      return entries.length > 0 && entries;
+      return entries.find(({ model }) => model === 'vectors');
     });
-    expect(entry).to.include({ model: 'vectors', inputTokens: 5, estimated: false });
+    expect(entry).to.include({ inputTokens: 5, estimated: false });
   });
 
   it('translates a large answer completely', async () => {

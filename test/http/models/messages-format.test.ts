@@ -55,6 +55,9 @@ describe('messages in the formats of the models', () => {
   before(async () => {
     const gateway = { text: { keepAliveMs: 60 } };
     app = await startScriptedApp((call) => script(call), {}, { messages: true, gateway });
+  });
+  // Requests of the test before may still be settled.
+  beforeEach(async () => {
     key = await app.makeKey({ ...TEXT });
   });
   after(() => app.close());
@@ -528,7 +531,7 @@ describe('messages in the formats of the models', () => {
         const { bytes, boundaries } = vendorStream(route);
         // Behind the last event but one of a chat is nothing that matters to anybody.
         const ends = [0, ...boundaries].slice(0, route === 'responses' ? -1 : -3);
-        const before = (await ledger(app)).length;
+        const before = (await ledger(app, key)).length;
         for (const end of ends) {
           for (const cut of [end, end + 3]) {
             const pieces = [bytes.subarray(0, cut), new Error('cut')];
@@ -545,7 +548,7 @@ describe('messages in the formats of the models', () => {
           }
         }
         const rows = await until(async () => {
-          const all = await ledger(app);
+          const all = await ledger(app, key);
           return all.length >= before + 2 * ends.length && all;
         });
         expect(rows).to.have.length(before + 2 * ends.length);
@@ -898,7 +901,7 @@ describe('messages in the formats of the models', () => {
         for (; told < 100; told += 1) yield piece;
         yield 'stall' as const;
       }
-      const before = (await ledger(app)).length;
+      const before = (await ledger(app, key)).length;
       const { types, failure } = await streamed('chat_completions', endless());
       expect(types.replaceAll(' ping', '')).to.equal('message_start content_block_start content_block_delta error');
       expect(failure?.error).to.deep.equal({
@@ -908,7 +911,7 @@ describe('messages in the formats of the models', () => {
       expect(told).to.be.below(50);
       expect(app.model.calls.at(-1)?.signal.aborted).to.equal(true);
       const rows = await until(async () => {
-        const all = await ledger(app);
+        const all = await ledger(app, key);
         return all.length > before && all;
       });
       expect(rows).to.have.length(before + 1);
@@ -1114,9 +1117,9 @@ function gather(events: Awaited<ReturnType<typeof readEvents>>['events']): Told 
   return { message, failure };
 }
 
-async function ledger(app: ListeningApp) {
+async function ledger(app: ListeningApp, key: string) {
   await app.state.admissions.flush();
   const day = new Date().toISOString().slice(0, 10);
-  const entries = await app.state.usage.entries({ from: day, to: day }, 100_000);
+  const entries = await app.state.usage.entries({ keyId: key.slice(6, 14), from: day, to: day }, 100_000);
   return entries.filter(({ route }) => route === MESSAGES);
 }
