@@ -15,7 +15,7 @@ import {
   storable,
   type Tables,
 } from '../../core/database/index.js';
-import type { ApiKeys, Grant } from '../keys/index.js';
+import { type ApiKeyRow, type ApiKeys, decodeOwn, type Grant } from '../keys/index.js';
 import type { PlanTerms } from '../plans/index.js';
 import { hashArtifact } from './artifacts.js';
 import type { OauthConnectionsTable } from './tables.js';
@@ -52,6 +52,8 @@ export interface ConnectionRecord extends AgentProgram {
   id: string;
   accountId: string;
   keyId: string;
+  /** What the user allowed; the plan of the moment may have less. */
+  grants: readonly Grant[];
   createdAt: number;
   expiresAt: number;
   lastUsedAt: number | null;
@@ -184,10 +186,13 @@ function selectConnections(queries: Kysely<Tables>) {
     .selectFrom('oauth_connections')
     .innerJoin('api_keys', 'api_keys.id', 'oauth_connections.keyId')
     .selectAll('oauth_connections')
-    .select('api_keys.lastUsedAt');
+    .select(['api_keys.lastUsedAt', 'api_keys.grants', 'api_keys.ownLimits']);
 }
 
-function toRecord(row: Selectable<OauthConnectionsTable> & { lastUsedAt: number | null }): StoredConnection {
-  const { userId: _userId, clientName: name, clientHost: host, ...rest } = row;
-  return { ...rest, name, host };
+function toRecord(
+  row: Selectable<OauthConnectionsTable> & Pick<ApiKeyRow, 'lastUsedAt' | 'grants' | 'ownLimits'>,
+): StoredConnection {
+  const { userId: _userId, clientName: name, clientHost: host, grants: ofPlan, ownLimits, ...rest } = row;
+  const own = decodeOwn({ ownLimits, accountId: row.accountId, expiresAt: null });
+  return { ...rest, name, host, grants: (own?.grants ?? JSON.parse(ofPlan)) as readonly Grant[] };
 }

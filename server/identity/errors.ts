@@ -16,6 +16,12 @@ const identityErrors = declareErrors({
       'The program is not known, its address to return to is not one that it registered, its document cannot be read, or the request has expired or began in another browser.',
     action: 'Connect the program again. If that does not help, the message names what its maker must change.',
   },
+  agent_connection_not_found: {
+    ...NOT_FOUND,
+    meaning: 'The account has no connected agent with this id.',
+    cause: 'The connection has ended or expired, or belongs to another account.',
+    action: 'List the connected agents with `GET /api/user/agents`.',
+  },
   agent_sign_in_unavailable: {
     ...NOT_FOUND,
     meaning: 'Agents cannot sign in at this gateway.',

@@ -69,6 +69,6 @@ export {
   newToken,
   type Pepper,
 } from './keys.js';
-export { describeOwnLimits, type OwnLimitsChange, OwnLimitsShape } from './own-limits.js';
+export { decodeOwn, describeOwnLimits, type OwnLimitsChange, OwnLimitsShape } from './own-limits.js';
 export { keyPersonalRecords } from './personal-records.js';
 export { keyMigrations } from './tables.js';

@@ -11,10 +11,10 @@ import { GatewayError } from '../../core/runtime/index.js';
 import type { AccountServices, AccountView, SignedIn } from '../accounts/index.js';
 import { defineRoute, type ParamsContext, paramOf, type Route, readForm, seeOther } from '../http/index.js';
 import { type AuthorizationServer, CONSENT_PATH } from '../identity/index.js';
-import { type Grant, hashToken } from '../keys/index.js';
+import { GRANTS, type Grant, hashToken } from '../keys/index.js';
 import { type PlanTermsOptions, termsAt } from '../plans/index.js';
 import { OWN_PAGE_ROUTE } from './page.js';
-import { answeredPage, consentPage } from './pages/agents.js';
+import { answeredPage, consentPage, rightField } from './pages/agents.js';
 import { labelOf } from './views.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
@@ -50,6 +50,7 @@ export function agentPageRoutes(services: AgentPageServices): Route[] {
         type: 'application/x-www-form-urlencoded',
         schema: Type.Object({
           answer: Type.String({ description: '`allow` or `deny`.' }),
+          ...Object.fromEntries(GRANTS.map((grant) => [rightField(grant), allowedRight(grant)])),
           form_token: Type.String({ description: 'Token of the form.' }),
         }),
       },
@@ -69,6 +70,10 @@ export function agentPageRoutes(services: AgentPageServices): Route[] {
       handler: (context) => pages.disconnect(context),
     }),
   ];
+}
+
+function allowedRight(grant: Grant) {
+  return Type.Optional(Type.String({ description: `Sent if the user allows the grant \`${grant}\`.` }));
 }
 
 class AgentPages {
@@ -100,7 +105,7 @@ class AgentPages {
     const signedIn = await sessions.require(context);
     checkBrowser(signedIn);
     const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: signedIn.user.accountId };
-    const { answer, form_token: token = '' } = await readForm(context.req, context.res, limits);
+    const { answer, form_token: token = '', ...rights } = await readForm(context.req, context.res, limits);
     if (answer !== 'allow' && answer !== 'deny')
       throw new GatewayError('invalid_value', 'answer must be allow or deny.', { param: 'answer' });
     if (!isSame(token, formTokenOf(signedIn, uid))) {
@@ -108,7 +113,13 @@ class AgentPages {
       throw new GatewayError('agent_request_invalid', message);
     }
     const { grants: asked } = await authorization.find(context, uid);
-    const grants = answer === 'allow' ? await this.#allowed(signedIn, asked) : undefined;
+    const allowed = answer === 'allow' ? await this.#allowed(signedIn, asked) : [];
+    const chosen = allowed.filter((grant) => rights[rightField(grant)] !== undefined);
+    if (allowed.length > 0 && chosen.length === 0) {
+      const message = 'Nothing that the agent may do is chosen. Choose at least one right, or deny the request.';
+      throw new GatewayError('invalid_value', message, { param: rightField(allowed[0] as Grant) });
+    }
+    const grants = answer === 'allow' ? chosen : undefined;
     const path = await authorization.answer(context, uid, { user: signedIn.user, grants });
     const visit = await ownVisitOf(context, sessions);
     if (!visit) return;

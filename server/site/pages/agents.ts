@@ -20,6 +20,11 @@ export interface ConsentView extends AccessRequest {
   formToken: string;
 }
 
+/** Field of the form by which the user allows a grant. */
+export function rightField(grant: Grant): string {
+  return `may_${grant}`;
+}
+
 export function consentPage(view: ConsentView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.agents;
   const { program, allowed, label } = view;
@@ -30,8 +35,13 @@ export function consentPage(view: ConsentView, locale: Locale): Omit<Page, 'view
 <p>${t.ask(html`<strong>${name}</strong>`, html`<strong><bdi>${label}</bdi></strong>`)}</p></div>
 <div class="card stack">
 ${renderOrigin(view, locale)}
+<form class="stack" method="post" action="${view.action}">
+<input type="hidden" name="form_token" value="${view.formToken}">
 ${allowed.length > 0 ? renderRights(view, locale) : html`<p class="problem" role="alert">${t.nothing}</p>`}
-${renderForm(view, locale)}
+<div class="row">
+${allowed.length > 0 && html`<button class="button" name="answer" value="allow">${t.allow}</button>`}
+<button class="button button-quiet" name="answer" value="deny">${t.deny}</button>
+</div></form>
 </div></div>`,
   };
 }
@@ -45,19 +55,12 @@ function renderOrigin({ program, isLocal, isApp }: ConsentView, { texts: { agent
 
 function renderRights({ grants, allowed, isLocal }: ConsentView, { texts: { agents: t } }: Locale): Html {
   const withheld = grants.filter((grant) => !allowed.includes(grant)).map((grant) => t.rights[grant]);
-  return html`<h2>${t.may}</h2>
-<ul class="ticks">${allowed.map((grant) => html`<li>${t.rights[grant]}</li>`)}</ul>
+  return html`<fieldset class="field"><legend>${t.may}</legend>
+${allowed.map((grant) => html`<label class="check"><input type="checkbox" name="${rightField(grant)}" checked> <span>${t.rights[grant]}</span></label>`)}
+<span class="hint">${t.chooseHint}</span></fieldset>
 ${withheld.length > 0 && html`<p class="small muted">${t.withheld(withheld.join('; '))}</p>`}
 <p class="small muted">${t.limits}</p>
 <p class="notice notice-warn">${isLocal ? t.warningLocal : t.warning}</p>`;
-}
-
-function renderForm({ action, formToken, allowed }: ConsentView, { texts: { agents: t } }: Locale): Html {
-  return html`<form class="row" method="post" action="${action}">
-<input type="hidden" name="form_token" value="${formToken}">
-${allowed.length > 0 && html`<button class="button" name="answer" value="allow">${t.allow}</button>`}
-<button class="button button-quiet" name="answer" value="deny">${t.deny}</button>
-</form>`;
 }
 
 /** @param path Where the browser goes on by itself. */
@@ -80,9 +83,10 @@ export function renderConnections(connections: readonly ConnectionRecord[], loca
 
 function renderConnection(connection: ConnectionRecord, { texts, day }: Locale): Html {
   const t = texts.agents;
-  const { id, name, host, redirectHost, createdAt, expiresAt, lastUsedAt } = connection;
+  const { id, name, host, redirectHost, grants, createdAt, expiresAt, lastUsedAt } = connection;
   return html`<li><div><span><bdi>${name}</bdi></span>
 <span class="small muted"><code>${host ?? redirectHost}</code></span>
+<span class="small">${grants.map((grant) => t.rights[grant]).join('; ')}</span>
 <span class="small muted">${t.since(day(createdAt))}, ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}, ${t.until(day(expiresAt))}</span></div>
 <div class="rows-end"><form method="post" action="/agents/${id}/disconnect"><button class="button button-quiet button-small">${t.disconnect}<span class="visually-hidden"> ${name}</span></button></form></div></li>`;
 }

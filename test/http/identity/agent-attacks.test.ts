@@ -159,7 +159,7 @@ describe('attacks on sign-in for agents', function () {
     const uid = action.split('/').at(-1) ?? '';
     const send = (form: Record<string, string>, headers = {}, browser = ann) =>
       browser.send(app.url + action, { form, headers });
-    const good = { form_token: token, answer: 'allow' };
+    const good = { form_token: token, answer: 'allow', may_text: 'on' };
 
     const got = await ann.send(`${app.url}${action}?${new URLSearchParams(good)}`);
     expect(got.status).to.equal(200);
@@ -183,12 +183,39 @@ describe('attacks on sign-in for agents', function () {
     expect((await send(good, {}, stranger)).status).to.equal(401);
   });
 
+  it('get nothing that the page did not offer, or that the user has unticked', async () => {
+    const request = requestFor(app, access.clientId);
+    const { action, token, rights } = formOf(await ann.open(request.address));
+    expect(rights).to.deep.equal(['may_images', 'may_extract', 'may_text']);
+    const good = { form_token: token, answer: 'allow' };
+    for (const form of [good, { ...good, may_audio: 'on' }, { ...good, may_admin: 'on' }]) {
+      const { status, text } = await ann.send(app.url + action, { form });
+      expect([status, text.includes('Choose at least one right')], text).to.deep.equal([400, true]);
+    }
+    const back = await answerIn(ann, request.address, 'allow', ['may_text', 'may_audio', 'may_admin']);
+    const code = back.searchParams.get('code') ?? '';
+    const { json: tokens } = await redeem(app, { clientId: access.clientId, code, verifier: request.verifier });
+    expect(tokens.scope).to.equal('text');
+    const tools = (await listTools(app, tokens.access_token)).json.result.tools.map(
+      ({ name }: { name: string }) => name,
+    );
+    expect(tools).to.deep.equal(['list_models', 'get_usage']);
+    const wider = await refresh(app, access.clientId, tokens.refresh_token, { scope: 'text images' });
+    expect(wider.json.error).to.equal('invalid_scope');
+    const { agents } = JSON.parse((await ann.send(`${app.url}/api/user/agents`)).text);
+    const given = agents.map(({ grants }: { grants: string[] }) => grants.join());
+    expect(
+      given.filter((one: string) => one === 'text'),
+      given.join('; '),
+    ).to.have.length(1);
+  });
+
   it('accept no answer for a user whom the page was not shown to', async () => {
     const { address } = requestFor(app, access.clientId);
     const [browser, eve] = [await app.signedIn('ann@example.com'), await app.signedIn('eve@example.com')];
     const { action, token } = formOf(await browser.open(address));
     browser.setCookie(app.url, 'mediagate', eve.cookie(app.url, 'mediagate') ?? '');
-    const form = { form_token: token, answer: 'allow' };
+    const form = { form_token: token, answer: 'allow', may_text: 'on' };
     expect((await browser.send(app.url + action, { form })).status).to.equal(400);
   });
 
@@ -202,7 +229,8 @@ describe('attacks on sign-in for agents', function () {
     const page = await ann.open(requestFor(app, access.clientId).address);
     const { action, token } = formOf(page);
     const headers = { authorization: `Bearer ${session.access_token}` };
-    const answered = await ann.send(app.url + action, { form: { form_token: token, answer: 'allow' }, headers });
+    const form = { form_token: token, answer: 'allow', may_text: 'on' };
+    const answered = await ann.send(app.url + action, { form, headers });
     expect(answered.status, answered.text).to.equal(401);
   });
 

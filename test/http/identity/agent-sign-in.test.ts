@@ -106,6 +106,23 @@ describeOnStacks('sign-in for agents', (stack) => {
     expect((await listTools(app, three.tokens.access_token)).status).to.equal(401);
   });
 
+  it('lists connections of the account, and disconnects them', async () => {
+    const [browser, eve] = [await app.signedIn('dora@example.com'), await app.signedIn('eve@example.com')];
+    const { tokens } = await gainAccess(app, browser);
+    const agents = async () => JSON.parse((await browser.send(`${app.url}/api/user/agents`)).text).agents;
+    const [agent] = await agents();
+    expect(agent).to.include({ name: 'Shipyard agent', publisher: null, redirectHost: 'localhost:41999' });
+    expect(agent.grants).to.deep.equal(['text']);
+    const end = async (user: typeof browser) =>
+      (await user.send(`${app.url}/api/user/agents/${agent.id}/disconnect`, { json: {} })).status;
+    expect(await end(eve)).to.equal(404);
+    expect((await listTools(app, tokens.access_token)).status).to.equal(200);
+    expect(await end(browser)).to.equal(204);
+    expect((await listTools(app, tokens.access_token)).status).to.equal(401);
+    expect(await end(browser)).to.equal(404);
+    expect(await agents()).to.deep.equal([]);
+  });
+
   it('ends the connection that a program gives up', async () => {
     const browser = await app.signedIn('carol@example.com');
     const { clientId, tokens } = await gainAccess(app, browser);

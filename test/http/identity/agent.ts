@@ -87,26 +87,38 @@ function transportTo({ url }: App, authProvider: Memory): any {
   return new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider });
 }
 
-/** The form of a page of a request. */
-export function formOf({ text }: Pick<PageAnswer, 'text'>): { action: string; token: string } {
-  const [, action = ''] = /<form class="row" method="post" action="([^"]+)"/.exec(text) ?? [];
+/** The form of a page of a request, and the rights that it offers. */
+export function formOf({ text }: Pick<PageAnswer, 'text'>): { action: string; token: string; rights: string[] } {
+  const [, action = ''] = /<form class="stack" method="post" action="([^"]+)"/.exec(text) ?? [];
   const [, token = ''] = /name="form_token" value="([^"]+)"/.exec(text) ?? [];
-  return { action, token };
+  const rights = [...text.matchAll(/type="checkbox" name="(may_\w+)" checked/g)].map(([, name = '']) => name);
+  return { action, token, rights };
 }
 
-/** Answers a request for access in the browser of a user who is signed in. @returns Where the browser is sent back to. */
-export async function answerIn(browser: BrowserSession, address: string, answer: 'allow' | 'deny'): Promise<URL> {
+/**
+ * Answers a request for access in the browser of a user who is signed in.
+ * @param chosen Rights that stay ticked. Default: all.
+ * @returns Where the browser is sent back to.
+ */
+export async function answerIn(
+  browser: BrowserSession,
+  address: string,
+  answer: 'allow' | 'deny',
+  chosen?: readonly string[],
+): Promise<URL> {
   const page = await browser.open(address);
-  const { action, token } = formOf(page);
+  const { action, token, rights } = formOf(page);
   if (action === '') throw new Error(`no form: ${page.status} ${page.text.slice(0, 2_000)}`);
   const { origin } = new URL(address);
-  const done = await browser.send(origin + action, { form: { form_token: token, answer } });
+  const done = await browser.send(origin + action, { form: { form_token: token, answer, ...allOf(chosen ?? rights) } });
   const path = done.headers.get('refresh')?.split('url=')[1];
   if (path === undefined) throw new Error(`no way back: ${done.status} ${done.text.slice(0, 2_000)}`);
   const { location, status, text } = await browser.send(origin + path);
   if (location === undefined) throw new Error(`no redirect: ${status} ${text.slice(0, 2_000)}`);
   return new URL(location);
 }
+
+const allOf = (rights: readonly string[]) => Object.fromEntries(rights.map((name) => [name, 'on']));
 
 /** Registers a program. @returns Its id. */
 export async function register(app: App, uris: readonly string[] = [REGISTERED], more = {}): Promise<string> {

@@ -15,6 +15,7 @@ const en = {
   local: (host: Html) => html`A program on this computer (${host})`,
   app: (scheme: Html) => html`The app on this device that opens ${scheme} links`,
   may: 'It may',
+  chooseHint: 'Untick what it does not need. You cannot change this later: connect it again.',
   rights: {
     extract: 'Read data and media links of public links',
     images: 'Make and edit images',
@@ -54,6 +55,7 @@ const vi: typeof en = {
   local: (host) => html`Một chương trình trên máy này (${host})`,
   app: (scheme) => html`Ứng dụng trên thiết bị này mở liên kết ${scheme}`,
   may: 'Chương trình được phép',
+  chooseHint: 'Bỏ chọn những gì không cần. Sau này không đổi được: hãy kết nối lại.',
   rights: {
     extract: 'Đọc dữ liệu và liên kết tệp của các liên kết công khai',
     images: 'Tạo và sửa ảnh',
