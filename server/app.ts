@@ -50,7 +50,7 @@ import {
   type SiteAddress,
 } from './http/index.js';
 import type { IdempotencyService } from './idempotency/index.js';
-import { AgentTokens, AuthorizationServer, connectionRoutes, createAgentAuth, identityRoutes } from './identity/index.js';
+import { AgentTokens, AuthorizationServer, createAgentAuth, identityRoutes } from './identity/index.js';
 import { imageFileRoutes, imageGenerationRoutes, imageListRoutes, imageRoutes } from './images/index.js';
 import { createAuth, type KeyTable, type Pepper } from './keys/index.js';
 import type { RateLimits } from './limits/index.js';
@@ -347,7 +347,6 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...invitationRoutes(accounts),
       ...passkeyRoutes(accounts),
       ...identityRoutes(accounts),
-      ...connectionRoutes(accounts),
       ...deviceApiRoutes(accounts),
       ...devicePageRoutes(accounts),
       ...agentRoutes(accounts),

@@ -12,7 +12,6 @@ export {
   type AgentSignInStores,
   AuthorizationServer,
 } from './authorization-server.js';
-export { connectionRoutes } from './connection-routes.js';
 export { type ConnectionRecord, Connections } from './connections.js';
 export { CONSENT_PATH } from './paths.js';
 export { identityPersonalRecords } from './personal-records.js';

@@ -10,7 +10,6 @@ import { GatewayError } from '../../core/runtime/index.js';
 import {
   AddressLimit,
   AnyObject,
-  type BodyBudget,
   type CallAnswer,
   defineRoute,
   isForm,
@@ -20,7 +19,6 @@ import {
   type Route,
   readForm,
   readJsonBody,
-  type ServerContext,
   seeOther,
   Text,
   Url,
@@ -28,6 +26,7 @@ import {
 import { MCP_PATH } from '../mcp/index.js';
 import { type AuthorizationServer, RESOURCE_METADATA_PATH } from './authorization-server.js';
 import { MetadataError, readMetadata } from './client-metadata.js';
+import { type ConnectionServices, connectionRoutes } from './connection-routes.js';
 import { AUTHORIZE_PATH, KEYS_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from './paths.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -39,9 +38,8 @@ const FORM = 'application/x-www-form-urlencoded';
 const TYPES = [FORM, 'application/json'] as const;
 const METADATA_SECONDS = 300;
 
-export interface AgentSignInServices extends ServerContext {
+export interface AgentSignInServices extends ConnectionServices {
   authorization: AuthorizationServer;
-  publicBodies: BodyBudget;
 }
 
 const Metadata = { 200: { description: 'The metadata.', schema: AnyObject } };
@@ -69,6 +67,7 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
     errors: ['agent_request_invalid', 'agent_sign_in_unavailable', 'rate_limit_exceeded'],
   } as const;
   return [
+    ...connectionRoutes(services),
     ...[RESOURCE_METADATA_PATH, `${RESOURCE_METADATA_PATH}${MCP_PATH}`].map((path) =>
       defineRoute({
         ...metadata,

@@ -1,7 +1,7 @@
 /** A certificate authority that signs for any host in tests. */
 
 import 'reflect-metadata';
-import { type webcrypto as nodeCrypto, webcrypto } from 'node:crypto';
+import { type webcrypto as nodeCrypto, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import {
@@ -31,7 +31,8 @@ export interface CertificateAuthority {
 export async function createCertificateAuthority(): Promise<CertificateAuthority> {
   const [authorityKeys, leafKeys] = await Promise.all([generateKeys(), generateKeys()]);
   const authority = await X509CertificateGenerator.createSelfSigned({
-    name: 'CN=mediagate tests',
+    // Of its own: of two with one name in a process, a client takes the first.
+    name: `CN=mediagate tests ${randomBytes(8).toString('hex')}`,
     keys: authorityKeys,
     signingAlgorithm: ALGORITHM,
     ...validity(),

@@ -79,7 +79,7 @@ export async function startGatewayHere({
 
 const authorities = getCACertificates('default');
 
-/** As NODE_EXTRA_CA_CERTS does for a process, which is read when that starts. The last one counts: all have the same name. */
+/** As NODE_EXTRA_CA_CERTS does for a process, which is read when that starts. The last one counts. */
 function trust(caPath: string): void {
   setDefaultCACertificates([...authorities, readFileSync(caPath, 'utf8')]);
 }

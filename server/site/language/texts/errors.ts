@@ -92,6 +92,7 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
   last_passkey: 'Đây là khóa truy cập cuối cùng của tài khoản.',
   last_operator: 'Dịch vụ sẽ không còn người vận hành nào.',
   sign_in_unavailable: 'Nhà cung cấp danh tính không hoạt động.',
+  agent_connection_not_found: 'Tài khoản không có tác nhân đã kết nối với mã này.',
   agent_request_invalid:
     'Chương trình đã yêu cầu quyền truy cập theo cách không được chấp nhận, hoặc yêu cầu đã quá cũ.',
   agent_sign_in_unavailable: 'Tác nhân không thể đăng nhập tại dịch vụ này.',
