@@ -14,4 +14,4 @@ declare module '../jobs/kinds.js' {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-declareJobKind('extraction', { prefix: 'exjob_', retentionMs: DAY_MS });
+declareJobKind('extraction', { prefix: 'exjob_', retentionMs: DAY_MS, retryMs: DAY_MS });

@@ -17,7 +17,14 @@ declare module '../jobs/kinds.js' {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-declareJobKind('image', { prefix: 'imgjob_', retentionMs: 7 * DAY_MS, filesOf });
+declareJobKind('image', {
+  prefix: 'imgjob_',
+  retentionMs: 7 * DAY_MS,
+  retryMs: DAY_MS,
+  // Input images that came with the request are deleted at the end of a job.
+  canRetry: (summary) => !(summary as ImageJobSummary | null)?.files.length,
+  filesOf,
+});
 
 /** Files of a job: its input images, and its image once it has completed. */
 function filesOf(summary: unknown, result: unknown): string[] {

@@ -21,6 +21,7 @@ import {
 import { GatewayError } from '../runtime/index.js';
 import { forEachKind, type JobKind, jobKinds, kindOfJob } from './kinds.js';
 import type { JobRecord } from './records.js';
+import { isRetryable, type JobRetry } from './retries.js';
 import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobRecord } from './statements.js';
 
 /** Filters and pages the list of jobs. */
@@ -93,6 +94,12 @@ export interface JobDetails extends ListedJob {
   admission: string | null;
   /** Position in the queue, 1 being next; null if it is not queued. */
   queuePosition: number | null;
+  /** The failed job whose work it does again. */
+  retryOf: string | null;
+  /** The job that does its work again. */
+  retriedAs: string | null;
+  /** Whether an operator can retry it. */
+  isRetryable: boolean;
 }
 
 /** Jobs of a kind that ended within the last hour; at most the latest 10,000. */
@@ -159,6 +166,12 @@ export interface JobAdministration {
    */
   cancelAsOperator(cancellation: JobCancellation): Promise<CancelledJob | undefined>;
   /**
+   * Does the work of a failed job again as a new job of its owners, at no cost to them; see retries.ts. Undefined if there
+   * is no such job.
+   * @throws GatewayError `job_not_retryable`.
+   */
+  retryAsOperator(retry: JobRetry): Promise<JobRecord | undefined>;
+  /**
    * Cancels queued and running jobs in the caller's transaction. A job that other owners joined continues for them. Call
    * the result after the commit: it wakes those who wait for these jobs in this process.
    */
@@ -206,7 +219,7 @@ export function createJobAdministration({
   table,
   clock,
   leaseMs,
-}: JobAdministrationOptions): Omit<JobAdministration, 'cancelAsOperator' | 'cancelAll'> {
+}: JobAdministrationOptions): Omit<JobAdministration, 'cancelAsOperator' | 'retryAsOperator' | 'cancelAll'> {
   return {
     list: (page) =>
       database.run(async (queries) => {
@@ -218,8 +231,9 @@ export function createJobAdministration({
     async inspect(id) {
       if (!kindOfJob(id)) return undefined;
       return database.run(async (queries) => {
-        const details = await selectDetails(queries, id, table);
-        return details && { ...details, at: await clock.read(queries), leaseMs };
+        const at = await clock.read(queries);
+        const details = await selectDetails(queries, { id, table, at });
+        return details && { ...details, at, leaseMs };
       });
     },
 
@@ -344,10 +358,14 @@ function afterMark<Selected>(
     .limit(limit);
 }
 
-async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTable): Promise<JobDetails | undefined> {
+async function selectDetails(
+  queries: Kysely<Tables>,
+  { id, table, at }: { id: string; table: JobTable; at: number },
+): Promise<JobDetails | undefined> {
   const row = await queries
     .selectFrom('jobs')
     .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beatAt'), 'summary', 'admission', 'requestId', 'traceparent'])
+    .select(['retryOf', 'retriedAs', sql<string>`case when input = 'null' then input else '' end`.as('input')])
     .where('id', '=', id)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -363,6 +381,9 @@ async function selectDetails(queries: Kysely<Tables>, id: string, table: JobTabl
     traceparent: row.traceparent,
     admission: row.admission,
     queuePosition: before === undefined ? null : before + 1,
+    retryOf: row.retryOf,
+    retriedAs: row.retriedAs,
+    isRetryable: isRetryable(row, at),
   };
 }
 

@@ -23,7 +23,8 @@ import { startPollLoop } from '../runtime/index.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { JobEnds } from './finish.js';
 import { namesOf, type WorkOptions } from './jobs.js';
-import { type JobKind, sweepRows } from './kinds.js';
+import { type JobKind, retryMs, sweepRows } from './kinds.js';
+import { clearInputs } from './retries.js';
 import type { JobRunTable, RunKey, RunSeen } from './run-statements.js';
 import type { JobRow, JobTable } from './statements.js';
 
@@ -308,7 +309,7 @@ interface SweeperOptions {
   clock: DatabaseClock;
 }
 
-/** Deletes old jobs of a kind, which clients can no longer read. */
+/** Deletes old jobs of a kind, which clients can no longer read, and inputs of failed ones that are kept no longer. */
 export class Sweeper {
   readonly #options: SweeperOptions;
   #sweptAt = Number.NEGATIVE_INFINITY;
@@ -322,10 +323,12 @@ export class Sweeper {
     const { kind, database, table, clock } = this.#options;
     if (performance.now() - this.#sweptAt < SWEEP_INTERVAL_MS) return;
     const rows = sweepRows(kind);
-    const deleted = await database.run(async (queries) => {
-      return table.deleteExpired(queries, kind, await clock.read(queries), rows);
+    const [deleted, cleared] = await database.run(async (queries) => {
+      const at = await clock.read(queries);
+      const gone = await table.deleteExpired(queries, kind, at, rows);
+      return [gone, retryMs(kind) === 0 ? 0 : await clearInputs(queries, { kind, at, limit: rows })] as const;
     });
     // A full batch means that there are more: the next poll continues.
-    if (deleted < rows) this.#sweptAt = performance.now();
+    if (deleted < rows && cleared < rows) this.#sweptAt = performance.now();
   }
 }

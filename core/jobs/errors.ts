@@ -27,6 +27,12 @@ const jobErrors = declareErrors({
     cause: 'A job that has completed, failed or was cancelled cannot be cancelled.',
     action: 'Read its result.',
   },
+  job_not_retryable: {
+    ...CONFLICT,
+    meaning: 'The job cannot be retried.',
+    cause: 'It has not failed, was retried already, or what it was asked for is no longer stored.',
+    action: 'Read the message. Otherwise its owner submits a new job.',
+  },
   too_many_open_jobs: {
     status: 429,
     type: 'rate_limit_error',

@@ -27,6 +27,7 @@ export {
 export { declareJobKind, filesOfJob, type JobKind, kindOfJob, retentionMs } from './kinds.js';
 export { eraseJobs, readJobs, selectJobsOf } from './owner-jobs.js';
 export type { JobFilter, JobRecord, JobRun } from './records.js';
+export type { JobRetry } from './retries.js';
 export { createJobs } from './service.js';
 export { hashText, toFailure, toJson } from './statements.js';
 export { type JobsTable, jobMigrations } from './tables.js';

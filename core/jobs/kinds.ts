@@ -20,6 +20,10 @@ export interface JobKindDeclaration {
   retentionMs: number;
   /** Ended jobs that are deleted at a time. Default 500. */
   sweepRows?: number;
+  /** Milliseconds that the input of a failed job is kept, so that an operator can retry it. Default: it is not kept. */
+  retryMs?: number;
+  /** Whether the input has all that a retry needs. Default: it has. */
+  canRetry?(summary: unknown): boolean;
   /** Files of a job, from the values of its row; the result is null until it has completed. Default: none. */
   filesOf?(summary: unknown, result: unknown): string[];
 }
@@ -65,6 +69,16 @@ export function retentionMs(kind: JobKind): number {
 /** Ended jobs that are deleted at a time. */
 export function sweepRows(kind: JobKind): number {
   return declarationOf(kind).sweepRows ?? 500;
+}
+
+/** Milliseconds that the input of a failed job is kept; 0 if it is not. */
+export function retryMs(kind: JobKind): number {
+  return declarationOf(kind).retryMs ?? 0;
+}
+
+/** Whether the input of a failed job has all that a retry needs. */
+export function canRetry(kind: JobKind, summary: unknown): boolean {
+  return declarationOf(kind).canRetry?.(summary) ?? true;
 }
 
 /** Files that belong to a job. */

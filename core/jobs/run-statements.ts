@@ -1,8 +1,8 @@
 /*
  * SQL for runs (claim, give back, crash) and for ends. A run is identified by the job and its attempt number, and
  * every write names both, so a run that lost its job changes nothing. On PostgreSQL a claim skips locked rows; on
- * SQLite it reads first, since a read costs a fraction of an update without effect. An end clears the input and makes
- * the webhook due. Frequent statements are compiled once and only get new parameters.
+ * SQLite it reads first, since a read costs a fraction of an update without effect. An end clears the input, unless the
+ * job may be retried (retries.ts), and makes the webhook due. Frequent statements are compiled once and only get new parameters.
  */
 
 import type { JobFailure, JobState } from '../contracts/index.js';
@@ -22,6 +22,7 @@ import {
 import type { JobsOfOwner } from './administration.js';
 import type { Charge, EndedJob } from './jobs.js';
 import { forEachKind, type JobKind } from './kinds.js';
+import { keepsInput } from './retries.js';
 import { ACTIVE, type JobRow, type JobViewRow, ONE, ownedBy, QUEUED, RUNNING, VIEW_COLUMNS } from './statements.js';
 
 type Queries = Kysely<Tables>;
@@ -166,7 +167,7 @@ export class JobRunTable {
       .set(({ eb }) => ({
         ...(error === undefined
           ? { state: 'queued', processId: null }
-          : { state: 'failed', error, ...ENDED, finishedAt: this.#clock.now }),
+          : { state: 'failed', error, ...ENDED, input: failedInput(), finishedAt: this.#clock.now }),
         crashCount: eb('crashCount', '+', 1),
       }))
       .where('id', '=', id)
@@ -257,6 +258,11 @@ export const ENDED = {
   input: sql.lit('null'),
   webhookDueAt: sql.raw<number | null>('case when "webhookUrl" is null then null else 0 end'),
 } as const;
+
+/** The input of a job that failed, which a retry needs. */
+function failedInput() {
+  return sql<string>`case when ${keepsInput()} then input else 'null' end`;
+}
 
 /** The columns of an ended job that the admission hooks receive. */
 export type Ended = Pick<JobRow, (typeof RETURNED)[number]>;
@@ -350,7 +356,7 @@ export class JobEndTable {
       .limit(limit);
     return queries
       .updateTable('jobs')
-      .set({ state: 'failed', error, ...ENDED, finishedAt: this.#clock.now })
+      .set({ state: 'failed', error, ...ENDED, input: failedInput(), finishedAt: this.#clock.now })
       .where('id', 'in', this.#isPostgres ? late.forNoKeyUpdate().skipLocked() : late)
       .where(QUEUED)
       .returning([...RETURNED, ...VIEW_COLUMNS])
@@ -361,10 +367,11 @@ export class JobEndTable {
 /** Every run ends by one of these. */
 function createFinish(queries: Queries, outcome: 'result' | 'error', clock: DatabaseClock) {
   const state = sql.lit<JobState>(outcome === 'result' ? 'completed' : 'failed');
+  const input = outcome === 'result' ? ENDED.input : failedInput();
   return createStatement(({ id, attempts, json }: RunKey & { json: string }) =>
     queries
       .updateTable('jobs')
-      .set({ [outcome]: json, state, ...ENDED, finishedAt: clock.compiledNow })
+      .set({ [outcome]: json, state, ...ENDED, input, finishedAt: clock.compiledNow })
       .where('id', '=', id)
       .where('attempts', '=', attempts)
       .where(RUNNING)

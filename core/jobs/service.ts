@@ -12,7 +12,13 @@ import type { Clock, Logger, Meter, Tracer } from '../contracts/index.js';
 import { type Database, DatabaseClock, GroupCommit, type Instances, runScript } from '../database/index.js';
 import { inSpan } from '../observability/index.js';
 import { createThrottledWarning, isGatewayError } from '../runtime/index.js';
-import { acceptGroup, type Candidate, compileFairQueueStatements, toCandidate } from './accept.js';
+import {
+  acceptGroup,
+  type Candidate,
+  compileFairQueueStatements,
+  type FairQueueStatements,
+  toCandidate,
+} from './accept.js';
 import { createJobAdministration, type JobAdministration } from './administration.js';
 import { Sweeper } from './claim.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -30,6 +36,7 @@ import {
 import { type JobKind, kindOfJob } from './kinds.js';
 import { deleteJob } from './owner-jobs.js';
 import type { JobRecord } from './records.js';
+import { retryJob } from './retries.js';
 import { JobEndTable, JobRunTable, type RunKey } from './run-statements.js';
 import { JobTable, toJobRecord } from './statements.js';
 import { Workers } from './workers.js';
@@ -117,6 +124,18 @@ export function createJobs(options: JobsOptions): ClosableJobs {
     async cancelAsOperator(cancellation) {
       return kindOfJob(cancellation.id) && ends.cancelAsOperator(cancellation);
     },
+    async retryAsOperator(retry) {
+      const { announce } = dispatcher;
+      const job = await retryJob(retry, {
+        database,
+        table,
+        clock,
+        statementsOf: (kind) => accepting.statementsOf(kind),
+        announce,
+      });
+      if (job) dispatcher.wake(job.kind);
+      return job;
+    },
     cancelAll: (transaction, jobs) => ends.cancelAll(transaction, jobs),
     ...createJobAdministration({ database, table, clock, leaseMs: instances.leaseMs }),
     waitFor,
@@ -151,6 +170,7 @@ interface AcceptingOptions extends Pick<JobsOptions, 'database' | 'dispatcher' |
 class Accepting {
   readonly #options: AcceptingOptions;
   readonly #groups = new Map<JobKind, GroupCommit<Candidate, Accepted>>();
+  readonly #statements = new Map<JobKind, FairQueueStatements>();
 
   constructor(options: AcceptingOptions) {
     this.#options = options;
@@ -170,12 +190,18 @@ class Accepting {
     return this.#groupOf(acceptance.job.kind).submit(toCandidate(acceptance, false));
   }
 
+  /** The statements of the fair queue of a kind. */
+  statementsOf(kind: JobKind): FairQueueStatements {
+    const known = this.#statements.get(kind) ?? compileFairQueueStatements(this.#options.database.queries, kind);
+    this.#statements.set(kind, known);
+    return known;
+  }
+
   #groupOf(kind: JobKind): GroupCommit<Candidate, Accepted> {
     const known = this.#groups.get(kind);
     if (known) return known;
     const { database, dispatcher, meter, clock, table, hooksOf, working } = this.#options;
-    const turnStatements = compileFairQueueStatements(database.queries, kind);
-    const options = { kind, table, turnStatements, hooks: hooksOf(kind), clock };
+    const options = { kind, table, turnStatements: this.statementsOf(kind), hooks: hooksOf(kind), clock };
     const made = new GroupCommit<Candidate, Accepted>({
       database,
       *script(candidates, onEnd) {

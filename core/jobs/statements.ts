@@ -60,6 +60,8 @@ export const NEW_JOB = {
   error: null,
   webhookDueAt: null,
   webhookTries: 0,
+  retryOf: null,
+  retriedAs: null,
 } as const satisfies Partial<JobRow>;
 
 export type NewJobRow = JobRow & typeof NEW_JOB;

@@ -1,6 +1,7 @@
 /*
  * The columns of the job tables, and the migration that creates them. The indexes are partial, so each covers either
- * active or ended jobs and acceptance writes few pages.
+ * active or ended jobs and acceptance writes few pages. The input is cleared at the end of a job, or with a failed one
+ * as long as it may be retried, which has an index of its own.
  */
 
 import type { JobState } from '../contracts/index.js';
@@ -65,6 +66,10 @@ export interface JobsTable {
   webhookDueAt: number | null;
   /** Delivery attempts started. */
   webhookTries: number;
+  /** The failed job whose work it does again; see retries.ts. */
+  retryOf: string | null;
+  /** The job that does the work of this failed one again. */
+  retriedAs: string | null;
 }
 
 /** Accounts that joined a job and may read it as well. */
@@ -106,4 +111,12 @@ export const jobMigrations: Migrations = {
   '0003-job-pauses': sqlMigration(
     `create table job_pauses (kind text not null primary key, "pausedAt" bigint not null)`,
   ),
+  '0009-job-retries': {
+    ...sqlMigration(
+      'alter table jobs add column "retryOf" text',
+      'alter table jobs add column "retriedAs" text',
+      `create index jobs_inputs on jobs (kind, "finishedAt") where "finishedAt" is not null and input <> 'null'`,
+    ),
+    changes: ['jobs'],
+  },
 };

@@ -1,5 +1,5 @@
 /*
- * Background jobs of all accounts for operators: list, details, counts, cancel. Answers omit what is private to the owner
+ * Background jobs of all accounts for operators: list, details, counts, cancel, retry. Answers omit what is private to the owner
  * of a job: no prompt, and no message of a model's vendor, which may quote one. Ages are measured against the one moment
  * at which the list was read.
  */
@@ -30,7 +30,7 @@ import {
   wholeList,
 } from './lists.js';
 import type { AdminServices, Of, Stored } from './services.js';
-import { changed, Job, JobDetails, jobFields, QueueShape } from './shapes.js';
+import { changed, Job, JobDetails, jobFields, QueueShape, RetriedJob } from './shapes.js';
 
 export const JOB_KINDS: readonly JobKind[] = ['image', 'extraction', 'batch', 'transcript'];
 export const JOB_STATES: readonly JobState[] = ['queued', 'running', 'completed', 'failed', 'cancelled'];
@@ -99,6 +99,20 @@ export async function cancelJob(
   const { job, changed } = done;
   if (changed && job.kind === 'image') await removeInputImages(job, { storage: state.files, clock, logger });
   return { id, state: job.state, changed };
+}
+
+/**
+ * Does the work of a failed job again, as a new job of its owners and at no cost to them.
+ * @throws GatewayError `job_not_found`, `job_not_retryable`.
+ */
+export async function retryJob(
+  { state }: Stored<'jobs'>,
+  id: string,
+  { requestId, ...by }: AdminActor & { requestId?: string },
+) {
+  const job = await state.jobs.retryAsOperator({ id, ...(requestId !== undefined && { requestId }), ...by });
+  if (!job) throw noJob();
+  return { id: job.id, state: job.state, retry_of: id };
 }
 
 function noJob(): GatewayError {
@@ -197,6 +211,9 @@ export function describeWholeJob({ job, audit }: WholeJob) {
     trace: traceOf(job),
     expires_at: isoTime(expiresAt),
     queue_position: queuePosition,
+    retry_of: job.retryOf,
+    retried_as: job.retriedAs,
+    retryable: job.isRetryable,
     quota_day: quotaDay,
     idempotent_until: idempotentUntil.map((time) => isoTime(time)),
     charge: charge && describeCharge(charge),
@@ -278,6 +295,18 @@ export function jobRoutes(services: AdminServices): Route[] {
       answer: { description: 'The state.', name: 'ChangedJob', schema: Type.Object({ ...jobFields, ...changed }) },
       errors: ['job_not_found', 'job_already_terminal'],
       run: ({ param, by }) => cancelJob(services, param('id'), by),
+    }),
+    adminRoute(services, {
+      method: 'POST',
+      path: '/jobs/:id/retry',
+      params: JOB,
+      summary: 'Retry a failed job',
+      description:
+        'Does the work of a failed image or extraction job again, as a new job of its owners and at no cost to them.',
+      body: NoteBody,
+      answer: { description: 'The new job.', name: 'RetriedJob', schema: RetriedJob },
+      errors: ['job_not_found', 'job_not_retryable'],
+      run: ({ param, by, context }) => retryJob(services, param('id'), { ...by, requestId: context.state.requestId }),
     }),
     ...queueRoutes(services),
   ];

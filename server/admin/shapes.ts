@@ -197,6 +197,7 @@ export const jobFields = {
   id: field(Text, 'Id of the job.'),
   state: field(Text, 'State of the job.', 'running'),
 };
+export const RetriedJob = Type.Object({ ...jobFields, retry_of: field(Text, 'Id of the failed job.') });
 export const Job = Type.Object({
   ...jobFields,
   kind: field(Text, '`image`, `extraction`, `batch` or `transcript`.'),
@@ -247,6 +248,9 @@ export const JobDetails = Type.Object({
   trace: field(MaybeText, 'Id of its traces. Null without tracing.'),
   expires_at: field(MaybeText, 'Until when it is kept (RFC 3339).'),
   queue_position: field(Nullable(Count), 'Place in the queue. Null if it does not wait.'),
+  retry_of: field(MaybeText, 'Id of the failed job whose work it does again. Null if it is no retry.'),
+  retried_as: field(MaybeText, 'Id of the job that does its work again. Null if none does.'),
+  retryable: field(Flag, 'Whether it can be retried now.'),
   quota_day: field(MaybeText, 'Day of the quota that it used. Null if none.'),
   idempotent_until: field(Texts, 'Until when it answers repeats of its Idempotency-Keys (RFC 3339).'),
   charge: field(Nullable(Charge), 'What it cost. Null if nothing was charged.'),

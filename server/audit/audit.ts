@@ -61,6 +61,7 @@ export const AUDIT_ACTIONS = [
   'recovery.used',
   'recovery.renewed',
   'job.cancelled',
+  'job.retried',
   'jobs.paused',
   'jobs.resumed',
   'link.blocked',

@@ -32,6 +32,7 @@ export {
   Order,
   OrderDetails,
   Orders,
+  RetriedJob,
   RevokedKey,
   RotatedKey,
   SignedOut,

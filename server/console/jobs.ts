@@ -1,6 +1,6 @@
 /*
  * Background jobs in the console: how many wait and run of each kind, the list by kind, state and account, and the page
- * of one job with its worker, error and history. A job that has not ended can be cancelled for all its owners. What is
+ * of one job with its worker, error and history. A job that has not ended can be cancelled for all its owners, and one that failed can be retried. What is
  * private to the owner is absent: prompts, links and results.
  */
 
@@ -12,6 +12,7 @@ import {
   JOB_STATES,
   listJobs,
   readQueues,
+  retryJob,
   showJob,
   workOf,
 } from '../admin/index.js';
@@ -77,6 +78,18 @@ export function jobPages(services: ConsoleServices): Route[] {
       async run({ param, by }) {
         const { id } = await cancelJob(services, param('id'), by);
         return `/jobs/${encodeURIComponent(id)}?done=job_cancel`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/jobs/:id/retry',
+      params: ID,
+      summary: 'Retry a job in the console',
+      description: 'Does the work of a failed job again, as a new job, at no cost to its owners.',
+      errors: ['job_not_found', 'job_not_retryable'],
+      show,
+      async run({ param, by }) {
+        const { id } = await retryJob(services, param('id'), by);
+        return `/jobs/${encodeURIComponent(id)}?done=job_retry`;
       },
     }),
   ];
@@ -156,6 +169,10 @@ function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { tex
   return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<br><code class="small">${error.code}</code>`}`;
 }
 
+function jobLink(id: string | null): Html | false {
+  return id !== null && html`<a href="${PATH}/${encodeURIComponent(id)}"><code class="small">${id}</code></a>`;
+}
+
 function spanOf(ms: number | undefined, { texts }: Locale): string {
   return ms === undefined ? '–' : texts.console.span(Math.max(0, ms));
 }
@@ -190,6 +207,8 @@ ${facts([
         value !== null && html`<bdi class="mono small">${value}</bdi>`,
       ] as const,
   ),
+  [t.jobs.retryOf, jobLink(job.retryOf)],
+  [t.jobs.retriedAs, jobLink(job.retriedAs)],
   [
     texts.usage.list.requestId,
     requestId !== null &&
@@ -201,7 +220,7 @@ ${facts([
   ],
 ])}
 ${failure && html`<div class="notice notice-warn"><code>${failure.code}</code> ${texts.errors.meaningOf(failure.code)}<br><span class="small" lang="en"><bdi>${failure.message}</bdi></span></div>`}
-${actions([isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
+${actions([job.isRetryable && action({ path: `/jobs/${encodeURIComponent(id)}/retry`, label: t.jobs.retry, words: t.jobs.retryWords, button: t.jobs.retryNow }, locale), isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
 <p class="small muted"><code>${id}</code></p>
 </section>
 ${section('history', t.history.title, history(audit, locale))}`,

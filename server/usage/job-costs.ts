@@ -1,11 +1,11 @@
 /*
  * Costs and idempotency keys of jobs, for accounts and operators. A cancellation by an operator writes the audit log in
- * the transaction that ends the job.
+ * the transaction that ends the job, and a retry in the one that accepts the new job.
  */
 
 import type { Usage } from '../../core/contracts/index.js';
 import { type Database, type DatabaseClock, runScript, type Selectable } from '../../core/database/index.js';
-import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList } from '../../core/jobs/index.js';
+import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList, JobRetry } from '../../core/jobs/index.js';
 import { compileAudit } from '../audit/index.js';
 import { dayOf } from '../format/index.js';
 import { readUsed } from '../limits/index.js';
@@ -96,6 +96,19 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions) {
         id,
         *alsoWrite({ from, to, at }) {
           yield compileAudit(database.queries, { subject: id, at, actor, action: 'job.cancelled', from, to, note });
+        },
+      }),
+
+    /**
+     * As `Jobs.retryAsOperator`; writes the audit row `job.retried` of the failed job. Undefined if there is no such job.
+     * @throws GatewayError `job_not_retryable`.
+     */
+    retryAsOperator: ({ id, requestId, actor, note }: OperatorCancellation & Pick<JobRetry, 'requestId'>) =>
+      jobs.retryAsOperator({
+        id,
+        ...(requestId !== undefined && { requestId }),
+        *alsoWrite({ newId, at }) {
+          yield compileAudit(database.queries, { subject: id, at, actor, action: 'job.retried', to: newId, note });
         },
       }),
   };

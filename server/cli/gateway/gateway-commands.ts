@@ -135,6 +135,17 @@ export const cancelJob = defineCommand({
   run: async (...call): Promise<Outcome<'CancelledJob'>> => (await import('./jobs.js')).cancelJobCommand(...call),
 });
 
+export const retryJob = defineCommand({
+  name: 'jobs retry',
+  summary: 'do the work of a failed image or extraction job again',
+  arguments: [JOB],
+  options: { '--note <text>': 'reason; stored with your name in the history' },
+  help: `The retry is a new job of the same owners, in the queue as any other. It costs them nothing: no request of the rate limit, and
+nothing of quota, budget and balance. A job can be retried once, within a day of its end.`,
+  shape: 'RetriedJob',
+  run: async (...call): Promise<Outcome<'RetriedJob'>> => (await import('./jobs.js')).retryJobCommand(...call),
+});
+
 const JOB_COMMANDS = [
   listJobs,
   defineCommand({
@@ -147,6 +158,7 @@ extraction there are the platform and the item's id, as in the log.`,
     run: async (...call): Promise<Outcome<'JobDetails'>> => (await import('./jobs.js')).showJobCommand(...call),
   }),
   cancelJob,
+  retryJob,
 ];
 
 export const migrate = defineCommand({

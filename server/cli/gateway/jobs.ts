@@ -1,5 +1,5 @@
 /*
- * The commands for background jobs of all accounts: list, show and cancel. Output omits what is private to the owner of
+ * The commands for background jobs of all accounts: list, show, cancel and retry. Output omits what is private to the owner of
  * a job: no prompt, and no message of a model's vendor, which may quote one. Ages are measured against the one moment
  * at which the list was read. A running job is described by the heartbeats of its worker: alive, late, or with an ended
  * lease, after which another worker takes the job.
@@ -10,7 +10,7 @@ import path from 'node:path';
 import type { JobFailure } from '../../../core/contracts/index.js';
 import { type ImageJobSummary, removeInputImages } from '../../../core/images/index.js';
 import type { JobList, JobRecord, JobWorker, ListedJob } from '../../../core/jobs/index.js';
-import { systemClock } from '../../../core/runtime/index.js';
+import { isGatewayError, systemClock } from '../../../core/runtime/index.js';
 import { openFiles } from '../../../core/storage/index.js';
 import {
   describeJob,
@@ -19,6 +19,7 @@ import {
   inState,
   JOB_KINDS,
   type Moment,
+  retryJob,
   traceOf,
   type WholeJob,
   workOf,
@@ -112,6 +113,21 @@ export async function cancelJobCommand(
   return { json: { id, state: job.state, changed }, text };
 }
 
+/** Does the work of a failed job again; a worker takes it within seconds, on any node. */
+export async function retryJobCommand(
+  settings: Settings,
+  id: string,
+  { note }: NoteOptions,
+): Promise<Outcome<'RetriedJob'>> {
+  const json = await withState(settings, (state) => retryJob({ state }, id, byOperator(note))).catch(
+    (error: unknown) => {
+      if (isGatewayError(error) && error.code === 'job_not_found') throw unknownJob(id);
+      throw error;
+    },
+  );
+  return { json, text: `Job ${json.id} does the work of ${id} again.` };
+}
+
 /** Removes input images as well, unless this machine has no data folder of a node: then they expire within a day. */
 async function tidy(settings: Settings, job: JobRecord): Promise<void> {
   const { dataDir, filesUrl } = settings;
@@ -162,6 +178,8 @@ function renderWhole({ job, audit }: WholeJob): string {
     ['started', isoTime(job.startedAt) ?? '-'],
     ['finished', isoTime(job.finishedAt) ?? '-'],
     ['kept to', isoTime(job.expiresAt) ?? '-'],
+    ['retry of', job.retryOf ?? '-'],
+    ['retried', job.retriedAs === null ? '-' : `as ${job.retriedAs}`],
     ['quota', quotaDay === null ? '-' : renderQuota(quotaDay, job)],
     ['repeats', until === '' ? '-' : `this job is the answer to its Idempotency-Key until ${until}`],
     ['charge', charge ? renderCharge(charge) : '-'],

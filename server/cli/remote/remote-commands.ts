@@ -215,6 +215,7 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
   }),
   'jobs show': show('/jobs'),
   'jobs cancel': change(at('/jobs/:id/cancel'), NOTE),
+  'jobs retry': change(at('/jobs/:id/retry'), NOTE),
   'alerts list': {
     options: ['all', 'limit'],
     run: (client, args, { all, ...options }) =>

@@ -275,7 +275,7 @@ for (const engine of engines) {
       expect(await jobs.look(begun)).to.include({ state: 'queued', attempts: 1 });
     });
 
-    it('deletes data of a run when the job ends', async () => {
+    it('deletes data of a run when the job ends, and keeps that of a failed one for a retry', async () => {
       const secret = { job: { input: 'portrait' } };
       const all = [await jobs.submit(secret), await jobs.submit(secret), await jobs.submit(secret)];
       await cancel(all[1] as JobRecord);
@@ -286,7 +286,7 @@ for (const engine of engines) {
       });
       for (const job of all) await jobs.ended(job);
       expect(seen).to.deep.equal(['portrait', 'portrait']);
-      expect(await jobs.inputs()).to.deep.equal(['null', 'null', 'null']);
+      expect(await jobs.inputs()).to.deep.equal(['null', 'null', '"portrait"']);
     });
 
     it('keeps a finished image for 7 days, and its charge forever', async () => {

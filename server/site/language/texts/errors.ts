@@ -72,6 +72,7 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
   job_not_found: 'Tài khoản này không có tác vụ đó.',
   job_expired: 'Tác vụ đã bị xóa sau thời hạn lưu.',
   job_already_terminal: 'Tác vụ đã kết thúc.',
+  job_not_retryable: 'Không thể chạy lại tác vụ này.',
   too_many_open_jobs: 'Tài khoản có quá nhiều tác vụ đang chờ hoặc đang chạy.',
   queue_expired: 'Tác vụ chờ trong hàng đợi quá lâu.',
   job_timeout: 'Tác vụ chạy quá lâu.',

@@ -64,6 +64,12 @@ const en = {
     cancelWords:
       'Cancels the job for all its owners. What it had not done yet is not charged. This is final: the owners submit it again if they need it.',
     cancelNow: 'Cancel the job',
+    retry: 'Retry…',
+    retryWords:
+      'Does the work again as a new job of the same owners. It costs them nothing: no request, quota, budget or balance. No webhook is sent. A job can be retried once, within a day of its end.',
+    retryNow: 'Retry the job',
+    retryOf: 'Retry of',
+    retriedAs: 'Retried as',
   },
   alerts: {
     lead: 'What needs an operator. An alert closes by itself ten minutes after its condition is over.',
@@ -158,6 +164,12 @@ const vi: typeof en = {
     cancelWords:
       'Hủy tác vụ cho mọi chủ sở hữu. Phần chưa làm không bị tính tiền. Không thể đảo ngược: nếu cần, chủ sở hữu gửi lại.',
     cancelNow: 'Hủy tác vụ',
+    retry: 'Chạy lại…',
+    retryWords:
+      'Làm lại công việc này trong một tác vụ mới của cùng chủ sở hữu. Họ không mất gì: không tính lượt gọi, hạn mức, ngân sách hay số dư. Không gửi webhook. Mỗi tác vụ chỉ chạy lại được một lần, trong vòng một ngày sau khi kết thúc.',
+    retryNow: 'Chạy lại tác vụ',
+    retryOf: 'Chạy lại của',
+    retriedAs: 'Đã chạy lại thành',
   },
   alerts: {
     lead: 'Những gì cần người quản trị. Cảnh báo tự đóng mười phút sau khi hết điều kiện.',
