@@ -24,7 +24,7 @@ import {
   signOutRoutes,
   userRoutes,
 } from './accounts/index.js';
-import { type AdminDependencies, adminRoutes, createAdminGuard } from './admin/index.js';
+import { type AdminDependencies, adminRoutes, createAdminGuard, inviteRoutes } from './admin/index.js';
 import { audioFileRoutes, speechRoutes, transcriptionRoutes } from './audio/index.js';
 import { type Batches, batchRoutes } from './batches/index.js';
 import type { Budgets } from './budgets/index.js';
@@ -358,7 +358,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
       ...siteRoutes(accounts),
-      ...(admin ? consoleRoutes({ ...accounts, ...admin }) : []),
+      ...(admin ? [...inviteRoutes({ ...accounts, ...admin }), ...consoleRoutes({ ...accounts, ...admin })] : []),
       ...documentationRoutes({ document, sessions: accounts.sessions, editUrl: accounts.brand?.editUrl }),
     );
   }

@@ -6,6 +6,7 @@
 import type { Route } from '../http/index.js';
 import { alertRoutes } from './alerts.js';
 import { auditRoutes } from './audit.js';
+import { balanceRoutes } from './balances.js';
 import { groupRoutes } from './groups.js';
 import { incidentRoutes } from './incidents.js';
 import { jobRoutes } from './jobs.js';
@@ -26,14 +27,21 @@ export { type AuditFilter, encodeAuditEntry, listAudit } from './audit.js';
 export {
   adjustBalance,
   allowTopUps,
+  Balance,
+  describeBalance,
+  describeListedBalance,
+  describeMovement,
   type ListedBalance,
+  ListedBalanceShape,
   listBalances,
+  MovementShape,
   resumeBalance,
   showBalance,
   type WholeBalance,
 } from './balances.js';
 export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from './groups.js';
 export { closeIncident, describeIncident, listIncidents } from './incidents.js';
+export { describeInvitation, INVITED_ROLES, invitationFields, invite, inviteRoutes } from './invitations.js';
 export {
   cancelJob,
   describeJob,
@@ -141,12 +149,13 @@ export {
   type WholeUser,
 } from './users.js';
 
-/** Every route of the admin API. */
+/** The routes of the admin API; those of invitations need a site. */
 export function adminRoutes(services: AdminServices): Route[] {
   return [
     ...overviewRoutes(services),
     ...userRoutes(services),
     ...orderRoutes(services),
+    ...balanceRoutes(services),
     ...keyRoutes(services),
     ...groupRoutes(services),
     ...usageRoutes(services),

@@ -69,10 +69,10 @@ export function encodePage<Item>({ items, next }: ListPage<Item>, encode: (item:
 }
 
 /** Schema of {@link encodePage}. */
-export function listSchema(item: TSchema, rows: string) {
+export function listSchema(item: TSchema, rows: string, order = 'newest first') {
   return Type.Object({
     object: field(Type.Literal('list'), 'Always `list`.'),
-    data: field(Type.Array(item), `${rows}, newest first.`),
+    data: field(Type.Array(item), `${rows}, ${order}.`),
     has_more: field(Type.Boolean(), 'Whether there are more.'),
     next: field(Nullable(Text), 'Cursor of the next page, for `after`. Null on the last page.'),
   });

@@ -4,43 +4,17 @@
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
-import { Count, Nullable, Text } from '../http/index.js';
+import { Balance, ListedBalanceShape, MovementShape } from '../admin/index.js';
+import { Text } from '../http/index.js';
 
 const Flag = Type.Boolean();
 const account = field(Text, 'Id of the account.');
-const Balance = Type.Object({
-  account,
-  currency: field(Text, 'Currency (ISO 4217).'),
-  amount: field(Text, 'What is in it.'),
-  reserved: field(Text, 'Reserved for running requests.'),
-  free: field(Text, 'What further requests may use.'),
-  on_hold_since: field(Nullable(Text), 'Since when it pays nothing (RFC 3339). Null if it pays.'),
-});
 
-export const Balances = Type.Array(
-  Type.Object({
-    account,
-    may_top_up: field(Nullable(Flag), 'Whether it may top up. Null: as the setting `PREPAID_BALANCE`.'),
-    balance: field(Nullable(Balance), 'Its balance. Null if it has none.'),
-  }),
-);
+export const Balances = Type.Array(ListedBalanceShape);
 
 export const BalanceDetails = Type.Object({
   ...Balance.properties,
-  statement: field(
-    Type.Array(
-      Type.Object({
-        number: field(Count, 'Counts the movements of the balance from 1.'),
-        at: field(Text, 'When it happened (RFC 3339).'),
-        kind: field(Text, '`top_up`, `usage`, `correction`, `refund` or `adjustment`.'),
-        amount: field(Text, 'What came in; below 0 is what was paid.'),
-        left: field(Text, 'What was left afterwards.'),
-        reference: field(Text, 'Code of the order, id of the request or of the job.'),
-        note: field(Text, 'Package, model, platform or operator.'),
-      }),
-    ),
-    'Its latest 20 movements, newest first.',
-  ),
+  statement: field(Type.Array(MovementShape), 'Its latest 20 movements, newest first.'),
 });
 
 export const BalanceChange = Type.Object({

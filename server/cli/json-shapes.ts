@@ -9,6 +9,7 @@ import {
   AlertShape,
   Charges,
   IncidentShape,
+  invitationFields,
   jobFields,
   ModelShape,
   moneyFields,
@@ -239,14 +240,6 @@ export const BlockedLinks = Type.Array(
 );
 
 const Role = OneOf('operator', 'billing', 'member');
-const invitationFields = {
-  id: field(Text, 'Id of the invitation.'),
-  role: field(Role, 'Role of the user.'),
-  name: field(MaybeText, 'Suggested name. Null without one.'),
-  user: field(MaybeText, 'Id of the user whose passkeys it replaces. Null: it makes a new user.'),
-  ...created,
-  expires_at: field(Text, 'When it expires (RFC 3339).'),
-};
 export const Invitation = Type.Object({
   ...invitationFields,
   link: field(Text, 'The link, which works once. It is printed only here.'),

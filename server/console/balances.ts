@@ -102,8 +102,8 @@ function changeForms(services: ConsoleServices, show: (call: ConsoleCall) => Pro
       errors: ERRORS,
       show,
       async run({ param, field, by }) {
-        const { accountId } = await adjustBalance(services, { id: param('id'), amount: field('amount'), ...by });
-        return `/balances/${accountId}?done=balance_adjust`;
+        const { user } = await adjustBalance(services, { id: param('id'), amount: field('amount'), ...by });
+        return `/balances/${user.accountId}?done=balance_adjust`;
       },
     }),
     consoleForm(services, {

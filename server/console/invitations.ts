@@ -4,11 +4,9 @@
  * says why and offers no form.
  */
 
-import { GatewayError } from '../../core/runtime/index.js';
-import type { UserRole } from '../accounts/index.js';
-import { findUser } from '../admin/index.js';
+import { INVITED_ROLES, invite } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import { INVITATION_HOURS, type InvitationRecord, invitationLink, MAX_INVITATION_HOURS } from '../passkeys/index.js';
+import { INVITATION_HOURS, type InvitationRecord, MAX_INVITATION_HOURS } from '../passkeys/index.js';
 import { badge, copyButton, dataTable, type Html, html, type Locale } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -19,8 +17,6 @@ import {
   consolePage,
 } from './console-route.js';
 import { action, actions, choiceField, textField } from './parts.js';
-
-const ROLES: readonly UserRole[] = ['member', 'billing', 'operator'];
 
 export function invitationPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => invitationsPage(services, call);
@@ -45,17 +41,15 @@ export function invitationPages(services: ConsoleServices): Route[] {
       show,
       async run(call) {
         const { field, by } = call;
-        requirePasskeys(services);
         const [name, hours, user] = [field('name'), field('hours'), field('user')];
-        const userId = user === '' ? undefined : (await findUser(services, user)).id;
-        const invitation = await services.state.invitations.invite({
-          role: choiceOf(field('role'), ROLES) ?? 'member',
+        const { link } = await invite(services, {
+          role: choiceOf(field('role'), INVITED_ROLES) ?? 'member',
           ...(name !== '' && { name }),
-          ...(userId !== undefined && { userId }),
-          hours: hours === '' ? INVITATION_HOURS : Number(hours),
+          ...(user !== '' && { user }),
+          ...(hours !== '' && { hours: Number(hours) }),
           ...by,
         });
-        return invitationsPage(services, call, invitationLink(services.site().url, invitation));
+        return invitationsPage(services, call, link);
       },
     }),
     consoleForm(services, {
@@ -70,12 +64,6 @@ export function invitationPages(services: ConsoleServices): Route[] {
       },
     }),
   ];
-}
-
-/** @throws GatewayError `sign_in_unavailable`. */
-function requirePasskeys({ identity }: ConsoleServices): void {
-  const { passkeys } = identity.status();
-  if (passkeys.state === 'off') throw new GatewayError('sign_in_unavailable', passkeys.reason ?? 'Passkeys are off.');
 }
 
 /** @param link Of an invitation that was just made. */
@@ -139,7 +127,7 @@ function renderLink(link: string, locale: Locale): Html {
 function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): Html | false {
   const t = locale.texts.console.invitations;
   const sentOf = (name: string) => (isMade ? '' : field(name));
-  const roles = ROLES.map((value) => ({ value, label: t.roles[value] }));
+  const roles = INVITED_ROLES.map((value) => ({ value, label: t.roles[value] }));
   const fields = html`<div class="form-row">${choiceField({ name: 'role', label: t.role, choices: roles, value: sentOf('role') || 'member' })}${textField({ name: 'name', label: t.name, hint: t.nameHint, maxLength: 100, value: sentOf('name') })}</div>
 <div class="form-row">${textField({ name: 'hours', label: t.hours, type: 'number', hint: t.hoursHint(INVITATION_HOURS, MAX_INVITATION_HOURS), value: sentOf('hours') })}${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}</div>`;
   return actions([

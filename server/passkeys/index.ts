@@ -16,6 +16,7 @@ export {
   Invitations,
   invitationLink,
   MAX_INVITATION_HOURS,
+  MAX_PERSON_NAME,
   type NewInvitation,
 } from './invitations.js';
 export { endedPasskeys, passkeyNotices } from './notices.js';

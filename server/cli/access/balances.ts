@@ -5,9 +5,10 @@
  */
 
 import type { BalanceState } from '../../accounts/index.js';
+import { describeBalance, describeListedBalance, describeMovement } from '../../admin/index.js';
 import { parseBudget } from '../../budgets/index.js';
 import { isoTime, renderTable } from '../../format/index.js';
-import { decimal, type StatementLine } from '../../ledger/index.js';
+import { decimal } from '../../ledger/index.js';
 import type { Settings } from '../../settings/index.js';
 import { byOperator, limitOf, withState } from '../command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
@@ -30,9 +31,7 @@ export async function listBalancesCommand(
     return [accountId, allowed, ...money, isoTime(balance?.heldAt ?? null) ?? '-'];
   });
   return {
-    json: rows.map(({ accountId, topsUp, balance }) => {
-      return { account: accountId, may_top_up: topsUp, balance: balance ? describe(balance) : null };
-    }),
+    json: rows.map(describeListedBalance),
     text: renderRows(head, cells) || 'No account has a balance.',
   };
 }
@@ -56,7 +55,7 @@ export async function showBalanceCommand(settings: Settings, id: string): Promis
     return [isoTime(at), kind, decimal(amount), decimal(left), reference, note];
   });
   return {
-    json: { ...describe(balance), statement: lines.map(describeLine) },
+    json: { ...describeBalance(balance), statement: lines.map(describeMovement) },
     text: joinParts(facts, renderRows(head, rows)),
   };
 }
@@ -157,13 +156,4 @@ export async function checkBalancesCommand(settings: Settings): Promise<Outcome<
 
 function moneyOf(balance: BalanceState, part: 'amount' | 'reserved'): string {
   return `${decimal(balance[part])} ${balance.currency}`;
-}
-
-function describe({ accountId, currency, amount, reserved, free, heldAt }: BalanceState) {
-  const amounts = { amount: decimal(amount), reserved: decimal(reserved), free: decimal(free) };
-  return { account: accountId, currency, ...amounts, on_hold_since: isoTime(heldAt) };
-}
-
-function describeLine({ number, at, kind, amount, left, reference, note }: StatementLine) {
-  return { number, at: isoTime(at), kind, amount: decimal(amount), left: decimal(left), reference, note };
 }

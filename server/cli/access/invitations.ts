@@ -4,9 +4,10 @@
  */
 
 import { Identity } from '../../accounts/index.js';
+import { describeInvitation } from '../../admin/index.js';
 import { isoTime, sanitizeForTerminal } from '../../format/index.js';
 import { createSiteAddress, localAddress } from '../../http/index.js';
-import { type InvitationRecord, invitationLink } from '../../passkeys/index.js';
+import { invitationLink } from '../../passkeys/index.js';
 import type { Settings } from '../../settings/index.js';
 import { byOperator, withNewState, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
@@ -34,7 +35,7 @@ export async function inviteCommand(
       ? `The person becomes a user with the role ${invitation.role}`
       : `It replaces the passkeys of ${userId}`;
   return {
-    json: { ...describe(invitation), link },
+    json: { ...describeInvitation(invitation), link },
     text: link,
     remarks: [`${who}. The link works once, until ${isoTime(expiresAt)}.`],
   };
@@ -48,7 +49,7 @@ export async function listInvitationsCommand(settings: Settings): Promise<Outcom
     return [id, role, sanitizeForTerminal(name ?? '-'), userId ?? '-', invitedBy, isoTime(expiresAt)];
   });
   const head = ['ID', 'ROLE', 'NAME', 'REPLACES PASSKEYS OF', 'INVITED BY', 'EXPIRES'];
-  return { json: all.map(describe), text: renderRows(head, rows) || 'There are no open invitations.' };
+  return { json: all.map(describeInvitation), text: renderRows(head, rows) || 'There are no open invitations.' };
 }
 
 export async function withdrawInvitationCommand(
@@ -63,10 +64,6 @@ export async function withdrawInvitationCommand(
     );
   }
   return { json: { id, withdrawn: true }, text: `The invitation ${id} no longer works.` };
-}
-
-function describe({ id, role, name, userId, createdAt, expiresAt }: InvitationRecord) {
-  return { id, role, name, user: userId, created_at: isoTime(createdAt), expires_at: isoTime(expiresAt) };
 }
 
 /** @throws CommandFailure if the link could not be used. */

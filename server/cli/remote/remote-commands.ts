@@ -6,7 +6,7 @@
 
 import { renderTable, sanitizeForTerminal } from '../../format/index.js';
 import type { CommandDeclaration } from '../define-command.js';
-import { CommandMistake } from '../mistakes.js';
+import { CommandFailure, CommandMistake } from '../mistakes.js';
 import { type Outcome, renderFacts, renderRows } from '../output.js';
 import type { AdminClient, Json, RemoteQuery } from './admin-client.js';
 
@@ -78,7 +78,7 @@ function change(
 }
 
 const LISTS = ['grants', 'models'];
-const NUMBERS = ['rpm', 'overlap_hours'];
+const NUMBERS = ['rpm', 'overlap_hours', 'hours'];
 /** The words for null. */
 const WITHOUT: Readonly<Record<string, string>> = { rpm: 'unlimited', expires_at: 'never', group: 'none' };
 
@@ -122,6 +122,7 @@ const at =
   ([id = '']: readonly string[]) =>
     path.replace(':id', encodeURIComponent(id));
 const ofOrder = (verb: string) => change(at(`/orders/:id/${verb}`), NOTE);
+const ofBalance = (verb: string) => change(at(`/balances/:id/${verb}`), NOTE);
 const ofUser = (verb: string) => change(at(`/users/:id/${verb}`), NOTE);
 const keyOf = ({ key }: Json) => String(key);
 
@@ -196,6 +197,46 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
       return { json, text: factsOf(json) };
     },
   },
+  'users invitations': list('/invitations', ['id', 'role', 'name', 'user', 'invited_by', 'expires_at']),
+  'users invite': {
+    options: ['operator', 'billing', 'name', 'hours', 'user', 'note'],
+    async run(client, _args, { operator, billing, ...given }) {
+      const role = operator ? 'operator' : billing ? 'billing' : 'member';
+      const fields = Object.entries(given).map(([name, value]) => [name, fieldOf(name, value)] as const);
+      const json = await client.post('/invitations', { role, ...Object.fromEntries(fields) });
+      return { json, text: cell(json.link) };
+    },
+  },
+  'users uninvite': {
+    options: ['note'],
+    async run(client, args, options) {
+      const done = await change(at('/invitations/:id/withdraw'), NOTE).run(client, args, options);
+      if (!(done.json as Json).withdrawn) throw new CommandFailure(`There is no open invitation ${cell(args[0])}.`);
+      return done;
+    },
+  },
+  'balances list': {
+    options: ['limit'],
+    async run(client, args, options) {
+      const { json } = await list('/balances', []).run(client, args, options);
+      const rows = (json as Json[]).map(({ balance, ...row }) => ({ ...(balance as Json | null), ...row }));
+      return {
+        json,
+        text: tableOf(rows, ['account', 'may_top_up', 'currency', 'amount', 'reserved', 'on_hold_since']),
+      };
+    },
+  },
+  'balances allow': ofBalance('allow'),
+  'balances refuse': ofBalance('refuse'),
+  'balances adjust': {
+    options: ['note'],
+    async run(client, [id = '', amount = ''], { note }) {
+      if (note === undefined) throw new CommandMistake('The admin API needs a reason: add --note.');
+      const json = await client.post(`/balances/${encodeURIComponent(id)}/adjust`, { amount, note });
+      return { json, text: factsOf(json) };
+    },
+  },
+  'balances resume': ofBalance('resume'),
   'payments list': list(
     '/orders',
     ['code', 'account', 'plan', 'state', 'amount', 'paid_amount', 'currency', 'created_at'],

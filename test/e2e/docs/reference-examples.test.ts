@@ -101,8 +101,11 @@ interface Secrets {
   key: string;
 }
 
-/** Examples of operators name users, groups, jobs and transfers that this gateway has not. */
-const NOT_THERE = /^(?!route)\w+_(not_found|conflict)$/;
+/**
+ * Examples of operators name users, groups, jobs and transfers that this gateway has not, and it has no host name for
+ * passkeys.
+ */
+const NOT_THERE = /^(?!route)\w+_(not_found|conflict)$|^sign_in_unavailable$/;
 const isOfOperators = (id: string) => id.includes('V1Admin');
 
 interface Example {
