@@ -147,7 +147,7 @@ export async function sendRequest(exchange: Exchange): Promise<Answer> {
   }
 }
 
-async function dispatch(
+function dispatch(
   hop: Hop,
   { life, guard, opened, open }: Exchange,
   trustedOrigins: readonly string[] | undefined,
@@ -155,8 +155,9 @@ async function dispatch(
 ): Promise<Received> {
   const { origin, path, way } = destinationOf(hop.url, guard, trustedOrigins);
   const request = { origin, path, method: hop.method, ...contentOf(hop) };
-  const dispatchers = opened() ?? (await life.race(open()));
-  return receive(dispatchers[way], request, { life, maxBytes });
+  const dispatchers = opened();
+  if (dispatchers) return receive(dispatchers[way], request, { life, maxBytes });
+  return life.race(open()).then((first) => receive(first[way], request, { life, maxBytes }));
 }
 
 /** A parsed URL that the guard allows. */

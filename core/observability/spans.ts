@@ -67,19 +67,19 @@ function addressOf({ hostname, port, protocol }: URL) {
 
 /** A client that records each request at its answer, or at its response headers if the body is streamed. */
 export function measureHttp(client: HttpClient, entry: string, meter: Meter): HttpClient {
-  async function measure<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
+  function measure<Answer extends { status: number }>(send: () => Promise<Answer>): Promise<Answer> {
     const begun = performance.now();
-    let outcome = 'unknown';
-    try {
-      const answer = await send();
-      outcome = `${Math.floor(answer.status / 100)}xx`;
-      return answer;
-    } catch (error) {
-      outcome = failureOf(error);
-      throw error;
-    } finally {
-      meter.upstreamAnswered({ entry, outcome, ms: performance.now() - begun });
-    }
+    const note = (outcome: string) => meter.upstreamAnswered({ entry, outcome, ms: performance.now() - begun });
+    return send().then(
+      (answer) => {
+        note(`${Math.floor(answer.status / 100)}xx`);
+        return answer;
+      },
+      (error: unknown) => {
+        note(failureOf(error));
+        throw error;
+      },
+    );
   }
 
   return {

@@ -172,7 +172,8 @@ class SentRequest implements ExchangeSubject {
       const reply = checkReply(await (this.#span ? this.#span.run(ask) : ask()));
       const route = this.#route;
       if (this.#task !== undefined || !isWriting(route) || this.continuesAlone) return reply;
-      return await inFormOf(reply, { route, stream: this.stream, signal });
+      const formed = inFormOf(reply, { route, stream: this.stream, signal });
+      return formed instanceof Promise ? await formed : formed;
     } catch (error) {
       throw this.terms.failureOf('text', error, signal);
     }

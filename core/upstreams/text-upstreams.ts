@@ -19,7 +19,7 @@ import {
   Type,
 } from '../contracts/index.js';
 import { ArrivedBody, at, GatewayError, isGatewayError } from '../runtime/index.js';
-import { EVENTS_TYPE, refusalOf, startAnswer, startOfArrived } from './answer-start.js';
+import { type AnswerStart, EVENTS_TYPE, refusalOf, startAnswer, startOfArrived } from './answer-start.js';
 import { TryFailure } from './fail-over.js';
 import {
   readRefusal,
@@ -65,17 +65,22 @@ export async function askTextUpstream(
 ): Promise<Pick<HttpStream, 'status' | 'headers' | 'body'>> {
   const sentAt = silenceMs === undefined ? 0 : clock.monotonic();
   const timeoutMs = silenceMs === undefined ? request.timeoutMs : Math.min(request.timeoutMs, silenceMs);
-  const response = await http.stream({ ...request, timeoutMs, maxBytes: MAX_ANSWER_BYTES }).catch((error: unknown) => {
+  let response: HttpStream;
+  try {
+    response = await http.stream({ ...request, timeoutMs, maxBytes: MAX_ANSWER_BYTES });
+  } catch (error) {
     const isSilent = silenceMs !== undefined && isGatewayError(error) && error.code === 'upstream_timeout';
     throw isSilent && !request.signal?.aborted ? silent() : error;
-  });
+  }
   const { status, headers } = response;
   if (status < 200 || status > 299) throw withRequestId(refuse(await readRefusal(response, clock)), headers);
   if (headers['content-type']?.startsWith('text/html')) throw await htmlPage(response);
   const left = silenceMs === undefined ? undefined : Math.max(1, silenceMs - (clock.monotonic() - sentAt));
   const start = { clock, firstBytesMs, silenceMs: left, route, names, mayHaveNone };
   try {
-    return { status, ...(await begunAnswer(response, start, refuse)) };
+    const begun = begunAnswer(response, start, refuse);
+    const answer = begun instanceof Promise ? await begun : begun;
+    return { status, headers: answer.headers, body: answer.body };
   } catch (error) {
     throw error instanceof TryFailure ? withRequestId(error, headers) : error;
   }
@@ -96,22 +101,47 @@ async function htmlPage({ body }: HttpStream): Promise<TryFailure> {
   return new TryFailure(error, { again: 'elsewhere', counts: true });
 }
 
-/** @returns The body, what was read of it included. @throws TryFailure for anything but an answer. */
-async function begunAnswer(
+type BegunAnswer = Pick<HttpStream, 'headers' | 'body'>;
+
+/**
+ * Waits only for an answer that has not arrived yet.
+ * @returns The body, what was read of it included. @throws TryFailure for anything but an answer.
+ */
+function begunAnswer(
   { headers, body }: HttpStream,
-  { clock, firstBytesMs, silenceMs, route, names, mayHaveNone = false }: StartOptions,
+  options: StartOptions,
   refuse: (refusal: UpstreamRefusal) => TryFailure,
-): Promise<Pick<HttpStream, 'headers' | 'body'>> {
-  const limitMs = silenceMs ?? firstBytesMs;
-  const start =
-    body instanceof ArrivedBody ? startOfArrived(body, route) : await startAnswer(body, { clock, route, limitMs });
+): BegunAnswer | Promise<BegunAnswer> {
+  const { clock, firstBytesMs, silenceMs, route } = options;
+  if (body instanceof ArrivedBody) return checkStart(headers, startOfArrived(body, route), options, refuse);
+  const starting = startAnswer(body, { clock, route, limitMs: silenceMs ?? firstBytesMs });
+  return starting.then((start) => checkStart(headers, start, options, refuse));
+}
+
+function checkStart(
+  headers: HttpStream['headers'],
+  start: AnswerStart,
+  options: StartOptions,
+  refuse: (refusal: UpstreamRefusal) => TryFailure,
+): BegunAnswer | Promise<BegunAnswer> {
   const { state, type } = start;
+  const { silenceMs, mayHaveNone = false } = options;
   const isNone = state === 'empty' && mayHaveNone && headers['content-type']?.startsWith(EVENTS_TYPE);
   if (state === 'answer' || state === 'open' || isNone || (state === 'silent' && silenceMs === undefined)) {
     const isNamed = type === undefined || headers['content-type']?.startsWith(type);
     return { headers: isNamed ? headers : { ...headers, 'content-type': type }, body: start.body };
   }
-  await start.body.return?.();
+  return refuseStart(headers, { state, body: start.body }, options, refuse);
+}
+
+/** @throws TryFailure always. */
+async function refuseStart(
+  headers: HttpStream['headers'],
+  { state, body }: Pick<AnswerStart, 'body'> & { state: Exclude<AnswerStart['state'], 'answer' | 'open'> },
+  { names }: StartOptions,
+  refuse: (refusal: UpstreamRefusal) => TryFailure,
+): Promise<never> {
+  await body.return?.();
   if (state === 'silent') throw silent();
   if (state === 'empty') throw passedOver('upstream_error', 'The upstream answered with an empty body.');
   if (state === 'unreadable') throw passedOver('upstream_error', 'The model did not answer with JSON.');

@@ -137,7 +137,7 @@ class OpenaiTextProvider implements TextProvider {
     return sumUpstreamStates([...this.#all.values()].flatMap(({ answering }) => answering.states()));
   }
 
-  async send(call: TextCall): Promise<TextReply> {
+  send(call: TextCall): Promise<TextReply> {
     const { route, task, model, stream, signal } = call;
     const served = this.#servedBy(model);
     const asked: Asked = {

@@ -146,8 +146,11 @@ export class HandOver {
   }
 }
 
-/** Sends the answer of a text model. Resolves when it is written, or the client has disconnected. */
-export async function sendText(context: RequestContext, answer: TextAnswer): Promise<void> {
+/**
+ * Sends the answer of a text model.
+ * @returns Resolves when its events are written, or the client has disconnected. Undefined for a whole answer.
+ */
+export function sendText(context: RequestContext, answer: TextAnswer): Promise<void> | undefined {
   const { body, standIn, upstreamRequestId, ignored, vendorHeaders, tries } = answer;
   if (ignored !== undefined) nameIgnored(context, ignored);
   if (tries !== undefined && tries > 1) addField(context.res, 'x-mediagate-attempts', String(tries));
@@ -157,8 +160,9 @@ export async function sendText(context: RequestContext, answer: TextAnswer): Pro
     context.state.upstreamRequestId = upstreamRequestId;
     addField(context.res, 'x-upstream-request-id', upstreamRequestId);
   }
-  if (body instanceof Uint8Array) sendWhole(context, answer, body);
-  else await sendEvents(context, answer, body);
+  if (!(body instanceof Uint8Array)) return sendEvents(context, answer, body);
+  sendWhole(context, answer, body);
+  return undefined;
 }
 
 /** Passes on what the model vendor says about its limits, to the keys that may read it. */

@@ -68,9 +68,10 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
 
   return ({ grant, apiKeyHeader = false, advice, verifyToken }: RouteAuth): Middleware => {
     const wanted = grant === 'any' ? undefined : typeof grant === 'string' ? [grant] : grant;
-    return async (context: RequestContext, next: Next): Promise<unknown> => {
-      const key = context.state.playedKey ?? (await verify(context));
-      return letIn(context, key, next);
+    // A key that was used before is known at once. No promise is made for it.
+    return (context: RequestContext, next: Next): Promise<unknown> => {
+      const key = context.state.playedKey ?? verify(context);
+      return key instanceof Promise ? key.then((found) => letIn(context, found, next)) : letIn(context, key, next);
     };
 
     function letIn(context: RequestContext, key: ApiKeyRecord, next: Next): Promise<unknown> {
@@ -87,22 +88,27 @@ export function createAuth({ keys, failures, addressOf, siteUrl }: AuthOptions) 
       return next();
     }
 
-    async function verify(context: RequestContext): Promise<ApiKeyRecord> {
+    function verify(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
       try {
-        const isHeaderAllowed = apiKeyHeader || context.state.anthropic === true;
-        const innerKeyId = innerKeyIdOf(context.req);
-        if (innerKeyId !== undefined) return await keys.admitId(innerKeyId);
-        const token = sentKey(context.req, isHeaderAllowed);
-        if (token === undefined) {
-          const accepted = isHeaderAllowed
-            ? 'Authorization: Bearer <key> or X-API-Key: <key>'
-            : 'Authorization: Bearer <key>';
-          throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
-        }
-        return await (verifyToken?.(token) ?? keys.verify(token));
+        const found = find(context);
+        return found instanceof Promise ? found.catch((error: unknown) => refuse(context, error)) : found;
       } catch (error) {
         return refuse(context, error);
       }
+    }
+
+    function find(context: RequestContext): ApiKeyRecord | Promise<ApiKeyRecord> {
+      const isHeaderAllowed = apiKeyHeader || context.state.anthropic === true;
+      const innerKeyId = innerKeyIdOf(context.req);
+      if (innerKeyId !== undefined) return keys.admitId(innerKeyId);
+      const token = sentKey(context.req, isHeaderAllowed);
+      if (token === undefined) {
+        const accepted = isHeaderAllowed
+          ? 'Authorization: Bearer <key> or X-API-Key: <key>'
+          : 'Authorization: Bearer <key>';
+        throw new GatewayError('missing_api_key', `No API key was sent. Send ${accepted}.${whereToGet}`);
+      }
+      return verifyToken?.(token) ?? keys.verify(token);
     }
   };
 }

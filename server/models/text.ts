@@ -176,10 +176,12 @@ export async function prepareAllowed(
   const key = keyOf(context);
   checkFurtherModels(key, parsed);
   const sent = { body, parsed, findFields: () => brief?.vendorFields ?? findVendorFields(parsed) };
-  const allowed = await allowedVendorUse(context, sent, responses);
+  const judged = allowedVendorUse(context, sent, responses);
+  const allowed = judged instanceof Promise ? await judged : judged;
   const { requestId } = context.state;
   const from = { owner: key.accountId, requestId, allows: allowedModels(key, gateway) };
-  const prepared = await gateway.text.prepare({ ...work, ...allowed, ...from, prompt: brief?.prompt });
+  const ready = { ...work, body: allowed.body, parsed: allowed.parsed, ...from, prompt: brief?.prompt };
+  const prepared = await gateway.text.prepare(ready);
   return { prepared, uses: paidExtrasOf(allowed.parsed) };
 }
 
@@ -274,7 +276,7 @@ async function answer(context: RequestContext, keys: Pick<KeyTable, 'follow'>, a
     if (exchange.background) await work.settled();
     await work.sendCost?.();
   }
-  await sendText(context, reply);
+  return sendText(context, reply);
 }
 
 /** Sends a request, and waits until its answer begins. */

@@ -28,20 +28,36 @@ interface SentRequest {
   findFields(): readonly VendorField[];
 }
 
+type AllowedRequest = Pick<SentRequest, 'body' | 'parsed'>;
+
 /**
- * The request as the key may send it.
+ * The request as the key may send it. Waits only where the database is asked.
  * @throws GatewayError `vendor_id_not_allowed`, `paid_tool_not_allowed`, `upstream_unavailable` if the database does
  *   not answer.
  */
-export async function allowedVendorUse(
+export function allowedVendorUse(
   context: RequestContext,
-  { body, parsed, findFields }: SentRequest,
+  sent: SentRequest,
   responses: Pick<ClosableStoredResponses, 'unknownItems'>,
-): Promise<Pick<SentRequest, 'body' | 'parsed'>> {
+): AllowedRequest | Promise<AllowedRequest> {
   const key = keyOf(context);
   const mayUseIds = !isPlanKey(key) || key.grants.includes('vendor_ids');
   const mayPay = key.grants.includes('paid_tools') || !(isPlanKey(key) || hasBudget(key));
-  if (mayUseIds && mayPay) return { body, parsed };
+  return mayUseIds && mayPay ? sent : restrict(context, sent, { key, mayUseIds, mayPay, responses });
+}
+
+interface Restriction {
+  key: ApiKeyRecord;
+  mayUseIds: boolean;
+  mayPay: boolean;
+  responses: Pick<ClosableStoredResponses, 'unknownItems'>;
+}
+
+async function restrict(
+  context: RequestContext,
+  { body, parsed, findFields }: SentRequest,
+  { key, mayUseIds, mayPay, responses }: Restriction,
+): Promise<AllowedRequest> {
   const fields = findFields();
   if (!mayUseIds) await checkIds(key, mayPay ? fields : outsideOfPaid(fields), responses);
   if (fields.length === MAX_VENDOR_FIELDS) {
@@ -83,7 +99,7 @@ function withoutPaid(
   context: RequestContext,
   { body, parsed }: Pick<SentRequest, 'body' | 'parsed'>,
   fields: readonly VendorField[],
-): Pick<SentRequest, 'body' | 'parsed'> {
+): AllowedRequest {
   const paid = fields.filter(({ use }) => use === 'paid');
   checkChoice(parsed.tool_choice, paid);
   if (paid.length === 0) return { body, parsed };

@@ -53,7 +53,7 @@ export function brokenOff(cause: Error | undefined): GatewayError {
   return new GatewayError('bad_request', 'The connection ended before the body did.', { cause });
 }
 
-interface ReadLimits {
+export interface ReadLimits {
   maxBytes: number;
   setting: string | undefined;
   maxValues: number;
@@ -90,10 +90,13 @@ function tooSmallChunks(): GatewayError {
   return new GatewayError('bad_request', message);
 }
 
-export function readBytes(
-  request: Readable,
-  limits: ReadLimits,
-): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void }> {
+/** A body, and what released its reservation. */
+export interface ReadBytes extends Pick<ReadLimits, 'onBytes'> {
+  bytes: Buffer<ArrayBuffer>;
+  release(): void;
+}
+
+export function readBytes(request: Readable, limits: ReadLimits): Promise<ReadBytes> {
   const { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes } = limits;
   return new Promise((resolve, reject) => {
     const collected = new CollectedBytes(expected, maxBytes);
@@ -138,7 +141,7 @@ export function readBytes(
       if (isOver) return;
       isOver = true;
       reservation.arrived();
-      resolve({ bytes: collected.take(), release: reservation.release });
+      resolve({ bytes: collected.take(), release: reservation.release, onBytes });
     };
     // Every request closes; an error takes longer to make than the check.
     const breakOff = (cause?: Error) => {

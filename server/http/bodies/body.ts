@@ -9,7 +9,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, isGatewayError } from '../../../core/runtime/index.js';
 import { findInexactField, type InexactField } from '../../../core/text/index.js';
 import { BIG_BYTES, type BodyBudget } from './body-budget.js';
-import { checkStage, decodeBody, freeMemory, readBytes, readCodings, tooLarge } from './body-bytes.js';
+import {
+  checkStage,
+  decodeBody,
+  freeMemory,
+  type ReadBytes,
+  type ReadLimits,
+  readBytes,
+  readCodings,
+  tooLarge,
+} from './body-bytes.js';
 import {
   type BriefParts,
   type ExactFields,
@@ -188,13 +197,13 @@ async function takeJson(
   }
 }
 
-async function takeBody(
+function takeBody(
   request: IncomingMessage,
   response: ServerResponse,
   { maxBytes, setting, maxValues = MAX_VALUES, budget, owner }: BodyReaderOptions,
   mediaType: string,
   scan?: JsonScan,
-): Promise<{ bytes: Buffer<ArrayBuffer>; release: () => void; onBytes: (bytes: number) => void }> {
+): Promise<ReadBytes> {
   checkType(request, mediaType);
   const codings = readCodings(request, response);
   const announced = request.headers['content-length'];
@@ -204,10 +213,17 @@ async function takeBody(
   if (expected !== undefined && expected > maxBytes) throw tooLarge(maxBytes, setting);
   if (request.headers.expect !== undefined) response.writeContinue();
   const limits = { maxBytes, setting, maxValues, expected, budget, owner, scan, onBytes: refusals };
-  if (!codings) return { ...(await readBytes(request, limits)), onBytes: refusals };
-  const decoded = await decodeBody(request, codings, checkStage(maxBytes, setting));
+  return codings ? readDecoded(request, codings, limits) : readBytes(request, limits);
+}
+
+async function readDecoded(
+  request: IncomingMessage,
+  codings: Parameters<typeof decodeBody>[1],
+  limits: ReadLimits,
+): Promise<ReadBytes> {
+  const decoded = await decodeBody(request, codings, checkStage(limits.maxBytes, limits.setting));
   try {
-    return { ...(await readBytes(decoded, { ...limits, expected: undefined })), onBytes: refusals };
+    return await readBytes(decoded, { ...limits, expected: undefined });
   } finally {
     decoded.destroy();
   }
