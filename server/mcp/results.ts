@@ -46,9 +46,10 @@ export const CAP_FIELDS = {
   ),
 };
 
-/** Describes a result with text of others. */
+/** Describes a result with text of others. No other field is required, since those that are null are left out. */
 export function outsideSchema(fields: Record<string, TSchema>): TSchema {
-  return Type.Object({ ...OUTSIDE_FIELDS, ...fields, ...CAP_FIELDS });
+  const shown = Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)] as const);
+  return Type.Object({ ...OUTSIDE_FIELDS, ...Object.fromEntries(shown), ...CAP_FIELDS });
 }
 
 /** A result with text of others. @param summary Our own words, without any of theirs. */

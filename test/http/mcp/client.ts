@@ -7,13 +7,14 @@ import type { Answer, ListeningApp } from '../http/listening-app.js';
 export const MODERN = '2026-07-28';
 const TASKS = 'io.modelcontextprotocol/tasks';
 
-/** A connected client of the SDK, of revision 2025-11-25. */
+/** A connected client of the SDK, of revision 2025-11-25. As agents do, it checks each result against the listed schemas. */
 export async function connect(app: Pick<ListeningApp, 'url'>, key: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' });
   const headers = { authorization: `Bearer ${key}` };
   // biome-ignore lint/suspicious/noExplicitAny: the SDK is compiled without exact optional properties
   const transport = new StreamableHTTPClientTransport(new URL(`${app.url}/mcp`), { requestInit: { headers } }) as any;
   await client.connect(transport);
+  await client.listTools();
   return client;
 }
 
