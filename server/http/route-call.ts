@@ -60,7 +60,7 @@ export interface CallOrigin {
   requestId: string;
   /** Aborts when the client has disconnected. */
   signal: AbortSignal;
-  /** Id of a key without a secret, which the calls are made with. Default: the key of the request. */
+  /** Id of a key without a secret, which the calls are made with. Default: the key of the request, of either kind. */
   keyId?: string | undefined;
 }
 
@@ -160,7 +160,7 @@ const PASSED_ON = ['authorization', 'x-api-key', 'x-forwarded-for', 'host'] as c
 const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key']);
 
 function encodeCall({ method, path, body, headers, take }: RouteCall, origin: CallOrigin): HandlerCall {
-  const { keyId } = origin;
+  const { keyId = innerKeyIdOf(origin.request) } = origin;
   const fields: Record<string, string> = { 'x-request-id': origin.requestId, ...headers };
   for (const name of PASSED_ON) {
     const value = origin.request.headers[name];
