@@ -17,7 +17,7 @@ export interface ModelAnswer {
   /** Pieces in which it is streamed. */
   pieces: readonly string[];
   /** Called instead of saying something. */
-  toolCalls: readonly { id: string; name: string; arguments: string }[];
+  toolCalls: readonly { id: string; name: string; namespace?: string; arguments: string }[];
   /** Pieces of the summary of what it thought; empty where it did not. */
   reasoning: readonly string[];
   /** Why it stops, in words of chat completions; a tool call goes before it. */

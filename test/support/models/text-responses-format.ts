@@ -120,6 +120,7 @@ function outputItems(answer: ModelAnswer): OutputItem[] {
       arguments: call.arguments,
       call_id: call.id,
       name: call.name,
+      ...(call.namespace !== undefined && { namespace: call.namespace }),
     })),
     ...(answer.toolCalls.length === 0 ? [message] : []),
   ];
