@@ -1,5 +1,5 @@
 /**
- * All tests, or those of the folders that are named, in a few processes at a time, which run share after share of the files
+ * All tests, or those of the folders (and of files, beside a flag) that are named, in a few processes at a time, which run share after share of the files
  * and have one PostgreSQL and one object server. The files that took longest in the last run start first. Each share that ends says what it ran and
  * how much is left. The last line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
  * before it. Only the tests of one suite in test/e2e and test/long keep their order, since they are the steps of a walk.
@@ -60,7 +60,8 @@ const {
   allowPositionals: true,
 });
 const folders = positionals;
-const isIn = (file: string, folder: string) => file.startsWith(`${folder.replace(/\/$/, '')}/`);
+const isIn = (file: string, place: string) =>
+  file === place.replace(/^dist\//, '') || file.startsWith(`${place.replace(/\/$/, '')}/`);
 const cwd = `${packageRoot}/dist`;
 if (long) process.env.TEST_LONG = '1';
 // With all variants, replies are damaged in as many ways as the kit has by itself.

@@ -9,7 +9,7 @@ import ffmpegAudio from '../../plugins/ffmpeg_audio/index.js';
 import { SOUNDS } from '../../plugins/ffmpeg_audio/sounds.js';
 import { ffmpegPath, runFfmpeg } from '../support/audio/ffmpeg.js';
 import { rejection } from '../support/rejection.js';
-import { isLongRun } from '../support/runner/variants.js';
+import { variants } from '../support/runner/variants.js';
 
 const RATE = 24_000;
 
@@ -55,14 +55,13 @@ describe('ffmpeg_audio with ffmpeg', () => {
       }),
     );
 
-  for (const { name, seconds } of SOUNDS) {
+  for (const { name, seconds } of variants(SOUNDS, ({ name: one }) => one === SOUNDS[0]?.name)) {
     it(`makes ${name} of the requested length, and the same for the same words`, async () => {
       const [own, short] = [await make(name), await make(name, 1.5)];
       expect(own.seconds).to.be.closeTo(seconds, 0.001);
       expect(short.seconds).to.be.closeTo(1.5, 0.001);
       expect(own.loudness).to.be.within(0.01, 0.6);
-      if (isLongRun || name === SOUNDS[0]?.name)
-        expect([...(await make(name, 1.5)).samples]).to.deep.equal([...short.samples]);
+      expect([...(await make(name, 1.5)).samples]).to.deep.equal([...short.samples]);
     });
   }
 
@@ -76,6 +75,10 @@ describe('ffmpeg_audio with ffmpeg', () => {
       await Promise.all(SOUNDS.map(async ({ name }) => [name, await make(name, 3)] as const)),
     );
     const of = (name: string) => heard[name] as Heard;
+    for (const { name } of SOUNDS) {
+      expect(of(name).seconds, name).to.be.closeTo(3, 0.001);
+      expect(of(name).loudness, name).to.be.within(0.01, 0.6);
+    }
     for (const name of ['thunder', 'heartbeat', 'engine', 'explosion']) expect(of(name).low, name).to.be.above(0.5);
     for (const name of ['rain', 'static', 'click', 'birds']) expect(of(name).low, name).to.be.below(0.1);
     for (const name of ['static', 'click', 'birds']) expect(of(name).high, name).to.be.above(0.4);
@@ -163,7 +166,14 @@ describe('ffmpeg_audio with ffmpeg', () => {
 
 async function tone(folder: string, seconds: number): Promise<AudioInputFile> {
   const file = path.join(folder, `tone-${seconds}.mp3`);
-  await runFfmpeg('-f', 'lavfi', '-i', `sine=frequency=200:duration=${seconds}`, file);
+  await runFfmpeg(
+    '-f',
+    'lavfi',
+    '-i',
+    `sine=frequency=200:duration=${seconds}`,
+    ...(seconds > 9 ? ['-ar', '8000'] : []),
+    file,
+  );
   return { path: file, size: (await stat(file)).size, contentType: 'audio/mpeg', filename: 'sound.mp3' };
 }
 

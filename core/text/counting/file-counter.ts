@@ -47,18 +47,20 @@ export type FileAnswer =
   | { files: ReadFile[] }
   | { unread: { path: string; why: string; accepted: string } };
 
-/** Counts the files of bodies in a thread. */
+const thread = new WorkerQueue<FileTask, FileAnswer>({
+  module: new URL('./file-thread.js', import.meta.url),
+  heapMb: HEAP_MB,
+  timeoutMs: TIMEOUT_MS,
+  idleMs: IDLE_MS,
+  maxWaiting: MAX_WAITING,
+  maxWaitingOfOwner: MAX_OF_OWNER,
+  full: tooManyFiles,
+});
+
+/** Counts the files of the bodies of one gateway, in a thread of the process. */
 export class FileCounter {
   readonly #countText: (sample: TextSample) => Promise<number>;
-  readonly #thread = new WorkerQueue<FileTask, FileAnswer>({
-    module: new URL('./file-thread.js', import.meta.url),
-    heapMb: HEAP_MB,
-    timeoutMs: TIMEOUT_MS,
-    idleMs: IDLE_MS,
-    maxWaiting: MAX_WAITING,
-    maxWaitingOfOwner: MAX_OF_OWNER,
-    full: tooManyFiles,
-  });
+  readonly #closed = new AbortController();
 
   /** @param countText Upper estimate of the tokens of a text; never rejects. */
   constructor(countText: (sample: TextSample) => Promise<number>) {
@@ -77,8 +79,9 @@ export class FileCounter {
     return tokens;
   }
 
-  close(): Promise<void> {
-    return this.#thread.close();
+  /** What it counts fails. */
+  close(): void {
+    this.#closed.abort(new Error('the gateway closes'));
   }
 
   async #read(body: Uint8Array, owner: string): Promise<FileAnswer> {
@@ -90,7 +93,8 @@ export class FileCounter {
       return !('reading' in answer);
     };
     try {
-      return await this.#thread.run({ body: copy }, { owner, transfer: [copy.buffer], isAnswer });
+      const { signal } = this.#closed;
+      return await thread.run({ body: copy }, { owner, transfer: [copy.buffer], isAnswer, signal });
     } catch (error) {
       if (isGatewayError(error)) throw error;
       return { unread: { path, why: 'takes too much time or memory to read', accepted: '' } };

@@ -18,7 +18,8 @@ describe('attacks with request bodies', () => {
   });
 
   it('delay no large chat of another account when they flood the parsing threads', async () => {
-    expect(await attackQueue(8)).to.deep.equal({ 200: 8 });
+    const requests = isLongRun ? 8 : 2;
+    expect(await attackQueue(requests)).to.deep.equal({ 200: requests });
   });
 
   it('do not end the gateway, fill its memory or delay others', async () => {

@@ -13,11 +13,13 @@ import { type ImageUpstream, startImageUpstream } from '../../support/images/ima
 import { sampleImage } from '../../support/images/sample-images.js';
 import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 import { type GatewayClient, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const BODY = { model: 'gen-img-2', prompt: 'A tug at dawn' };
 
 describeOnStacks('images end to end', (stack) => {
+  const once = onceIt(stack);
   let place: StackPlace;
   let folder: string;
   let upstream: ImageUpstream;
@@ -76,7 +78,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(JSON.stringify((await gateway.request('/health')).json)).to.contain('stand_in');
     });
 
-    it("work with the vendor's client unchanged", async () => {
+    once("work with the vendor's client unchanged", async () => {
       const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
       const linked = await client.images.generate({ ...BODY, size: '1536x1024' });
       expect((await fetch(linked.data?.[0]?.url ?? '')).status).to.equal(200);
@@ -110,7 +112,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(refused.stderr).to.contain('--size must be');
     });
 
-    it('write into a folder by the command line, or print why not', async () => {
+    once('write into a folder by the command line, or print why not', async () => {
       const size = ['--size', '256x256'];
       const named = await gateway.command('image', 'A quiet harbour', ...size, '-o', folder);
       expect(named.stdout, named.stderr).to.match(/^.*\/img_\w+\.png\n$/);
@@ -153,7 +155,7 @@ describeOnStacks('images end to end', (stack) => {
       expect(upstream.calls(json.id)).to.equal(1);
     });
 
-    it("forward its refusal to the vendor's client, once", async () => {
+    once("forward its refusal to the vendor's client, once", async () => {
       upstream.behave([{ does: 'moderation' }]);
       const client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
       const refused = await client.images.generate(BODY).catch((error: unknown) => error);

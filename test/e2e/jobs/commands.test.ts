@@ -24,6 +24,7 @@ import {
   type MadeKey,
   startGatewayProcess,
 } from '../../support/processes/gateway-process.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const SHOP = linkSamples.find(({ platform }) => platform === 'clip_shop') ?? { url: '', id: '' };
@@ -31,6 +32,7 @@ const SECRET = 'a lighthouse that nobody else is to know of';
 const UNKNOWN = `imgjob_${'0'.repeat(32)}`;
 
 describeOnStacks('mediagate jobs beside a server', (stack) => {
+  const once = onceIt(stack);
   let dataFolder = '';
   let place: StackPlace;
   let upstream: ImageUpstream;
@@ -177,7 +179,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
   // What follows asks nothing of the database that was not asked of it above.
   if (stack.name !== 'SQLite and a folder') return;
 
-  it('abort the upstream as the API does, and free the worker', async () => {
+  once('abort the upstream as the API does, and free the worker', async () => {
     const [byCommand, byApi] = [await submit(), await submit()];
     await until(() => upstream.requests.length === 1);
     expect((await run('cancel', byCommand)).code).to.equal(0);
@@ -202,7 +204,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(refused).to.deep.equal({ code: 1, stdout: '', stderr: 'mediagate: This job has completed already.\n' });
   });
 
-  it('print why a job failed', async () => {
+  once('print why a job failed', async () => {
     upstream.behave(() => ({ does: 'moderation' }));
     const id = await submit();
     expect((await ask(`/v1/images/jobs/${id}?wait=60`)).json.status).to.equal('failed');
@@ -217,7 +219,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     expect(shown).to.contain('refused').and.not.contain('lighthouse');
   });
 
-  it('cancel an extraction of any account', async () => {
+  once('cancel an extraction of any account', async () => {
     const asked = Promise.withResolvers<void>();
     const proxy = await startReplayingProxy({
       answer: () => {
@@ -243,7 +245,7 @@ describeOnStacks('mediagate jobs beside a server', (stack) => {
     }
   });
 
-  it('explain wrong arguments', async () => {
+  once('explain wrong arguments', async () => {
     const wrong = async (...args: string[]) => {
       const { code, stdout, stderr } = await run(...args);
       return [code, stdout, stderr.split('\n', 1)[0]];

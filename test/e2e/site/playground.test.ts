@@ -381,7 +381,7 @@ describe('the playground in a real browser', () => {
     await page.waitForURL(`${app.url}/images`);
   });
 
-  for (const locale of ['en-GB', 'vi-VN'] as const) {
+  for (const locale of variants(['en-GB', 'vi-VN'] as const, (one) => one === 'vi-VN')) {
     it(`is small at the first visit, for ${locale}`, async () => {
       const context = await browser.newContext({ locale, storageState: await page.context().storageState() });
       const visit = await context.newPage();

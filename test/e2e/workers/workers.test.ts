@@ -145,7 +145,7 @@ describeOnFirstStack('several workers', (stack) => {
   });
 
   it('lose no accepted job when each of them is killed, and are started again', async () => {
-    const ids = await Promise.all(Array.from({ length: 12 }, (_, index) => submit(`A tug in harbour ${index}`)));
+    const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => submit(`A tug in harbour ${index}`)));
     for (const pid of await childrenOf(gateway.pid)) {
       process.kill(pid, 'SIGKILL');
       await until(async () => {
@@ -159,7 +159,7 @@ describeOnFirstStack('several workers', (stack) => {
   });
 
   it('finish their requests and exit when their supervisor is killed, and free its port at once', async () => {
-    const ids = await Promise.all(Array.from({ length: 6 }, (_, index) => submit(`A tug in harbour ${index}`)));
+    const ids = await Promise.all(Array.from({ length: 4 }, (_, index) => submit(`A tug in harbour ${index}`)));
     const workers = await childrenOf(gateway.pid);
     const { port } = new URL(gateway.url);
     process.kill(gateway.pid, 'SIGKILL');

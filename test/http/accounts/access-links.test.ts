@@ -52,6 +52,7 @@ const SHOWN = [200, 'Private, by s3cret-hash'];
 
 for (const [where, matchForm] of FORMS) {
   describeOnStacks(`links that grant access ${where}`, (stack) => {
+    const once = onceIt(stack);
     const each = matchForm === matchWithAccess ? it : onceIt(stack);
     let app: ListeningApp;
     let key: string;
@@ -96,12 +97,12 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED, BARE, `${BARE}/other`]);
     });
 
-    each('return the item although the bare link was refused a moment ago', async () => {
+    once('return the item although the bare link was refused a moment ago', async () => {
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
     });
 
-    each('match the cached item regardless of tracking parameters', async () => {
+    once('match the cached item regardless of tracking parameters', async () => {
       const forms = [OPENED, `${OPENED}?utm_source=mail`, `${OPENED}#part`, `${OPENED}?from=a&ref=b`];
       const answers = await Promise.all(forms.map((url) => app.extract(key, { url })));
       expect(answers.map((answer) => [told(answer), answer.json.input_url])).to.deep.equal(
@@ -125,14 +126,14 @@ for (const [where, matchForm] of FORMS) {
       expect([...fetches].sort()).to.deep.equal([BARE, `${BARE}/other`, OPENED].sort());
     });
 
-    each('share no part of a batch with the bare link', async () => {
+    once('share no part of a batch with the bare link', async () => {
       const { json } = await app.batch(key, { urls: [OPENED, BARE, `${OPENED}?utm_source=a`] });
       // biome-ignore lint/suspicious/noExplicitAny: items of a batch have many shapes
       const said = json.items.map((item: any) => item.result?.data.common.title ?? item.error?.code);
       expect(said).to.deep.equal([SHOWN[1], REFUSED[1], SHOWN[1]]);
     });
 
-    each('accept a stale answer while the source fails', async () => {
+    once('accept a stale answer while the source fails', async () => {
       expect(told(await app.extract(key, { url: OPENED }))).to.deep.equal(SHOWN);
       elapsed += 3_600_000;
       extract = async () => {
@@ -143,7 +144,7 @@ for (const [where, matchForm] of FORMS) {
       expect([...told(stale), stale.headers.get('x-cache')]).to.deep.equal([...SHOWN, 'stale']);
     });
 
-    each('grant nothing to callers who send only the short link', async () => {
+    once('grant nothing to callers who send only the short link', async () => {
       resolve = async () => new URL(`${OPENED}?utm_source=short`);
       expect(told(await app.extract(key, { url: 'https://inv.example/a1' }))).to.deep.equal(SHOWN);
       expect(told(await app.extract(key, { url: BARE }))).to.deep.equal(REFUSED);
@@ -151,7 +152,7 @@ for (const [where, matchForm] of FORMS) {
       expect(fetches).to.deep.equal([OPENED, BARE]);
     });
 
-    each('do not match a short link with the same code on another path', async () => {
+    once('do not match a short link with the same code on another path', async () => {
       const leads: Record<string, string> = { '/p/a1': OPENED, '/v/a1': BARE, '/a1': `${BARE}/other` };
       const walks: string[] = [];
       resolve = async ({ link }) => {
@@ -232,6 +233,7 @@ for (const [where, matchForm] of FORMS) {
 
 for (const [where, matchForm] of FORMS) {
   describeOnStacks(`MP3 files of links that grant access ${where}`, (stack) => {
+    const once = onceIt(stack);
     const each = matchForm === matchWithAccess ? it : onceIt(stack);
     let folder: string;
     let origin: AudioOrigin;
@@ -296,7 +298,7 @@ for (const [where, matchForm] of FORMS) {
       expect([again.status, again.text.length, resolved.length]).to.deep.equal([200, long.text.length, 3]);
     });
 
-    each('have one file name each for any length of the link', async () => {
+    once('have one file name each for any length of the link', async () => {
       const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
       for (const hash of ['h', 'hh', 'hhh']) {
         const target = await offered(`${BARE}/${hash}`);
@@ -314,7 +316,7 @@ for (const [where, matchForm] of FORMS) {
       }
     });
 
-    each('exist for links of the maximum length', async () => {
+    once('exist for links of the maximum length', async () => {
       const url = `${BARE}/${'h'.repeat(2_000)}`;
       const { status } = await app.request(await offered(url), { method: 'HEAD' });
       expect(status).to.equal(200);

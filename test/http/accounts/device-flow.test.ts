@@ -40,7 +40,7 @@ describeOnStacks('the device flow', (stack) => {
     return (await app.request('/device', { headers, redirect: 'manual' })).status === 200;
   };
 
-  it('authorizes a client library of the standard', async () => {
+  once('authorizes a client library of the standard', async () => {
     const metadata = {
       issuer: app.url,
       device_authorization_endpoint: `${app.url}/api/agent/device`,
@@ -106,7 +106,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(await isIn(tokens[0])).to.equal(true);
   });
 
-  it('issues a token that is neither an API key nor a cookie, and that its owner can revoke', async () => {
+  once('issues a token that is neither an API key nor a cookie, and that its owner can revoke', async () => {
     const browser = await app.signedIn();
     const { json } = await start();
     await answer(browser, json.user_code, 'approve');
@@ -198,7 +198,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(said.status).to.equal(404);
   });
 
-  it('expires at the exact instant, and reports that for ten more minutes', async () => {
+  once('expires at the exact instant, and reports that for ten more minutes', async () => {
     const clock = createManualClock(Date.now());
     const old = await startSignInApp({ stack, clock });
     const { json } = await start('Shipyard CLI', old);
@@ -255,7 +255,7 @@ describeOnStacks('the device flow', (stack) => {
     expect(stranger.location).to.equal(`${app.url}/signin?return_to=%2Fdevice`);
   });
 
-  it('limits guesses of codes', async () => {
+  once('limits guesses of codes', async () => {
     const guessing = await startSignInApp({ stack });
     const browser = await guessing.signedIn();
     let last = 0;
@@ -269,19 +269,24 @@ describeOnStacks('the device flow', (stack) => {
   once('limits the polls of an address in a minute', async () => {
     const clock = createManualClock(Date.now());
     const busy = await startSignInApp({ stack, clock });
+    // One behind the other on a connection: that is a tenth of the work of as many requests of a client.
+    const text = JSON.stringify({ grant_type: GRANT_TYPE, client_id: 'Shipyard CLI', device_code: 'unknown' });
+    const head = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${text.length}`;
+    const request = `POST /api/agent/device/token HTTP/1.1\r\n${head}\r\n\r\n${text}`;
     const errors = new Map<string, number>();
-    for (let count = 0; count < 1_202; count += 1) {
+    for (let batch = 0; batch < 12; batch += 1) {
+      const answers = await busy.raw(request.repeat(100), 100);
+      for (const [, outcome = ''] of answers.matchAll(/"error":"(\w+)"/g))
+        errors.set(outcome, (errors.get(outcome) ?? 0) + 1);
+    }
+    for (let count = 0; count < 2; count += 1) {
       const { status, json } = await poll('unknown', busy);
-      const outcome = `${status} ${json.error}`;
-      errors.set(outcome, (errors.get(outcome) ?? 0) + 1);
+      expect([status, json.error]).to.deep.equal([429, 'slow_down']);
     }
     await clock.advance(60_000);
     const later = await poll('unknown', busy);
     await busy.close();
-    expect([...errors]).to.deep.equal([
-      ['400 invalid_grant', 1_200],
-      ['429 slow_down', 2],
-    ]);
+    expect([...errors]).to.deep.equal([['invalid_grant', 1_200]]);
     expect(later.status).to.equal(400);
   });
 

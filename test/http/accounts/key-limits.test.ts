@@ -78,7 +78,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
       return { action, by: actor.split(':')[0], from, to };
     });
 
-  it('hold for that key, within the plan', async () => {
+  once('hold for that key, within the plan', async () => {
     const ann = await somebody();
     const limits = { grants: ['text'], models: ['m-5.5'], rpm: 2, expiresInDays: 7, budgets: ['50 requests/day'] };
     const { apiKey, id, key } = await make(ann, { name: 'narrow', ...limits });
@@ -193,7 +193,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     expect((await ann.get('/api/user')).json.keys).to.have.length(1);
   });
 
-  it('change one by one, and null is as the plan', async () => {
+  once('change one by one, and null is as the plan', async () => {
     const ann = await somebody();
     const { apiKey, id } = await make(ann, { rpm: 1, models: ['m-5.4'] });
     const change = async (body: object): Promise<KeyJson> => {
@@ -217,7 +217,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     expect(audit[2]).to.deep.include({ from: 'name; own grants as the plan', to: 'name; own grants extract,text' });
   });
 
-  it('stay when the plan changes, and never exceed it', async () => {
+  once('stay when the plan changes, and never exceed it', async () => {
     const ann = await somebody({ ...WIDE, durationMs: null });
     const { id, apiKey } = await make(ann, { grants: ['text', 'images'], models: ['m-5.4', 'm-5.5'], rpm: 15 });
     await grant(ann, { ...WIDE, planId: 'small', grants: ['text', 'audio'], models: ['m-5.5'], rpm: 5 });
@@ -230,7 +230,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     expect(outcome(await ask(apiKey, 'm-5.4'))).to.equal(200);
   });
 
-  it('hold in the plan that follows, too', async () => {
+  once('hold in the plan that follows, too', async () => {
     const clock = createManualClock(Date.now());
     const own = await startSignInApp({
       clock,
@@ -291,7 +291,7 @@ describeOnStacks('limits of keys by their users over HTTP', (stack) => {
     expect(outcome(await ann.post(`/api/user/keys/${local.slice(6, 14)}`, { rpm: null }))).to.equal('key_not_found');
   });
 
-  it('make a repeated request the same only with the same limits', async () => {
+  once('make a repeated request the same only with the same limits', async () => {
     const ann = await somebody();
     const post = (body: object) => ann.post('/api/user/keys', body, { 'idempotency-key': 'one' });
     const first = await post({ rpm: 3, models: ['m-5.5'], expiresInDays: 3 });

@@ -59,7 +59,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
 
   const keysOf = async (client: AccountClient) => (await client.get('/api/user')).json.keys;
 
-  it('creates a key with the free tier, shows it once, and accepts it at once', async () => {
+  once('creates a key with the free tier, shows it once, and accepts it at once', async () => {
     const ann = await somebody();
     const before = (await ann.get('/api/user')).json;
     expect(before).to.deep.include({ plan: null, budget: null, key: null, keys: [] });
@@ -109,7 +109,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(read.headers.get('cache-control')).to.equal('private, no-cache');
   });
 
-  it('counts usage by day', async () => {
+  once('counts usage by day', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user')).json;
     await ask(apiKey);
@@ -124,7 +124,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(code(await ann.get('/api/user?from=yesterday'))).to.deep.equal([400, 'invalid_value']);
   });
 
-  it('refuses a second key, but not a repeated request', async () => {
+  once('refuses a second key, but not a repeated request', async () => {
     const ann = await somebody();
     const again = { 'idempotency-key': 'first-key' };
     const [one, other] = await Promise.all([
@@ -202,7 +202,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     }
   });
 
-  it('cancels queued jobs of a revoked key unless they are to be kept', async () => {
+  once('cancels queued jobs of a revoked key unless they are to be kept', async () => {
     const ann = await somebody();
     const {
       key: { id },
@@ -221,7 +221,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect([await stateOf(cancelled), await stateOf(kept)]).to.deep.equal(['cancelled', 'queued']);
   });
 
-  it('restores the old key when its successor is revoked', async () => {
+  once('restores the old key when its successor is revoked', async () => {
     const ann = await somebody();
     const { key } = (await ann.post('/api/user')).json;
     const successor = (await ann.post('/api/user/rotate')).json.key;
@@ -241,7 +241,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect(Date.parse(again.json.replaced.expiresAt) - Date.now()).to.be.below(24 * HOUR_MS);
   });
 
-  it('rotates a key: the old one works for a day, or as long as requested', async () => {
+  once('rotates a key: the old one works for a day, or as long as requested', async () => {
     const ann = await somebody();
     const old = (await ann.post('/api/user', { name: 'server' })).json.apiKey;
     const again = { 'idempotency-key': 'rotate-1' };
@@ -269,7 +269,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     expect((await ask(atOnce.json.apiKey)).status).to.equal(200);
   });
 
-  it('requires the id of a key if there are several, and finds only those of the account', async () => {
+  once('requires the id of a key if there are several, and finds only those of the account', async () => {
     const [ann, bob] = [await somebody(), await somebody()];
     expect(code(await ann.post('/api/user/rotate'))).to.deep.equal([404, 'key_not_found']);
     const first = (await ann.post('/api/user')).json.apiKey;
@@ -284,7 +284,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     for (const key of [first, second]) expect((await ask(key)).status).to.equal(200);
   });
 
-  it('revokes one key, which is refused from that answer on', async () => {
+  once('revokes one key, which is refused from that answer on', async () => {
     const ann = await somebody();
     const keys = [(await ann.post('/api/user')).json.apiKey];
     for (const name of ['two', 'three']) keys.push((await ann.post('/api/user/keys', { name })).json.apiKey);
@@ -421,7 +421,7 @@ describeOnStacks('keys of an account over HTTP', (stack) => {
     }
   });
 
-  it('writes no key to logs or tables', async () => {
+  once('writes no key to logs or tables', async () => {
     const ann = await somebody();
     const { apiKey } = (await ann.post('/api/user', {}, { 'idempotency-key': 'canary-idempotency' })).json;
     await ask(apiKey);

@@ -4,12 +4,14 @@ import { expect } from 'chai';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { runCommand } from '../../support/processes/command-line.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
 
 const EMAIL = 'zacharias@example.com';
 
 describeOnStacks('personal data over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
   before(async () => {
     app = await startSignInApp({ stack });
@@ -48,7 +50,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
     expect(after.keys).to.deep.equal([]);
   });
 
-  it('shows on the dashboard what is erased and what stays', async () => {
+  once('shows on the dashboard what is erased and what stays', async () => {
     const browser = createBrowserSession();
     await app.signIn(browser, 'reader@example.com');
     const { text } = await browser.send(`${app.url}/dashboard`);
@@ -58,7 +60,7 @@ describeOnStacks('personal data over HTTP', (stack) => {
 
   if (stack.name !== 'SQLite and a folder') return;
 
-  it('exports and erases by commands, which report when there is nothing to do', async () => {
+  once('exports and erases by commands, which report when there is nothing to do', async () => {
     const run = (...args: string[]) => runCommand(['users', ...args], { DATA_DIR: app.dataDir });
     const zac = await newcomer(app, 'command@example.com');
     const { user, account } = (await zac.get('/api/user')).json;

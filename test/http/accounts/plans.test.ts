@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { type Catalogue, DEFAULT_CATALOGUE, type Plan, planTerms } from '../../../server/plans/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedModel } from '../../support/images/invented-image.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { imageClient } from '../images/client.js';
 import { type AccountClient, newcomer } from './client.js';
 import { type SignInApp, startSignInApp } from './sign-in-app.js';
@@ -25,6 +26,7 @@ const catalogue: Catalogue = {
 };
 
 describeOnStacks('plans of accounts over HTTP', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
 
   before(async () => {
@@ -68,7 +70,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(budget).to.equal(null);
   });
 
-  it('shares the daily images of a named account only among its keys', async () => {
+  once('shares the daily images of a named account only among its keys', async () => {
     const make = (accountId: string) => app.makeKey({ grants: ['images'], accountId });
     const [one, other, stranger] = [await make('team-a'), await make('team-a'), await make('team-b')];
     expect(await submitted(one, 2)).to.deep.equal([202, 202]);
@@ -76,7 +78,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(await submitted(stranger, 1)).to.deep.equal([202]);
   });
 
-  it("applies the gateway's limit to plans without their own", async () => {
+  once("applies the gateway's limit to plans without their own", async () => {
     const bob = await newcomer(app, 'bob@example.com');
     const { apiKey, key } = (await bob.post('/api/user')).json;
     expect(key).to.deep.include({ planId: 'free', grants: ['images', 'text'], imageDailyLimit: null });
@@ -84,7 +86,7 @@ describeOnStacks('plans of accounts over HTTP', (stack) => {
     expect(await submitted(apiKey, 4)).to.deep.equal([202, 202, 202, 'daily_image_limit_reached']);
   });
 
-  it('shows prices only if the operator enables it', async () => {
+  once('shows prices only if the operator enables it', async () => {
     const hidden = await app.request('/api/agent/plans');
     expect(hidden.json.prices).to.deep.equal([]);
     expect(hidden.text).not.to.contain('1999');

@@ -24,7 +24,7 @@ describeOnStacks('sessions', (stack) => {
   });
   after(() => app.close());
 
-  it('ends the session on sign-out, also for a stolen cookie, and keeps the others', async () => {
+  once('ends the session on sign-out, also for a stolen cookie, and keeps the others', async () => {
     const [browser, other] = [await app.signedIn(), await app.signedIn()];
     const kept = browser.cookie(app.url, COOKIE) ?? '';
     const answer = await browser.send(`${app.url}/signout`, { form: {} });
@@ -36,7 +36,7 @@ describeOnStacks('sessions', (stack) => {
     expect(await isSignedIn(app, other)).to.equal(true);
   });
 
-  it('ends a session through the API', async () => {
+  once('ends a session through the API', async () => {
     for (const method of ['DELETE', 'POST'] as const) {
       const browser = await app.signedIn();
       const cookie = `${COOKIE}=${browser.cookie(app.url, COOKIE)}`;
@@ -86,7 +86,7 @@ describeOnStacks('sessions', (stack) => {
     expect(nobody.status).to.equal(303);
   });
 
-  it('ends with a suspension, and refuses sign-in until it is over', async () => {
+  once('ends with a suspension, and refuses sign-in until it is over', async () => {
     const browser = await app.signedIn('dan@example.com');
     const [user] = (await app.state.users.list({ limit: 100 })).filter(({ email }) => email === 'dan@example.com');
     const suspension = { userId: user?.id ?? '', actor: 'operator:test' };
@@ -208,7 +208,8 @@ describe('requests that another site makes a browser send', () => {
 });
 
 describeOnStacks('the time of a session', (stack) => {
-  it('lasts 12 hours without a request and 7 days in all', async () => {
+  const once = onceIt(stack);
+  once('lasts 12 hours without a request and 7 days in all', async () => {
     const clock = createManualClock(Date.now());
     const app = await startSignInApp({ stack, clock });
     const [idle, busy] = [await app.signedIn(), await app.signedIn()];
@@ -223,7 +224,7 @@ describeOnStacks('the time of a session', (stack) => {
     expect(busyAfter).to.equal(false);
   });
 
-  it('ends after 12 hours without a request and not before', async () => {
+  once('ends after 12 hours without a request and not before', async () => {
     const clock = createManualClock(Date.now());
     const app = await startSignInApp({ stack, clock });
     const [one, other] = [await app.signedIn(), await app.signedIn()];
@@ -236,7 +237,7 @@ describeOnStacks('the time of a session', (stack) => {
     expect(after).to.deep.equal([true, false]);
   });
 
-  it('begins within 10 minutes of the attempt', async () => {
+  once('begins within 10 minutes of the attempt', async () => {
     const clock = createManualClock(Date.now());
     const app = await startSignInApp({ stack, clock });
     const browser = createBrowserSession();

@@ -20,7 +20,7 @@ describeOnStacks('signing in', (stack) => {
   });
   after(() => app.close());
 
-  it('leads to the identity provider and back to the requested page', async () => {
+  once('leads to the identity provider and back to the requested page', async () => {
     const browser = createBrowserSession();
     const page = await app.begin(browser, '/signin?return_to=/device%3Fuser_code=BCDF-GHJK');
     expect(page.text).to.contain('anyone can sign in as anyone here');
@@ -79,7 +79,7 @@ describeOnStacks('signing in', (stack) => {
     },
   );
 
-  it('stores the session as a hash, and recognizes the same person', async () => {
+  once('stores the session as a hash, and recognizes the same person', async () => {
     const [one, other] = [await app.signedIn('bea@example.com'), await app.signedIn('BEA@example.com')];
     expect(one.cookie(app.url, COOKIE)).not.to.equal(other.cookie(app.url, COOKIE));
     const users = await app.state.users.list({ limit: 100 });
@@ -89,7 +89,7 @@ describeOnStacks('signing in', (stack) => {
     expect(found[0]?.accountId).to.match(/^acct_/);
   });
 
-  it('starts a new session and ends the old one of the browser', async () => {
+  once('starts a new session and ends the old one of the browser', async () => {
     const browser = createBrowserSession();
     const planted = 'A'.repeat(43);
     browser.setCookie(app.url, COOKIE, planted);
@@ -174,7 +174,7 @@ describeOnStacks('signing in', (stack) => {
     expect((await browser.send(callback)).status).to.equal(303);
   });
 
-  it('refuses a missing, unknown or repeated state', async () => {
+  once('refuses a missing, unknown or repeated state', async () => {
     const browser = createBrowserSession();
     const callback = new URL(await app.fillIn(browser, await app.begin(browser)));
     const attempt = browser.cookie(app.url, ATTEMPT) ?? '';
@@ -226,7 +226,7 @@ describeOnStacks('signing in', (stack) => {
     expect(location).to.equal(`${app.url}/signin?return_to=/device`);
   });
 
-  it('limits the sign-ins of an address in a minute', async () => {
+  once('limits the sign-ins of an address in a minute', async () => {
     const busy = await startSignInApp({ stack });
     const statuses = new Map<number, number>();
     for (let count = 0; count < 125; count += 1) {

@@ -3,10 +3,12 @@
 import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { invented } from '../../support/links/invented-plugin.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 import type { Answer } from '../http/listening-app.js';
 
 describeOnStacks('lists of the admin API', (stack) => {
+  const once = onceIt(stack);
   let app: SignInApp;
   let authorization: string;
 
@@ -74,7 +76,7 @@ describeOnStacks('lists of the admin API', (stack) => {
     expect((await readAll('/audit?action=incident.added')).length).to.equal(3);
   });
 
-  it('stay right while rows are deleted between two pages', async () => {
+  once('stay right while rows are deleted between two pages', async () => {
     for (const name of ['team-a', 'team-b', 'team-c'])
       await app.makeKey({ name, accountId: name, grants: ['extract'] });
     const identity = (subject: string) => ({ issuer: 'urn:gone', subject, email: null, name: subject });
@@ -114,7 +116,7 @@ describeOnStacks('lists of the admin API', (stack) => {
     ]);
   });
 
-  it('find keys by id, and by the beginning of a name', async () => {
+  once('find keys by id, and by the beginning of a name', async () => {
     const [key] = await readAll('/keys?q=key%203');
     expect(key?.name).to.equal('Key 3');
     expect((await readAll(`/keys?q=${key?.id}`)).map(({ name }) => name)).to.deep.equal(['Key 3']);
@@ -147,7 +149,7 @@ describeOnStacks('lists of the admin API', (stack) => {
     expect(overview.problems).to.deep.equal([]);
   });
 
-  it('refuse what they do not know, and say what is accepted', async () => {
+  once('refuse what they do not know, and say what is accepted', async () => {
     const cases: readonly (readonly [string, string, string])[] = [
       ['/users?limit=0', 'limit', 'limit must be a whole number from 1 to 200.'],
       ['/users?limit=201', 'limit', 'limit must be a whole number from 1 to 200.'],
@@ -175,7 +177,7 @@ describeOnStacks('lists of the admin API', (stack) => {
     expect(json.error.message).to.contain('Did you mean "state"?');
   });
 
-  it('refuse cursors that somebody made up', async () => {
+  once('refuse cursors that somebody made up', async () => {
     const made = (text: string) => Buffer.from(text).toString('base64url');
     const wrong = [
       'x',

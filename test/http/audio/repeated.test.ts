@@ -178,7 +178,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     }
   });
 
-  it('return what the first would have received if it had not disconnected', async () => {
+  once('return what the first would have received if it had not disconnected', async () => {
     const wav = await makeSound(app.folder, 'wav');
     const transcribe = (init?: RequestInit) =>
       ask('/v1/audio/transcriptions', 'heard', { body: toForm({ model: HEARING, file: fileOf(wav) }), ...init });
@@ -223,7 +223,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     ['flow as they come while they are kept', true],
     ['are answered with all of a sound whose first listener left in the middle', false],
   ] as const) {
-    it(what, async () => {
+    once(what, async () => {
       const sound = held();
       app.audio.sound = sound.halting;
       const leaving = new AbortController();
@@ -297,7 +297,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(app.audio.calls).to.have.length(66);
   });
 
-  it('start anew after a day', async () => {
+  once('start anew after a day', async () => {
     const first = await speak('one');
     ahead = DAY_MS - 60_000;
     expect(isReplayed(await speak('one'))).to.equal(true);
@@ -306,7 +306,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect([first.status, later.status, isReplayed(later)]).to.deep.equal([200, 200, false]);
   });
 
-  it('report that no further response is stored, and are answered', async () => {
+  once('report that no further response is stored, and are answered', async () => {
     const { idempotentResponses } = app.state;
     const claim = idempotentResponses.claim.bind(idempotentResponses);
     idempotentResponses.claim = async (request) => {
@@ -343,7 +343,7 @@ describeOnStacks('repeated requests of audio routes', (stack) => {
     expect(app.log.filter(({ message }) => message.includes('could not be stored'))).to.have.length(2);
   });
 
-  it('do not start anew when a stored response cannot be read', async () => {
+  once('do not start anew when a stored response cannot be read', async () => {
     await speak('one');
     const { files } = app.state;
     const { read } = files;

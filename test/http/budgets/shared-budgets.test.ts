@@ -10,6 +10,7 @@ import { inventedImage, inventedModel } from '../../support/images/invented-imag
 import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct, inventedShop, productLink } from '../../support/links/invented-shop.js';
 import { scriptedText } from '../../support/models/scripted-text.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import { type Answer, LINK, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -31,6 +32,7 @@ const prices = createPrices({
 const OUTPUT = 300;
 
 describeOnStacks('budgets of a key and its group', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let calls: TextCall[] = [];
   let draw: 'image' | 'failure' = 'image';
@@ -126,7 +128,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     expect(calls).to.have.length(3);
   });
 
-  it('refuse a model without a price, and leave other budgets alone', async () => {
+  once('refuse a model without a price, and leave other budgets alone', async () => {
     const key = await makeKey('5 USD/month');
     const refused = await chat(key, 'm-open');
     expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'insufficient_quota']);
@@ -160,24 +162,27 @@ describeOnStacks('budgets of a key and its group', (stack) => {
   const codeOf = ({ status, json }: Answer) => [status, json.error?.code];
   const REFUSED = [429, 'insufficient_quota'];
 
-  it('reserve the highest price of a link until its end, free of charge for failed ones, without counting requests', async () => {
-    const key = await makeKey('0.005 USD/month');
-    expect((await extract(key, item(404))).status).to.equal(422);
-    expect(await budgetsOf(key)).to.containSubset([{ used: 0, left: 0.005 }]);
-    const answers = await Promise.all([1, 2, 3].map((id) => extract(key, item(id))));
-    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 200, 429]);
-    const refused = answers.find(({ status }) => status === 429);
-    expect(refused?.json.error.message).to.contain('of which 0.001 USD is free and this request may cost 0.002 USD');
-    expect(refused?.headers.get('x-should-retry')).to.equal('false');
-    expect(await budgetsOf(key)).to.containSubset([{ used: 0.004, left: 0.001 }]);
-    const ofRequests = await makeKey('1 requests/day');
-    for (const id of [4, 5]) expect((await extract(ofRequests, item(id))).status).to.equal(200);
-    const euros = await extract(await makeKey('5 EUR/month'), LINK);
-    expect(codeOf(euros)).to.deep.equal(REFUSED);
-    expect(euros.json.error.message).to.contain('no price in EUR is known for links of invented');
-  });
+  once(
+    'reserve the highest price of a link until its end, free of charge for failed ones, without counting requests',
+    async () => {
+      const key = await makeKey('0.005 USD/month');
+      expect((await extract(key, item(404))).status).to.equal(422);
+      expect(await budgetsOf(key)).to.containSubset([{ used: 0, left: 0.005 }]);
+      const answers = await Promise.all([1, 2, 3].map((id) => extract(key, item(id))));
+      expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 200, 429]);
+      const refused = answers.find(({ status }) => status === 429);
+      expect(refused?.json.error.message).to.contain('of which 0.001 USD is free and this request may cost 0.002 USD');
+      expect(refused?.headers.get('x-should-retry')).to.equal('false');
+      expect(await budgetsOf(key)).to.containSubset([{ used: 0.004, left: 0.001 }]);
+      const ofRequests = await makeKey('1 requests/day');
+      for (const id of [4, 5]) expect((await extract(ofRequests, item(id))).status).to.equal(200);
+      const euros = await extract(await makeKey('5 EUR/month'), LINK);
+      expect(codeOf(euros)).to.deep.equal(REFUSED);
+      expect(euros.json.error.message).to.contain('no price in EUR is known for links of invented');
+    },
+  );
 
-  it('reserve the sum of a batch, and charge a link job when it is submitted', async () => {
+  once('reserve the sum of a batch, and charge a link job when it is submitted', async () => {
     const key = await makeKey('0.026 USD/month');
     const urls = [LINK, item(404), 'not a link', productLink(1)];
     const batch = await post(key, '/v1/extract/batch', { urls });
@@ -193,7 +198,7 @@ describeOnStacks('budgets of a key and its group', (stack) => {
     expect(codeOf(await extract(key, productLink(3), { force_async: true }))).to.deep.equal(REFUSED);
   });
 
-  it('reserve the price of speech by its characters', async () => {
+  once('reserve the price of speech by its characters', async () => {
     const key = await makeKey('0.001 USD/month');
     const speak = (input: string) => post(key, '/v1/audio/speech', { model: 'tts_v3', input, voice: 'alloy' });
     const refused = await speak('a text that is too long');

@@ -30,7 +30,7 @@ describeOnStacks('sign-in for agents', (stack) => {
   });
   after(() => app?.close());
 
-  it('connects an agent by the address alone, which lists its tools until it is disconnected', async () => {
+  once('connects an agent by the address alone, which lists its tools until it is disconnected', async () => {
     const browser = await app.signedIn('ann@example.com');
     const { client, memory } = await connectAgent(app, browser);
     const { tools } = await client.listTools();
@@ -52,7 +52,7 @@ describeOnStacks('sign-in for agents', (stack) => {
     expect(refused.headers.get('www-authenticate')).to.contain('error="invalid_token"');
   });
 
-  it('replaces refresh tokens, and the client gets a new token by itself', async () => {
+  once('replaces refresh tokens, and the client gets a new token by itself', async () => {
     const browser = await app.signedIn('bob@example.com');
     const { clientId, tokens } = await gainAccess(app, browser);
     expect(tokens).to.deep.include({ token_type: 'Bearer', expires_in: 900 });
@@ -106,7 +106,7 @@ describeOnStacks('sign-in for agents', (stack) => {
     expect((await listTools(app, three.tokens.access_token)).status).to.equal(401);
   });
 
-  it('lists connections of the account, and disconnects them', async () => {
+  once('lists connections of the account, and disconnects them', async () => {
     const [browser, eve] = [await app.signedIn('dora@example.com'), await app.signedIn('eve@example.com')];
     const { tokens } = await gainAccess(app, browser);
     const agents = async () => JSON.parse((await browser.send(`${app.url}/api/user/agents`)).text).agents;
@@ -123,7 +123,7 @@ describeOnStacks('sign-in for agents', (stack) => {
     expect(await agents()).to.deep.equal([]);
   });
 
-  it('ends the connection that a program gives up', async () => {
+  once('ends the connection that a program gives up', async () => {
     const browser = await app.signedIn('carol@example.com');
     const { clientId, tokens } = await gainAccess(app, browser);
     const other = await register(app);

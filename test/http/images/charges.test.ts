@@ -7,6 +7,7 @@ import { createPrices } from '../../../server/prices/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { createDarkroom, inventedModel, MODEL } from '../../support/images/invented-image.js';
 import { sampleImage } from '../../support/images/sample-images.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
@@ -22,6 +23,7 @@ const prices = createPrices({
 const DAILY = 3;
 
 describeOnStacks('cost of an image without a waiting client', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   const darkroom = createDarkroom();
 
@@ -66,7 +68,7 @@ describeOnStacks('cost of an image without a waiting client', (stack) => {
     return json.id;
   }
 
-  it('is nothing before the model is called', async () => {
+  once('is nothing before the model is called', async () => {
     const [one, other] = [await newClient(), await newClient()];
     const running = await asked(one);
     const { json } = await other.submit(SQUARE);
@@ -94,7 +96,7 @@ describeOnStacks('cost of an image without a waiting client', (stack) => {
     expect(refused.json.error.code).to.equal('daily_image_limit_reached');
   });
 
-  it('includes the previews that were shown', async () => {
+  once('includes the previews that were shown', async () => {
     const client = await newClient('9 requests/month');
     const leaving = new AbortController();
     const count = darkroom.calls.length;
@@ -118,7 +120,7 @@ describeOnStacks('cost of an image without a waiting client', (stack) => {
     expect((await app.state.jobs.inspect(id ?? ''))?.charge).to.deep.include({ units: 1, cost: 42_000 });
   });
 
-  it('is the price if the model timed out or the key was revoked, and nothing if it failed', async () => {
+  once('is the price if the model timed out or the key was revoked, and nothing if it failed', async () => {
     const ends: [string, number, (client: Awaited<ReturnType<typeof newClient>>) => Promise<unknown>][] = [
       ['late', 0.04, () => darkroom.develop(new GatewayError('upstream_timeout', 'It is late.'))],
       ['failed', 0, () => darkroom.develop(new GatewayError('upstream_error', 'It cannot draw.'))],

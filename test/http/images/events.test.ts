@@ -141,7 +141,7 @@ describeOnStacks('image jobs as events', (stack) => {
     }
   });
 
-  it('end when the gateway drains, so that the client reconnects to another node', async () => {
+  once('end when the gateway drains, so that the client reconnects to another node', async () => {
     const { json: job } = await client.submit();
     const heard = listen(job.id);
     await darkroom.asked(1);

@@ -107,7 +107,7 @@ describeOnStacks('the blocking image call', (stack) => {
     expect((await quick).status).to.equal(200);
   });
 
-  it('cancels the job if the client leaves while it is queued', async () => {
+  once('cancels the job if the client leaves while it is queued', async () => {
     await client.submit();
     await darkroom.asked(1);
     const leaving = new AbortController();

@@ -23,7 +23,7 @@ describeOnStacks('repeated image requests', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('return the first answer, before and after the end, free of charge', async () => {
+  once('return the first answer, before and after the end, free of charge', async () => {
     const first = await client.submit(PROMPT, keyed('one'));
     const again = async () => {
       const answer = await client.submit({ prompt: PROMPT.prompt, model: PROMPT.model }, keyed(' "one" '));
@@ -49,7 +49,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await client.submit()).headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
-  it('are refused if they differ from the first', async () => {
+  once('are refused if they differ from the first', async () => {
     await client.submit(PROMPT, keyed('one'));
     const { status, json, headers } = await client.submit({ ...PROMPT, prompt: 'Another' }, keyed('one'));
     expect([status, json.error.code, json.error.param]).to.deep.equal([
@@ -60,7 +60,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(headers.get('x-should-retry')).to.equal('false');
   });
 
-  it('count separately for each key and each route', async () => {
+  once('count separately for each key and each route', async () => {
     const { json } = await client.submit(PROMPT, keyed('one'));
     const sibling = imageClient(app, await app.makeKey({ grants: ['images'] }));
     expect((await sibling.submit(PROMPT, keyed('one'))).json.id).not.to.equal(json.id);
@@ -68,7 +68,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await blocking).json.id).not.to.equal(json.id);
   });
 
-  it('return a failed job again, until a new key is sent', async () => {
+  once('return a failed job again, until a new key is sent', async () => {
     const { json } = await client.submit(PROMPT, keyed('one'));
     await darkroom.develop(new GatewayError('upstream_error', 'The upstream failed.'));
     expect((await client.ended(json.id)).json.status).to.equal('failed');
@@ -76,7 +76,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect((await client.submit(PROMPT, keyed('two'))).json.id).not.to.equal(json.id);
   });
 
-  it('start anew if the first was refused', async () => {
+  once('start anew if the first was refused', async () => {
     expect((await client.submit({ ...PROMPT, n: 2 }, keyed('one'))).status).to.equal(400);
     const { status, headers } = await client.submit(PROMPT, keyed('one'));
     expect([status, headers.get('idempotency-replayed')]).to.deep.equal([202, null]);
@@ -107,7 +107,7 @@ describeOnStacks('repeated image requests', (stack) => {
     expect(darkroom.calls).to.have.length(1);
   });
 
-  it('join the first only if an SDK marks a retry', async () => {
+  once('join the first only if an SDK marks a retry', async () => {
     const first = client.generate(PROMPT, { 'x-stainless-retry-count': '0' });
     await darkroom.asked(1);
     const retry = client.generate(PROMPT, { 'x-stainless-retry-count': '1' });

@@ -25,7 +25,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('answer 202 with exactly eight fields, the status URL and Retry-After', async () => {
+  once('answer 202 with exactly eight fields, the status URL and Retry-After', async () => {
     const { status, headers, json } = await client.submit();
     expect(status).to.equal(202);
     expect(Object.keys(json)).to.deep.equal(EIGHT);
@@ -142,7 +142,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     });
   });
 
-  it('report their place in the queue', async () => {
+  once('report their place in the queue', async () => {
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) ids.push((await client.submit()).json.id);
     await darkroom.asked(2);
@@ -155,7 +155,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     ]);
   });
 
-  it('can be cancelled in the queue, with the same answer when repeated', async () => {
+  once('can be cancelled in the queue, with the same answer when repeated', async () => {
     for (let count = 0; count < 2; count += 1) await client.submit();
     await darkroom.asked(2);
     const { json: job } = await client.submit();
@@ -171,7 +171,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(darkroom.calls).to.have.length(2);
   });
 
-  it('can be cancelled while they run, which aborts the model', async () => {
+  once('can be cancelled while they run, which aborts the model', async () => {
     const { json: job } = await client.submit();
     await darkroom.asked(1);
     const signal = darkroom.calls[0]?.signal;
@@ -181,7 +181,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect((await client.poll(job.id)).json.status).to.equal('cancelled');
   });
 
-  it('cannot be cancelled after their end', async () => {
+  once('cannot be cancelled after their end', async () => {
     const { json: job } = await client.submit();
     await darkroom.develop();
     await client.ended(job.id);
@@ -280,7 +280,7 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect([cancelled.status, cancelled.json.status]).to.deep.equal([200, 'cancelled']);
   });
 
-  it('return the image in base64 only to polls of the job', async () => {
+  once('return the image in base64 only to polls of the job', async () => {
     const { json: job } = await client.submit({ ...PROMPT, response_format: 'b64_json' });
     await darkroom.develop();
     await client.ended(job.id);
@@ -305,38 +305,41 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     expect(second.source).to.equal(stack.fileSource);
   });
 
-  it('are refused to a site account beyond a tenth of the queue or its daily images, but not to operators', async () => {
-    await app.close();
-    const images = { workers: 1, maxActive: 20 };
-    app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 3 });
-    const clientOf = async (accountId: string) =>
-      imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId }));
-    const accountId = `acct_${'0'.repeat(32)}`;
-    const clients = [await clientOf(accountId), await clientOf(accountId)] as const;
-    const ids: string[] = [];
-    for (const each of clients) {
-      const { status, json } = await each.submit();
-      expect(status).to.equal(202);
-      ids.push(json.id);
-    }
-    for (const each of clients) {
-      const refused = await each.submit();
-      expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'too_many_open_jobs']);
-      expect(refused.headers.get('retry-after')).to.equal('5');
-    }
-    const operator = await clientOf('team');
-    for (let count = 0; count < 5; count += 1) expect((await operator.submit()).status).to.equal(202);
-    await darkroom.develop();
-    await clients[0].ended(ids[0] as string);
-    const third = await clients[1].submit();
-    expect(third.status).to.equal(202);
-    expect((await clients[0].cancel(ids[1] as string)).status).to.be.oneOf([200, 409]);
-    const states = await Promise.all([...ids, third.json.id].map((id) => clients[0].poll(id)));
-    const kept = states.filter(({ json }) => json.status !== 'cancelled').length;
-    for (let count = kept; count < 3; count += 1) expect((await clients[0].submit()).status).to.equal(202);
-    const used = await clients[1].submit();
-    expect([used.status, used.json.error.code]).to.deep.equal([429, 'daily_image_limit_reached']);
-  });
+  once(
+    'are refused to a site account beyond a tenth of the queue or its daily images, but not to operators',
+    async () => {
+      await app.close();
+      const images = { workers: 1, maxActive: 20 };
+      app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 3 });
+      const clientOf = async (accountId: string) =>
+        imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId }));
+      const accountId = `acct_${'0'.repeat(32)}`;
+      const clients = [await clientOf(accountId), await clientOf(accountId)] as const;
+      const ids: string[] = [];
+      for (const each of clients) {
+        const { status, json } = await each.submit();
+        expect(status).to.equal(202);
+        ids.push(json.id);
+      }
+      for (const each of clients) {
+        const refused = await each.submit();
+        expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'too_many_open_jobs']);
+        expect(refused.headers.get('retry-after')).to.equal('5');
+      }
+      const operator = await clientOf('team');
+      for (let count = 0; count < 5; count += 1) expect((await operator.submit()).status).to.equal(202);
+      await darkroom.develop();
+      await clients[0].ended(ids[0] as string);
+      const third = await clients[1].submit();
+      expect(third.status).to.equal(202);
+      expect((await clients[0].cancel(ids[1] as string)).status).to.be.oneOf([200, 409]);
+      const states = await Promise.all([...ids, third.json.id].map((id) => clients[0].poll(id)));
+      const kept = states.filter(({ json }) => json.status !== 'cancelled').length;
+      for (let count = kept; count < 3; count += 1) expect((await clients[0].submit()).status).to.equal(202);
+      const used = await clients[1].submit();
+      expect([used.status, used.json.error.code]).to.deep.equal([429, 'daily_image_limit_reached']);
+    },
+  );
 
   const ofEachKey = isLongRun ? 100 : 20;
   for (const [whose, accountId, accepted] of [

@@ -68,7 +68,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect((await list('?status=failed')).json.data).to.deep.equal([]);
   });
 
-  it('hides jobs of other accounts, and refuses unknown filters', async () => {
+  once('hides jobs of other accounts, and refuses unknown filters', async () => {
     const { json: job } = await client.submit();
     const stranger = await app.makeKey({ grants: ['images'] }, { accountId: 'somebody-else' });
     expect((await list('', stranger)).json.data).to.deep.equal([]);
@@ -89,7 +89,7 @@ describeOnStacks('the list of image jobs', (stack) => {
     expect((await list('', other)).json.error.code).to.equal('route_not_allowed');
   });
 
-  it('shows that the jobs of a key with a higher priority run first, in its account', async () => {
+  once('shows that the jobs of a key with a higher priority run first, in its account', async () => {
     const account = 'acc_team';
     const keyOf = (change: object) => app.makeKey({ grants: ['images'] }, { accountId: account, ...change });
     const [low, high] = await Promise.all([keyOf({ priority: 'low' }), keyOf({ priority: 'high' })]);

@@ -114,7 +114,7 @@ describeOnStacks('streamed images', (stack) => {
     expect((await client.poll(error.job_id)).json.status).to.equal('failed');
   });
 
-  it('continue without their client, and answer a repeated key', async () => {
+  once('continue without their client, and answer a repeated key', async () => {
     const leaving = new AbortController();
     const keyed = { 'idempotency-key': 'streamed' };
     const left = await ask({ partial_images: 1 }, { headers: keyed, signal: leaving.signal });

@@ -128,7 +128,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     expect(await suspend()).to.equal(false);
   });
 
-  it('cancel queued jobs of a revoked key, and no others of its account', async () => {
+  once('cancel queued jobs of a revoked key, and no others of its account', async () => {
     const other = await makeKey();
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
@@ -141,7 +141,7 @@ describeOnStacks('a revoked key and a suspended account', (stack) => {
     expect(await revoke()).to.equal(false);
   });
 
-  it('leave jobs to the account if the key is revoked with that option, or was rotated', async () => {
+  once('leave jobs to the account if the key is revoked with that option, or was rotated', async () => {
     await submit(1, imageClient(app, await makeKey('acct_other')));
     await darkroom.asked(1);
     const mine = await submit(2);

@@ -131,7 +131,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     expect(origin.requests.filter((request) => request.startsWith(`/${id}`))).to.have.length(1);
   });
 
-  it('answer ranges, conditions and HEAD', async () => {
+  once('answer ranges, conditions and HEAD', async () => {
     const { target } = await offer(sound);
     const { bytes } = await bytesOf(target);
     const whole = await bytesOf(target);
@@ -502,7 +502,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     });
   });
 
-  it('answer 503 on a full disk, leave no file, and recover', async function () {
+  once('answer 503 on a full disk, leave no file, and recover', async function () {
     const disk = path.join(folder, 'disk');
     await mkdir(disk);
     // Only root can make a disk that is this small.
@@ -575,7 +575,7 @@ describeOnStacks('MP3 files over HTTP', (stack) => {
     });
   }
 
-  it('serve a slow client completely without delaying others', async () => {
+  once('serve a slow client completely without delaying others', async () => {
     const minutes = path.join(folder, 'minutes.m4a');
     await runFfmpeg(...tone(90), '-c:a', 'aac', minutes);
     const { target, id } = await offer(await readFile(minutes));

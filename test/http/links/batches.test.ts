@@ -10,6 +10,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/w
 import { richPost } from '../../support/links/invented-documents.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
 import { readZip } from '../../support/links/read-zip.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { untilAborted } from '../../support/until-aborted.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -24,6 +25,7 @@ const FORMULA = '902';
 const HOSTILE_TITLE = '=HYPERLINK("https://evil.example")';
 
 describeOnStacks('background batches of links', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let receiver: WebhookReceiver;
   const fetched: string[] = [];
@@ -149,7 +151,7 @@ describeOnStacks('background batches of links', (stack) => {
     }
   });
 
-  it('give a table and an archive, which have the links that failed', async () => {
+  once('give a table and an archive, which have the links that failed', async () => {
     const key = await app.makeKey();
     const urls = [item(FORMULA), productLink(2), item(REMOVED), 'nonsense'];
     const { json } = await submit(key, { urls });
@@ -193,7 +195,7 @@ describeOnStacks('background batches of links', (stack) => {
     expect(part.map(({ name }) => name)).to.deep.equal(['links.csv', '00003.json']);
   });
 
-  it('take a request of the rate limit for each link when it starts, and wait for the next', async () => {
+  once('take a request of the rate limit for each link when it starts, and wait for the next', async () => {
     const key = await app.makeKey({ rpm: 3 });
     const { json } = await submit(key, { urls: [10, 11, 12, 13].map(item) });
     const running = await until(async () => {
@@ -243,40 +245,46 @@ describeOnStacks('background batches of links', (stack) => {
     expect(await budgetOf(other)).to.include({ used: 0, reserved: 0 });
   });
 
-  it('are refused beyond their own limit, leave other jobs alone, and are repeated with an idempotency key', async () => {
-    const key = await app.makeKey();
-    const hanging = { urls: [item(HANGING), item(20)] };
-    const first = await submit(key, hanging, { 'idempotency-key': 'once' });
-    const again = await submit(key, hanging, { 'idempotency-key': 'once' });
-    expect([again.status, again.json.id]).to.deep.equal([202, first.json.id]);
-    expect(again.headers.get('idempotency-replayed')).to.equal('true');
-    const other = await submit(key, { urls: [item(21)] }, { 'idempotency-key': 'once' });
-    expect(other.json.error.code).to.equal('idempotency_key_reused');
-    const more = [await submit(key, hanging), await submit(key, hanging)];
-    const full = await submit(key, hanging);
-    expect([full.status, full.json.error.code]).to.deep.equal([503, 'queue_full']);
-    const job = await app.extract(key, { url: item(22), background: true });
-    expect(job.json.data.queue.active).to.equal(1);
+  once(
+    'are refused beyond their own limit, leave other jobs alone, and are repeated with an idempotency key',
+    async () => {
+      const key = await app.makeKey();
+      const hanging = { urls: [item(HANGING), item(20)] };
+      const first = await submit(key, hanging, { 'idempotency-key': 'once' });
+      const again = await submit(key, hanging, { 'idempotency-key': 'once' });
+      expect([again.status, again.json.id]).to.deep.equal([202, first.json.id]);
+      expect(again.headers.get('idempotency-replayed')).to.equal('true');
+      const other = await submit(key, { urls: [item(21)] }, { 'idempotency-key': 'once' });
+      expect(other.json.error.code).to.equal('idempotency_key_reused');
+      const more = [await submit(key, hanging), await submit(key, hanging)];
+      const full = await submit(key, hanging);
+      expect([full.status, full.json.error.code]).to.deep.equal([503, 'queue_full']);
+      const job = await app.extract(key, { url: item(22), background: true });
+      expect(job.json.data.queue.active).to.equal(1);
 
-    // The link behind the one that hangs has ended, but is not given before it.
-    await until(async () => (await get(key, `${ROUTE}/${first.json.id}`)).json.progress.completed === 1, 100);
-    expect((await get(key, first.json.results_url)).text).to.equal('');
-    for (const { json } of [first, ...more]) await send(key, 'DELETE', `${ROUTE}/${json.id}`);
-    const after = lines(await get(key, first.json.results_url));
-    expect(after.map(({ ok, error }) => [ok, error?.code])).to.deep.equal([
-      [false, 'cancelled'],
-      [true, undefined],
-    ]);
-    for (const [body, param] of [
-      [{ urls: [] }, 'urls'],
-      [{ urls: [1] }, 'urls'],
-      [{ urls: ['x'.repeat(2049)] }, 'urls'],
-      [{ urls: Array.from({ length: 10_001 }, () => 'x') }, 'urls'],
-      [{ urls: ['x'], clip_review_limit: 0 }, 'clip_review_limit'],
-      [{ urls: ['x'], webhook_url: 'ftp://x' }, 'webhook_url'],
-    ] as const) {
-      const refused = await submit(key, body);
-      expect([refused.status, refused.json.error.param], JSON.stringify(body).slice(0, 80)).to.deep.equal([400, param]);
-    }
-  });
+      // The link behind the one that hangs has ended, but is not given before it.
+      await until(async () => (await get(key, `${ROUTE}/${first.json.id}`)).json.progress.completed === 1, 100);
+      expect((await get(key, first.json.results_url)).text).to.equal('');
+      for (const { json } of [first, ...more]) await send(key, 'DELETE', `${ROUTE}/${json.id}`);
+      const after = lines(await get(key, first.json.results_url));
+      expect(after.map(({ ok, error }) => [ok, error?.code])).to.deep.equal([
+        [false, 'cancelled'],
+        [true, undefined],
+      ]);
+      for (const [body, param] of [
+        [{ urls: [] }, 'urls'],
+        [{ urls: [1] }, 'urls'],
+        [{ urls: ['x'.repeat(2049)] }, 'urls'],
+        [{ urls: Array.from({ length: 10_001 }, () => 'x') }, 'urls'],
+        [{ urls: ['x'], clip_review_limit: 0 }, 'clip_review_limit'],
+        [{ urls: ['x'], webhook_url: 'ftp://x' }, 'webhook_url'],
+      ] as const) {
+        const refused = await submit(key, body);
+        expect([refused.status, refused.json.error.param], JSON.stringify(body).slice(0, 80)).to.deep.equal([
+          400,
+          param,
+        ]);
+      }
+    },
+  );
 });

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { type Answer, type ListeningApp, startApp } from '../http/listening-app.js';
 
@@ -13,6 +14,7 @@ const isReplayed = ({ headers }: Answer) =>
   headers.get('idempotency-replayed') === 'true' && headers.get('idempotent-replayed') === 'true';
 
 describeOnStacks('repeated batches', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let fetches: string[];
@@ -58,7 +60,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect((await app.batch(key, { urls: [itemLink(2)] })).headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
-  it('are refused with another body, and start anew with another key', async () => {
+  once('are refused with another body, and start anew with another key', async () => {
     await app.batch(key, { urls: [itemLink(1)] }, keyed('one'));
     const { status, json, headers } = await app.batch(key, { urls: [itemLink(2)] }, keyed('one'));
     expect([status, json.error.code, json.error.param]).to.deep.equal([
@@ -73,7 +75,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect(bad.error.code).to.equal('invalid_idempotency_key');
   });
 
-  it('start anew if the first was refused for its fields or the rate limit', async () => {
+  once('start anew if the first was refused for its fields or the rate limit', async () => {
     expect((await app.batch(key, { urls: [] }, keyed('one'))).status).to.equal(400);
     const good = await app.batch(key, { urls: [1, 2, 3].map(itemLink) }, keyed('one'));
     expect([good.status, isReplayed(good)]).to.deep.equal([200, false]);
@@ -81,7 +83,7 @@ describeOnStacks('repeated batches', (stack) => {
     expect((await app.batch(key, { urls: [itemLink(5)] }, keyed('two'))).status).to.equal(429);
   });
 
-  it('return what the first would have received if it had not disconnected', async () => {
+  once('return what the first would have received if it had not disconnected', async () => {
     held = Promise.withResolvers();
     const leaving = new AbortController();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...keyed('one') };

@@ -61,7 +61,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
   });
   afterEach(() => app.close());
 
-  it('answers one item for each link, in their order: document, job or error', async () => {
+  once('answers one item for each link, in their order: document, job or error', async () => {
     const urls = [
       `${itemLink(1)}?a`,
       productLink(1),
@@ -168,7 +168,7 @@ describeOnStacks('POST /v1/extract/batch', (stack) => {
     expect(answers.filter(({ status }) => status === 200)).to.have.length(3);
   });
 
-  it('refuses a batch only of jobs if the queue is full, free of charge, and others link by link', async () => {
+  once('refuses a batch only of jobs if the queue is full, free of charge, and others link by link', async () => {
     await app.extract(key, { url: productLink(9) });
     const limited = await app.makeKey({ rpm: 10 });
     const some = await app.batch(limited, { urls: [1, 2, 3, 4].map(productLink) });

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { describeOnStacks } from '../../support/databases/stacks.js';
+import { describeOnFirstStack } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { richPost } from '../../support/links/invented-documents.js';
 import { onceIt } from '../../support/runner/variants.js';
@@ -10,7 +10,7 @@ import { type ListeningApp, startApp } from '../http/listening-app.js';
 
 const links = { baseUrl: 'http://gateway.example', secrets: [randomBytes(32)] };
 
-describeOnStacks('fields of background jobs', (stack) => {
+describeOnFirstStack('fields of background jobs', (stack) => {
   const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;

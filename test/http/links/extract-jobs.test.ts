@@ -199,7 +199,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(names).to.have.members(['one', 'other']);
   });
 
-  it('return the reason of a failed job like other link-data errors', async () => {
+  once('return the reason of a failed job like other link-data errors', async () => {
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     await shelf.deliver(
       new GatewayError('bot_check', 'The source asks for a check.', {
@@ -234,7 +234,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     });
   });
 
-  it('return a recent refusal at once, as without async_mode, and drop withdrawn items', async () => {
+  once('return a recent refusal at once, as without async_mode, and drop withdrawn items', async () => {
     const limited = await app.makeKey({ rpm: 3 });
     const first = app.extract(limited, { url: productLink(1) });
     await shelf.deliver(inventedProduct('1'));
@@ -300,14 +300,14 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect(item.headers.get('x-ratelimit-remaining-requests')).to.equal('0');
   });
 
-  it('keep every character of a document', async () => {
+  once('keep every character of a document', async () => {
     const name = 'a\u0000b \ud800 "\\ </script> \u2028 \u{1F600}';
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     await shelf.deliver(inventedProduct('1', name));
     expect((await app.ended(key, json.data.job.job_id)).json.data.product.name).to.equal(name);
   });
 
-  it('are visible only to the accounts that requested them', async () => {
+  once('are visible only to the accounts that requested them', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
@@ -324,7 +324,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.request(`/v1/extract/jobs/${id}`, { headers: { 'x-api-key': key } })).status).to.equal(200);
   });
 
-  it('are cancelled with their revoked key, unless another account has joined', async () => {
+  once('are cancelled with their revoked key, unless another account has joined', async () => {
     const [sameAccount, other] = [await app.makeKey(), await app.makeKey({}, { accountId: 'other' })];
     const submit = async (by: string, item: number): Promise<string> => {
       const { json } = await app.extract(by, { url: productLink(item), async_mode: true });
@@ -341,7 +341,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     await until(() => shelf.fetches.includes('2'));
   });
 
-  it('are cancelled for the account that asks, and completely with the last one', async () => {
+  once('are cancelled for the account that asks, and completely with the last one', async () => {
     const other = await app.makeKey({}, { accountId: 'other' });
     const remove = (id: string, headers: Record<string, string>) =>
       app.request(`/v1/extract/jobs/${id}`, { method: 'DELETE', headers });
@@ -384,7 +384,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     }
   });
 
-  it('may be polled twenty times a second by a key, free of charge', async () => {
+  once('may be polled twenty times a second by a key, free of charge', async () => {
     const limited = await app.makeKey({ rpm: 1 });
     const { json } = await app.extract(limited, { url: productLink(1), async_mode: true });
     const id = json.data.job.job_id;
@@ -403,7 +403,7 @@ describeOnStacks('extraction jobs over HTTP', (stack) => {
     expect((await app.poll(key, id)).status).to.equal(200);
   });
 
-  it('return a stale answer if a job fails to refresh it, unless a refresh was requested', async () => {
+  once('return a stale answer if a job fails to refresh it, unless a refresh was requested', async () => {
     let now = Date.now();
     const clock = { ...systemClock, now: () => now, monotonic: () => now };
     const failing = { yes: false };

@@ -54,7 +54,7 @@ describeOnStacks('pasted links of any plugin', (stack) => {
   });
   after(() => app.close());
 
-  it('share one cached result, and come back as they were sent', async () => {
+  once('share one cached result, and come back as they were sent', async () => {
     expect((await app.extract(key, { url: LINK })).headers.get('x-cache')).to.equal('miss');
     for (const url of pasted(LINK)) {
       const { status, json, headers } = await app.extract(key, { url });

@@ -5,11 +5,13 @@ import { GatewayError } from 'mediagate';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 const GONE = 'https://invented.example/item/404';
 
 describeOnStacks('requests of link data in the usage', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
 
@@ -60,7 +62,7 @@ describeOnStacks('requests of link data in the usage', (stack) => {
     expect(json.total).to.include({ requests: 8, failed: 3, refused: 2, input_tokens: 0 });
   });
 
-  it('are written without a request', async () => {
+  once('are written without a request', async () => {
     const other = await app.makeKey();
     const headers = { authorization: `Bearer ${other}`, 'content-type': 'application/json' };
     await app.request('/v1/extract', { method: 'POST', headers, body: JSON.stringify({ url: LINK }) });

@@ -112,7 +112,7 @@ describeOnStacks('text routes', (stack) => {
     expect(entries.map(({ route }) => route)).to.have.members([CHATS, CHATS, RESPONSES]);
   });
 
-  it('count each of several requests with the same client id', async () => {
+  once('count each of several requests with the same client id', async () => {
     for (let count = 0; count < 3; count += 1) await post(app, CHATS, key, CHAT, { 'x-request-id': 'mine' });
     const entries = await ledgerOf(app, 3);
     expect(entries).to.have.length(3);
@@ -237,7 +237,7 @@ describeOnStacks('text routes', (stack) => {
     }
   });
 
-  it("take a slot of the key's minute, and send the state of the window", async () => {
+  once("take a slot of the key's minute, and send the state of the window", async () => {
     const limited = await app.makeKey({ ...TEXT, rpm: 2 });
     const statuses = [];
     for (let count = 0; count < 3; count += 1) statuses.push((await post(app, CHATS, limited, CHAT)).status);
@@ -400,7 +400,7 @@ describeOnStacks('text routes', (stack) => {
     for (const entry of entries) expect(entry.inputTokens).to.equal(null);
   });
 
-  it('find a response at its upstream, only for its own account', async () => {
+  once('find a response at its upstream, only for its own account', async () => {
     const { json: made } = await post(app, RESPONSES, key, QUESTION);
     const headers = { authorization: `Bearer ${key}` };
     const { status, json: found } = await app.request(`${RESPONSES}/${made.id}`, { headers });
@@ -429,7 +429,7 @@ describeOnStacks('text routes', (stack) => {
     expect((await app.request(`${RESPONSES}/${made.id}`, { headers })).status).to.equal(404);
   });
 
-  it('make responses in the background, which are counted as estimated and can be cancelled', async () => {
+  once('make responses in the background, which are counted as estimated and can be cancelled', async () => {
     const { json: made } = await post(app, RESPONSES, key, { ...QUESTION, background: true, max_output_tokens: 321 });
     expect(made.status).to.equal('queued');
     const [entry] = await ledgerOf(app, 1);
@@ -448,7 +448,7 @@ describeOnStacks('text routes', (stack) => {
     expect(text).to.contain(`"response":{"id":"${id}"`);
   });
 
-  it('compact a conversation for its usage, and count tokens free of charge', async () => {
+  once('compact a conversation for its usage, and count tokens free of charge', async () => {
     const short = await post(app, `${RESPONSES}/compact`, key, QUESTION);
     expect(short.json).to.include({ object: 'response.compaction' });
     const used = upstream.requests[0]?.usage;

@@ -87,7 +87,7 @@ describeOnStacks('metrics', (stack) => {
     });
   });
 
-  it('separate waiting from running jobs', async () => {
+  once('separate waiting from running jobs', async () => {
     const key = await app.makeKey();
     for (const id of [1, 2, 3]) await app.extract(key, { url: productLink(id), async_mode: true });
     const jobs = (metrics: ReadonlyMap<string, number>, kind: string, state: string) =>

@@ -23,7 +23,7 @@ describeOnStacks('payment orders', (stack) => {
   });
   after(() => app.close());
 
-  it('state the amount and the receiving account, at the price of the plan', async () => {
+  once('state the amount and the receiving account, at the price of the plan', async () => {
     const ann = await app.customer('ann@example.com');
     const answer = await ann.post('/api/agent/payment', { planId: 'token_30m' });
     expect(answer.status).to.equal(201);
@@ -108,7 +108,7 @@ describeOnStacks('payment orders', (stack) => {
     expect((await post({ planId: 'token_30m' }, 'x\u00e4')).json.error.code).to.equal('invalid_idempotency_key');
   });
 
-  it('are limited to five until one is cancelled', async () => {
+  once('are limited to five until one is cancelled', async () => {
     const eve = await app.customer('eve@example.com');
     const codes = [];
     for (let index = 0; index < 5; index += 1) codes.push(await eve.order());
@@ -167,6 +167,7 @@ describeOnStacks('payment orders', (stack) => {
 });
 
 describeOnStacks('a plan bought while another one runs', (stack) => {
+  const once = onceIt(stack);
   let app: PaymentApp;
 
   const days = (id: string, name: string) => ({ ...PRICED.plans[0]!, id, name, durationDays: 30 });
@@ -182,7 +183,7 @@ describeOnStacks('a plan bought while another one runs', (stack) => {
   });
   after(() => app.close());
 
-  it('shows its end before it is paid, and ends then', async () => {
+  once('shows its end before it is paid, and ends then', async () => {
     const ann = await app.customer('ann@example.com');
     const order = async (planId: string) => (await ann.post('/api/agent/payment', { planId })).json.payment;
     const pay = async ({ code, amount }: { code: string; amount: number }) => {
@@ -282,7 +283,8 @@ describeOnStacks('order status', (stack) => {
 });
 
 describeOnStacks('a wait for an order', (stack) => {
-  it('ends when the gateway drains', async () => {
+  const once = onceIt(stack);
+  once('ends when the gateway drains', async () => {
     const app = await startPaymentApp({ stack });
     try {
       const code = await (await app.customer('ann@example.com')).order();

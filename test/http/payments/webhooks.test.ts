@@ -60,7 +60,7 @@ describeOnStacks('bank webhooks', (stack) => {
   };
 
   for (const [provider, notice] of Object.entries(FORMATS)) {
-    it(`pay an order and grant its plan, in the format of ${provider}`, async () => {
+    once(`pay an order and grant its plan, in the format of ${provider}`, async () => {
       const code = await customer.order();
       const text = `Thanh toan ${code.toLowerCase().slice(0, 4)} ${code.slice(4)}-FT26166`;
       const answer = await tell(provider, notice({ id: newId(), text }));
@@ -188,7 +188,7 @@ describeOnStacks('bank webhooks', (stack) => {
     ]);
   });
 
-  it('grant a plan that applies to the next request of a key', async () => {
+  once('grant a plan that applies to the next request of a key', async () => {
     // Keys are read anew every 2 s in any case; hardly so between the two requests, three times.
     for (const attempt of [1, 2, 3]) {
       const ann = await app.customer(`at-once-${attempt}-${number}@example.com`);
@@ -257,7 +257,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await grants(code)).to.equal(1);
   });
 
-  it('mark excess amounts, other currencies and cancelled orders for review', async () => {
+  once('mark excess amounts, other currencies and cancelled orders for review', async () => {
     const [over, foreign] = [await customer.order(), await customer.order()];
     const ids = [newId(), newId(), newId()] as const;
     await tell('generic', genericNotice({ id: ids[0], text: over, amount: PRICE + 1 }));
@@ -272,7 +272,7 @@ describeOnStacks('bank webhooks', (stack) => {
     }
   });
 
-  it('store transfers with no order, or two, for review, and are acknowledged', async () => {
+  once('store transfers with no order, or two, for review, and are acknowledged', async () => {
     const [one, two] = [await customer.order(), await customer.order()];
     const [unknown, both] = [newId(), newId()];
     expect((await tell('generic', genericNotice({ id: unknown, text: 'MG00000000 thanks' }))).status).to.equal(200);
@@ -284,7 +284,7 @@ describeOnStacks('bank webhooks', (stack) => {
     ]);
   });
 
-  it('distinguish providers: one id of two is two transfers', async () => {
+  once('distinguish providers: one id of two is two transfers', async () => {
     const code = await customer.order();
     const id = newId();
     await tell('sepay', sepayNotice({ id, text: code, amount: 99_000 }));
@@ -293,7 +293,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await app.state.orders.transactions({ code }, 10)).to.have.length(2);
   });
 
-  it('change nothing when they repeat an id with another amount', async () => {
+  once('change nothing when they repeat an id with another amount', async () => {
     const code = await customer.order();
     const id = newId();
     await tell('generic', genericNotice({ id, text: code, amount: 1_000 }));
@@ -312,7 +312,7 @@ describeOnStacks('bank webhooks', (stack) => {
     expect(await grants(code)).to.equal(1);
   });
 
-  it('end a wait for the order', async () => {
+  once('end a wait for the order', async () => {
     const code = await customer.order();
     const waiting = app.status(code, '&wait=30');
     await tell('sepay', sepayNotice({ id: newId(), text: code }));

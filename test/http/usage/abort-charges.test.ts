@@ -128,7 +128,7 @@ describeOnStacks('requests that end early', (stack) => {
       const later = (ms: number) => () => new Promise((done) => setTimeout(done, ms));
 
       if (abortCharge === 'reserved') {
-        it('cost all that was reserved', async () => {
+        once('cost all that was reserved', async () => {
           const entry = await spend(CHATS, 'budget', chat({ stream: true, max_tokens: 5_000 }), (read) => read());
           expect(entry).to.include({ outputTokens: 5_000, estimated: true });
         });

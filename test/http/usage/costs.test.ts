@@ -19,6 +19,7 @@ import { inventedProduct, inventedShop, productLink } from '../../support/links/
 import { settlement } from '../../support/models/model-requests.js';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { runCommand } from '../../support/processes/command-line.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { untilDayHasRoom } from '../../support/same-day.js';
 import { until } from '../../support/until.js';
 import { fileOf, toForm } from '../audio/client.js';
@@ -179,6 +180,7 @@ function answerOf({ route, model, stream }: TextCall) {
 }
 
 describeOnStacks('costs of requests', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
   let sound: Buffer;
@@ -249,7 +251,7 @@ describeOnStacks('costs of requests', (stack) => {
   /** In the usage log by day alone. */
   const OF_LINKS: ReadonlySet<string> = new Set(['link', 'brokenlink', 'batch']);
 
-  it('match a spreadsheet: in the header, in each row and in the totals', async () => {
+  once('match a spreadsheet: in the header, in each row and in the totals', async () => {
     const rows = readTable();
     expect(rows.length).to.be.at.least(40);
     const sent: { row: Row; id: string }[] = [];
@@ -324,7 +326,7 @@ describeOnStacks('costs of requests', (stack) => {
     expect(ofModel('rate-1', '/v1/moderations')).to.include({ cost: 0, requests: 1, unpriced: 0 });
   });
 
-  it('are absent without prices', async () => {
+  once('are absent without prices', async () => {
     const plain = await startApp({
       stack,
       gateway: { plugins: [{ use: scriptedText(answerOf, { models: MODELS }).plugin }] },

@@ -12,6 +12,7 @@ import {
   startScriptedVendor,
   type VendorScript,
 } from '../../support/models/scripted-vendor.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 
@@ -25,6 +26,7 @@ const WHOLE = JSON.stringify({
 });
 
 describeOnStacks('rows of models in the usage log', (stack) => {
+  const once = onceIt(stack);
   let vendor: ScriptedVendor;
   let app: ListeningApp;
   let key: string;
@@ -72,7 +74,7 @@ describeOnStacks('rows of models in the usage log', (stack) => {
     return rows();
   }
 
-  it('have the tokens and no code if the answer is whole', async () => {
+  once('have the tokens and no code if the answer is whole', async () => {
     const listed = await chat({ type: 'application/json', pieces: [WHOLE] });
     expect(listed).to.have.length(1);
     expect(listed[0]).to.include({ model: 'vendor-1', status: 200, errorCode: null, refused: false });
@@ -80,13 +82,13 @@ describeOnStacks('rows of models in the usage log', (stack) => {
     expect(listed[0]?.requestId).to.match(/^req_[\w-]+$/);
   });
 
-  it('have the code of an upstream that fails, once', async () => {
+  once('have the code of an upstream that fails, once', async () => {
     const listed = await chat({ status: 500, type: 'application/json', pieces: ['{"error":{"message":"Boom"}}'] });
     expect(listed).to.have.length(1);
     expect(listed[0]).to.include({ status: 502, errorCode: 'upstream_error', refused: false });
   });
 
-  it('have a code if a stream breaks off after its status was sent', async () => {
+  once('have a code if a stream breaks off after its status was sent', async () => {
     const pieces = [dataEvents(chatChunk({ role: 'assistant', content: 'Ahoy.' }))];
     const listed = await chat({ pieces, ends: 'break' }, true);
     expect(listed).to.have.length(1);

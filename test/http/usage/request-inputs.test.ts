@@ -7,6 +7,7 @@ import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedModel, MODEL } from '../../support/images/invented-image.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { type ScriptedVendor, startScriptedVendor } from '../../support/models/scripted-vendor.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
@@ -21,6 +22,7 @@ const WHOLE = JSON.stringify({
 const ANSWER = { type: 'application/json', pieces: [WHOLE] };
 
 describeOnStacks('what requests asked', (stack) => {
+  const once = onceIt(stack);
   let vendor: ScriptedVendor;
   let app: ListeningApp;
   let key: string;
@@ -87,7 +89,7 @@ describeOnStacks('what requests asked', (stack) => {
     await post('/v1/extract/batch', { urls: [`${LINK}?b=1`, `${LINK}?b=2`] });
   };
 
-  it('is in no answer and in no table by default', async () => {
+  once('is in no answer and in no table by default', async () => {
     await sendAll();
     const rows = await asked(9);
     expect(rows.every(([, input]) => input === undefined)).to.equal(true);
@@ -119,7 +121,7 @@ describeOnStacks('what requests asked', (stack) => {
     expect((await asked(9)).every(([, input]) => input === undefined)).to.equal(true);
   });
 
-  it('is there for each link of a background batch', async () => {
+  once('is there for each link of a background batch', async () => {
     await app.state.requestLog.inputs.setDays('local', 7);
     await post('/v1/extract/batches', { urls: [`${LINK}?job=1`] });
     expect(await asked(1)).to.deep.equal([['/v1/extract/batches', `${LINK}?job=1`]]);

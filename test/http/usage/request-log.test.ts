@@ -6,12 +6,14 @@ import type { RequestQuery } from '../../../server/usage/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { inventedExtraction } from '../../support/links/invented-plugin.js';
 import { inventedProduct, productLink } from '../../support/links/invented-shop.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 const GONE = 'https://invented.example/item/404';
 
 describeOnStacks('the request log', (stack) => {
+  const once = onceIt(stack);
   let app: ListeningApp;
   let key: string;
 
@@ -65,7 +67,7 @@ describeOnStacks('the request log', (stack) => {
     ]);
   });
 
-  it('has requests that were refused before any work, by their code', async () => {
+  once('has requests that were refused before any work, by their code', async () => {
     expect(await send('/v1/extract', { url: 'https://nobody.example/' })).to.equal(400);
     expect(await send('/v1/extract', '{')).to.equal(400);
     expect(await send('/v1/audio/speech', {})).to.equal(403);
@@ -81,7 +83,7 @@ describeOnStacks('the request log', (stack) => {
     expect(json.total).to.include({ requests: 0, failed: 0, refused: 4 });
   });
 
-  it('has the request id that the client got, and no prompt, link or answer', async () => {
+  once('has the request id that the client got, and no prompt, link or answer', async () => {
     expect(await send('/v1/extract', { url: `${LINK}?secret=zq` }, { 'x-request-id': 'my-own.id' })).to.equal(200);
     expect(await send('/v1/chat/completions', { model: 'none', messages: [{ role: 'user', content: 'zq' }] })).to.equal(
       404,
@@ -92,7 +94,7 @@ describeOnStacks('the request log', (stack) => {
     expect(JSON.stringify(listed)).not.to.match(/zq|invented\.example/);
   });
 
-  it('is written by itself within moments', async () => {
+  once('is written by itself within moments', async () => {
     await send('/v1/extract', { url: LINK });
     const listed = async () => (await app.state.requestLog.list(query(), 5)).length;
     await until(async () => (await listed()) === 1);

@@ -66,7 +66,7 @@ describeOnStacks('usage of a key in detail', (stack) => {
     expect(first).to.match(new RegExp(`^${dayOf(now)},6,0,`));
   });
 
-  it('lists single requests in pages, of this key alone, with filters', async () => {
+  once('lists single requests in pages, of this key alone, with filters', async () => {
     const ids: string[] = [];
     let query = 'limit=3';
     for (let isMore = true; isMore; ) {

@@ -6,11 +6,13 @@ import { Webhook } from 'standardwebhooks';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startWebhookReceiver, type WebhookReceiver } from '../../support/http/webhook-receiver.js';
 import { richPost } from '../../support/links/invented-documents.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
 const item = (id: string) => `https://invented.example/item/${id}`;
 
 describeOnStacks('background jobs of links', (stack) => {
+  const once = onceIt(stack);
   let receiver: WebhookReceiver;
   let app: ListeningApp;
   let key: string;
@@ -73,7 +75,7 @@ describeOnStacks('background jobs of links', (stack) => {
     expect(receiver.of('never')).to.deep.equal([]);
   });
 
-  it('ignore async_mode alone with a note, and tell of a failure', async () => {
+  once('ignore async_mode alone with a note, and tell of a failure', async () => {
     const direct = await app.extract(key, { url: item('9'), async_mode: true });
     expect(direct.json.limitations).to.deep.equal(['async_mode_ignored: the link was extracted at once']);
     const { json } = await app.extract(key, { url: item('8'), background: true, webhook_url: receiver.url('failed') });
@@ -82,7 +84,7 @@ describeOnStacks('background jobs of links', (stack) => {
     expect(failed.data.data.job.job_id).to.equal(json.data.job.job_id);
   });
 
-  it('with an address are not shared, and take public addresses alone', async () => {
+  once('with an address are not shared, and take public addresses alone', async () => {
     for (const background of ['yes', 1]) {
       const refused = await app.extract(key, { url: LINK, background });
       expect([refused.status, refused.json.error.param]).to.deep.equal([400, 'background']);

@@ -130,7 +130,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     ]);
   });
 
-  it('end when the receiver answers 410, and after the last try, without an address in the log', async () => {
+  once('end when the receiver answers 410, and after the last try, without an address in the log', async () => {
     const { gone = 0, given_up = 0 } = await counts();
     receiver.behave('gone', 410);
     receiver.behave('dead', ...Array.from({ length: 10 }, () => 503));
@@ -145,7 +145,7 @@ describeOnStacks('webhooks of image jobs', (stack) => {
     expect(JSON.stringify(app.log)).not.to.include('hidden');
   });
 
-  it('send one event for a repeated request', async () => {
+  once('send one event for a repeated request', async () => {
     const headers = { 'idempotency-key': 'one' };
     const id = await submit('replayed', {}, headers);
     expect(await submit('replayed', {}, headers)).to.equal(id);
@@ -258,7 +258,7 @@ print([is_signed(*one, secret) for one in ((body, headers), (body + b" ", header
     expect((await run('python3', ['-c', inPython], { env })).stdout.trim()).to.equal('[True, False, False]');
   });
 
-  it('are signed with both secrets for a day after a rotation', async () => {
+  once('are signed with both secrets for a day after a rotation', async () => {
     const first = await secretOf();
     expect(first).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const second = await secretOf('/v1/webhooks/secret/rotate', 'POST');
