@@ -65,7 +65,7 @@ const isIn = (file: string, place: string) =>
 const cwd = `${packageRoot}/dist`;
 if (long) process.env.TEST_LONG = '1';
 // With all variants, replies are damaged in as many ways as the kit has by itself.
-if (process.env.TEST_LONG === undefined) process.env.PRUNINGS ??= '60';
+if (process.env.TEST_LONG === undefined) process.env.PRUNINGS ??= '30';
 const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd })
   .map((file) => file.replaceAll('\\', '/'))
   // A compiled test stays in dist after its source has moved.

@@ -115,7 +115,10 @@ function fixedRoutes({ stack: routes }: Router<RequestState>): Map<string, Fixed
   const fixed = new Map<string, FixedRoute>();
   for (const { path, methods, paramNames, stack } of routes) {
     if (typeof path !== 'string' || paramNames.length > 0) continue;
-    const sharing = routes.filter((route) => route.match(path));
+    // Without parameters, a route has no other path than its own.
+    const sharing = routes.filter((route) =>
+      route.paramNames.length === 0 && typeof route.path === 'string' ? route.path === path : route.match(path),
+    );
     // The router's context adds only the parameters to ours, and a fixed path has none.
     const steps = stack as unknown as readonly Step[];
     for (const method of methods) {

@@ -11,10 +11,11 @@ import { expect } from 'chai';
 import { restoreState } from '../../../server/backup/maintenance.js';
 import { blackPng } from '../../support/images/images.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { isLongRun } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const CLIENTS = 20;
-const ROUNDS = 3;
+const ROUNDS = isLongRun ? 3 : 1;
 /** Of each sort; the queue may be long. */
 const LOOKED_AT = 10;
 const PAUSE_MS = 200;

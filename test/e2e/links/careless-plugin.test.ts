@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
 import { type GatewayProcess, type MadeKey, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { variants } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const ENTRY = 'careless-one';
@@ -99,10 +100,11 @@ describe('a plugin that does not await its own work', () => {
       .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
   const linesOf = (message: string) => lines().filter((line) => JSON.stringify(line).includes(message));
 
-  for (const [way, ask] of [
+  const ways = [
     ['an extraction', extract],
     ['a chat', chat],
-  ] as const) {
+  ] as const;
+  for (const [way, ask] of variants(ways, ([one]) => one === 'an extraction')) {
     it(`is named in the log: ${way}`, async () => {
       for (const [what, words] of [
         ['forgotten', 'forgotten in a call'],

@@ -12,7 +12,7 @@ import { chromiumFor } from '../../support/browser/chromium.js';
 import { createKeyboard, type Keyboard, MOST_STOPS } from '../../support/browser/keyboard.js';
 import { launchPageBrowser } from '../../support/browser/page-browser.js';
 import { invented } from '../../support/links/invented-plugin.js';
-import { isLongRun } from '../../support/runner/variants.js';
+import { isLongRun, longIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 /** Whose stops every run visits: one of each kind of form and control. */
@@ -165,7 +165,7 @@ describe('pages of the site by keyboard alone', () => {
     expect(await page.getByLabel('Message').getAttribute('aria-invalid')).to.equal(null);
   });
 
-  it('focus a field in a collapsed part', async () => {
+  longIt('focus a field in a collapsed part', async () => {
     await open('/playground#links');
     await page.getByText('Options', { exact: true }).click();
     await page.getByLabel('Reviews of a product').fill('1000');
@@ -176,7 +176,7 @@ describe('pages of the site by keyboard alone', () => {
     await until(async () => (await focused()).id === 'link-reviews');
   });
 
-  it('keep the focus on a cancelled image', async () => {
+  longIt('keep the focus on a cancelled image', async () => {
     await open('/images');
     await page.getByLabel('Prompt').fill('A tug');
     await page.getByRole('button', { name: 'Create images' }).click();

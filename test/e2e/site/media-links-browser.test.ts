@@ -15,6 +15,7 @@ import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { invented } from '../../support/links/invented-plugin.js';
+import { longIt } from '../../support/runner/variants.js';
 
 const SECONDS = 20;
 const CODECS = [
@@ -122,7 +123,7 @@ describe('media links in a real browser', function () {
     expect(played.width).to.equal(320);
   });
 
-  it('show pictures', async () => {
+  longIt('show pictures', async () => {
     const widths = await page
       .locator('.document img')
       .evaluateAll((images) => images.map((image) => (image as HTMLImageElement).naturalWidth));
@@ -140,7 +141,7 @@ describe('media links in a real browser', function () {
     expect(saved.equals(await readFile(path.join(folder, 'tugs.webm')))).to.equal(true);
   });
 
-  it('save subtitles in three formats, and all files as a ZIP', async () => {
+  longIt('save subtitles in three formats, and all files as a ZIP', async () => {
     const save = async (name: string) => {
       const saving = page.waitForEvent('download');
       await page.locator('.document:not(.skeleton)').getByRole('link', { name, exact: true }).click();
@@ -229,7 +230,7 @@ describe('media links in a real browser', function () {
     expect(await findings(page)).to.deep.equal([]);
   });
 
-  it('save a cut, and explain times that are none', async () => {
+  longIt('save a cut, and explain times that are none', async () => {
     await page.locator('.document summary', { hasText: 'Cut' }).press('Enter');
     await page.getByRole('textbox', { name: 'From' }).fill('0:09');
     await page.getByRole('textbox', { name: 'To' }).fill('9');

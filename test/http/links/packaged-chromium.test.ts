@@ -14,6 +14,7 @@ import {
   unpackChromium,
   unpackFolder,
 } from '../../../server/settings/executables.js';
+import { longIt } from '../../support/runner/variants.js';
 
 describe('the Chromium of the npm package', () => {
   let packaged: PackagedChromium;
@@ -60,7 +61,7 @@ describe('the Chromium of the npm package', () => {
     expect(await readdir(home)).to.deep.equal([]);
   });
 
-  it('includes libraries for systems that lack them', async () => {
+  longIt('includes libraries for systems that lack them', async () => {
     const libraries = path.join(folder, 'lib');
     await unpackFolder(path.join(packaged.folder, 'al2023.tar.br'), libraries);
     const names = await readdir(libraries);

@@ -10,6 +10,7 @@ import { inventedImage, inventedModel, MODEL } from '../../support/images/invent
 import { richPost } from '../../support/links/invented-documents.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { inventedShop } from '../../support/links/invented-shop.js';
+import { variants } from '../../support/runner/variants.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 import { type Answer, LINK } from '../http/listening-app.js';
 import { DONG_ACCOUNT, PRICED, SECRETS } from '../payments/app.js';
@@ -156,10 +157,12 @@ describe('the answers of every route', () => {
     const differences = new Set<string>();
     const keys = { nobody: undefined, 'a wrong key': WRONG_KEY, 'a key without grants': narrowKey, 'a key': key };
     let errors = 0;
-    for (const { path, method, operation } of operations()) {
+    for (const [turn, { path, method, operation }] of [...operations()].entries()) {
       const target = path.replace(/\{\w+\}/g, 'none');
       const isOfUser = operation.security.some((one) => 'session' in one);
-      const bodies: readonly Body[] = method === 'POST' ? BODIES : [{ what: 'no body' }];
+      // Every run has the first body and every third of the others, in turn.
+      const isTried = (body: Body) => body === BODIES[0] || (BODIES.indexOf(body) + turn) % 3 === 0;
+      const bodies: readonly Body[] = method === 'POST' ? variants(BODIES, isTried) : [{ what: 'no body' }];
       for (const { what, body, type } of bodies) {
         const content = { ...(type !== undefined && { 'content-type': type }) };
         const note = (who: string, answer: Sent) => {
@@ -181,7 +184,7 @@ describe('the answers of every route', () => {
       }
     }
     expect([...differences]).to.deep.equal([]);
-    expect(errors).to.be.above(300);
+    expect(errors).to.be.above(200);
   });
 
   /** Posts with the key, and expects the answer to be as described. */

@@ -8,6 +8,7 @@ import type { State } from '../../../server/state.js';
 import { DAY_MS, FREE, IMAGES, newKey, order, signUp, TOKENS } from '../../support/accounts/people.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { CHAT, settlement } from '../../support/models/model-requests.js';
+import { isLongRun } from '../../support/runner/variants.js';
 
 const OPERATOR = { actor: 'operator:bob' };
 
@@ -299,7 +300,7 @@ for (const engine of engines) {
             }
           }
         }),
-        { numRuns: engine.name === 'sqlite' ? 150 : 40 },
+        { numRuns: (engine.name === 'sqlite' ? 50 : 15) * (isLongRun ? 3 : 1) },
       ));
   });
 }

@@ -10,12 +10,13 @@ import { DAY_MS, FREE, HOUR_MS, newKey, order, signUp, transfer } from '../../su
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { CHAT, settlement } from '../../support/models/model-requests.js';
+import { isLongRun } from '../../support/runner/variants.js';
 
 /** A token of input costs 1 millionth, one of output 2. */
 const prices = createPrices({ currency: 'EUR', models: { 'm-5.5': { input: 1, output: 2 } } });
 const MIN_OUTPUT = 4;
 const LIFETIME_MS = HOUR_MS;
-const RUNS = Number(process.env.LEDGER_RUNS ?? 60);
+const RUNS = Number(process.env.LEDGER_RUNS ?? (isLongRun ? 60 : 20));
 
 const TOP_UP: Omit<TopUpTerms, 'credit'> = {
   planId: 'topup',

@@ -6,6 +6,7 @@ import { openDatabase } from '../../../core/database/database.js';
 import type { RateLimitResult } from '../../../server/limits/rate-limit.js';
 import type { State } from '../../../server/state.js';
 import { engines, ManualClock, type Place, postgresEngine } from '../../support/databases/engines.js';
+import { isLongRun } from '../../support/runner/variants.js';
 
 const family = 'image' as const;
 
@@ -219,7 +220,7 @@ for (const engine of engines) {
             }
           },
         ),
-        { numRuns: engine.name === 'sqlite' ? 60 : 20 },
+        { numRuns: (engine.name === 'sqlite' ? 20 : 7) * (isLongRun ? 3 : 1) },
       );
     });
 

@@ -7,6 +7,7 @@ import type { State } from '../../../server/state.js';
 import { grantsOf, order, signUp, transfer } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
+import { isLongRun } from '../../support/runner/variants.js';
 
 const AMOUNT = 3;
 const LIFETIME_MS = 1_000;
@@ -138,7 +139,7 @@ for (const engine of engines) {
             expect(before === 'pending' ? ['pending', 'expired'] : [before]).to.include(from);
           }
         }),
-        { numRuns: engine.name === 'sqlite' ? 300 : 100 },
+        { numRuns: (engine.name === 'sqlite' ? 60 : 25) * (isLongRun ? 5 : 1) },
       ));
   });
 }
