@@ -253,7 +253,7 @@ async function answerSignInPage(
   response: ServerResponse,
   { provider, people, redirectUri }: SignInPageOptions,
 ): Promise<void> {
-  await provider.interactionDetails(request, response);
+  const { session } = await provider.interactionDetails(request, response);
   if (request.method !== 'POST') return sendPage(response, 200, redirectUri);
   const form = new URLSearchParams(await readForm(request));
   if (form.get('action') === 'refuse') {
@@ -262,7 +262,19 @@ async function answerSignInPage(
   }
   const accountId = people.add(form.get('email') ?? '', form.get('name') ?? '');
   if (accountId === undefined) return sendPage(response, 400, redirectUri, 'This is not an email address.');
-  return provider.interactionFinished(request, response, { login: { accountId, remember: false } });
+  const next = await provider.interactionResult(request, response, { login: { accountId, remember: false } });
+  if (session && session.accountId !== accountId) await forgetPerson(provider, session.uid);
+  response.writeHead(303, { Location: next, 'Content-Length': 0 });
+  response.end();
+}
+
+/** Ends the sign-in of the person before, which the provider would ask about on a page of its own. */
+async function forgetPerson(provider: Provider, uid: string): Promise<void> {
+  const session = await provider.Session.findByUid(uid);
+  if (session?.accountId === undefined) return;
+  delete session.accountId;
+  delete session.authorizations;
+  await session.persist();
 }
 
 function sendPage(response: ServerResponse, status: number, redirectUri: string, problem?: string): void {

@@ -6,6 +6,14 @@ import { describePlugin, setUpPlugin } from 'mediagate/testing';
 import plugin from '../index.js';
 
 const REDIRECT = 'http://127.0.0.1:9/signin/callback';
+const REQUEST = {
+  redirect_uri: REDIRECT,
+  response_type: 'code',
+  scope: 'openid email profile',
+  code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+  code_challenge_method: 'S256',
+  state: 'there',
+};
 const noHttp = { request: () => Promise.reject(new Error('no')), stream: () => Promise.reject(new Error('no')) };
 
 describePlugin({ plugin, folder: import.meta.url });
@@ -22,16 +30,7 @@ describe('dev_identity', () => {
 
   /** Goes to the sign-in page as a browser would: its address and the cookies it came with. */
   async function visit(parameters: Record<string, string> = {}): Promise<{ page: string; cookie: string }> {
-    const query = new URLSearchParams({
-      client_id: provider.clientId,
-      redirect_uri: REDIRECT,
-      response_type: 'code',
-      scope: 'openid email profile',
-      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
-      code_challenge_method: 'S256',
-      state: 'there',
-      ...parameters,
-    });
+    const query = new URLSearchParams({ ...REQUEST, client_id: provider.clientId, ...parameters });
     const answer = await fetch(`${provider.issuer}/auth?${query}`, { redirect: 'manual' });
     const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0]);
     return { page: provider.issuer + answer.headers.get('location'), cookie: cookies.join('; ') };
@@ -88,6 +87,28 @@ describe('dev_identity', () => {
     const location = new URL(next.headers.get('location') ?? '');
     expect(location.href.startsWith(REDIRECT)).to.equal(true);
     expect(Object.fromEntries(location.searchParams)).to.include({ error: 'access_denied', iss: provider.issuer });
+  });
+
+  it('signs another person in with the same browser, without a page in between', async () => {
+    const jar = new Map<string, string>();
+    const browse = async (url: string, body?: URLSearchParams) => {
+      const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+      const init = { headers: { cookie }, redirect: 'manual' as const, ...(body && { method: 'POST', body }) };
+      const answer = await fetch(url, init);
+      for (const line of answer.headers.getSetCookie()) {
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+        jar.set(name, value);
+      }
+      return new URL(answer.headers.get('location') ?? '', provider.issuer).href;
+    };
+    for (const email of ['ann@example.com', 'bob@example.com']) {
+      const query = new URLSearchParams({ ...REQUEST, client_id: provider.clientId });
+      const page = await browse(`${provider.issuer}/auth?${query}`);
+      const resume = await browse(page, new URLSearchParams({ action: 'sign-in', email, name: '' }));
+      const back = new URL(await browse(resume));
+      expect(back.href.startsWith(REDIRECT), `${email}: ${back.href}`).to.equal(true);
+      expect(back.searchParams.get('code')).to.be.a('string');
+    }
   });
 
   it('redirects only to the address that it was opened for', async () => {
