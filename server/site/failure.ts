@@ -1,5 +1,6 @@
 /*
- * The page of an error: its title and words by code, what a person can do, and the request id for the support.
+ * The page of an error: what it is, why in plain words, what a person can do, with the place where that is done, and the
+ * request id for the support. The code is in the markup alone.
  */
 
 import type { GatewayError } from '../../core/runtime/index.js';
@@ -8,25 +9,41 @@ import { type Html, html } from './html.js';
 import { type Locale, localeOf } from './language/index.js';
 import { contactUrl, renderPage } from './page.js';
 
-/** Codes after which a visitor signs in. */
-const SIGN_IN: ReadonlyMap<string, 'signIn' | 'signInAgain'> = new Map([
-  ['not_signed_in', 'signIn'],
-  ['sign_in_failed', 'signInAgain'],
-  ['sign_in_unavailable', 'signInAgain'],
+type Label = 'signIn' | 'signInAgain' | 'console' | 'images' | 'orders' | 'keys' | 'plans';
+
+/** Where people go on, by code. */
+const NEXT: ReadonlyMap<string, readonly [path: string, label: Label]> = new Map([
+  ['not_signed_in', ['/login', 'signIn']],
+  ['sign_in_failed', ['/login', 'signInAgain']],
+  ['sign_in_unavailable', ['/login', 'signInAgain']],
+  ['invitation_invalid', ['/login', 'signIn']],
+  ['image_not_found', ['/images', 'images']],
+  ['order_not_found', ['/orders', 'orders']],
+  ['too_many_open_orders', ['/orders', 'orders']],
+  ['key_not_found', ['/keys', 'keys']],
+  ['insufficient_quota', ['/plans', 'plans']],
 ]);
+
+/** Codes whose message says more than the words of the code: which value, which limit. Messages are English. */
+const DETAILED = new Set(['invalid_value', 'request_too_large', 'insufficient_quota', 'sign_in_failed']);
 
 /** The whole page, in the language of the visitor. */
 export function renderFailure({ code, message }: GatewayError, context: RequestContext): string {
   const locale = localeOf(context);
-  const t = locale.texts.failure;
-  const { title, words = t.wordsOf(code, message) } = t.codes[code] ?? t.other;
+  const { failure: t, errors } = locale.texts;
+  const { path: at = '' } = context;
+  const kind = code === 'job_not_found' && at.startsWith('/images') ? 'image_not_found' : code;
+  const known = t.codes[kind];
+  const { title, words = errors.meaningOf(code), next } = known ?? t.other;
+  const isConsole = at.startsWith('/admin/') && context.state.operator !== undefined;
+  const [path, label] = isConsole ? (['/admin', 'console'] as const) : (NEXT.get(kind) ?? []);
   return renderPage(
     {
       title,
-      content: html`<div class="frame frame-narrow failure">
-<div class="page-head"><h1>${title}</h1><p role="alert">${words}</p></div>
-<div class="row">${signInLink(code, locale)}<a class="button button-quiet" href="/">${t.homePage}</a>${supportLink(locale)}</div>
-<p class="small muted"><span class="mono">${code}</span><br>${t.request} <span class="mono">${context.state.requestId}</span></p>
+      content: html`<div class="frame frame-narrow failure" data-code="${code}">
+<div class="page-head"><h1>${title}</h1><p role="alert">${words} ${next}</p></div>
+<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button button-quiet" href="/">${t.homePage}</a>${supportLink(locale)}</div>
+<dl class="facts small">${locale.language === 'en' && (!known || DETAILED.has(code)) && html`<div><dt>${t.detail}</dt><dd>${message}</dd></div>`}<div><dt>${t.request}</dt><dd class="mono">${context.state.requestId}</dd></div></dl>
 </div>`,
     },
     locale,
@@ -35,9 +52,4 @@ export function renderFailure({ code, message }: GatewayError, context: RequestC
 
 function supportLink({ texts, brand: { support } }: Locale): Html | undefined {
   return support === undefined ? undefined : html`<a href="${contactUrl(support)}">${texts.layout.support}</a>`;
-}
-
-function signInLink(code: string, { texts: { failure: t } }: Locale): Html | undefined {
-  const label = SIGN_IN.get(code);
-  return label && html`<a class="button" href="/login">${t[label]}</a>`;
 }
