@@ -127,10 +127,12 @@ function progress(): HTMLElement {
   return element('span', { class: 'small muted chat-writing' }, t.writing);
 }
 
-function noteOf({ end, text, isMock }: Turn): string | undefined {
+function noteOf({ end, seconds, text, isMock }: Turn): string | undefined {
   if (end === 'stopped') return t.stopped;
   if (end === 'length') return t.cutOff;
   if (end === 'broken') return t.interrupted;
+  // The page was left while the model wrote: nothing noted the end.
+  if (end === undefined && seconds === undefined) return t.left;
   if (text === '') return t.noText;
   return isMock ? t.mockWords : undefined;
 }

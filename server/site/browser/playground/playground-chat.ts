@@ -157,7 +157,7 @@ function finish(controller: AbortController, turn: Turn): void {
   stop.hidden = true;
   follow(() => render());
   save();
-  if (conversation.find(turn.id)) news.textContent = turn.text || t.noText;
+  if (conversation.find(turn.id)) news.textContent = turn.text || (turn.end === 'stopped' ? t.stopped : t.noText);
   if (isThere) input.focus();
 }
 
