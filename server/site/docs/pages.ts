@@ -1,5 +1,5 @@
 /*
- * The pages of the API reference: an overview, one page for each group of operations, one for the error codes, and the
+ * The pages of the API reference: an overview of the groups, one page for each group of operations, one for the error codes, and the
  * results of a search. A page of a group ends with the objects that its operations refer to, so that a reader needs no
  * other page. Error codes are described on their own page alone, and operations link to them.
  */
@@ -26,38 +26,38 @@ export function referenceNavigation({ groups }: Reference): NavigationGroup {
   };
 }
 
-/** The first page: how to call the API, and all operations by group. */
+/** The first page: where to begin, the groups of the API with how to call it, and all guides. */
 export function overviewPage(reference: Reference, guides: readonly NavigationGroup[]): DocsPage {
   const { baseUrl, description, groups, version } = reference;
+  const start = guides[0]?.pages[0];
   return {
     title: 'Documentation',
     description: 'Guides, and every route of the gateway with what it takes and what it answers.',
     url: '/docs',
-    content: html`<div class="page-head"><h1>Documentation</h1><p>Guides for clients and operators, and the API reference with every route of the gateway.</p></div>
-${guides.length > 0 && guideList(guides)}
-<h2 class="docs-title" id="api">API reference</h2>
-<p class="docs-words">From the schemas that check requests. Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p>
+    content: html`<div class="page-head"><h1>Documentation</h1><p>Guides for clients and operators, and the API reference with every route of the gateway.</p>
+<p class="row">${start && html`<a class="button" href="${start.url}">${start.title}</a>`}<a class="button button-quiet" href="#guides">Guides</a></p></div>
+<section class="docs-part" aria-labelledby="api"><h2 id="api">API reference</h2>
 <dl class="facts docs-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $MEDIAGATE_API_KEY</code></dd></div><div><dt>Version</dt><dd><code>${version}</code></dd></div></dl>
-<p class="docs-words">${inline(description)} <a href="${ERRORS_URL}">All error codes</a>.</p>
-${groups.map(
-  ({ name, title, description: words, operations }) => html`<section class="docs-group" aria-labelledby="${name}-title">
-<h3 id="${name}-title"><a href="${groupUrl(name)}">${title}</a></h3>
-<p class="muted">${words}</p>
-<ul class="operations">${operations.map((operation) => html`<li><a href="${groupUrl(name)}#${operation.id}">${operation.summary}</a> ${endpointWords(operation)}</li>`)}</ul>
-</section>`,
-)}`,
+<ul class="docs-cards">${groups.map(groupCard)}<li><h3><a href="${ERRORS_URL}">Errors</a></h3><p>Every error code with its cause and what to do.</p></li></ul>
+<div class="docs-words stack-small muted"><p>${inline(description)}</p><p>Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div></section>
+${guides.length > 0 && html`<section class="docs-part" aria-labelledby="guides"><h2 id="guides">Guides</h2>${guideList(guides)}</section>`}`,
   };
+}
+
+function groupCard({ name, title, description, operations }: Group): Html {
+  const [{ method, path, isSent } = { method: '', path: '', isSent: true }] = operations;
+  const first =
+    !isSent &&
+    html`<span class="endpoint small"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></span>`;
+  const more = operations.length - 1;
+  return html`<li><h3><a href="${groupUrl(name)}">${title}</a></h3><p>${inline(description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : `${operations.length} routes`}</span>`}</span></li>`;
 }
 
 function guideList(guides: readonly NavigationGroup[]): Html {
   return html`<div class="guide-list">${guides.map(
     ({ title, pages }) =>
-      html`<section aria-labelledby="guides-${title}"><h2 id="guides-${title}">${title}</h2><ul>${pages.map((page) => html`<li><a href="${page.url}">${page.title}</a></li>`)}</ul></section>`,
+      html`<section aria-labelledby="guides-${title}"><h3 id="guides-${title}">${title}</h3><ul>${pages.map((page) => html`<li><a href="${page.url}">${page.title}</a></li>`)}</ul></section>`,
   )}</div>`;
-}
-
-function endpointWords({ method, path, isSent }: Operation): Html {
-  return html`<span class="endpoint"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${isSent ? 'your webhook_url' : path}</code></span>`;
 }
 
 export function groupPage({ name, title, description, operations, objects }: Group, reference: Reference): DocsPage {
