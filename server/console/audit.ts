@@ -61,7 +61,7 @@ async function auditPage(services: ConsoleServices, call: ConsoleCall): Promise<
             label: t.action,
             value: name,
             all: texts.usage.all,
-            choices: AUDIT_ACTIONS.map((value) => ({ value, label: value })),
+            choices: AUDIT_ACTIONS.map((value) => ({ value, label: t.actions[value] })),
           },
         ],
       },

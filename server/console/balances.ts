@@ -145,7 +145,7 @@ ${dataTable<ListedBalance>({
     { head: t.amount, isNumber: true, cell: ({ balance }) => balance && moneyOf(balance, balance.amount, locale) },
     { head: t.reserved, isNumber: true, cell: ({ balance }) => balance && moneyOf(balance, balance.reserved, locale) },
     { head: t.topsUp, cell: ({ topsUp }) => (topsUp === null ? t.asSetting : topsUp ? t.yes : t.no) },
-    { head: t.state, cell: ({ balance }) => balance && stateBadge(balance, locale) },
+    { head: t.state, inCard: 'end', cell: ({ balance }) => balance && stateBadge(balance, locale) },
     ...(isBilling ? [] : [{ head: t.user, cell: ({ accountId }: ListedBalance) => ownerLink(accountId, owners) }]),
   ],
 })}
@@ -180,7 +180,7 @@ async function balancePage(services: ConsoleServices, call: ConsoleCall): Promis
     current: 'balances',
     content: html`<section class="card stack">
 ${facts([
-  [t.account, html`<code>${user.accountId}</code>`],
+  [t.account, html`<code class="clip" title="${user.accountId}">${user.accountId}</code>`],
   [
     t.user,
     isBilling
@@ -251,10 +251,11 @@ function renderLines({ user, balance, lines }: WholeBalance, locale: Locale): Ht
       { head: texts.balance.kind, cell: ({ kind }) => kinds[kind] ?? kind },
       {
         head: texts.balance.about,
+        inCard: 'line',
         cell: ({ note, reference }) =>
           html`<bdi>${note}</bdi>${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
       },
-      { head: texts.balance.amount, isNumber: true, cell: (line) => moneyOf(line, line.amount, locale) },
+      { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => moneyOf(line, line.amount, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },
     ],
   })}${balance && last && last.number > 1 && html`<p class="small"><a href="${linkTo(`${PATH}/${user.accountId}`, { before: String(last.number) })}" rel="next">${t.older}</a></p>`}`;
@@ -271,7 +272,7 @@ function renderTopUps(orders: readonly OrderRecord[], locale: Locale): Html {
     empty: { title: t.noTopUps, words: t.noTopUpsWords },
     columns: [
       { head: texts.orders.code, cell: ({ code }) => html`<a href="/admin/orders/${code}"><code>${code}</code></a>` },
-      { head: texts.orders.state, cell: ({ state }) => orderBadge(state, locale) },
+      { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
       { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
       { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
       {

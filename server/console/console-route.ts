@@ -68,6 +68,8 @@ export interface ConsolePage {
   current: ConsolePath;
   /** A sentence below the title. */
   lead?: Html | string;
+  /** What one comes here to do, beside the title. */
+  primary?: Html | false;
   content: Html;
   scripts?: readonly string[];
 }
@@ -248,7 +250,7 @@ function isBilling({ signedIn }: Visit): boolean {
 
 async function send(context: ParamsContext, visit: Visit, page: ConsolePage, problem?: GatewayError): Promise<void> {
   const { locale } = visit;
-  const { title, current, lead, content, scripts } = page;
+  const { title, current, lead, primary, content, scripts } = page;
   const { done } = context.query;
   const t = locale.texts.console;
   const words =
@@ -263,7 +265,7 @@ async function send(context: ParamsContext, visit: Visit, page: ConsolePage, pro
     },
   )}</ul></details></nav>
 <div class="stack console-main">
-<div class="page-head"><h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>
+<div class="page-head"><div><h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>${primary}</div>
 ${words !== undefined && problem === undefined && html`<p class="notice notice-good" role="status" tabindex="-1" autofocus>${words}</p>`}
 ${problem && renderProblem(problem, locale)}
 ${content}
@@ -272,7 +274,7 @@ ${content}
     title: `${title} · ${t.title}`,
     current: '/admin',
     content: framed,
-    styles: ['console.css'],
+    styles: ['tables.css', 'console.css'],
     ...(scripts && { scripts }),
   } satisfies Omit<Page, 'viewer'>);
 }

@@ -83,8 +83,8 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
     title: own.pages.groups,
     current: 'groups',
     lead: t.lead,
-    content: html`<section class="card stack">${actions([action({ ...create, fields: inputs, isOpen: isNew }, locale)])}</section>
-<section class="card" aria-label="${own.pages.groups}">
+    primary: action({ ...create, fields: inputs, isPrimary: true, isOpen: isNew }, locale),
+    content: html`<section class="card" aria-label="${own.pages.groups}">
 ${found.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${found.slice(0, SHOWN).map((group) => renderGroup(group, call, sentTo === group.name))}</ul>`}
 ${found.length > SHOWN && html`<p class="small muted">${t.more(found.length - SHOWN)}</p>`}
 </section>`,

@@ -93,21 +93,20 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
     title: own.pages.incidents,
     current: 'incidents',
     lead: html`${t.lead} <a href="/status">${t.statusPage}</a>`,
-    content: html`<section class="card stack">${actions([
-      action(
-        {
-          path: '/incidents',
-          label: t.report,
-          words: t.reportWords,
-          button: t.reportNow,
-          fields,
-          hasNoReason: true,
-          isOpen: problem !== undefined && field('title') !== '',
-        },
-        locale,
-      ),
-    ])}</section>
-<section class="card" aria-label="${own.pages.incidents}">
+    primary: action(
+      {
+        path: '/incidents',
+        label: t.report,
+        words: t.reportWords,
+        button: t.reportNow,
+        fields,
+        hasNoReason: true,
+        isPrimary: true,
+        isOpen: problem !== undefined && field('title') !== '',
+      },
+      locale,
+    ),
+    content: html`<section class="card" aria-label="${own.pages.incidents}">
 ${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((incident) => renderIncident(incident, locale))}</ul>`}
 ${pagesOf(call, { path: PATH, ...(next && { next }) })}
 </section>`,

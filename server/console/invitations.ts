@@ -7,7 +7,7 @@
 import { INVITED_ROLES, invite } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { INVITATION_HOURS, type InvitationRecord, MAX_INVITATION_HOURS } from '../passkeys/index.js';
-import { badge, copyButton, dataTable, type Html, html, type Locale } from '../site/index.js';
+import { badge, type Column, copyButton, dataTable, type Html, html, type Locale } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -16,7 +16,7 @@ import {
   consoleForm,
   consolePage,
 } from './console-route.js';
-import { action, actions, choiceField, textField } from './parts.js';
+import { action, choiceField, textField } from './parts.js';
 
 export function invitationPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => invitationsPage(services, call);
@@ -73,12 +73,17 @@ async function invitationsPage(services: ConsoleServices, call: ConsoleCall, lin
   const t = own.invitations;
   const { passkeys } = services.identity.status();
   const rows = await services.state.invitations.list();
+  const replaced: Column<InvitationRecord> = {
+    head: t.replaces,
+    cell: ({ userId }) =>
+      userId !== null && html`<a href="/admin/users/${userId}"><code class="small clip">${userId}</code></a>`,
+  };
   return {
     title: own.pages.invitations,
     current: 'invitations',
     lead: t.lead,
-    content: html`${link !== undefined && renderLink(link, locale)}
-<section class="card stack">${passkeys.state === 'off' ? html`<p class="notice notice-warn">${t.off} <span lang="en">${passkeys.reason}</span></p>` : renderForm(call, link !== undefined)}</section>
+    primary: passkeys.state !== 'off' && renderForm(call, link !== undefined),
+    content: html`${link !== undefined && renderLink(link, locale)}${passkeys.state === 'off' && html`<p class="notice notice-warn">${t.off} <span lang="en">${passkeys.reason}</span></p>`}
 <section class="card stack">
 ${dataTable<InvitationRecord>({
   label: t.open,
@@ -90,16 +95,13 @@ ${dataTable<InvitationRecord>({
       head: t.name,
       cell: ({ name, id }) => html`<bdi>${name ?? t.unnamed}</bdi><br><code class="small muted">${id}</code>`,
     },
-    { head: t.role, cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
-    {
-      head: t.replaces,
-      cell: ({ userId }) =>
-        userId !== null && html`<a href="/admin/users/${userId}"><code class="small">${userId}</code></a>`,
-    },
-    { head: t.by, cell: ({ invitedBy }) => html`<bdi class="small mono">${invitedBy}</bdi>` },
+    { head: t.role, inCard: 'end', cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
+    ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
+    { head: t.by, cell: ({ invitedBy }) => html`<bdi class="small mono clip" title="${invitedBy}">${invitedBy}</bdi>` },
     { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
     {
       head: t.withdrawHead,
+      inCard: 'line',
       cell: ({ id }) =>
         action(
           {
@@ -124,23 +126,22 @@ function renderLink(link: string, locale: Locale): Html {
 <div class="row new-key-row"><code id="new-link-text">${link}</code>${copyButton('new-link-text', t.made, locale)}</div></section>`;
 }
 
-function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): Html | false {
+function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): Html {
   const t = locale.texts.console.invitations;
   const sentOf = (name: string) => (isMade ? '' : field(name));
   const roles = INVITED_ROLES.map((value) => ({ value, label: t.roles[value] }));
   const fields = html`<div class="form-row">${choiceField({ name: 'role', label: t.role, choices: roles, value: sentOf('role') || 'member' })}${textField({ name: 'name', label: t.name, hint: t.nameHint, maxLength: 100, value: sentOf('name') })}</div>
 <div class="form-row">${textField({ name: 'hours', label: t.hours, type: 'number', hint: t.hoursHint(INVITATION_HOURS, MAX_INVITATION_HOURS), value: sentOf('hours') })}${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}</div>`;
-  return actions([
-    action(
-      {
-        path: '/invitations',
-        label: t.invite,
-        words: t.inviteWords,
-        button: t.inviteNow,
-        fields,
-        isOpen: problem !== undefined,
-      },
-      locale,
-    ),
-  ]);
+  return action(
+    {
+      path: '/invitations',
+      label: t.invite,
+      words: t.inviteWords,
+      button: t.inviteNow,
+      fields,
+      isPrimary: true,
+      isOpen: problem !== undefined,
+    },
+    locale,
+  );
 }

@@ -154,7 +154,7 @@ ${dataTable<ListedJob>({
       cell: ({ id }) => html`<a href="${PATH}/${encodeURIComponent(id)}"><code class="small">${id}</code></a>`,
     },
     { head: t.jobs.kind, cell: (job) => words.jobs[job.kind] },
-    { head: t.users.state, cell: (job) => renderState(job, locale) },
+    { head: t.users.state, inCard: 'end', cell: (job) => renderState(job, locale) },
     { head: t.jobs.inState, isNumber: true, cell: (job) => spanOf(inState(job, page), locale) },
     { head: t.users.user, cell: (job) => ownerLink(job.owner, owners) },
     { head: t.users.created, cell: ({ createdAt }) => locale.minute(createdAt) },
@@ -166,7 +166,7 @@ ${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}
 }
 
 function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { texts }: Locale): Html {
-  return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<br><code class="small">${error.code}</code>`}`;
+  return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<span class="detail small"><code>${error.code}</code> <span class="muted">${texts.errors.meaningOf(error.code)}</span></span>`}`;
 }
 
 function jobLink(id: string | null): Html | false {

@@ -201,33 +201,32 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     title: own.pages.keys,
     current: 'keys',
     lead: t.lead,
-    content: html`<section class="card stack">${actions([
-      action(
-        {
-          path: '/keys',
-          label: t.create,
-          words: t.createWords,
-          button: t.createNow,
-          fields: limitFields(call, names),
-          hasNoReason: true,
-          isOpen: problem !== undefined,
-        },
-        locale,
-      ),
-    ])}</section>
-${filterCard(
-  {
-    path: PATH,
-    label: own.pages.keys,
-    reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
-    fields: [
-      { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
-      { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
-      { kind: 'text', name: 'group', label: t.group, value: group, suggestions: names },
-    ],
-  },
-  locale,
-)}
+    primary: action(
+      {
+        path: '/keys',
+        label: t.create,
+        words: t.createWords,
+        button: t.createNow,
+        fields: limitFields(call, names),
+        hasNoReason: true,
+        isPrimary: true,
+        isOpen: problem !== undefined,
+      },
+      locale,
+    ),
+    content: html`${filterCard(
+      {
+        path: PATH,
+        label: own.pages.keys,
+        reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+        fields: [
+          { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
+          { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
+          { kind: 'text', name: 'group', label: t.group, value: group, suggestions: names },
+        ],
+      },
+      locale,
+    )}
 <section class="card stack">
 ${dataTable<ListedKey>({
   label: own.pages.keys,
@@ -240,7 +239,7 @@ ${dataTable<ListedKey>({
       cell: ({ record }) =>
         html`<a href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a><br><code class="small muted">${maskedKey(record.id)}</code>`,
     },
-    { head: own.users.state, cell: ({ record }) => keyStateBadge(record, now, locale) },
+    { head: own.users.state, inCard: 'end', cell: ({ record }) => keyStateBadge(record, now, locale) },
     { head: own.users.user, cell: ({ record }) => ownerLink(record.accountId, owners) },
     { head: t.grants, cell: ({ record }) => html`<span class="small">${record.grants.join(', ')}</span>` },
     { head: t.lastUsed, cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)) },

@@ -81,7 +81,7 @@ ${dataTable<WatchedModel>({
       cell: ({ model }) =>
         html`<bdi class="mono small">${model.id}</bdi>${model.mock && html` ${badge(locale.texts.models.mock, 'warn')}`}<br><span class="small muted">${locale.texts.models.kinds[model.kind as 'text'] ?? model.kind}</span>`,
     },
-    { head: t.health, cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
+    { head: t.health, inCard: 'end', cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
     { head: t.provider, cell: ({ model }) => html`<code class="small">${model.provider}</code>` },
     { head: t.servers, cell: (one) => renderServers(one, locale) },
     { head: t.latency, cell: ({ model }) => renderLatency(latencies.get(model.id), locale) },
@@ -100,7 +100,8 @@ function wordsOf({ model, upstreams }: WatchedModel): string {
   return [model.id, model.provider, ...servers, ...upstreams.map(({ name }) => name)].join(' ').toLowerCase();
 }
 
-function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html {
+function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html | string {
+  if (model.upstreams.length === 0 && upstreams.length === 0) return '–';
   const t = locale.texts.console.models;
   return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}</li>`)}${upstreams.map(
     ({ name, isCoolingDown, tries, failures }) =>
@@ -108,9 +109,9 @@ function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html
   )}</ul>`;
 }
 
-function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html {
+function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html | string {
   const t = locale.texts.console.models;
-  if (!latency) return html`<span class="muted">–</span>`;
+  if (!latency) return '–';
   const { answers, total, first } = latency;
   const seconds = (ms: number) => `${locale.count(Number((ms / 1_000).toPrecision(2)))} s`;
   const line = (name: string, { p50, p95 }: typeof total) =>
@@ -118,8 +119,8 @@ function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html 
   return html`<ul class="small">${first && line(t.firstToken, first)}${line(t.whole, total)}<li class="muted">${t.answers(answers)}</li></ul>`;
 }
 
-function renderPrices(prices: readonly PriceLine[], { texts: { models: t, console: own }, smallMoney }: Locale): Html {
-  if (prices.length === 0) return html`<span class="muted">${own.models.noPrice}</span>`;
+function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smallMoney }: Locale): Html | string {
+  if (prices.length === 0) return '–';
   return html`<ul class="small">${prices.map(({ unit, amount, currency, isHighest }) => {
     const price = smallMoney(amount, currency);
     return html`<li>${t.unit(isHighest ? t.upTo(price) : price, t.units[unit])}</li>`;
@@ -147,10 +148,12 @@ function renderPlugins(groups: readonly Plugin[], locale: Locale): Html {
       },
       {
         head: locale.texts.console.users.state,
+        inCard: 'end',
         cell: ({ state }) => badge(t.states[state as 'ready'] ?? state, STATES[state] ?? 'plain'),
       },
       {
         head: t.reason,
+        inCard: 'line',
         cell: ({ reason, summary }) => html`<span class="small" lang="en">${reason ?? summary}</span>`,
       },
     ],

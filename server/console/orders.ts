@@ -114,7 +114,7 @@ ${dataTable<OrderRecord>({
   empty: { title: t.none, words: isFiltered ? t.noneFound : t.noneYet },
   columns: [
     { head: texts.orders.code, cell: ({ code }) => html`<a href="${PATH}/${code}"><code>${code}</code></a>` },
-    { head: t.state, cell: (order) => orderBadge(order.state, locale) },
+    { head: t.state, inCard: 'end', cell: (order) => orderBadge(order.state, locale) },
     { head: t.user, cell: (order) => ownerLink(order.accountId, owners, !isBilling) },
     {
       head: texts.orders.plan,
@@ -208,8 +208,13 @@ function renderTransfers(transfers: readonly RecordedTransaction[], locale: Loca
     empty: { title: t.orders.noTransfers, words: t.orders.noTransfersWords },
     columns: [
       { head: t.transfers.booked, cell: ({ at }) => minute(at) },
-      { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
-      { head: t.transfers.text, cell: ({ text }) => html`<bdi>${text}</bdi>` },
+      {
+        head: texts.orders.amount,
+        isNumber: true,
+        inCard: 'end',
+        cell: ({ amount, currency }) => money(amount, currency),
+      },
+      { head: t.transfers.text, inCard: 'line', cell: ({ text }) => html`<bdi>${text}</bdi>` },
       { head: t.transfers.from, cell: ({ provider, id }) => html`<bdi class="small mono">${provider} ${id}</bdi>` },
       { head: t.transfers.review, cell: ({ review }) => review && badge(t.reviews[review], 'warn') },
     ],

@@ -128,7 +128,7 @@ function renderToday({ overview, currency }: OverviewView, locale: Locale): Html
   return section(
     'today',
     t.overview.today,
-    html`<dl class="totals">
+    html`<div class="halves"><dl class="totals">
 <div><dt>${usage.requests}</dt><dd>${leading(today.requests)}</dd></div>
 <div><dt>${usage.failed}</dt><dd>${leading(today.failed, 'failed')}</dd></div>
 <div><dt>${usage.refused}</dt><dd>${leading(today.refused, 'refused')}</dd></div>
@@ -138,7 +138,7 @@ ${today.images > 0 && html`<div><dt>${usage.images}</dt><dd>${shortCount(today.i
 ${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}
 </dl>
 <div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
-${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div>`,
+${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div></div>`,
   );
 }
 
@@ -196,11 +196,13 @@ function renderFailures({ failures }: Overview, locale: Locale): Html {
         },
         {
           head: usage.list.errorCode,
+          inCard: 'line',
           cell: ({ errorCode, status }) =>
             html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a><br><span class="small muted">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
         },
         {
           head: usage.list.routeAndModel,
+          inCard: 'line',
           cell: ({ route, model }) =>
             html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
         },

@@ -31,16 +31,19 @@ export interface ActionView {
   fields?: HtmlValue;
   /** Whether it asks for no reason, since none is recorded. Default false. */
   hasNoReason?: boolean;
+  /** Whether it is what one comes to the page for. Default false. */
+  isPrimary?: boolean;
   /** Whether it is open at first, such as after a mistake. Default false. */
   isOpen?: boolean;
 }
 
 /** A form that changes something. */
 export function action(view: ActionView, { texts }: Locale): Html {
-  const { path, id: own = path.replace(/\W+/g, '-'), label, words, button, isBad, fields, hasNoReason, isOpen } = view;
+  const { path, id: own = path.replace(/\W+/g, '-'), label, words, button, isBad, fields } = view;
+  const { hasNoReason, isPrimary, isOpen } = view;
   const t = texts.console;
   const id = `note-${own}`;
-  return html`<details class="action"${isOpen && html` open`}><summary class="button button-quiet button-small">${label}</summary>
+  return html`<details class="action"${isOpen && html` open`}><summary class="button button-small${!isPrimary && html` button-quiet`}">${label}</summary>
 <form class="stack" method="post" action="/admin${path}">
 <p class="small">${words}</p>
 ${fields}${!hasNoReason && html`<div class="field"><label for="${id}">${t.reason}</label><input class="input" id="${id}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>`}
@@ -117,7 +120,10 @@ ${content}
 
 /** Who did what, latest first. */
 export function history(rows: readonly AuditEntry[], locale: Locale, withSubject = false): Html {
-  const t = locale.texts.console.history;
+  const { words, console: own } = locale.texts;
+  const t = own.history;
+  const states: Readonly<Record<string, string>> = { ...own.alerts.states, ...words.jobStates, ...words.orderStates };
+  const stateOf = (name: string) => (Object.hasOwn(states, name) ? states[name] : name);
   return dataTable<AuditEntry>({
     label: t.title,
     isStacked: true,
@@ -127,19 +133,20 @@ export function history(rows: readonly AuditEntry[], locale: Locale, withSubject
       { head: t.time, cell: ({ at }) => locale.second(at) },
       {
         head: t.action,
+        inCard: 'line',
         cell: ({ action: name, from, to }) =>
-          html`<code>${name}</code>${to !== null && html`<br><span class="small muted">${from !== null && `${from} → `}${to}</span>`}`,
+          html`<span title="${name}">${t.actions[name]}</span>${to !== null && html`<br><span class="small muted">${from !== null && `${stateOf(from)} → `}${stateOf(to)}</span>`}`,
       },
       ...(withSubject ? [{ head: t.subject, cell: ({ subject }: AuditEntry) => subjectLink(subject) }] : []),
-      { head: t.actor, cell: ({ actor }) => html`<bdi class="small mono">${actor}</bdi>` },
-      { head: t.note, cell: ({ note }) => html`<bdi class="small">${note}</bdi>` },
+      { head: t.actor, cell: ({ actor }) => html`<bdi class="small mono clip" title="${actor}">${actor}</bdi>` },
+      { head: t.note, inCard: 'line', cell: ({ note }) => note && html`<bdi class="small">${note}</bdi>` },
     ],
   });
 }
 
 /** A subject of the audit log leads to its page, if it has one. */
 function subjectLink(subject: string): Html {
-  const text = html`<bdi class="small mono">${subject}</bdi>`;
+  const text = html`<bdi class="small mono clip" title="${subject}">${subject}</bdi>`;
   const path = pathOf(subject);
   return path === undefined ? text : html`<a href="${path}">${text}</a>`;
 }

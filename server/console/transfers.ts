@@ -90,13 +90,18 @@ ${dataTable<RecordedTransaction>({
       cell: (transfer) =>
         html`${locale.minute(transfer.at)}<br><bdi class="small mono muted">${transfer.provider} ${transfer.id}</bdi>`,
     },
-    { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => locale.money(amount, currency) },
-    { head: t.text, cell: ({ text }) => html`<bdi>${text}</bdi>` },
+    {
+      head: texts.orders.amount,
+      isNumber: true,
+      inCard: 'end',
+      cell: ({ amount, currency }) => locale.money(amount, currency),
+    },
+    { head: t.text, inCard: 'line', cell: ({ text }) => html`<bdi>${text}</bdi>` },
     {
       head: t.order,
       cell: ({ orderCode }) => orderCode && html`<a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a>`,
     },
-    { head: t.review, cell: (transfer) => renderReview(transfer, call) },
+    { head: t.review, inCard: 'line', cell: (transfer) => renderReview(transfer, call) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters: { review }, ...(next && { next }) })}

@@ -210,11 +210,13 @@ ${dataTable<ListedUser>({
       cell: ({ user }) =>
         html`<a href="${PATH}/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>${user.name !== null && user.email !== null && html`<br><bdi class="small muted">${user.email}</bdi>`}`,
     },
-    { head: t.state, cell: ({ user }) => stateBadge(user, locale) },
+    { head: t.state, inCard: 'end', cell: ({ user }) => stateBadge(user, locale) },
     {
       head: t.plan,
       cell: ({ account }) =>
-        html`${account?.plan ? planName({ catalogue: services.catalogue, locale }, account.plan.planId) : '–'}${account?.plan?.expiresAt && html`<br><span class="small muted">${t.until} ${day(account.plan.expiresAt)}</span>`}`,
+        account?.plan
+          ? html`${planName({ catalogue: services.catalogue, locale }, account.plan.planId)}${account.plan.expiresAt && html`<span class="detail small muted">${t.until} ${day(account.plan.expiresAt)}</span>`}`
+          : '–',
     },
     { head: t.created, cell: ({ user }) => day(user.createdAt) },
     { head: t.lastSignIn, cell: ({ user }) => day(user.lastSignInAt) },
@@ -247,12 +249,11 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
 ${facts([
   [t.state, stateBadge(user, locale)],
   [t.address, user.email !== null && html`<bdi>${user.email}</bdi>`],
-  [t.name, user.name !== null && html`<bdi>${user.name}</bdi>`],
-  [t.signsInAt, html`<bdi class="small mono">${user.issuer}</bdi>`],
+  [t.signsInAt, html`<bdi class="small mono clip" title="${user.issuer}">${user.issuer}</bdi>`],
   [t.created, day(user.createdAt)],
   [t.lastSignIn, day(user.lastSignInAt)],
-  [t.id, html`<code>${user.id}</code>`],
-  [t.account, html`<code>${user.accountId}</code>`],
+  [t.id, html`<code class="clip" title="${user.id}">${user.id}</code>`],
+  [t.account, html`<code class="clip" title="${user.accountId}">${user.accountId}</code>`],
 ])}
 ${renderUserActions(whole, locale)}
 <p class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></p>
@@ -359,7 +360,7 @@ function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale):
     empty: { title: t.users.noKeys, words: t.users.noKeysWords },
     columns: [
       { head: t.keys.name, cell: ({ id, name }) => html`<a href="/admin/keys/${id}"><bdi>${name}</bdi></a>` },
-      { head: t.users.state, cell: (key) => keyStateBadge(key, now, locale) },
+      { head: t.users.state, inCard: 'end', cell: (key) => keyStateBadge(key, now, locale) },
       { head: t.users.created, cell: ({ createdAt }) => day(createdAt) },
       { head: t.keys.lastUsed, cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)) },
     ],
@@ -376,7 +377,7 @@ function renderOrders({ catalogue }: ConsoleServices, orders: readonly OrderReco
     empty: { title: t.users.noOrders, words: t.users.noOrdersWords },
     columns: [
       { head: texts.orders.code, cell: ({ code }) => html`<a href="/admin/orders/${code}"><code>${code}</code></a>` },
-      { head: texts.orders.state, cell: ({ state }) => orderBadge(state, locale) },
+      { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
       { head: texts.orders.plan, cell: ({ planId }) => html`<bdi>${planName({ catalogue, locale }, planId)}</bdi>` },
       { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
       { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },

@@ -36,7 +36,7 @@ import { requestsPage } from './pages/requests.js';
 import { usagePage } from './pages/usage.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
-const ROWS = 50;
+const ROWS = 25;
 const FILES_PER_MINUTE = 10;
 const MAX_FORM_BYTES = 1_024;
 

@@ -58,8 +58,8 @@ function renderStatement({ currency }: BalanceState, lines: readonly StatementLi
     columns: [
       { head: t.date, cell: ({ at }) => day(at) },
       { head: t.kind, cell: ({ kind }) => kinds[kind] ?? kind },
-      { head: t.about, cell: ({ note }) => html`<bdi>${note}</bdi>` },
-      { head: t.amount, isNumber: true, cell: ({ amount }) => moneyOf(amount, currency, locale) },
+      { head: t.about, inCard: 'line', cell: ({ note }) => html`<bdi>${note}</bdi>` },
+      { head: t.amount, isNumber: true, inCard: 'end', cell: ({ amount }) => moneyOf(amount, currency, locale) },
       { head: t.left, isNumber: true, cell: ({ left }) => moneyOf(left, currency, locale) },
     ],
     empty: { title: t.empty, words: t.emptyWords },

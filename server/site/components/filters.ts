@@ -38,7 +38,7 @@ export function filterForm(
   return html`<details class="fold filters-fold"${isLimited && html` open`}><summary>${t.filters}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map(renderField)}
-<div class="filters-end"><button class="button">${t.show}</button>
+<div class="filters-end"><button class="button button-quiet">${t.show}</button>
 ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t.reset}</a>`}</div>
 </form></details>`;
 }

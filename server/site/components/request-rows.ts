@@ -47,13 +47,16 @@ export function requestColumns(view: RequestRowsView, locale: Locale): readonly 
       cell: (row) =>
         html`${locale.second(row.at)}<br><code class="small muted" title="${shownRequestId(row)}">${shownRequestId(row)}</code>`,
     },
-    { head: t.list.result, cell: (row) => renderResult(row, view, locale) },
+    { head: t.list.result, inCard: 'end', cell: (row) => renderResult(row, view, locale) },
     {
       head: t.list.routeAndModel,
+      inCard: 'line',
       cell: ({ route, model }) =>
         html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
     },
-    ...(hasInputs ? [{ head: t.inputs.column, cell: (row: UsageEntry) => renderInput(row, locale) }] : []),
+    ...(hasInputs
+      ? [{ head: t.inputs.column, inCard: 'line' as const, cell: (row: UsageEntry) => renderInput(row, locale) }]
+      : []),
     owner,
     { head: t.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
     { head: t.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
@@ -76,16 +79,15 @@ function renderResult(row: UsageEntry, { path, query }: RequestRowsView, { texts
   const isFailed = errorCode === null && status >= 400;
   const code =
     errorCode !== null &&
-    html` <a class="small" href="${linkTo(path, { ...query, code: errorCode })}"><code>${errorCode}</code></a>
-<br><span class="small muted">${meaningOf(errorCode)}</span>`;
+    html`<span class="detail small"><a href="${linkTo(path, { ...query, code: errorCode })}"><code>${errorCode}</code></a> <span class="muted">${meaningOf(errorCode)}</span></span>`;
   const result =
     errorCode === 'cancelled' ? badge(texts.words.cancelled) : badge(texts.words.outcomes[outcome], TONES[outcome]);
-  return html`<span class="figures">${result} ${status}</span>${code}${isFailed && html`<br><span class="small muted">${meaningOf('')}</span>`}`;
+  return html`<span class="figures">${result} ${status}</span>${code}${isFailed && html`<span class="detail small muted">${meaningOf('')}</span>`}`;
 }
 
 /** A long one is folded. Its direction is its own. */
-function renderInput({ input }: UsageEntry, { texts: { usage: t } }: Locale): Html {
-  if (input === undefined || input === null) return html`<span class="muted none">–</span>`;
+function renderInput({ input }: UsageEntry, { texts: { usage: t } }: Locale): Html | string {
+  if (input === undefined || input === null) return '–';
   if (input.length <= SHORT_INPUT) return html`<p class="asked small" dir="auto">${input}</p>`;
   return html`<details class="asked small"><summary dir="auto" title="${t.inputs.whole}">${`${input.slice(0, SHORT_INPUT).toWellFormed()}…`}</summary><p dir="auto">${input}</p></details>`;
 }

@@ -1,7 +1,8 @@
 /*
- * A table of rows and columns. It scrolls sideways if it is wide; on a phone a table of kind `stacked` shows each row as
- * a list of its cells with their names. Roles are stated, since browsers drop those of a table that is laid out
- * otherwise. A pager leads to older rows and back to the newest.
+ * A table of rows and columns. It scrolls sideways if it is wide. On a phone a table of kind `stacked` shows each row as a
+ * card: the first cell with the state at its end, below it the other cells with their names as a running text. Cells
+ * without a value are left out there. Roles are stated, since browsers drop those of a table that is laid out otherwise.
+ * A pager leads to older rows and back to the newest.
  */
 
 import type { Locale } from '../language/index.js';
@@ -11,6 +12,11 @@ export interface Column<Row> {
   head: string;
   /** Numbers stand at the end of their column. Default false. */
   isNumber?: boolean;
+  /**
+   * Where the cell is in the card of its row: `end` of the first line, or `line` of its own, both without its name.
+   * Default: among the others, with its name.
+   */
+  inCard?: 'end' | 'line';
   cell(row: Row): HtmlValue;
 }
 
@@ -36,15 +42,23 @@ export function dataTable<Row>({ label, columns, rows, isStacked = false, empty 
 <tbody role="rowgroup">${rows.map((row) => renderRow(row, columns, isStacked))}</tbody></table></div>`;
 }
 
-/** In a list the content of a cell is one part beside its name. */
 function renderRow<Row>(row: Row, [first, ...others]: readonly Column<Row>[], isStacked: boolean): Html {
   return html`<tr role="row">${first && html`<th scope="row" role="rowheader">${first.cell(row)}</th>`}${others.map(
-    ({ head, isNumber, cell }) =>
-      html`<td role="cell"${isStacked && html` data-head="${head}"`}${isNumber && html` class="number"`}>${
-        isStacked ? html`<div>${cell(row)}</div>` : cell(row)
-      }</td>`,
+    (column) =>
+      isStacked
+        ? renderInCard(column, row)
+        : html`<td role="cell"${column.isNumber && html` class="number"`}>${column.cell(row)}</td>`,
   )}</tr>
 `;
+}
+
+/** In a card the content of a cell is one part beside its name. */
+function renderInCard<Row>({ head, isNumber, inCard, cell }: Column<Row>, row: Row): Html {
+  const content = cell(row);
+  const isNone = content === '–' || content === '' || content === false || content === null || content === undefined;
+  const classes = [isNumber && 'number', isNone ? 'none' : inCard && `card-${inCard}`].filter(Boolean).join(' ');
+  const name = inCard === undefined && html` data-head="${head}"`;
+  return html`<td role="cell"${name}${classes !== '' && html` class="${classes}"`}><div>${content}</div></td>`;
 }
 
 export interface PagerView {

@@ -81,7 +81,7 @@ export function imagesPage(view: ImagesView, locale: Locale): Omit<Page, 'viewer
   return {
     title: t.title,
     current: PATH,
-    styles: ['images.css'],
+    styles: ['tables.css', 'images.css'],
     scripts: ['images.js'],
     content: html`<div class="frame stack images">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead(retentionDays)}</p>${accountPages(PATH, locale)}</div>

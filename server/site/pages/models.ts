@@ -48,7 +48,7 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
     title: t.title,
     description: t.description,
     current: PATH,
-    styles: ['public.css'],
+    styles: ['tables.css', 'public.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}

@@ -35,6 +35,7 @@ export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, loc
   };
   return {
     title: t.title,
+    styles: ['tables.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 ${accountPages(PATH, locale)}
@@ -48,7 +49,7 @@ ${dataTable<OrderRow>({
     { head: t.date, cell: ({ createdAt }) => day(createdAt) },
     { head: t.plan, cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
     { head: t.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
-    { head: t.state, cell: ({ state }) => orderBadge(state, locale) },
+    { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
     { head: t.receipt, cell: receiptOf },
   ],
   empty: { title: t.empty, words: html`${t.emptyWords} <a href="/plans">${t.seePlans}</a>` },

@@ -50,6 +50,7 @@ export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'vi
   return {
     title: t.title,
     current: '/dashboard',
+    styles: ['tables.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${inputDays === null ? t.lead(retentionDays) : t.leadWithInputs(retentionDays)}</p>${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}

@@ -52,6 +52,7 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
   return {
     title: t.title,
     current: '/dashboard',
+    styles: ['tables.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>
 ${renderFilters(view, locale)}

@@ -40,8 +40,8 @@ const NAMES: ReadonlySet<string> = new Set([
     'VS Code',
   ],
 ]);
-/** Files, addresses, dates, and names of models and platforms. */
-const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK)$/;
+/** Files, addresses, dates, milliseconds, and names of models and platforms. */
+const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK|\d+ ms)$/;
 /** Of models: efforts and voices. */
 const VALUES = [
   ...['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],

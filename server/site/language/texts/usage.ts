@@ -177,7 +177,7 @@ const vi: typeof en = {
     time: 'Thời gian (UTC)',
     routeAndModel: 'Đường dẫn và mô hình',
     duration: 'Thời lượng',
-    milliseconds: (ms) => `${ms} mili giây`,
+    milliseconds: (ms) => `${ms} ms`,
     seconds: (seconds) => `${seconds} giây`,
     tokens: 'Token vào / ra',
     delete: 'Xóa yêu cầu',

@@ -4,6 +4,7 @@
  */
 
 import { counted, FORMATS } from '../../formats.js';
+import { consoleActions } from './actions.js';
 import { consoleMoney } from './money.js';
 import { consolePeople } from './people.js';
 import { consoleTeam } from './team.js';
@@ -107,6 +108,7 @@ const en = {
     subject: 'Subject',
     actor: 'By',
     note: 'Reason',
+    actions: consoleActions.en,
   },
   ...consolePeople.en,
   ...consoleMoney.en,
@@ -208,6 +210,7 @@ const vi: typeof en = {
     subject: 'Đối tượng',
     actor: 'Người thực hiện',
     note: 'Lý do',
+    actions: consoleActions.vi,
   },
   ...consolePeople.vi,
   ...consoleMoney.vi,
