@@ -115,16 +115,18 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
 export interface ConsoleSubjects {
   /** Id of a user. */
   user: string;
+  /** Id of the account of this user. */
+  account: string;
   /** Code of an order that waits for a review. */
   order: string;
   /** Id of a key. */
   key: string;
-  /** Id of a job. */
+  /** Id of a job that failed. */
   job: string;
 }
 
 /** Pages of operators. */
-export function consolePages({ user, order, key, job }: ConsoleSubjects): readonly SitePage[] {
+export function consolePages({ user, account, order, key, job }: ConsoleSubjects): readonly SitePage[] {
   return [
     { name: 'console', path: '/admin' },
     { name: 'console-users', path: '/admin/users' },
@@ -132,18 +134,30 @@ export function consolePages({ user, order, key, job }: ConsoleSubjects): readon
     { name: 'console-user', path: `/admin/users/${user}` },
     { name: 'console-user-action', path: `/admin/users/${user}`, prepare: openFirst('details') },
     { name: 'console-orders', path: '/admin/orders' },
+    { name: 'console-orders-none', path: '/admin/orders?state=refunded' },
     { name: 'console-order', path: `/admin/orders/${order}` },
+    { name: 'console-order-action', path: `/admin/orders/${order}`, prepare: openFirst('details') },
     { name: 'console-transfers', path: '/admin/transfers' },
     { name: 'console-transfers-action', path: '/admin/transfers', prepare: openFirst('details') },
+    { name: 'console-balances', path: '/admin/balances' },
+    { name: 'console-balance', path: `/admin/balances/${account}` },
     { name: 'console-keys', path: '/admin/keys' },
     { name: 'console-keys-form', path: '/admin/keys', prepare: openFirst('details') },
     { name: 'console-key', path: `/admin/keys/${key}` },
+    { name: 'console-groups', path: '/admin/groups' },
+    { name: 'console-groups-form', path: '/admin/groups', prepare: openFirst('details') },
+    { name: 'console-groups-none', path: '/admin/groups?q=zeppelin' },
+    { name: 'console-invitations', path: '/admin/invitations' },
     { name: 'console-models', path: '/admin/models' },
     { name: 'console-requests', path: '/admin/requests' },
     { name: 'console-requests-failed', path: '/admin/requests?outcome=failed' },
     { name: 'console-jobs', path: '/admin/jobs?state=completed' },
+    { name: 'console-jobs-failed', path: '/admin/jobs?state=failed' },
+    { name: 'console-jobs-none', path: '/admin/jobs' },
     { name: 'console-job', path: `/admin/jobs/${job}` },
+    { name: 'console-alerts', path: '/admin/alerts' },
     { name: 'console-incidents', path: '/admin/incidents' },
+    { name: 'console-incidents-form', path: '/admin/incidents', prepare: openFirst('details') },
     { name: 'console-audit', path: '/admin/audit' },
   ];
 }
@@ -153,7 +167,7 @@ function sampleUrl(wanted: string): string {
 }
 
 function openFirst(selector: string): (page: Page) => Promise<unknown> {
-  return (page) => page.locator(`main ${selector}`).first().locator('summary').click();
+  return (page) => page.locator(`main ${selector}:not(.fold)`).first().locator('summary').click();
 }
 
 async function openLightbox(page: Page): Promise<void> {

@@ -28,6 +28,7 @@ import {
   emptyPages,
   publicPages,
   type SitePage,
+  type UsedPages,
 } from './site-pages.js';
 
 const EMAIL = 'rosalind@harbour.example';
@@ -100,7 +101,7 @@ export async function openUsedSite(): Promise<UsedSite> {
       const signIn = await operator.newPage();
       await signInAs(signIn, gateway.url, { email: OPERATOR, name: 'Tove Lindqvist' });
       await signIn.close();
-      for (const page of consolePages({ ...(await awaitOperator(state)), job: used.image }))
+      for (const page of consolePages({ ...(await awaitOperator(state)), job: used.failedJob }))
         await visit(page, operator);
     },
     async close() {
@@ -125,8 +126,13 @@ async function openContext(browser: Browser): Promise<BrowserContext> {
   return context;
 }
 
-/** Keys, orders, requests and images of a month. */
-async function fill(state: State, gateway: GatewayProcess): Promise<{ orders: Record<string, string>; image: string }> {
+interface Filled extends Pick<UsedPages, 'orders' | 'image'> {
+  /** Id of a job that failed. */
+  failedJob: string;
+}
+
+/** Keys, orders, requests, images and a failed job of a month. */
+async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
   const [user] = await state.users.list({ limit: 1 });
   const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
   if (!user || !pepper) throw new Error('nobody signed in');
@@ -149,7 +155,14 @@ async function fill(state: State, gateway: GatewayProcess): Promise<{ orders: Re
   await until(async () => (await send('1024x1024')).status === 202, POLL_MS);
   const { json } = await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
-  return { orders: Object.fromEntries(orders.map(({ code, state: is }) => [is, code])), image: String(json.id) };
+  const failing = await gateway.request('/v1/extract/jobs', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url }),
+  });
+  await until(async () => (await state.jobs.active('extraction')) === 0, POLL_MS);
+  const codes = Object.fromEntries(orders.map(({ code, state: is }) => [is, code]));
+  return { orders: codes, image: String(json.id), failedJob: String(failing.json.id) };
 }
 
 /** The account keeps what its requests asked, which the latest of them show. */
@@ -175,13 +188,27 @@ async function awaitOperator(state: State): Promise<Omit<ConsoleSubjects, 'job'>
   }
   const [other] = await state.users.findByEmail('ines@harbour.example');
   await state.users.suspend({ userId: other?.id ?? '', actor, note: 'shared the key' });
+  await keepTeam(state, { accountId: user.accountId, actor });
   const booked = { provider: 'bank', currency: 'EUR', at: Date.now() - 3_600_000 };
   await state.orders.record({ ...booked, id: 'B-2041', amount: 1_900, text: 'Token plan, thanks! Bartholomew' });
   const [open] = await state.orders.list({ limit: 1, state: 'pending' });
   if (open) await state.orders.record({ ...booked, id: 'B-2042', amount: open.amount + 500, text: open.code });
   // Keys of one millisecond have no order: the picture shows one that is in use.
   const key = (await state.keys.listOf(user.accountId)).find(({ replacedBy }) => replacedBy === null);
-  return { user: user.id, order: open?.code ?? '', key: key?.id ?? '' };
+  return { user: user.id, account: user.accountId, order: open?.code ?? '', key: key?.id ?? '' };
+}
+
+/** Groups with budgets, a prepaid balance, invitations, and an alert about a budget. */
+async function keepTeam(state: State, { accountId, actor }: { accountId: string; actor: string }): Promise<void> {
+  const money = { unit: 'money', amount: 500_000_000, currency: 'EUR', resets: 'month' } as const;
+  const tokens = { unit: 'tokens', amount: 10_000_000, currency: null, resets: 'day' } as const;
+  await state.budgets.createGroup('research', { budgets: [money, tokens], actor });
+  await state.budgets.createGroup('night-shift');
+  await state.balances.setEligible({ accountId, actor, note: 'pays by invoice' }, true);
+  await state.invitations.invite({ role: 'member', name: 'Linh Trần', actor });
+  await state.invitations.invite({ role: 'billing', name: 'Anneliese von Hohenlohe-Waldenburg', actor });
+  const detail = { of: 'group', name: 'research', unit: 'tokens', limit: 10_000_000, used: 8_420_000, resets: 'day' };
+  await state.alerts.note([{ kind: 'budget_low', subject: 'research', detail }]);
 }
 
 /** A day with a disturbance, and incidents. */
