@@ -25,6 +25,17 @@ const { words, only, measure, visits } = readFlags({
   words: { name: 'FOLDER', most: 1 },
 });
 
+/** Waits for the fonts, and for pictures below what the window shows. */
+async function settle(): Promise<void> {
+  await document.fonts.ready;
+  const pictures = [...document.images].map((image) => {
+    image.loading = 'eager';
+    return image.decode().catch(() => undefined);
+  });
+  const soon = new Promise((resolve) => setTimeout(resolve, 3_000));
+  await Promise.race([Promise.all(pictures), soon]);
+}
+
 /** In two languages, at two widths, light and dark. */
 async function take(
   site: UsedSite,
@@ -42,7 +53,7 @@ async function take(
       // Never idle: the page of an open order waits for the money.
       await page.goto(site.url + target, { waitUntil: 'load' });
       await prepare?.(page);
-      await page.evaluate(() => document.fonts.ready.then(() => undefined));
+      await page.evaluate(settle);
       for (const colorScheme of SCHEMES) {
         await page.emulateMedia({ colorScheme });
         const height = Math.min(MAX_HEIGHT, await page.evaluate(() => document.documentElement.scrollHeight));

@@ -21,7 +21,7 @@ function claudeCode(url: string, signsIn: boolean): SetupClient {
     id: 'mcp-claude-code',
     title: 'Claude Code',
     summary: signsIn
-      ? 'Adds the tools to Claude Code in a project. Enter `/mcp` there to sign in.'
+      ? 'Adds the tools to Claude Code in a project. Enter /mcp there to sign in.'
       : 'Adds the tools to Claude Code in a project. It reads the key from the environment.',
     files: [{ path: '.mcp.json', language: 'json', content: json({ mcpServers: { mediagate: server } }) }],
     commands: ['claude mcp list'],

@@ -142,8 +142,16 @@ ${dataTable<ListedBalance>({
   empty: { title: t.none, words: t.noneWords },
   columns: [
     { head: t.account, cell: ({ accountId }) => html`<a href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>` },
-    { head: t.amount, isNumber: true, cell: ({ balance }) => balance && moneyOf(balance, balance.amount, locale) },
-    { head: t.reserved, isNumber: true, cell: ({ balance }) => balance && moneyOf(balance, balance.reserved, locale) },
+    {
+      head: t.amount,
+      isNumber: true,
+      cell: ({ balance }) => (balance ? moneyOf(balance, balance.amount, locale) : '–'),
+    },
+    {
+      head: t.reserved,
+      isNumber: true,
+      cell: ({ balance }) => (balance ? moneyOf(balance, balance.reserved, locale) : '–'),
+    },
     { head: t.topsUp, cell: ({ topsUp }) => (topsUp === null ? t.asSetting : topsUp ? t.yes : t.no) },
     { head: t.state, inCard: 'end', cell: ({ balance }) => balance && stateBadge(balance, locale) },
     ...(isBilling ? [] : [{ head: t.user, cell: ({ accountId }: ListedBalance) => ownerLink(accountId, owners) }]),

@@ -151,9 +151,9 @@ ${dataTable<ListedJob>({
   columns: [
     {
       head: t.jobs.job,
-      cell: ({ id }) => html`<a href="${PATH}/${encodeURIComponent(id)}"><code class="small">${id}</code></a>`,
+      cell: ({ id, kind: of }) =>
+        html`<a href="${PATH}/${encodeURIComponent(id)}">${words.jobs[of]}</a><br><code class="small muted clip" title="${id}">${id}</code>`,
     },
-    { head: t.jobs.kind, cell: (job) => words.jobs[job.kind] },
     { head: t.users.state, inCard: 'end', cell: (job) => renderState(job, locale) },
     { head: t.jobs.inState, isNumber: true, cell: (job) => spanOf(inState(job, page), locale) },
     { head: t.users.user, cell: (job) => ownerLink(job.owner, owners) },
@@ -219,8 +219,8 @@ ${facts([
     charge?.cost != null && services.prices !== undefined && locale.cost(charge.cost),
   ],
 ])}
-${failure && html`<div class="notice notice-warn"><code>${failure.code}</code> ${texts.errors.meaningOf(failure.code)}<br><span class="small" lang="en"><bdi>${failure.message}</bdi></span></div>`}
-${actions([job.isRetryable && action({ path: `/jobs/${encodeURIComponent(id)}/retry`, label: t.jobs.retry, words: t.jobs.retryWords, button: t.jobs.retryNow }, locale), isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
+${failure && html`<div class="notice notice-warn"><strong>${texts.errors.meaningOf(failure.code)}</strong> <code>${failure.code}</code><br><span class="small" lang="en"><bdi>${failure.message}</bdi></span></div>`}
+${actions([job.isRetryable && action({ path: `/jobs/${encodeURIComponent(id)}/retry`, label: t.jobs.retry, words: t.jobs.retryWords, button: t.jobs.retryNow, isPrimary: true }, locale), isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
 <p class="small muted"><code>${id}</code></p>
 </section>
 ${section('history', t.history.title, history(audit, locale))}`,

@@ -25,7 +25,17 @@ import {
   maskedKey,
   OPERATOR_KEY_GRANTS,
 } from '../keys/index.js';
-import { copyButton, costOf, dataTable, filterCard, type Html, html, type Locale, linkTo } from '../site/index.js';
+import {
+  copyButton,
+  costOf,
+  dataTable,
+  filterCard,
+  type Html,
+  html,
+  type Locale,
+  linkTo,
+  planName,
+} from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -241,7 +251,7 @@ ${dataTable<ListedKey>({
     },
     { head: own.users.state, inCard: 'end', cell: ({ record }) => keyStateBadge(record, now, locale) },
     { head: own.users.user, cell: ({ record }) => ownerLink(record.accountId, owners) },
-    { head: t.grants, cell: ({ record }) => html`<span class="small">${record.grants.join(', ')}</span>` },
+    { head: t.grants, cell: ({ record }) => html`<span class="small">${grantsOf(record, locale)}</span>` },
     { head: t.lastUsed, cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)) },
   ],
 })}
@@ -295,8 +305,11 @@ ${facts([
   [usage.key, html`<code>${maskedKey(record.id)}</code>`],
   [own.users.user, ownerLink(record.accountId, owners)],
   [t.group, record.groupName !== undefined && html`<bdi>${record.groupName}</bdi>`],
-  [own.users.plan, record.planId !== null && html`<bdi>${record.planId}</bdi>`],
-  [t.grants, record.grants.join(', ')],
+  [
+    own.users.plan,
+    record.planId !== null && html`<bdi>${planName({ catalogue: services.catalogue, locale }, record.planId)}</bdi>`,
+  ],
+  [t.grants, grantsOf(record, locale)],
   [
     t.models,
     models === null
@@ -324,6 +337,10 @@ ${budgets.length > 0 && html`<h3>${t.budgets}</h3>${budgets.map(({ title, budget
 )}
 ${section('history', own.history.title, history(audit, locale))}`,
   };
+}
+
+function grantsOf({ grants }: ApiKeyRecord, { texts }: Locale): string {
+  return grants.map((grant) => texts.console.keys.grantNames[grant]).join(', ');
 }
 
 function renderNewKey(key: string, locale: Locale): Html {

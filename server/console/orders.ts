@@ -176,6 +176,7 @@ function renderActions({ order }: WholeOrder, locale: Locale): Html | false {
           label: t.confirm,
           words: t.confirmWords(money(amount, currency), received),
           button: t.confirmNow,
+          isPrimary: true,
         },
         locale,
       ),

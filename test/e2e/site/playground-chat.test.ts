@@ -301,6 +301,22 @@ describe('the chat of the playground', () => {
     complaints.length = 0;
   });
 
+  it('says that an answer stopped as the page was left, also one without text', async () => {
+    for (const pauseMs of [30, 60_000]) {
+      await startAnew();
+      upstream.behave(
+        () => ({ ...streamOf(wordsOf('word '.repeat(400))), chunks: 300, pauseMs }) as TextUpstreamAnswer,
+      );
+      await page.getByLabel('Message', { exact: true }).fill('A long one');
+      await page.keyboard.press('Enter');
+      if (pauseMs < 1_000) await page.locator('#chat-log').getByText('word word word').waitFor();
+      else await page.locator('#chat-stop:visible').waitFor();
+      await open();
+      await turns().last().getByText('This answer stopped when you left the page').waitFor();
+    }
+    complaints.length = 0;
+  });
+
   it('runs nothing of a hostile answer, and loads nothing from other hosts', async () => {
     await startAnew();
     upstream.behave(() => streamOf(wordsOf(HOSTILE)));

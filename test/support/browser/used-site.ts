@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
+import type { TopUpTerms } from '../../../server/plans/index.js';
 import { findChromium } from '../../../server/settings/executables.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
@@ -57,6 +58,17 @@ const PLANS = {
     price: { amount, currency },
     grants: ['extract', 'images'],
   })),
+};
+
+/** A package of a prepaid balance; its id is what pages show of one that the plans do not name. */
+const TOP_UP: TopUpTerms = {
+  planId: '20 EUR prepaid',
+  credit: 20_000_000,
+  currency: 'EUR',
+  lowBelow: 2_000_000,
+  grants: ['text'],
+  rpm: 30,
+  models: null,
 };
 
 export interface UsedSite {
@@ -205,6 +217,10 @@ async function keepTeam(state: State, { accountId, actor }: { accountId: string;
   await state.budgets.createGroup('research', { budgets: [money, tokens], actor });
   await state.budgets.createGroup('night-shift');
   await state.balances.setEligible({ accountId, actor, note: 'pays by invoice' }, true);
+  const wanted = { accountId, terms: TOP_UP, amount: 2_000, currency: 'EUR', actor, lifetimeMs: 86_400_000 };
+  const { order } = await state.orders.create(wanted);
+  await state.orders.confirm({ code: order.code, actor });
+  await state.balances.adjust({ accountId, actor, note: 'for the outage of Friday' }, 5_000_000);
   await state.invitations.invite({ role: 'member', name: 'Linh Trần', actor });
   await state.invitations.invite({ role: 'billing', name: 'Anneliese von Hohenlohe-Waldenburg', actor });
   const detail = { of: 'group', name: 'research', unit: 'tokens', limit: 10_000_000, used: 8_420_000, resets: 'day' };
