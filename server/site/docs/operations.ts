@@ -186,8 +186,15 @@ const GROUPS: readonly GroupRule[] = [
     name: 'admin',
     title: 'Administration',
     description:
-      'What operators see and change of customers: users, orders, bank transfers, keys, groups and budgets. A key with the grant `admin` is needed; everybody else gets 404.',
-    paths: /^\/v1\/admin\/(users|accounts|orders|transfers|keys|groups|budgets)/,
+      'What operators see and change of customers: users, invitations, keys, groups and budgets. A key with the grant `admin` is needed; everybody else gets 404.',
+    paths: /^\/v1\/admin\/(users|accounts|invitations|keys|groups|budgets)/,
+  },
+  {
+    name: 'admin-money',
+    title: 'Money of customers',
+    description:
+      'What operators see and change of orders, bank transfers and prepaid balances. A key with the grant `admin` is needed; everybody else gets 404.',
+    paths: /^\/v1\/admin\/(orders|transfers|balances)/,
   },
   {
     name: 'admin-operation',
