@@ -1,6 +1,7 @@
 /*
  * The first look of an operator: is it well, who uses what, what does it cost, what failed, what waits for me. Sums over
- * all keys are those of stored days and of today; they are at most ten seconds old, and requests at the same time share them.
+ * all keys are those of stored days and of today, which requests at the same time share. They are at most ten seconds old; where adding
+ * up takes long, as with many keys, the last sums are answered while they are renewed, and say of when they are.
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
@@ -21,6 +22,11 @@ import { AlertShape, IncidentShape, Order, QueueShape, Transfer } from './shapes
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FRESH_MS = 10_000;
+/** Sums that take longer are renewed beside the answers, and as seldom as they take a hundredth of the time. */
+const LONG_MS = 20;
+const LONG_SHARE = 100;
+/** Older ones are not answered. */
+const OLDEST_MS = 10 * 60_000;
 const DAYS = 7;
 /** Rows of each short list. */
 const MAX_ROWS = 5;
@@ -42,6 +48,8 @@ function problemsOf(
 }
 
 interface Usage {
+  /** When it was added up, in milliseconds since 1970. */
+  summedAt: number;
   /** Of today (UTC). */
   today: UsageGroup['counts'];
   /** Of the last seven days, newest first; days without requests are left out. */
@@ -51,36 +59,55 @@ interface Usage {
   accounts: readonly UsageGroup[];
 }
 
-/** Sums of the last days, shared and at most ten seconds old. */
+/** Sums of the last days, shared. */
 export class RecentUsage {
   readonly #services: OverviewServices;
   readonly #clock: Clock;
-  #read: { at: number; usage: Promise<Usage> } | undefined;
+  #last: { at: number; tookMs: number; usage: Usage } | undefined;
+  #renewing: Promise<Usage> | undefined;
 
   constructor(services: OverviewServices) {
     this.#services = services;
     this.#clock = services.clock;
   }
 
-  get(): Promise<Usage> {
-    const now = this.#clock.monotonic();
-    if (!this.#read || now - this.#read.at >= FRESH_MS) {
-      const usage = this.#sum();
-      this.#read = { at: now, usage };
-      usage.catch(() => {
-        this.#read = undefined;
-      });
-    }
-    return this.#read.usage;
+  async get(): Promise<Usage> {
+    if (!this.#last) return this.#renew();
+    const { at, tookMs, usage } = this.#last;
+    const age = this.#clock.monotonic() - at;
+    if (age < Math.max(FRESH_MS, Math.min(tookMs * LONG_SHARE, OLDEST_MS))) return usage;
+    const renewed = this.#renew();
+    if (tookMs < LONG_MS || age > OLDEST_MS) return renewed;
+    // The next request learns that it failed.
+    renewed.catch(() => {
+      this.#last = undefined;
+    });
+    return usage;
+  }
+
+  #renew(): Promise<Usage> {
+    this.#renewing ??= this.#measured().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #measured(): Promise<Usage> {
+    const begun = this.#clock.monotonic();
+    const usage = await this.#sum();
+    const at = this.#clock.monotonic();
+    this.#last = { at, tookMs: at - begun, usage };
+    return usage;
   }
 
   async #sum(): Promise<Usage> {
-    const to = dayOf(this.#clock.now());
+    const summedAt = this.#clock.now();
+    const to = dayOf(summedAt);
     const range = { from: dayOf(Date.parse(to) - (DAYS - 1) * DAY_MS), to };
     const { state, gateway } = this.#services;
     const { days, models, accounts } = await state.usageDays.read(range, new Set(platformsOf(gateway)), MAX_ROWS);
     const today = days.find(({ name }) => name === to)?.counts ?? addUp([]);
-    return { today, days, models, accounts };
+    return { summedAt, today, days, models, accounts };
   }
 }
 
@@ -132,6 +159,7 @@ const OverviewShape = Type.Object({
   at: field(Text, 'When it was read (RFC 3339).'),
   problems: field(Type.Array(Text), 'What does not work. Empty if all is well.'),
   currency: optional(Text, 'Currency of the costs (ISO 4217). Only if the gateway has prices.', 'USD'),
+  summed_at: field(Text, 'When the sums below were added up (RFC 3339): seconds before, with very many keys minutes.'),
   today: field(Type.Object(USAGE_COUNTS), 'Usage of this day (UTC).'),
   days: field(Type.Array(Sum), 'Usage of the last seven days, newest first.'),
   models: field(Type.Array(Sum), 'Models with the most requests of these days.'),
@@ -165,11 +193,12 @@ export function overviewRoutes(services: AdminServices): Route[] {
       answer: { description: 'The overview.', name: 'AdminOverview', schema: OverviewShape },
       async run() {
         const found = await readOverview(services, recent);
-        const { at, problems, today, days, models, accounts, failures, queues, waiting } = found;
+        const { at, problems, summedAt, today, days, models, accounts, failures, queues, waiting } = found;
         return {
           at: isoTime(at),
           problems,
           ...(currency !== undefined && { currency }),
+          summed_at: isoTime(summedAt),
           today: encode(today),
           days: encodeSums(days),
           models: encodeSums(models),

@@ -1,7 +1,7 @@
 /*
  * The first page of the console: is it well, what waits for an operator, who uses what, what does it cost, what failed,
- * and what runs. Each number leads to its rows. It is read from the sums that the admin API shows too, which are at most
- * ten seconds old.
+ * and what runs. Each number leads to its rows. It is read from the sums that the admin API shows too, and says when they
+ * were added up.
  */
 
 import { type Overview, type Queue, RecentUsage, readOverview } from '../admin/index.js';
@@ -49,7 +49,7 @@ export function overviewPage(view: OverviewView, locale: Locale): ConsolePage {
   return {
     title: t.title,
     current: '',
-    lead: html`${t.asOf} ${locale.second(overview.at)} UTC`,
+    lead: html`${t.asOf} ${locale.second(overview.summedAt)} UTC`,
     content: html`${renderHealth(overview, locale)}
 ${renderWaiting(view, locale)}
 ${renderToday(view, locale)}

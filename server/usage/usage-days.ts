@@ -2,9 +2,11 @@
  * Sums of all keys by day, for the first look of an operator. A day that has ended is added up once, by the sweep of any
  * process, an hour after its end: in all, by model, and for the 100 accounts with the most requests. So the sums of a week
  * read some hundred rows and the totals of today, however many keys there are. A day without stored sums is added up from
- * its totals. A correction that comes more than an hour after the end of its day is in the totals and reports alone.
+ * its totals; on SQLite in steps of 2,000 rows between which other requests run, since a day of many keys takes a second
+ * of this process. A correction that comes more than an hour after the end of its day is in the totals and reports alone.
  */
 
+import { setImmediate as immediate } from 'node:timers/promises';
 import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
 import { TOTAL_COUNTS } from './tables.js';
@@ -17,6 +19,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Days that are added up, and kept. */
 const STORED_DAYS = 40;
 const ACCOUNTS = 100;
+const STEP_ROWS = 2_000;
 
 type Dimension = 'day' | 'model' | 'account';
 
@@ -41,10 +44,10 @@ export class UsageDays {
 
   /** @param platforms Keys of platforms, which stand in the column of the model and are no models. */
   async read({ from, to }: DayRange, platforms: ReadonlySet<string>, limit: number): Promise<RecentSums> {
-    const rows = await this.#database.run(async (queries) => {
-      const missing = await missingDays(queries, { from, to });
-      return [...(await storedSums(queries, { from, to })), ...(await liveSums(queries, missing))];
+    const { missing, stored } = await this.#database.run(async (queries) => {
+      return { missing: await missingDays(queries, { from, to }), stored: await storedSums(queries, { from, to }) };
     });
+    const rows = [...stored, ...(await this.#liveSums(missing))];
     const groupsOf = (dimension: Dimension) => {
       const sums = new Map<string, UsageGroup>();
       for (const row of rows) if (row.dimension === dimension) add(sums, row);
@@ -84,7 +87,17 @@ export class UsageDays {
       await queries.deleteFrom('usage_days').where('day', '<', range.from).execute();
       return missingDays(queries, range);
     });
-    for (const day of missing) await this.#database.run((queries) => storeDay(queries, day));
+    for (const day of missing) {
+      const sums = await this.#liveSums([day]);
+      await this.#database.run((queries) => storeDay(queries, day, sums));
+    }
+  }
+
+  async #liveSums(days: readonly string[]): Promise<readonly SumRow[]> {
+    if (this.#database.engine === 'postgres') return this.#database.run((queries) => liveSums(queries, days));
+    const rows: SumRow[] = [];
+    for (const day of days) rows.push(...(await sumsInSteps(this.#database, day)));
+    return rows;
   }
 }
 
@@ -122,6 +135,57 @@ async function storedSums(queries: Kysely<Tables>, { from, to }: DayRange): Prom
   return rows;
 }
 
+/** The sums of a day on SQLite, whose process waits for each statement: in steps along the index of the day. */
+async function sumsInSteps(database: Database, day: string): Promise<readonly SumRow[]> {
+  const models = new Map<string, UsageGroup>();
+  const requests = new Map<string, number>();
+  for (let after = 0, full = true; full; ) {
+    const step = sql`from (select *, rowid as place from usage_totals
+      where day = ${day} and rowid > ${after} order by rowid limit ${sql.lit(STEP_ROWS)})`;
+    const found = await database.run(async (queries) => {
+      const byModel = await sql<SumRow & { rows: number; last: number }>`
+        select 'model' as dimension, model as name, count(*) as rows, max(place) as last, ${sums} ${step}
+        group by model`.execute(queries);
+      const byAccount = await sql<{ accountId: string; requests: number }>`
+        select "accountId", sum(requests) as requests ${step} group by "accountId"`.execute(queries);
+      return { models: byModel.rows, accounts: byAccount.rows };
+    });
+    for (const row of found.models) add(models, row);
+    for (const one of found.accounts) {
+      requests.set(one.accountId, (requests.get(one.accountId) ?? 0) + one.requests);
+    }
+    full = found.models.reduce((sum, { rows }) => sum + rows, 0) === STEP_ROWS;
+    after = Math.max(after, ...found.models.map(({ last }) => last));
+    if (full) await immediate();
+  }
+  const most = [...requests].sort(([, one], [, other]) => other - one).slice(0, ACCOUNTS);
+  const accounts = await database.run((queries) =>
+    sumsOfAccounts(
+      queries,
+      [day],
+      most.map(([id]) => id),
+    ),
+  );
+  const groups = [...models.values()];
+  return [
+    ...groups.map(({ counts }): SumRow => ({ ...counts, dimension: 'day', name: day })),
+    ...groups.map(({ name, counts }): SumRow => ({ ...counts, dimension: 'model', name })),
+    ...accounts,
+  ];
+}
+
+async function sumsOfAccounts(
+  queries: Kysely<Tables>,
+  days: readonly string[],
+  ids: readonly string[],
+): Promise<readonly SumRow[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await sql<SumRow>`
+    select 'account' as dimension, "accountId" as name, ${sums} from usage_totals as total
+    where total.day in (${sql.join(days)}) and "accountId" in (${sql.join(ids)}) group by "accountId"`.execute(queries);
+  return rows;
+}
+
 /** From the totals. All sums of accounts are only made of those with the most requests. */
 async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promise<readonly SumRow[]> {
   if (days.length === 0) return [];
@@ -133,23 +197,18 @@ async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promi
     queries,
   );
   const ids = most.rows.map(({ accountId }) => accountId);
-  const byAccount =
-    ids.length === 0
-      ? { rows: [] }
-      : await sql<SumRow>`
-    select 'account' as dimension, "accountId" as name, ${sums} ${ofDays} and "accountId" in (${sql.join(ids)})
-    group by "accountId"`.execute(queries);
+  const byAccount = await sumsOfAccounts(queries, days, ids);
   return [
     ...byModel.rows.map(({ day, ...row }): SumRow => ({ ...row, dimension: 'day', name: day })),
     ...byModel.rows.map(({ model, ...row }): SumRow => ({ ...row, dimension: 'model', name: model })),
-    ...byAccount.rows,
+    ...byAccount,
   ];
 }
 
 /** One row of the day itself says that it is stored, also without requests. */
-async function storeDay(queries: Kysely<Tables>, day: string): Promise<void> {
+async function storeDay(queries: Kysely<Tables>, day: string, sums: readonly SumRow[]): Promise<void> {
   const empty = { ...NO_TOTAL_COUNTS, dimension: 'day' as const, name: day };
-  const groups = Map.groupBy([empty, ...(await liveSums(queries, [day]))], ({ dimension }) => dimension);
+  const groups = Map.groupBy([empty, ...sums], ({ dimension }) => dimension);
   const values = Array.from(groups).flatMap(([dimension, rows]) => {
     const found = new Map<string, UsageGroup>();
     for (const row of rows) add(found, row);

@@ -63,5 +63,28 @@ for (const engine of engines) {
       await state.usageDays.store(clock.now() + 60 * DAY_MS);
       expect(await read()).to.deep.equal(await expected());
     });
+
+    it('are those of all keys of a day that is read in several steps', async () => {
+      // Four steps of 2,000 rows.
+      const at = clock.now();
+      for (let index = 0; index < 6_000; index += 1) {
+        const [keyId, accountId] = [`many${index}`, `acct_many${index % 1_500}`];
+        state.admissions.settle(settlement({ keyId, accountId, model: `m-${index % 3}`, at }));
+      }
+      await state.admissions.flush();
+      const day = '2026-06-15';
+      const range = { from: day, to: day };
+      const sum = (by: 'day' | 'model' | 'account', limit: number) =>
+        state.usageSums.read({ by, ...range, platforms: [], limit });
+      const [read, days, models] = [
+        await state.usageDays.read(range, new Set(), 5),
+        await sum('day', 9),
+        await sum('model', 5),
+      ];
+      expect([read.days, read.models]).to.deep.equal([days, models]);
+      const requests = ({ counts }: { counts: { requests: number } }) => counts.requests;
+      expect(read.accounts.map(requests)).to.deep.equal((await sum('account', 5)).map(requests));
+      expect(days[0]?.counts.requests).to.be.greaterThan(6_000);
+    });
   });
 }
