@@ -192,8 +192,8 @@ ${facts([
   [
     t.user,
     isBilling
-      ? html`<bdi>${user.email ?? user.name ?? user.id}</bdi>`
-      : html`<a href="/admin/users/${user.id}"><bdi>${user.email ?? user.name ?? user.id}</bdi></a>`,
+      ? html`<bdi class="whole">${user.email ?? user.name ?? user.id}</bdi>`
+      : html`<a href="/admin/users/${user.id}"><bdi class="whole">${user.email ?? user.name ?? user.id}</bdi></a>`,
   ],
   [t.amount, balance && moneyOf(balance, balance.amount, locale)],
   [t.reserved, balance && moneyOf(balance, balance.reserved, locale)],
@@ -261,7 +261,7 @@ function renderLines({ user, balance, lines }: WholeBalance, locale: Locale): Ht
         head: texts.balance.about,
         inCard: 'line',
         cell: ({ note, reference }) =>
-          html`<bdi>${note}</bdi>${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
+          html`<bdi class="clip" title="${note}">${note}</bdi>${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
       },
       { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => moneyOf(line, line.amount, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },

@@ -82,7 +82,10 @@ ${dataTable<WatchedModel>({
         html`<bdi class="mono small">${model.id}</bdi>${model.mock && html` ${badge(locale.texts.models.mock, 'warn')}`}<br><span class="small muted">${locale.texts.models.kinds[model.kind as 'text'] ?? model.kind}</span>`,
     },
     { head: t.health, inCard: 'end', cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
-    { head: t.provider, cell: ({ model }) => html`<code class="small">${model.provider}</code>` },
+    {
+      head: t.provider,
+      cell: ({ model }) => (model.provider === model.id ? '–' : html`<code class="small">${model.provider}</code>`),
+    },
     { head: t.servers, cell: (one) => renderServers(one, locale) },
     { head: t.latency, cell: ({ model }) => renderLatency(latencies.get(model.id), locale) },
     { head: t.prices, cell: ({ model }) => renderPrices(prices.get(model.id) ?? [], locale) },

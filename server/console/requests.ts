@@ -98,6 +98,7 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
   const query = queryOf(filter);
   const owner: Column<UsageEntry> = {
     head: t.requests.owner,
+    inCard: 'line',
     cell: (row) =>
       html`${ownerLink(row.accountId, owners)}<br><a class="small" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
   };

@@ -248,7 +248,7 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     content: html`<section class="card stack">
 ${facts([
   [t.state, stateBadge(user, locale)],
-  [t.address, user.email !== null && html`<bdi>${user.email}</bdi>`],
+  [t.address, user.email !== null && html`<bdi class="whole">${user.email}</bdi>`],
   [t.signsInAt, html`<bdi class="small mono clip" title="${user.issuer}">${user.issuer}</bdi>`],
   [t.created, day(user.createdAt)],
   [t.lastSignIn, day(user.lastSignInAt)],

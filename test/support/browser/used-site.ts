@@ -167,14 +167,14 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
   await until(async () => (await send('1024x1024')).status === 202, POLL_MS);
   const { json } = await send('1024x1536');
   await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
-  const failing = await gateway.request('/v1/extract/jobs', {
+  const failing = await gateway.request('/v1/extract', {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url }),
+    body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url, async_mode: true }),
   });
   await until(async () => (await state.jobs.active('extraction')) === 0, POLL_MS);
   const codes = Object.fromEntries(orders.map(({ code, state: is }) => [is, code]));
-  return { orders: codes, image: String(json.id), failedJob: String(failing.json.id) };
+  return { orders: codes, image: String(json.id), failedJob: String(failing.json.job_id) };
 }
 
 /** The account keeps what its requests asked, which the latest of them show. */
