@@ -4,14 +4,17 @@
  * into a temporary folder, or from a folder that AGENT_PROGRAMS names; without both, the tests are skipped.
  */
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { answerIn } from '../../http/identity/agent.js';
 import { type AgentSite, LAST_WORDS, startAgentSite, type Turn, VIDEO } from '../../support/agents/agent-site.js';
+import { until } from '../../support/until.js';
 
 const run = promisify(execFile);
 const PACKAGES = [
@@ -25,6 +28,8 @@ const TURNS: readonly Turn[] = [
   ['ask_link', { url: VIDEO, question: 'What is it about?' }],
   ['generate_image', { prompt: 'A tug at dawn', size: '1024x1024' }],
 ];
+/** A terminal prints it as a link, with control characters around it. */
+const ADDRESS = /https?:\/\/[\w.:]+\/oauth\/authorize\?[\w=&%.~+-]+/;
 const TASK = 'What does the video say? Draw it.';
 
 describe('programs of agents', function () {
@@ -55,20 +60,40 @@ describe('programs of agents', function () {
   afterEach(() => site?.close());
   after(() => rm(folder, { recursive: true, force: true }));
 
-  /** Runs a program in an empty home, which is also its project. */
-  async function runProgram(name: string, args: readonly string[], environment: Record<string, string> = {}) {
-    const home = await mkdtemp(path.join(folder, 'home-'));
+  const makeHome = () => mkdtemp(path.join(folder, 'home-'));
+
+  /** Runs a program to its end, in a home that is also its project. */
+  async function runIn(home: string, name: string, args: readonly string[], more: Record<string, string> = {}) {
     const file = path.join(programs, 'node_modules', '.bin', name);
-    const env = { PATH: process.env.PATH, HOME: home, ...environment };
-    const start = () => {
-      const started = run(file, args, { cwd: home, env, timeout: RUN_MS, maxBuffer: 64 * 1024 * 1024 });
-      // They would wait for more input.
-      started.child.stdin?.end();
-      return started.catch(({ message, stdout }) => {
-        throw new Error(`${message}\n${stdout}`);
-      });
-    };
-    return { home, start };
+    const env = { PATH: process.env.PATH, HOME: home, ...more };
+    const started = run(file, args, { cwd: home, env, timeout: RUN_MS, maxBuffer: 64 * 1024 * 1024 });
+    // They would wait for more input.
+    started.child.stdin?.end();
+    const { stdout } = await started.catch(({ message, stdout: printed }) => {
+      throw new Error(`${message}\n${printed}`);
+    });
+    return stdout;
+  }
+
+  /** Signs a program in by the address that it prints, as its user does in the browser. */
+  async function signIn(home: string, name: string): Promise<void> {
+    const file = path.join(programs, 'node_modules', '.bin', name);
+    const env = { PATH: process.env.PATH, HOME: home };
+    // In a terminal of its own, which is wide enough for the address.
+    const command = `stty cols 4000; exec ${file} mcp login --no-browser mediagate`;
+    const program = spawn('script', ['-qec', command, '/dev/null'], { cwd: home, env: { ...env, TERM: 'dumb' } });
+    let printed = '';
+    for (const stream of [program.stdout, program.stderr]) stream.on('data', (bytes) => (printed += String(bytes)));
+    const ended = once(program, 'close');
+    try {
+      const address = await until(() => ADDRESS.exec(printed)?.[0]);
+      const back = await answerIn(await site.signIn('ann@example.com'), address, 'allow');
+      program.stdin.write(`${back.href}\r`);
+      const [code] = await ended;
+      expect(code, printed).to.equal(0);
+    } finally {
+      program.kill();
+    }
   }
 
   function expectConversation(printed: string): void {
@@ -80,36 +105,38 @@ describe('programs of agents', function () {
     expect(printed).to.contain(LAST_WORDS);
   }
 
-  it('Claude Code asks what a video says and gets a picture', async () => {
+  const claudeModel = ({ url, apiKey }: AgentSite['gateway']) => ({
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_AUTH_TOKEN: apiKey,
+    ANTHROPIC_MODEL: 'm-5.5',
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: 'm-5.5',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  });
+  const allowed = ['--allowedTools', TURNS.map(([name]) => `mcp__mediagate__${name}`).join()];
+
+  it('Claude Code asks what a video says and gets a picture, with a key', async () => {
     const { url, apiKey } = site.gateway;
-    const config = {
-      mcpServers: { mediagate: { type: 'http', url: `${url}/mcp`, headers: { Authorization: `Bearer ${apiKey}` } } },
-    };
-    const tools = TURNS.map(([name]) => `mcp__mediagate__${name}`).join();
-    const options = ['--mcp-config', JSON.stringify(config), '--strict-mcp-config', '--allowedTools', tools];
-    const environment = {
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: apiKey,
-      ANTHROPIC_MODEL: 'm-5.5',
-      ANTHROPIC_SMALL_FAST_MODEL: 'm-5.5',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-    };
-    const { start } = await runProgram('claude', ['-p', TASK, '--model', 'm-5.5', ...options], environment);
-    const { stdout } = await start();
-    expectConversation(stdout);
+    const headers = { Authorization: `Bearer ${apiKey}` };
+    const config = { mcpServers: { mediagate: { type: 'http', url: `${url}/mcp`, headers } } };
+    const options = ['--mcp-config', JSON.stringify(config), '--strict-mcp-config', ...allowed];
+    expectConversation(await runIn(await makeHome(), 'claude', ['-p', TASK, ...options], claudeModel(site.gateway)));
   });
 
-  it('Codex asks what a video says and gets a picture', async () => {
-    const { url, apiKey } = site.gateway;
-    const { home, start } = await runProgram(
-      'codex',
-      ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', TASK],
-      { MEDIAGATE_API_KEY: apiKey },
-    );
-    await mkdir(path.join(home, '.codex'));
+  it('Claude Code signs in by the address alone', async () => {
+    const home = await makeHome();
+    await runIn(home, 'claude', ['mcp', 'add', '-s', 'user', '-t', 'http', 'mediagate', `${site.gateway.url}/mcp`]);
+    await signIn(home, 'claude');
+    expectConversation(await runIn(home, 'claude', ['-p', TASK, ...allowed], claudeModel(site.gateway)));
+  });
+
+  async function codexHome(more: readonly string[] = []): Promise<string> {
+    const { url } = site.gateway;
+    const home = await makeHome();
     const config = [
       'model = "m-5.5"',
       'model_provider = "mediagate"',
+      // There is no keyring here.
+      'mcp_oauth_credentials_store = "file"',
       '[model_providers.mediagate]',
       'name = "mediagate"',
       `base_url = "${url}/v1"`,
@@ -117,23 +144,33 @@ describe('programs of agents', function () {
       'wire_api = "responses"',
       '[mcp_servers.mediagate]',
       `url = "${url}/mcp"`,
-      'bearer_token_env_var = "MEDIAGATE_API_KEY"',
+      ...more,
     ];
+    await mkdir(path.join(home, '.codex'));
     await writeFile(path.join(home, '.codex', 'config.toml'), config.join('\n'));
-    const { stdout } = await start();
-    expectConversation(stdout);
+    return home;
+  }
+  const codexTask = ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', TASK];
+
+  it('Codex asks what a video says and gets a picture, with a key', async () => {
+    const home = await codexHome(['bearer_token_env_var = "MEDIAGATE_API_KEY"']);
+    expectConversation(await runIn(home, 'codex', codexTask, { MEDIAGATE_API_KEY: site.gateway.apiKey }));
   });
 
-  it('the inspector lists tools and calls one', async () => {
+  it('Codex signs in by the address alone', async () => {
+    const home = await codexHome();
+    await signIn(home, 'codex');
+    expectConversation(await runIn(home, 'codex', codexTask, { MEDIAGATE_API_KEY: site.gateway.apiKey }));
+  });
+
+  it('the inspector finds no fault in the tools, and calls one', async () => {
     const { url, apiKey } = site.gateway;
+    const home = await makeHome();
     const common = ['--cli', `${url}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${apiKey}`];
-    const listed = await runProgram('mcp-inspector', [...common, '--method', 'tools/list']);
-    expect(JSON.parse((await listed.start()).stdout).tools.map(({ name }: { name: string }) => name)).to.include(
-      'ask_link',
-    );
+    const listed = await runIn(home, 'mcp-inspector', [...common, '--method', 'tools/list', '--strict']);
+    expect(JSON.parse(listed).tools.map(({ name }: { name: string }) => name)).to.include('ask_link');
     const call = ['--method', 'tools/call', '--tool-name', 'get_link_data', '--tool-arg', `url=${VIDEO}`];
-    const called = await runProgram('mcp-inspector', [...common, ...call]);
-    const { structuredContent } = JSON.parse((await called.start()).stdout);
+    const { structuredContent } = JSON.parse(await runIn(home, 'mcp-inspector', [...common, ...call]));
     expect(structuredContent).to.include({ content_from_outside: true, platform: 'vidsite' });
   });
 });

@@ -4,10 +4,13 @@
  * its last words. A question without tools, as `ask_link` sends it, gets an answer with a source.
  */
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readPluginConfig, type TextCall } from 'mediagate';
 import { openReplayServer, type ReplayServer } from 'mediagate/testing/server';
 import { fixturesOf, linkSamples, videoSample } from '../../demo/link-samples.js';
+import { type BrowserSession, createBrowserSession } from '../accounts/browser-session.js';
 import { type Script, type ScriptedText, scriptedText } from '../models/scripted-text.js';
 import { answerTo, inputOf } from '../models/text-answer.js';
 import { chatCompletion } from '../models/text-chat-format.js';
@@ -21,6 +24,27 @@ export const VIDEO = videoSample.url;
 export const LAST_WORDS = 'The video is about tugs, and the picture is ready.';
 const ANSWERED = { answer: 'It is about tugs.', claims: [{ text: 'Tugs.', field: 'common.title' }] };
 
+/** Programs name themselves by documents of their makers, which are elsewhere: these have the same fields. */
+const DOCUMENTS: Readonly<Record<string, string>> = {
+  'https://chatgpt.com/oauth/codex/client.json': 'Codex',
+  'https://claude.ai/oauth/claude-code-client-metadata': 'Claude Code',
+};
+const documents = Object.entries(DOCUMENTS).map(([url, name]) => ({
+  request: { method: 'GET', url },
+  response: {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    text: JSON.stringify({
+      client_id: url,
+      client_name: name,
+      redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+      token_endpoint_auth_method: 'none',
+    }),
+  },
+}));
+
+const PLANS = { plans: [], freeTier: { grants: ['extract', 'images'], modelAccess: ['m-5.5', 'gen-img-2'] } };
+
 /** A tool of the gateway and its arguments. */
 export type Turn = readonly [tool: string, input: Readonly<Record<string, unknown>>];
 
@@ -29,17 +53,15 @@ export interface AgentSite {
   readonly model: ScriptedText;
   /** What the tools returned to the model, in the order of the turns. */
   outputs(): string[];
+  /** A browser in which somebody is signed in. */
+  signIn(email: string): Promise<BrowserSession>;
   close(): Promise<void>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any client
 type Members = Record<string, any>;
 
-/** @param settings Besides those that it needs. Default: none. */
-export async function startAgentSite(
-  turns: readonly Turn[],
-  settings: Record<string, string> = {},
-): Promise<AgentSite> {
+export async function startAgentSite(turns: readonly Turn[]): Promise<AgentSite> {
   const bodies: Members[] = [];
   const model = scriptedText(
     (call) => {
@@ -50,11 +72,14 @@ export async function startAgentSite(
     { models: [{ id: 'm-5.5', routes: ['responses', 'chat_completions'], efforts: ['low', 'medium', 'high'] }] },
   );
   const plugins = await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {});
+  const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-agent-site-'));
+  const plansFile = path.join(folder, 'plans.json');
+  await writeFile(plansFile, JSON.stringify(PLANS));
   const gateway = await openReplayServer({
     plugin: model.plugin,
     plugins: plugins.filter(({ use }) => !String(use).endsWith('echo_text')),
-    fixtures: fixturesOf(linkSamples),
-    settings: { MESSAGES_ENABLED: 'true', ...settings },
+    fixtures: [...documents, ...fixturesOf(linkSamples)],
+    settings: { MESSAGES_ENABLED: 'true', PLANS_FILE: plansFile },
   });
   return {
     gateway,
@@ -65,7 +90,17 @@ export async function startAgentSite(
         .reduce((best, one) => (one.length > best.length ? one : best), []);
       return longest.map((one) => (typeof one === 'string' ? one : JSON.stringify(one)));
     },
-    close: () => gateway.close(),
+    async signIn(email) {
+      const browser = createBrowserSession();
+      const page = await browser.open(`${gateway.url}/signin`);
+      const { location } = await browser.send(page.url, { form: { email, name: '', action: 'sign-in' } });
+      await browser.open(location ?? '');
+      return browser;
+    },
+    async close() {
+      await gateway.close();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
 }
 
