@@ -14,13 +14,13 @@ import { type GatewayProcess, startGatewayProcess } from '../../support/processe
 import { isLongRun } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
-const CLIENTS = 20;
+const CLIENTS = isLongRun ? 20 : 8;
 const ROUNDS = isLongRun ? 3 : 1;
 /** Of each sort; the queue may be long. */
-const LOOKED_AT = 10;
+const LOOKED_AT = isLongRun ? 10 : 4;
 const PAUSE_MS = 200;
 /** More than one worker makes in the time that a command needs to begin. */
-const BURST = 150;
+const BURST = isLongRun ? 150 : 40;
 /** A key may poll 20 times in a second. */
 const POLL_MS = 60;
 const { signal } = new AbortController();
