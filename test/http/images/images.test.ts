@@ -346,30 +346,34 @@ describeOnStacks('image jobs over HTTP', (stack) => {
     ['a site account', `acct_${'0'.repeat(32)}`, ofEachKey],
     ["an operator's account", 'team', 10 * ofEachKey],
   ] as const) {
-    it(`start another account's first image next, behind ten keys of ${whose} with ${10 * ofEachKey} submits`, async () => {
-      await app.close();
-      const images = { workers: 1, maxActive: 10 * ofEachKey + 1 };
-      app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 2_000 });
-      const clientOf = async (owner: string) =>
-        imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId: owner }));
-      const busy = await Promise.all(Array.from({ length: 10 }, () => clientOf(accountId)));
-      const submits = await Promise.all(
-        busy.map(async (each) => {
-          const statuses: number[] = [];
-          for (let count = 0; count < ofEachKey; count += 1) statuses.push((await each.submit()).status);
-          return statuses;
-        }),
-      );
-      const statuses = submits.flat();
-      expect(statuses.filter((status) => status === 202)).to.have.length(accepted);
-      expect(statuses.filter((status) => status === 429)).to.have.length(10 * ofEachKey - accepted);
-      await darkroom.asked(1);
-      const other = await clientOf(`acct_${'1'.repeat(32)}`);
-      expect((await other.submit({ ...PROMPT, prompt: 'Of another account' })).status).to.equal(202);
-      await darkroom.develop();
-      await darkroom.asked(2);
-      expect(darkroom.calls[1]?.prompt).to.equal('Of another account');
-    });
+    const each = accepted === ofEachKey ? it : once;
+    each(
+      `start another account's first image next, behind ten keys of ${whose} with ${10 * ofEachKey} submits`,
+      async () => {
+        await app.close();
+        const images = { workers: 1, maxActive: 10 * ofEachKey + 1 };
+        app = await startImageApp({ stack, generate: darkroom.generate, images, accountImageDailyLimit: 2_000 });
+        const clientOf = async (owner: string) =>
+          imageClient(app, await app.makeKey({ grants: ['images'], rpm: null, accountId: owner }));
+        const busy = await Promise.all(Array.from({ length: 10 }, () => clientOf(accountId)));
+        const submits = await Promise.all(
+          busy.map(async (each) => {
+            const statuses: number[] = [];
+            for (let count = 0; count < ofEachKey; count += 1) statuses.push((await each.submit()).status);
+            return statuses;
+          }),
+        );
+        const statuses = submits.flat();
+        expect(statuses.filter((status) => status === 202)).to.have.length(accepted);
+        expect(statuses.filter((status) => status === 429)).to.have.length(10 * ofEachKey - accepted);
+        await darkroom.asked(1);
+        const other = await clientOf(`acct_${'1'.repeat(32)}`);
+        expect((await other.submit({ ...PROMPT, prompt: 'Of another account' })).status).to.equal(202);
+        await darkroom.develop();
+        await darkroom.asked(2);
+        expect(darkroom.calls[1]?.prompt).to.equal('Of another account');
+      },
+    );
   }
 
   it('are refused beyond the capacity of the queue, free of charge', async () => {
