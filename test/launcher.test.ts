@@ -85,7 +85,7 @@ describe('the launcher in a new checkout', () => {
   });
 
   it('makes nothing anew without a change', async () => {
-    const { stderr } = await launch({}, '--version');
+    const { stderr } = await launch({}, '--help');
     expect(stderr).to.equal('');
   });
 
@@ -95,7 +95,7 @@ describe('the launcher in a new checkout', () => {
       path.join(folder, 'server/cli/program.ts'),
       "\nconsole.error('changed: number' satisfies string);\n",
     );
-    const { stderr } = await launch({}, '--version');
+    const { stderr } = await launch({}, '--help');
     expect(stderr)
       .to.match(/^Compiling, because sources or packages are newer/)
       .and.to.include('changed: number');
