@@ -42,7 +42,7 @@ export function renderFailure({ code, message }: GatewayError, context: RequestC
       title,
       content: html`<div class="frame frame-narrow failure" data-code="${code}">
 <div class="page-head"><h1>${title}</h1><p role="alert">${words} ${next}</p></div>
-<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button button-quiet" href="/">${t.homePage}</a>${supportLink(locale)}</div>
+<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button${path !== undefined && html` button-quiet`}" href="/">${t.homePage}</a>${supportLink(locale)}</div>
 <dl class="facts small">${locale.language === 'en' && (!known || DETAILED.has(code)) && html`<div><dt>${t.detail}</dt><dd>${message}</dd></div>`}<div><dt>${t.request}</dt><dd class="mono">${context.state.requestId}</dd></div></dl>
 </div>`,
     },

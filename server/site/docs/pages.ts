@@ -56,7 +56,7 @@ function groupCard({ name, title, description, operations }: Group): Html {
 function guideList(guides: readonly NavigationGroup[]): Html {
   return html`<div class="guide-list">${guides.map(
     ({ title, pages }) =>
-      html`<section aria-labelledby="guides-${title}"><h3 id="guides-${title}">${title}</h3><ul>${pages.map((page) => html`<li><a href="${page.url}">${page.title}</a></li>`)}</ul></section>`,
+      html`<div><h3>${title}</h3><ul>${pages.map((page) => html`<li><a href="${page.url}">${page.title}</a></li>`)}</ul></div>`,
   )}</div>`;
 }
 

@@ -170,11 +170,11 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
   const failing = await gateway.request('/v1/extract', {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url, async_mode: true }),
+    body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url, background: true }),
   });
   await until(async () => (await state.jobs.active('extraction')) === 0, POLL_MS);
   const codes = Object.fromEntries(orders.map(({ code, state: is }) => [is, code]));
-  return { orders: codes, image: String(json.id), failedJob: String(failing.json.job_id) };
+  return { orders: codes, image: String(json.id), failedJob: String(failing.json.data.job.job_id) };
 }
 
 /** The account keeps what its requests asked, which the latest of them show. */
