@@ -16,7 +16,7 @@ const WHOLE = JSON.stringify({
   object: 'chat.completion',
   created: 1_760_000_000,
   model: 'vendor-1',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'The answer zq.' }, finish_reason: 'stop' }],
+  choices: [{ index: 0, message: { role: 'assistant', content: 'The answer of a bollard.' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
 });
 const ANSWER = { type: 'application/json', pieces: [WHOLE] };
@@ -70,7 +70,7 @@ describeOnStacks('what requests asked', (stack) => {
   const sendAll = async () => {
     const history = [
       { role: 'user', content: 'first' },
-      { role: 'assistant', content: 'zq' },
+      { role: 'assistant', content: 'bollard' },
     ];
     await post('/v1/chat/completions', {
       model: 'vendor-1',
@@ -115,7 +115,7 @@ describeOnStacks('what requests asked', (stack) => {
     const [head = '', ...lines] = text.trim().split('\r\n');
     expect(head).to.match(/,input$/);
     expect(lines.filter((line) => line.endsWith(',a harbour'))).to.have.length(1);
-    expect(text).not.to.contain('zq');
+    expect(text).not.to.contain('bollard');
     expect(app.log.some((line) => JSON.stringify(line).includes('a foghorn'))).to.equal(false);
     await app.state.requestLog.inputs.setDays('local', null);
     expect((await asked(9)).every(([, input]) => input === undefined)).to.equal(true);
