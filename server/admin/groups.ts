@@ -22,6 +22,8 @@ const NAME_FORM = '1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a lette
 export interface ListedGroup {
   name: string;
   createdAt: number;
+  /** Whether users with a key in it see its keys. */
+  isShown: boolean;
   keys: number;
   budgets: readonly BudgetState[];
 }
@@ -34,8 +36,9 @@ export async function listGroups({ state }: Stored<'budgets' | 'keys'>): Promise
     state.keys.countByGroup(),
   ]);
   const budgets = Map.groupBy(all, ({ scope, subject }) => (scope === 'group' ? subject : ''));
-  return groups.map((group) => ({
+  return groups.map(({ membersSee, ...group }) => ({
     ...group,
+    isShown: membersSee === 1,
     keys: counts.get(group.name) ?? 0,
     budgets: budgets.get(group.name) ?? [],
   }));
@@ -70,6 +73,15 @@ export async function setBudgets(
   return services.state.budgets.change({ scope, subject, budgets: amounts, ...by });
 }
 
+/** Lets users with a key of a group see all its keys, or no longer. @throws GatewayError `invalid_value` if there is none. */
+export async function showGroup(
+  services: Stored<'budgets'>,
+  change: { name: string; isShown: boolean } & AdminActor,
+): Promise<void> {
+  await requireGroup(services, change.name);
+  await services.state.budgets.showGroup(change);
+}
+
 /** @throws GatewayError `invalid_value` if there is no such group, or it has keys that are not to be released. */
 export async function deleteGroup(
   services: Stored<'budgets'>,
@@ -99,6 +111,7 @@ const GroupShape = Type.Object({
   name: field(Text, 'Name of the group.', 'research'),
   created_at: field(Text, 'When it was created (RFC 3339).'),
   keys: field(Count, 'Number of its keys, without revoked ones.'),
+  members_see_keys: field(Type.Boolean(), 'Whether users with a key in it see all its keys, without secrets.'),
   budgets: Budgets,
 });
 const GROUP = { name: { description: 'Name of the group.', example: 'research' } };
@@ -113,8 +126,9 @@ export function groupRoutes(services: AdminServices): Route[] {
       description: 'Lists the groups with their budgets, by name.',
       answer: { description: 'The groups.', name: 'GroupList', schema: wholeList(GroupShape, 'By name.') },
       async run() {
-        const data = (await listGroups(services)).map(({ createdAt, budgets, keys, ...group }) => ({
+        const data = (await listGroups(services)).map(({ createdAt, budgets, keys, isShown, ...group }) => ({
           ...group,
+          members_see_keys: isShown,
           created_at: isoTime(createdAt),
           keys,
           budgets: encodeAll(budgets, clock.now()),
@@ -140,6 +154,28 @@ export function groupRoutes(services: AdminServices): Route[] {
       async run({ body: { name: group, budgets = [] }, by }) {
         const made = await makeGroup(services, { name: group, budgets, ...by });
         return { name: group, budgets: encodeAll(made, clock.now()) };
+      },
+    }),
+    adminRoute(services, {
+      method: 'POST',
+      path: '/groups/:name/members',
+      params: GROUP,
+      summary: 'Show the keys of a group to its members',
+      description:
+        'Lets users with a key in the group see names, last use and budgets of all its keys, or no longer. Never secrets.',
+      body: Type.Object({ see_keys: field(Type.Boolean(), 'Whether they see them.'), ...NOTE }, strict),
+      example: { see_keys: true },
+      answer: {
+        description: 'What members see.',
+        name: 'ShownGroup',
+        schema: Type.Object({
+          name: field(Text, 'Name of the group.'),
+          members_see_keys: field(Type.Boolean(), 'Whether members see its keys now.'),
+        }),
+      },
+      async run({ param, body: { see_keys: isShown }, by }) {
+        await showGroup(services, { name: param('name'), isShown, ...by });
+        return { name: param('name'), members_see_keys: isShown };
       },
     }),
     adminRoute(services, {

@@ -39,7 +39,7 @@ export {
   showBalance,
   type WholeBalance,
 } from './balances.js';
-export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from './groups.js';
+export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showGroup } from './groups.js';
 export { closeIncident, describeIncident, listIncidents } from './incidents.js';
 export { describeInvitation, INVITED_ROLES, invitationFields, invite, inviteRoutes } from './invitations.js';
 export {

@@ -77,6 +77,8 @@ export const AUDIT_ACTIONS = [
   'balance.taken-back',
   'balance.adjusted',
   'balance.resumed',
+  'group.shown',
+  'group.hidden',
   'group.deleted',
   'alert.acknowledged',
   'incident.added',

@@ -230,7 +230,7 @@ export class Budgets {
   /** Makes a group with its budgets. Default: none. @throws GatewayError `invalid_value` if the group exists. */
   createGroup(name: string, first?: Omit<BudgetChange, keyof BudgetOwner>): Promise<readonly BudgetState[]> {
     return this.#changing(async (transaction) => {
-      const group = { name, createdAt: await this.#times.read(transaction) };
+      const group = { name, createdAt: await this.#times.read(transaction), membersSee: null };
       const insert = transaction
         .insertInto('key_groups')
         .values(group)
@@ -275,6 +275,21 @@ export class Budgets {
       const states = { from: describeGroup(name), to: describeGroup(null) };
       const subject = auditSubject(groupOwner(name));
       await writeAudit(transaction, { subject, at, actor, action: 'group.deleted', ...states, note });
+    });
+  }
+
+  /**
+   * Lets users with a key of a group see its keys, or no longer, and writes an audit row.
+   * @throws GatewayError `invalid_value` if there is no such group.
+   */
+  showGroup({ name, isShown, ...by }: { name: string; isShown: boolean; actor: string; note?: string }): Promise<void> {
+    return this.#changing(async (transaction) => {
+      await this.#lockGroup(transaction, name);
+      const at = await this.#times.read(transaction);
+      const membersSee = isShown ? 1 : 0;
+      await transaction.updateTable('key_groups').set({ membersSee }).where('name', '=', name).execute();
+      const action = isShown ? 'group.shown' : 'group.hidden';
+      await writeAudit(transaction, { subject: auditSubject(groupOwner(name)), at, action, ...by });
     });
   }
 

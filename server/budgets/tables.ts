@@ -1,6 +1,6 @@
 /*
- * The tables of budgets: one row for each budget with what it has counted, one for each group of keys, and one for each
- * alert that was or will be sent.
+ * The tables of budgets: one row for each budget with what it has counted, one for each group of keys, with whether its
+ * members see one another's keys, and one for each alert that was or will be sent.
  */
 
 import { type Migrations, type Selectable, sqlMigration } from '../../core/database/index.js';
@@ -27,6 +27,8 @@ export interface BudgetsTable extends BudgetState {
 export interface KeyGroupsTable {
   name: string;
   createdAt: number;
+  /** 1 if users with a key of the group see its keys, without their secrets. */
+  membersSee: number | null;
 }
 
 /** An alert of a limit: at most one for its period, threshold and amount. See alerts.ts. */
@@ -60,6 +62,10 @@ export const budgetMigrations: Migrations = {
       at bigint not null, "dueAt" bigint, tries integer not null, primary key ("budgetId", period, percent, "limit"))`,
     `create index budget_alerts_due_at on budget_alerts ("dueAt")`,
   ),
+  '0010-group-view': {
+    ...sqlMigration('alter table key_groups add column "membersSee" integer'),
+    changes: ['key_groups'],
+  },
 };
 
 export type BudgetRow = Selectable<BudgetsTable>;

@@ -3,7 +3,7 @@
  * its budgets and delete it. A group with keys is deleted only if its keys are to leave it, which its form says.
  */
 
-import { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets } from '../admin/index.js';
+import { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showGroup } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { badge, emptyState, type Html, html, linkTo } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
@@ -55,6 +55,20 @@ export function groupPages(services: ConsoleServices): Route[] {
       },
     }),
     consoleForm(services, {
+      path: '/groups/:name/members',
+      params: NAME,
+      summary: 'Show the keys of a group in the console',
+      description: 'Lets users with a key in the group see all its keys, or no longer.',
+      form: { see: '`yes` or `no`.' },
+      errors: ['invalid_value'],
+      show,
+      async run({ param, field, by }) {
+        const isShown = field('see') === 'yes';
+        await showGroup(services, { name: param('name'), isShown, ...by });
+        return `/groups?done=${isShown ? 'group_shown' : 'group_hidden'}`;
+      },
+    }),
+    consoleForm(services, {
       path: '/groups/:name/delete',
       params: NAME,
       summary: 'Delete a group in the console',
@@ -97,7 +111,7 @@ function budgetsField({ locale }: ConsoleCall, { id, value }: { id: string; valu
   return textField({ name: 'budgets', id, label: t.budgets, hint: t.budgetsHint, placeholder, value });
 }
 
-function renderGroup({ name, keys, budgets }: ListedGroup, call: ConsoleCall, isSent: boolean): Html {
+function renderGroup({ name, keys, budgets, isShown }: ListedGroup, call: ConsoleCall, isSent: boolean): Html {
   const { locale, field } = call;
   const t = locale.texts.console.groups;
   const value = isSent ? field('budgets') : budgets.map(budgetText).join(', ');
@@ -112,6 +126,16 @@ ${actions([
       button: t.changeNow,
       fields: budgetsField(call, { id: `budgets-${name}`, value }),
       isOpen: isSent,
+    },
+    locale,
+  ),
+  action(
+    {
+      path: `/groups/${name}/members`,
+      label: isShown ? t.hide : t.show,
+      words: isShown ? t.hideWords : t.showWords,
+      button: isShown ? t.hideNow : t.showNow,
+      fields: html`<input type="hidden" name="see" value="${isShown ? 'no' : 'yes'}">`,
     },
     locale,
   ),

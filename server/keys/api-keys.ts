@@ -194,6 +194,24 @@ export class ApiKeys<Terms = unknown> {
     return new Map(rows.map(({ groupName, count }) => [groupName ?? '', Number(count)]));
   }
 
+  /** Keys of groups that are not revoked, newest first, without those of pages and agents. */
+  ofGroups(names: readonly string[], limit: number): Promise<readonly ApiKeyRecord[]> {
+    if (names.length === 0) return Promise.resolve([]);
+    return this.#database.run(async (queries) => {
+      const rows = await queries
+        .selectFrom('api_keys')
+        .selectAll()
+        .where('groupName', 'in', names)
+        .where('revokedAt', 'is', null)
+        .where('internal', 'is', null)
+        .orderBy('createdAt', 'desc')
+        .orderBy('id')
+        .limit(limit)
+        .execute();
+      return Promise.all(rows.map((row) => this.#currentRecord(queries, row)));
+    });
+  }
+
   async find(id: string): Promise<ApiKeyRecord | undefined> {
     if (!isStorable(id)) return undefined;
     return this.#database.run(async (queries) => {

@@ -5,7 +5,14 @@
  */
 
 import { Type } from '../../core/contracts/index.js';
-import { type AccountServices, type AccountView, readInputDays, type SignedIn } from '../accounts/index.js';
+import {
+  type AccountServices,
+  type AccountView,
+  readInputDays,
+  readSharedGroups,
+  type SignedIn,
+} from '../accounts/index.js';
+import type { Budgets } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { AddressLimit, defineRoute, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
 import type { ApiKeys } from '../keys/index.js';
@@ -42,7 +49,8 @@ const MAX_FORM_BYTES = 1_024;
 
 export interface AccountPageServices extends AccountServices, PlanTermsOptions {
   view: AccountView;
-  accountKeys: Pick<ApiKeys, 'listOf'>;
+  accountKeys: Pick<ApiKeys, 'listOf' | 'ofGroups'>;
+  budgets: Pick<Budgets, 'groups' | 'list'>;
   usageLog: Pick<UsageLog, 'totals'>;
   requestLog: RequestLog;
   /** Days for which requests are kept. Default 30. */
@@ -143,14 +151,18 @@ class AccountPages {
     const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
-    const { view, gateway, catalogue, freeTierPeriod, clock } = this.#services;
+    const { view: of, gateway, catalogue, freeTierPeriod, clock } = this.#services;
     const { revoked, saved } = context.query;
     const changed = {
       ...(typeof revoked === 'string' && { revoked }),
       ...(typeof saved === 'string' && { saved }),
     };
-    const sources = { view, gateway, catalogue, freeTierPeriod, now: clock.now(), changed };
-    sendTo(context, visit, keysPage(await loadKeys(sources, signedIn.user, locale), locale));
+    const sources = { view: of, gateway, catalogue, freeTierPeriod, now: clock.now(), changed };
+    const [view, groups] = await Promise.all([
+      loadKeys(sources, signedIn.user, locale),
+      readSharedGroups(this.#services, signedIn.user.accountId, clock.now()),
+    ]);
+    sendTo(context, visit, keysPage({ ...view, groups }, locale));
   }
 
   async sendUsage(context: RequestContext): Promise<void> {

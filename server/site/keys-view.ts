@@ -31,7 +31,11 @@ export interface KeysSources extends PlanTermsOptions {
 }
 
 /** @throws GatewayError `upstream_unavailable`. */
-export async function loadKeys(sources: KeysSources, user: UserRecord, locale: Locale): Promise<KeysView> {
+export async function loadKeys(
+  sources: KeysSources,
+  user: UserRecord,
+  locale: Locale,
+): Promise<Omit<KeysView, 'groups'>> {
   const { view, catalogue, now, changed } = sources;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
   const { account, keys, totals, currency } = await view.overview(user, range);

@@ -5,6 +5,7 @@
  * hidden: they speak of the keys before it.
  */
 
+import type { SharedGroup } from '../../accounts/index.js';
 import type { BudgetState } from '../../budgets/index.js';
 import { type ApiKeyRecord, isValidState, type KeyGrant, maskedKey } from '../../keys/index.js';
 import { accountPages, linkTo } from '../components/filters.js';
@@ -38,6 +39,8 @@ export interface KeysView {
   /** Newest first. */
   keys: readonly KeyDetails[];
   choices: LimitChoices;
+  /** Whose keys the user may see. */
+  groups: readonly SharedGroup[];
   /** Days of the usage: `2026-06-15`. */
   range: { from: string; to: string; days: number };
   changed: ChangedKey | null;
@@ -70,9 +73,25 @@ ${renderKeyCreation(locale, limitFields(view.choices, locale))}
 ${valid.length === 0 && dead.length === 0 && emptyState(t.none, t.noneWords)}
 ${valid.length > 0 && html`<ul class="stack key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
 ${renderDead(dead, locale)}
+${view.groups.map((group) => renderGroup(group, locale))}
 </div>
 </div>`,
   };
+}
+
+/** The keys of a group that the user belongs to. */
+function renderGroup({ name, budgets, keys }: SharedGroup, locale: Locale): Html {
+  const { texts, day } = locale;
+  const t = texts.keys;
+  return html`<section class="card stack" aria-labelledby="group-${name}"><h2 id="group-${name}">${t.group.title(html`<bdi>${name}</bdi>`)}</h2>
+<p class="small muted">${t.group.words}</p>
+${budgets.map((budget) => renderBudget(budget, locale))}
+<ul class="rows">${keys.map(
+    ({ record, budgets: own, isOwn }) =>
+      html`<li><div class="stack-small"><span><strong><bdi>${record.name}</bdi></strong>${isOwn && html` <span class="small muted">${t.group.own}</span>`}</span>
+<span class="small muted"><code>${maskedKey(record.id)}</code> · ${t.facts.lastUsed}: ${record.lastUsedAt === null ? t.facts.notYet : day(record.lastUsedAt)}</span>
+${own.map((budget) => renderBudget(budget, locale))}</div></li>`,
+  )}</ul></section>`;
 }
 
 function renderDead(dead: readonly KeyDetails[], locale: Locale): Html | false {

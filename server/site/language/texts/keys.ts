@@ -11,6 +11,11 @@ const en = {
   words: (plan: Html) =>
     html`Programs send a key with each request. A key can use everything in the plan ${plan}, or less if you limit it.`,
   yours: 'Your keys',
+  group: {
+    title: (group: Html) => html`Keys of your group ${group}`,
+    words: 'The operator shows them to everybody with a key in this group: names, last use and budgets, never secrets.',
+    own: 'yours',
+  },
   manage: 'Limits, rotate, revoke',
   revoked: (key: Html) => html`“${key}” is revoked. Programs that send it are refused.`,
   saved: (key: Html) => html`“${key}” is saved. It applies within seconds.`,
@@ -98,6 +103,12 @@ const vi: typeof en = {
   words: (plan) =>
     html`Chương trình gửi khóa kèm mỗi yêu cầu. Khóa dùng được mọi thứ trong gói ${plan}, hoặc ít hơn nếu bạn giới hạn.`,
   yours: 'Khóa của bạn',
+  group: {
+    title: (group) => html`Khóa của nhóm ${group}`,
+    words:
+      'Quản trị viên cho mọi người có khóa trong nhóm xem: tên, lần dùng gần nhất và ngân sách, không bao giờ có mã bí mật.',
+    own: 'của bạn',
+  },
   manage: 'Giới hạn, đổi, thu hồi',
   revoked: (key) => html`Đã thu hồi “${key}”. Chương trình gửi khóa này sẽ bị từ chối.`,
   saved: (key) => html`Đã lưu “${key}”. Có hiệu lực sau vài giây.`,

@@ -1,5 +1,6 @@
 /*
  * Texts of groups of keys and of invitations in the console. A form says what follows from it, and whether it is final.
+ * Those of a group also say who sees its keys, and that secrets are never shown.
  */
 
 import { counted, FORMATS } from '../../formats.js';
@@ -8,6 +9,13 @@ const { count } = FORMATS.vi;
 
 const en = {
   groups: {
+    show: 'Show keys to members…',
+    showWords:
+      'Users with a key in this group see the names, last use and budgets of all its keys. They never see secrets.',
+    showNow: 'Show the keys',
+    hide: 'Hide keys from members…',
+    hideWords: 'Users with a key in this group see their own keys alone.',
+    hideNow: 'Hide the keys',
     lead: 'Groups of keys, such as teams. All keys of a group share its budgets.',
     name: 'Name',
     nameHint: 'Small letters, digits, "_", "." and "-".',
@@ -61,6 +69,13 @@ const en = {
 
 const vi: typeof en = {
   groups: {
+    show: 'Cho thành viên xem khóa…',
+    showWords:
+      'Người có khóa trong nhóm xem được tên, lần dùng gần nhất và ngân sách của mọi khóa trong nhóm. Không bao giờ thấy mã bí mật.',
+    showNow: 'Cho xem',
+    hide: 'Ẩn khóa với thành viên…',
+    hideWords: 'Người có khóa trong nhóm chỉ xem được khóa của mình.',
+    hideNow: 'Ẩn',
     lead: 'Nhóm khóa, ví dụ theo đội. Mọi khóa của nhóm dùng chung ngân sách.',
     name: 'Tên',
     nameHint: 'Chữ thường, chữ số, "_", "." và "-".',
