@@ -11,6 +11,7 @@ import { groupRoutes } from './groups.js';
 import { incidentRoutes } from './incidents.js';
 import { jobRoutes } from './jobs.js';
 import { keyRoutes } from './keys.js';
+import { modelTestRoutes } from './model-tests.js';
 import { modelRoutes } from './models.js';
 import { orderRoutes } from './orders.js';
 import { overviewRoutes } from './overview.js';
@@ -81,6 +82,7 @@ export {
   type WholeKey,
 } from './keys.js';
 export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
+export { type ModelTest, testModel, testServedModel } from './model-tests.js';
 export {
   type ListedModel,
   latenciesOf,
@@ -162,6 +164,7 @@ export function adminRoutes(services: AdminServices): Route[] {
     ...requestRoutes(services),
     ...jobRoutes(services),
     ...modelRoutes(services),
+    ...modelTestRoutes(services),
     ...settingRoutes(services),
     ...alertRoutes(services),
     ...auditRoutes(services),

@@ -1,10 +1,11 @@
 /*
  * Models and plugins in the console: which provider serves a model, where its servers are, whether they answer or cool
  * down after failures, and what it costs. It describes the process that answers; what it shows is set in the plugins file
- * and the prices file, which the page names. Addresses are shown, keys never.
+ * and the prices file, which the page names. A model can be tested: what its servers say, and how long a short answer
+ * takes. Addresses are shown, keys never.
  */
 
-import { latenciesOf, type WatchedModel, watchModels } from '../admin/index.js';
+import { latenciesOf, type ModelTest, testServedModel, type WatchedModel, watchModels } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
@@ -19,8 +20,8 @@ import {
   type Tone,
 } from '../site/index.js';
 import type { ModelLatency } from '../usage/index.js';
-import { type ConsoleCall, type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
-import { section } from './parts.js';
+import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
+import { action, actions, choiceField, section } from './parts.js';
 
 const PATH = '/admin/models';
 /** A page stays below 80 kB. */
@@ -30,18 +31,38 @@ const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = { ok: 'good', deg
 type Plugin = PluginGroup;
 
 export function modelPages(services: ConsoleServices): Route[] {
+  const show = (call: ConsoleCall) => modelsPage(services, call);
   return [
     consolePage(services, {
       path: '/models',
       summary: 'Models in the console',
       description: 'Page of models and plugins: providers, servers, health, failures and prices.',
       query: { q: 'Part of a name of a model, a provider or a server.' },
-      show: (call) => modelsPage(services, call),
+      show,
+    }),
+    consoleForm(services, {
+      path: '/models/test',
+      summary: 'Test a model in the console',
+      description: 'Asks the upstreams of a model, sends it one short request, and shows what came.',
+      form: { model: 'Id of the model.' },
+      errors: ['invalid_value'],
+      show,
+      async run(call) {
+        const model = call.field('model');
+        return modelsPage(services, call, { model, results: await testServedModel(services, model) });
+      },
     }),
   ];
 }
 
-async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleCall): Promise<ConsolePage> {
+/** A model that was just tested. */
+interface Tested {
+  model: string;
+  results: readonly ModelTest[];
+}
+
+async function modelsPage(services: ConsoleServices, call: ConsoleCall, tested?: Tested): Promise<ConsolePage> {
+  const { locale, query } = call;
   const { console: own } = locale.texts;
   const t = own.models;
   const search = query('q')?.toLowerCase();
@@ -60,15 +81,16 @@ async function modelsPage(services: ConsoleServices, { locale, query }: ConsoleC
     title: own.pages.models,
     current: 'models',
     lead: t.lead,
-    content: html`${filterCard(
-      {
-        path: PATH,
-        label: own.pages.models,
-        reset: search === undefined ? undefined : PATH,
-        fields: [{ kind: 'text', name: 'q', label: t.search, value: query('q'), placeholder: 'm-5.5' }],
-      },
-      locale,
-    )}
+    content: html`${renderTest(call, all, tested)}
+${filterCard(
+  {
+    path: PATH,
+    label: own.pages.models,
+    reset: search === undefined ? undefined : PATH,
+    fields: [{ kind: 'text', name: 'q', label: t.search, value: query('q'), placeholder: 'm-5.5' }],
+  },
+  locale,
+)}
 <section class="card stack">
 ${dataTable<WatchedModel>({
   label: own.pages.models,
@@ -96,6 +118,25 @@ ${rows.length > ROWS && html`<p class="small muted">${t.more(rows.length - ROWS)
 ${section('plugins', t.plugins, renderPlugins(groupEntries(services.gateway.plugins()), locale))}
 <p class="small muted">${t.whereSet}</p>`,
   };
+}
+
+function renderTest({ locale, field }: ConsoleCall, all: readonly WatchedModel[], tested: Tested | undefined): Html {
+  const t = locale.texts.console.models;
+  const names = all.map(({ model }) => ({ value: model.id, label: model.id }));
+  const results =
+    tested &&
+    html`<div class="notice ${tested.results.every(({ ok }) => ok) ? 'notice-good' : 'notice-warn'}" role="status" tabindex="-1" autofocus><strong><bdi>${tested.model}</bdi></strong>
+<ul class="stack-small" lang="en">${tested.results.map(({ detail, advice }) => html`<li class="small"><bdi>${detail}</bdi>${advice !== undefined && html` <bdi>${advice}</bdi>`}</li>`)}</ul></div>`;
+  const fields = choiceField({ name: 'model', label: t.model, choices: names, value: field('model') });
+  const test = {
+    path: '/models/test',
+    label: t.test,
+    words: t.testWords,
+    button: t.testNow,
+    fields,
+    hasNoReason: true,
+  };
+  return html`<section class="card stack">${results}${names.length > 0 && actions([action(test, locale)])}</section>`;
 }
 
 function wordsOf({ model, upstreams }: WatchedModel): string {

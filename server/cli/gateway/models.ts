@@ -1,18 +1,17 @@
 /*
  * The commands that add, list and test models. Adding changes the plugins file, never the one of the package, which an
  * upgrade replaces. The changed provider is loaded first, so that its plugin checks the options, and commands at the
- * same time wait for each other. A further server is refused if it would also serve other models. A test asks the
- * upstreams of a model and sends one short request, with 16 tokens of output because some servers accept no fewer.
+ * same time wait for each other. A further server is refused if it would also serve other models. A test is that of
+ * the admin API, with the providers of the model alone.
  */
 
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Gateway } from 'mediagate';
-import type { PluginEntry, TextModel, TextRoute } from '../../../core/contracts/index.js';
+import type { PluginEntry, TextRoute } from '../../../core/contracts/index.js';
 import { parsePluginConfig, readPluginConfig, servesOf } from '../../../core/plugins/index.js';
-import { isGatewayError, withFileLock } from '../../../core/runtime/index.js';
-import { type ListedModel, listModels } from '../../admin/index.js';
-import { describeUpstreams } from '../../doctor/index.js';
+import { withFileLock } from '../../../core/runtime/index.js';
+import { type ListedModel, listModels, type ModelTest, testModel } from '../../admin/index.js';
 import { renderTable, sanitizeForTerminal } from '../../format/index.js';
 import { pluginsFileOf } from '../../open-gateway.js';
 import type { Settings } from '../../settings/index.js';
@@ -20,7 +19,7 @@ import { withGateway } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
 import type { Outcome } from '../output.js';
-import type { addModel, testModel } from './gateway-commands.js';
+import type { addModel, testModel as testModelDeclaration } from './gateway-commands.js';
 import { appendToList, replaceFile } from './plugins-file.js';
 
 const PLUGIN = 'mediagate/plugins/openai_text';
@@ -245,98 +244,24 @@ function rowOf({ id, provider, mock, upstreams, context_length: length, routes }
   ];
 }
 
-/** One line of a test. */
-interface TestResult {
-  ok: boolean;
-  detail: string;
-  advice?: string;
-}
-
 /** Asks the upstreams of a model, and sends it one short request. Exit code 1 if it cannot be used. */
 export async function testModelCommand(
   settings: Settings,
   id: string,
-  { request = true }: OptionsOf<typeof testModel>,
+  { request = true }: OptionsOf<typeof testModelDeclaration>,
 ): Promise<Outcome<'ModelTests'>> {
   const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
   // Only the providers of this model; a plugin whose models are not known before it is loaded may be one of them.
   const plugins = entries.filter((entry) => servesOf(entry).includes(id) || servesOf(entry).length === 0);
-  const results = await withGateway(settings, (gateway) => tryModel(gateway, id, request), { plugins, quiet: true });
+  const results = await withGateway(settings, (gateway) => testModel(gateway, id, { request }), {
+    plugins,
+    quiet: true,
+  });
   const exitCode = results.every(({ ok }) => ok) ? 0 : 1;
   return { json: results, text: results.map(render).join('\n'), exitCode };
 }
 
-async function tryModel(gateway: Gateway, id: string, request: boolean): Promise<TestResult[]> {
-  const found = gateway.models().find((model) => model.id === id);
-  if (!found) return [missing(gateway, id)];
-  const modelId = found.aliasOf ?? id;
-  const provider = gateway.plugins().find((plugin) => plugin.id === found.entry);
-  if (provider?.standIn) {
-    const [variable] = provider.variables.switchOff;
-    const advice = variable === undefined ? 'Add a provider to the plugins file.' : `Set ${variable}.`;
-    return [{ ok: false, detail: `${id}: the mock ${provider.plugin} answers; no upstream is connected.`, advice }];
-  }
-  const checks = (await gateway.checkUpstreams()).filter(
-    ({ entry, models }) => entry === found.entry && models.includes(modelId),
-  );
-  const { upstreams = [] } = gateway.text.models().find((model) => model.id === modelId) ?? {};
-  const at = (upstream: string) => (upstreams.length > 1 ? `${id} at ${placeOf(upstreams, upstream)}` : id);
-  const results = describeUpstreams(checks.map((check) => ({ ...check, models: [at(check.upstream)] })));
-  const isUsable = results.length === 0 || results.some(({ ok }) => ok);
-  const [route] = found.routes ?? [];
-  if (!request || !isUsable || route === undefined) {
-    return results.length > 0 ? results : [{ ok: true, detail: `${id}: ready. Its plugin does not check upstreams.` }];
-  }
-  return [...results, await ask(gateway, { id, route, at })];
-}
-
-/** The name of an upstream with its address; of one without a name, the address. */
-function placeOf(upstreams: NonNullable<TextModel['upstreams']>, name: string): string {
-  const url = upstreams.find((one) => one.name === name)?.url;
-  if (url === undefined) return name;
-  return /^upstreams\.\d+$/.test(name) ? url : `${name} (${url})`;
-}
-
-function missing(gateway: Gateway, id: string): TestResult {
-  const failed = gateway.plugins().find(({ state }) => state === 'failed');
-  if (failed) return { ok: false, detail: `${id}: the provider ${failed.id} failed: ${failed.reason}.` };
-  return { ok: false, detail: `There is no model ${id}.`, advice: '"mediagate models list" lists the models.' };
-}
-
-/** As few tokens as servers accept: some refuse an output of less than 16. */
-const MAX_OUTPUT = 16;
-const WORDS = 'Reply with the word OK.';
-
-/** Sends one short request to a model. */
-async function ask(
-  gateway: Gateway,
-  { id, route, at }: { id: string; route: TextRoute; at: (upstream: string) => string },
-): Promise<TestResult> {
-  const { outputLimitField = 'max_completion_tokens' } =
-    gateway.text.models().find((model) => model.id === gateway.resolveModel(id)) ?? {};
-  const bodies: Readonly<Record<TextRoute, object>> = {
-    chat_completions: { messages: [{ role: 'user', content: WORDS }], [outputLimitField]: MAX_OUTPUT },
-    responses: { input: WORDS, max_output_tokens: MAX_OUTPUT, store: false },
-    messages: { messages: [{ role: 'user', content: WORDS }], max_tokens: MAX_OUTPUT },
-    embeddings: { input: 'OK' },
-    moderations: { input: 'OK' },
-  };
-  const text = JSON.stringify({ model: id, ...bodies[route] });
-  const [call, begun] = [{ owner: 'operator', requestId: 'models-test' }, performance.now()];
-  try {
-    const prepared = await gateway.text.prepare({ ...call, route, body: Buffer.from(text), parsed: JSON.parse(text) });
-    const exchange = prepared.send();
-    const { upstream = '' } = await exchange.answer;
-    const { usage } = await exchange.ended;
-    const tokens = usage?.estimated || usage?.totalTokens === undefined ? '' : `, ${usage.totalTokens} tokens`;
-    return { ok: true, detail: `${at(upstream)}: answered in ${Math.round(performance.now() - begun)} ms${tokens}.` };
-  } catch (error) {
-    if (!isGatewayError(error)) throw error;
-    return { ok: false, detail: `${id}: a short request failed. ${error.message}` };
-  }
-}
-
-function render({ ok, detail, advice }: TestResult): string {
+function render({ ok, detail, advice }: ModelTest): string {
   const line = `${(ok ? 'ok' : 'fail').padEnd(4)}  ${sanitizeForTerminal(detail)}`;
   return advice === undefined ? line : `${line}\n      ${sanitizeForTerminal(advice)}`;
 }

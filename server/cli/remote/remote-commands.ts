@@ -129,6 +129,15 @@ const keyOf = ({ key }: Json) => String(key);
 /** By the name of the command. */
 export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
   'models list': whole('/models', ['id', 'provider', 'health', 'context_length', 'routes']),
+  'models test': {
+    options: ['request'],
+    async run(client, [model = ''], { request }) {
+      const json = await client.post('/models/test', { model, ...(request === false && { request }) });
+      const rows = json.results as Json[];
+      const lines = rows.map(({ ok, detail, advice }) => [ok ? 'ok' : 'fail', cell(detail), cell(advice)]);
+      return { json: rows, text: renderTable(['RESULT', 'FOUND', 'ADVICE'], lines), exitCode: json.ok ? 0 : 1 };
+    },
+  },
   plugins: whole('/plugins', ['id', 'state', 'provides', 'serves', 'reason']),
   doctor: {
     options: [],

@@ -35,6 +35,9 @@ const en = {
     entry: 'Entry',
     reason: 'What it does, or why it failed',
     states: { ready: 'Ready', failed: 'Failed', disabled: 'Disabled', loading: 'Loading', disposed: 'Stopped' },
+    test: 'Test a model…',
+    testWords: 'Asks its servers, and sends one short request, which a server may bill. It counts for no key.',
+    testNow: 'Test it now',
     whereSet: html`Models and servers are set in <code>plugins.config.json</code> (<a href="/docs/operate/connect-models">how</a>), prices in the file of <code>PRICES_FILE</code> (<a href="/docs/reference/prices">how</a>).`,
   },
   requests: {
@@ -135,6 +138,9 @@ const vi: typeof en = {
     entry: 'Mục',
     reason: 'Việc nó làm, hoặc lý do lỗi',
     states: { ready: 'Sẵn sàng', failed: 'Lỗi', disabled: 'Đã tắt', loading: 'Đang nạp', disposed: 'Đã dừng' },
+    test: 'Thử một mô hình…',
+    testWords: 'Hỏi các máy chủ của nó và gửi một yêu cầu ngắn; máy chủ có thể tính tiền. Không tính vào khóa nào.',
+    testNow: 'Thử ngay',
     whereSet: html`Mô hình và máy chủ được đặt trong <code>plugins.config.json</code> (<a href="/docs/operate/connect-models">hướng dẫn</a>), giá trong tệp của <code>PRICES_FILE</code> (<a href="/docs/reference/prices">hướng dẫn</a>).`,
   },
   requests: {
