@@ -148,7 +148,9 @@ describe('mediagate --server', () => {
       expect(declared, name).not.to.equal(undefined);
       const flags = Object.entries(declared?.options ?? {}).map(([flag, option]) => {
         expect(optionOf(option).text).not.to.equal('');
-        return /--([a-z-]+)/.exec(flag)?.[1]?.replace(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+        return /--(?:no-)?([a-z-]+)/
+          .exec(flag)?.[1]
+          ?.replace(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
       });
       // A list on this machine is whole where the API has pages.
       for (const option of options) if (option !== 'limit') expect(flags, `${name} --${option}`).to.include(option);
