@@ -1,0 +1,120 @@
+/** The week of an operator in Chromium, by the forms of the console: from a tested model to a rotated key. */
+
+import { expect } from 'chai';
+import type { Browser, Page } from 'playwright-core';
+import { GatewayError } from '../../../core/runtime/errors.js';
+import { type ConsoleApp, startConsoleApp } from '../../http/console/console-app.js';
+import { order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { findings, launchPageBrowser, showIn, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
+import { inventedProduct, inventedShop, productLink } from '../../support/links/invented-shop.js';
+import { scriptedText } from '../../support/models/scripted-text.js';
+
+const USAGE = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 };
+
+describe("an operator's week in a browser", () => {
+  const failing = { yes: true };
+  let its: ConsoleApp;
+  let browser: Browser;
+  let page: Page;
+
+  before(async function () {
+    browser = await launchPageBrowser(await chromiumFor(this));
+    const text = scriptedText(({ model }) => {
+      const choices = [{ index: 0, message: { role: 'assistant', content: 'OK' }, finish_reason: 'stop' }];
+      const answer = { id: 'c', object: 'chat.completion', created: 1, model, choices, usage: USAGE };
+      return { contentType: 'application/json', pieces: [Buffer.from(JSON.stringify(answer))] };
+    });
+    const shop = inventedShop({
+      extract: async ({ link }) => {
+        if (failing.yes) throw new GatewayError('upstream_error', 'The source failed.');
+        return inventedProduct(link.id);
+      },
+    });
+    its = await startConsoleApp({ plugins: [{ use: text.plugin }, { use: shop }] });
+    const passkeys = { state: 'ready', host: 'localhost' } as const;
+    const real = its.app.identity.status();
+    Object.defineProperty(its.app.identity, 'status', { value: () => ({ ...real, passkeys }) });
+    const context = await browser.newContext();
+    const { url } = its.app;
+    await context.addCookies([{ name: 'mediagate', value: its.operator.cookie(url, 'mediagate') ?? '', url }]);
+    page = await context.newPage();
+  });
+  after(async () => {
+    await browser?.close();
+    await its?.app.close();
+  });
+
+  const open = (path: string) => page.goto(`${its.app.url}/admin${path}`);
+  /** Sends a form of the page as a person does, and returns what the next page says. */
+  async function send(path: string, fields: Readonly<Record<string, string>> = {}): Promise<string> {
+    const form = page.locator(`form[action="/admin${path}"]`).first();
+    const fold = page.locator(`details:has(form[action="/admin${path}"])`).first();
+    if (!(await form.isVisible())) await fold.locator('summary').first().click();
+    for (const [name, value] of Object.entries(fields)) {
+      const field = form.locator(`[name="${name}"]`);
+      if ((await field.evaluate((one) => one.tagName)) === 'SELECT') await field.selectOption(value);
+      else await field.fill(value);
+    }
+    await form.getByRole('button').first().click();
+    await page.locator('[autofocus]').first().waitFor();
+    return (await page.locator('main').innerText()).replace(/\s+/g, ' ');
+  }
+
+  it('connects, invites, sets budgets, sees to money, finds an error and rotates a key', async () => {
+    const { app } = its;
+    const customer = await signUp(app.state);
+    const key = await app.makeKey({ name: 'night', grants: ['extract'] });
+    await open('/models');
+    expect(await send('/models/test', { model: 'm-5.5' })).to.match(/m-5\.5: answered in \d+ ms/);
+
+    await open('/invitations');
+    expect(await send('/invitations', { role: 'billing', name: 'Ben' })).to.match(/\/invite#[\w-]{43}/);
+
+    await open('/groups');
+    await send('/groups', { name: 'research', budgets: '500 requests/day' });
+    expect(await send('/groups/research/members')).to.contain('Members of the group see its keys');
+
+    const bought = await order(app.state, customer.accountId);
+    await app.state.orders.record(transfer('no code', { amount: bought.amount, currency: bought.currency }));
+    await open('/transfers');
+    expect(await page.locator('main').innerText()).to.contain('no code');
+    const { code } = await topUpOrder(app.state, customer.accountId);
+    await open(`/orders/${code}`);
+    await send(`/orders/${code}/confirm`);
+    await send(`/orders/${code}/refund`, { note: 'sent back by the bank' });
+    await open(`/balances/${customer.accountId}`);
+    expect(await page.locator('#movements').locator('xpath=..').count()).to.be.greaterThan(0);
+    expect((await app.state.ledger.sums()).different).to.deep.equal([]);
+
+    const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
+    await app.ended(key, json.data.job.job_id);
+    failing.yes = false;
+    await open('/jobs?state=failed');
+    await page.locator(`a[href="/admin/jobs/${json.data.job.job_id}"]`).first().click();
+    const retried = await send(`/jobs/${json.data.job.job_id}/retry`, { note: 'the source is back' });
+    expect(retried).to.contain('The work is done again by this job.');
+    const made = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    expect((await app.ended(key, made)).json.ok).to.equal(true);
+
+    const id = key.slice(6, 14);
+    await open(`/keys/${id}`);
+    const rotated = await send(`/keys/${id}/rotate`);
+    expect(rotated).to.match(/sk-mg-[\w-]{8}-/);
+  });
+
+  it('has pages without a violation of accessibility at both widths', async () => {
+    for (const path of ['/models', '/groups']) {
+      await open(path);
+      await page.evaluate(() => {
+        for (const one of document.querySelectorAll('main details')) one.setAttribute('open', '');
+      });
+      for (const medium of WIDE_AND_NARROW) {
+        await showIn(page, medium);
+        expect(await findings(page), path).to.deep.equal([]);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        expect(wide, path).to.be.at.most(0);
+      }
+    }
+  });
+});
