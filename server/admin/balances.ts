@@ -62,7 +62,7 @@ export async function showBalance(
   const { accountId } = user;
   const [balance, lines, orders] = await Promise.all([
     state.balances.find(accountId),
-    state.ledger.statement({ accountId, limit: LINES, ...(before !== undefined && { before }) }),
+    state.ledger.statement({ accountId, limit: LINES, withActors: true, ...(before !== undefined && { before }) }),
     state.orders.list({ accountId, limit: ORDERS }),
   ]);
   return { user, balance, lines, topUps: orders.filter(({ topUp }) => topUp !== undefined) };
@@ -121,11 +121,11 @@ export async function listMovements(
 ): Promise<ListPage<StatementLine>> {
   const { accountId } = await findUser(services, id);
   const read = ({ limit, after }: ListRange) => {
-    if (after === undefined) return services.state.ledger.statement({ accountId, limit });
+    if (after === undefined) return services.state.ledger.statement({ accountId, limit, withActors: true });
     if (!/^\d{1,12}$/.test(after.id)) {
       throw new GatewayError('invalid_value', 'after must be `next` of an earlier page.', { param: 'after' });
     }
-    return services.state.ledger.statement({ accountId, limit, before: Number(after.id) });
+    return services.state.ledger.statement({ accountId, limit, before: Number(after.id), withActors: true });
   };
   return readPage(range, read, ({ at, number }) => ({ at, id: String(number) }));
 }

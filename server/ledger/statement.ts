@@ -28,11 +28,13 @@ export interface StatementPage {
   /** Movements before this one, newest first; or with `after`, those after it, oldest first. Default: the newest. */
   before?: number;
   after?: number;
+  /** Whether adjustments name the operator who made them. Default false: the account itself reads it. */
+  withActors?: boolean;
 }
 
 /** @returns Newest first, or oldest first with `after`. */
 export async function readStatement(queries: Kysely<Tables>, page: StatementPage): Promise<StatementLine[]> {
-  const { accountId, limit, before, after } = page;
+  const { accountId, limit, before, after, withActors = false } = page;
   const account = balanceAccount(accountId);
   let rows = queries.selectFrom('ledger_entries').selectAll().where('account', '=', account);
   rows = rows.where('number', 'is not', null);
@@ -46,8 +48,10 @@ export async function readStatement(queries: Kysely<Tables>, page: StatementPage
   let left = await sumBefore(queries, account, first);
   const lines = (after === undefined ? found.toReversed() : found).map((row): StatementLine => {
     left += row.amount;
-    const { at, amount, currency, reference, note } = row;
-    return { number: row.number ?? 0, kind: row.kind as MovementKind, at, amount, left, currency, reference, note };
+    const { at, amount, currency, reference } = row;
+    const kind = row.kind as MovementKind;
+    const note = kind === 'adjustment' && !withActors ? '' : row.note;
+    return { number: row.number ?? 0, kind, at, amount, left, currency, reference, note };
   });
   return after === undefined ? lines.toReversed() : lines;
 }

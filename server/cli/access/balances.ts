@@ -42,7 +42,7 @@ export async function showBalanceCommand(settings: Settings, id: string): Promis
     const { accountId } = await findUser(state, id);
     const balance = await state.balances.find(accountId);
     if (!balance) throw new CommandFailure('This account has no prepaid balance.');
-    return { balance, lines: await state.ledger.statement({ accountId, limit: LINES }) };
+    return { balance, lines: await state.ledger.statement({ accountId, limit: LINES, withActors: true }) };
   });
   const facts = renderFacts([
     ['account', balance.accountId],

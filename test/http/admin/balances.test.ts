@@ -83,6 +83,13 @@ describeOnStacks('money and people by the admin API', (stack) => {
     const older = await read(`${path}/movements?limit=2&after=${next}`);
     expect(older.data.map(({ kind }: { kind: string }) => kind)).to.deep.equal(['adjustment', 'top_up']);
     expect(older.next).to.equal(null);
+    expect(data.map(({ note }: { note: string }) => note)).to.deep.equal([actor, actor]);
+    // The account reads the reason, and no id of an operator.
+    const own = await app.state.ledger.statement({ accountId, limit: 2 });
+    expect(own.map(({ reference, note }) => [reference, note])).to.deep.equal([
+      ['closing', ''],
+      ['a gift card', ''],
+    ]);
     const audit = await read(`/audit?subject=${accountId}&limit=1`);
     expect(audit.data[0]).to.include({ action: 'balance.adjusted', actor, note: 'closing', to: '-12.5 EUR' });
     const { unbalanced, different } = await app.state.ledger.sums();
