@@ -4,7 +4,7 @@
 
 export { embeddingRoutes } from './embeddings.js';
 export { messageRoutes } from './messages.js';
-export { chooseModel } from './model-choice.js';
+export { chooseModel, isMockModel } from './model-choice.js';
 export { encodeModel, isWritingModel, mockEntries, orderModels, withoutAliases } from './model-list.js';
 export { createModelPaths, modelRoutes, storedResponseRoutes } from './models.js';
 export { responsePersonalRecords } from './personal-records.js';

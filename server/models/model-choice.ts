@@ -28,3 +28,11 @@ export function chooseModel(
   const message = 'No model for this is ready that the API key may use.';
   throw new GatewayError('model_not_supported', message, { param: 'model' });
 }
+
+/** Whether no provider but a mock has the model. */
+export function isMockModel(gateway: Pick<Gateway, 'models' | 'plugins' | 'resolveModel'>, model: string): boolean {
+  const mocks = mockEntries(gateway);
+  const id = gateway.resolveModel(model);
+  const found = gateway.models().filter((one) => one.id === id);
+  return found.length > 0 && found.every(({ entry }) => mocks.has(entry));
+}

@@ -32,7 +32,7 @@ import {
 import type { IdempotencyService } from '../idempotency/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
 import { EXAMPLE_LINK, LINK_ROUTE, REFUSALS } from '../links/index.js';
-import { chooseModel, MODEL_ERRORS } from '../models/index.js';
+import { chooseModel, isMockModel, MODEL_ERRORS } from '../models/index.js';
 import { addCost, type Prices } from '../prices/index.js';
 import { type CheckedAnswer, readAnswer } from './question-answers.js';
 import { checkQuestion, type Question, QuestionBody, unusable } from './question-fields.js';
@@ -114,6 +114,11 @@ async function answer(context: RequestContext, services: QuestionServices): Prom
     throw new GatewayError('route_not_allowed', 'A question about a link also needs the grant text.');
   }
   const model = question.model ?? chooseModel(gateway, key, ({ routes = [] }) => routes.includes('chat_completions'));
+  // Before the link, which costs: a mock repeats what it reads, and answers nothing.
+  if (isMockModel(gateway, model)) {
+    const message = `No language model is connected: ${model} is a mock, which cannot answer questions. TEXT_UPSTREAM_URL connects one.`;
+    throw new GatewayError('model_not_supported', message, { param: 'model' });
+  }
   const { handler } = services.inner;
   if (!handler) throw new Error('a request came before the app existed');
   const signal = clientSignal(response);

@@ -187,6 +187,29 @@ describe('questions about links', function () {
     expect(calls.length).to.equal(before);
   });
 
+  it('are refused before the link is read if every model is a mock', async () => {
+    let reads = 0;
+    const extract = async ({ link }: { link: { id: string } }) => {
+      reads += 1;
+      return inventedExtraction(link.id);
+    };
+    const mock = scriptedText(() => ({ pieces: [] }), { standIn: true });
+    const bare = await startApp({ gateway: { plugins: [{ use: invented({ extract }) }, { use: mock.plugin }] } });
+    try {
+      const authorization = `Bearer ${await bare.makeKey({ grants: ['extract', 'text'] })}`;
+      const headers = { authorization, 'content-type': 'application/json' };
+      for (const more of [{}, { model: 'm-5.5' }]) {
+        const body = JSON.stringify({ ...QUESTION, ...more });
+        const { status, json } = await bare.request('/v1/extract/answers', { method: 'POST', headers, body });
+        expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'model_not_supported', 'model']);
+        expect(json.error.message).to.contain('m-5.5 is a mock').and.to.contain('TEXT_UPSTREAM_URL');
+      }
+      expect([reads, mock.calls.length]).to.deep.equal([0, 0]);
+    } finally {
+      await bare.close();
+    }
+  });
+
   it('are a tool of agents', async () => {
     const client = await connect(app, key);
     const { structuredContent } = await client.callTool({
