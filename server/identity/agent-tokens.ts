@@ -4,7 +4,7 @@
  * within 2 s. So a token that was verified once costs a digest and no query; the latest 10,000 are remembered.
  */
 
-import { GatewayError } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { Middleware } from '../http/index.js';
 import { type ApiKeyRecord, type createAuth, hashToken, isAgentToken, type KeyTable } from '../keys/index.js';
 import type { AccessTokenRecord, Artifacts } from './artifacts.js';
@@ -44,7 +44,13 @@ export class AgentTokens {
       throw new GatewayError('invalid_api_key', message);
     }
     this.#remember(digest, found);
-    return keys.admitId(found.keyId);
+    try {
+      return await keys.admitId(found.keyId);
+    } catch (error) {
+      // The user knows an agent, and no key.
+      if (!isGatewayError(error) || error.code !== 'revoked_api_key') throw error;
+      throw new GatewayError('revoked_api_key', 'This agent was disconnected. Sign in again to connect it.');
+    }
   }
 
   /** Beyond the maximum, the oldest is forgotten. */

@@ -98,7 +98,9 @@ export async function fetchDocument({ httpClient }: Pick<Gateway, 'httpClient'>,
     .request(request)
     .catch((error: unknown) => {
       const why = isGatewayError(error) ? error.message : 'It could not be fetched.';
-      throw new MetadataError('invalid_client_metadata', `The document of the program cannot be read: ${why}`);
+      const { host } = new URL(id);
+      const message = `The program names itself by a document at ${host}, which this gateway cannot read: ${why} The gateway must reach ${host}; otherwise connect the program with an API key.`;
+      throw new MetadataError('invalid_client_metadata', message);
     });
   if (answer.status !== 200)
     throw new MetadataError(

@@ -81,7 +81,7 @@ export class ToolCalls {
     const validator = this.#validators.get(tool) ?? createValidator(tool.input);
     this.#validators.set(tool, validator);
     const checked = validator.check(input);
-    if (!checked.ok) throw toError(checked.issues[0]);
+    if (!checked.ok) throw toError(checked.issues);
   }
 }
 
@@ -90,14 +90,15 @@ export function isJob(outcome: ToolResult | JobState): outcome is JobState {
   return 'state' in outcome;
 }
 
-function toError({ path = '', keyword, message }: Partial<Issue> = {}): GatewayError {
-  const param = path === '' ? undefined : path;
-  const code = keyword === 'required' ? 'missing_required_parameter' : 'invalid_value';
-  return new GatewayError(
-    code,
-    `${path === '' ? 'The arguments' : path} ${message}.`,
-    param === undefined ? {} : { param },
-  );
+/** The first thing that is wrong, and what would be accepted. */
+function toError(issues: readonly Issue[]): GatewayError {
+  const [{ path, keyword, message } = { path: '', keyword: '', message: 'are not accepted' }] = issues;
+  const options = path === '' ? {} : { param: path };
+  if (keyword === 'required') return new GatewayError('missing_required_parameter', `${path} is required.`, options);
+  const allowed = issues.filter((one) => one.path === path && one.keyword === 'const');
+  const values = allowed.map(({ params }) => String(params.allowedValue));
+  const wanted = values.length === 0 ? message : `must be ${values.length === 1 ? '' : 'one of '}${values.join(', ')}`;
+  return new GatewayError('invalid_value', `${path === '' ? 'The arguments' : path} ${wanted}.`, options);
 }
 
 function runOf({ run, name }: Tool, call: ToolCall): Promise<ToolResult> {

@@ -175,7 +175,11 @@ describe('tools of agents', function () {
     expect(misspelt.isError).to.equal(true);
     expect(misspelt.content[0].text).to.match(/^invalid_value: .*field/);
     const missing = await call('get_link_data', {});
-    expect(missing.content[0].text).to.match(/^missing_required_parameter: .*url/);
+    expect(missing.content[0].text).to.equal('missing_required_parameter: url is required.');
+    const unknown = await call('get_link_data', { url: LINK, fields: ['title'] });
+    expect(unknown.content[0].text).to.equal(
+      'invalid_value: fields.0 must be one of common, metrics, media, reviews, transcript.',
+    );
   });
 
   it('answer several links, each with its data or its error', async () => {
