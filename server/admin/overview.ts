@@ -124,12 +124,14 @@ export interface Overview extends Usage {
     orders: Awaited<ReturnType<typeof listOrders>>['items'];
     /** Transfers that need a review. */
     transfers: readonly RecordedTransaction[];
-    /** Open incidents. */
     /** Open alerts, and those that were acknowledged and are not over. */
     alerts: readonly Alert[];
     /** Numbers of them. */
     alertCount: number;
+    /** Open incidents, and those that begin later. */
     incidents: Awaited<ReturnType<AdminServices['state']['incidents']['list']>>;
+    /** Whether more orders, transfers or incidents wait than are here. */
+    hasMore: boolean;
   };
 }
 
@@ -145,12 +147,19 @@ export async function readOverview(services: OverviewServices, recent: RecentUsa
     readQueues(services),
     listOrders(services, { state: 'needs_review' }, range),
     listTransfers(services, true, range),
-    state.incidents.list({ since: now, limit: MAX_ROWS }),
+    state.incidents.list({ since: now, limit: MAX_ROWS + 1 }),
     state.alerts.list({ state: 'active', limit: MAX_ROWS }),
     state.alerts.counts(),
   ]);
   const alertCount = counts.reduce((sum, { open, acknowledged }) => sum + open + acknowledged, 0);
-  const waiting = { orders: orders.items, transfers: transfers.items, incidents, alerts, alertCount };
+  const waiting = {
+    orders: orders.items,
+    transfers: transfers.items,
+    incidents: incidents.slice(0, MAX_ROWS),
+    alerts,
+    alertCount,
+    hasMore: orders.next !== undefined || transfers.next !== undefined || incidents.length > MAX_ROWS,
+  };
   return { at: now, problems: problemsOf(services, checks), ...usage, failures: failures.items, queues, waiting };
 }
 

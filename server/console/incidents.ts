@@ -107,16 +107,19 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
       locale,
     ),
     content: html`<section class="card" aria-label="${own.pages.incidents}">
-${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((incident) => renderIncident(incident, locale))}</ul>`}
+${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((incident) => renderIncident(incident, services.clock.now(), locale))}</ul>`}
 ${pagesOf(call, { path: PATH, ...(next && { next }) })}
 </section>`,
   };
 }
 
-function renderIncident({ id, kind, title, message, outcome, startedAt, endedAt }: Incident, locale: Locale): Html {
+function renderIncident(incident: Incident, now: number, locale: Locale): Html {
+  const { id, kind, title, message, outcome, startedAt, endedAt } = incident;
   const { texts, minute } = locale;
   const t = texts.console.incidents;
   const isOpen = endedAt === null;
+  const isPlanned = isOpen && startedAt > now;
+  const state = isPlanned ? badge(texts.status.planned) : badge(isOpen ? t.open : t.closed, isOpen ? 'warn' : 'good');
   const fields = html`<div class="field"><label for="outcome-${id}">${t.outcome}</label><textarea class="input" id="outcome-${id}" name="outcome" maxlength="${MAX_WORDS}"></textarea></div>
 `;
   const close = action(
@@ -130,7 +133,7 @@ function renderIncident({ id, kind, title, message, outcome, startedAt, endedAt 
     },
     locale,
   );
-  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${title}</bdi></strong>${badge(texts.status.incidentKinds[kind], kind === 'outage' ? 'bad' : 'warn')}${badge(isOpen ? t.open : t.closed, isOpen ? 'warn' : 'good')}</span>
+  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${title}</bdi></strong>${badge(texts.status.incidentKinds[kind], kind === 'outage' ? 'bad' : 'warn')}${state}</span>
 <span class="small muted">${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}</span>
 ${message !== null && html`<p class="small">${message}</p>`}${outcome !== null && html`<p class="small">${outcome}</p>`}
 ${isOpen && actions([close])}</div></li>`;

@@ -33,6 +33,7 @@ import {
   type Html,
   html,
   type Locale,
+  lastDay,
   linkTo,
   planName,
 } from '../site/index.js';
@@ -317,7 +318,7 @@ ${facts([
       : html`<bdi class="small">${models.slice(0, 5).join(', ')}${models.length > 5 && ` +${models.length - 5}`}</bdi>`,
   ],
   [t.rpm, record.rpm === null ? own.users.unlimited : count(record.rpm)],
-  [t.expires, record.expiresAt === null ? own.users.never : day(record.expiresAt)],
+  [t.expires, record.expiresAt === null ? own.users.never : lastDay(record.expiresAt, locale)],
   [own.users.created, day(record.createdAt)],
   [t.lastUsed, record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)],
 ])}

@@ -60,20 +60,29 @@ ${renderQueues(overview.queues, locale)}`,
   };
 }
 
-function renderHealth({ problems }: Overview, { texts }: Locale): Html {
+/** Transfers that do not belong to an order that waits: its money is part of its review. */
+function otherTransfers({ orders, transfers }: Overview['waiting']): Overview['waiting']['transfers'] {
+  return transfers.filter(({ orderCode }) => !orders.some(({ code }) => code === orderCode));
+}
+
+/** Well is only what waits for no person. */
+function renderHealth({ problems, waiting }: Overview, { texts }: Locale): Html {
   const t = texts.console.overview;
+  const { orders, incidents, alertCount, hasMore } = waiting;
+  const waits = alertCount + orders.length + otherTransfers(waiting).length + incidents.length;
+  if (problems.length === 0 && waits > 0)
+    return html`<p class="notice notice-warn"><strong>${t.waits(waits, hasMore)}</strong> ${t.wellWords}</p>`;
   if (problems.length === 0) return html`<p class="notice notice-good"><strong>${t.well}</strong> ${t.wellWords}</p>`;
   return html`<div class="notice notice-warn"><strong>${t.notWell(problems.length)}</strong>
 <ul class="stack-small" lang="en">${problems.map((problem) => html`<li class="mono small">${problem}</li>`)}</ul>
 <p class="small"><a href="/admin/models">${t.seeModels}</a></p></div>`;
 }
 
-function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: Locale): Html {
+function renderWaiting({ overview: { waiting, at }, owners }: OverviewView, locale: Locale): Html {
   const { texts, money, minute } = locale;
   const t = texts.console.overview;
   const { orders, incidents, alerts, alertCount } = waiting;
-  // Money of an order is part of its review.
-  const transfers = waiting.transfers.filter(({ orderCode }) => !orders.some(({ code }) => code === orderCode));
+  const transfers = otherTransfers(waiting);
   const rows = [
     ...alerts.map((alert) => alertRow(alert, locale)),
     ...orders.map(
@@ -90,7 +99,7 @@ function renderWaiting({ overview: { waiting }, owners }: OverviewView, locale: 
     ),
     ...incidents.map(
       (incident) =>
-        html`<li><div><a href="/admin/incidents"><bdi>${incident.title}</bdi></a><span class="small muted">${t.incident}</span></div><div class="rows-end"><span class="small muted">${minute(incident.startedAt)}</span></div></li>`,
+        html`<li><div><a href="/admin/incidents"><bdi>${incident.title}</bdi></a><span class="small muted">${incident.startedAt > at ? t.planned : t.incident}</span></div><div class="rows-end"><span class="small muted">${minute(incident.startedAt)}</span></div></li>`,
     ),
   ];
   return section(

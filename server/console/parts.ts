@@ -8,8 +8,18 @@ import type { UserRecord } from '../accounts/index.js';
 import type { AdminServices } from '../admin/index.js';
 import type { AuditEntry } from '../audit/index.js';
 import type { BudgetState } from '../budgets/index.js';
-import { type ApiKeyRecord, isSiteAccount, isValidState, keyState } from '../keys/index.js';
-import { badge, bar, dataTable, type Html, type HtmlValue, html, keyBadge, type Locale } from '../site/index.js';
+import { type ApiKeyRecord, isSiteAccount, keyState } from '../keys/index.js';
+import {
+  badge,
+  bar,
+  dataTable,
+  type Html,
+  type HtmlValue,
+  html,
+  keyBadge,
+  keyEnd,
+  type Locale,
+} from '../site/index.js';
 import { leftOf } from '../usage/index.js';
 
 const MAX_NOTE = 500;
@@ -43,7 +53,7 @@ export function action(view: ActionView, { texts }: Locale): Html {
   const { hasNoReason, isPrimary, isOpen } = view;
   const t = texts.console;
   const id = `note-${own}`;
-  return html`<details class="action"${isOpen && html` open`}><summary class="button button-small${!isPrimary && html` button-quiet`}">${label}</summary>
+  return html`<details class="action"${isOpen && html` open`}><summary class="button button-small${!isPrimary && html` button-quiet`}${isBad && html` takes`}">${label}</summary>
 <form class="stack" method="post" action="/admin${path}">
 <p class="small">${words}</p>
 ${fields}${!hasNoReason && html`<div class="field"><label for="${id}">${t.reason}</label><input class="input" id="${id}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>`}
@@ -201,10 +211,11 @@ export function renderBudget(budget: BudgetState, locale: Locale): Html {
   )}</ul>`;
 }
 
-/** The state of a key. */
+/** The state of a key, as its owner sees it, and when it ends. */
 export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): Html {
   const state = keyState(key, now);
-  return (!isValidState(state) && keyBadge(state, locale)) || badge(locale.texts.console.keys.valid, 'good');
+  const end = keyEnd({ state, expiresAt: key.expiresAt }, locale);
+  return html`${keyBadge(state, locale) || badge(locale.texts.console.keys.valid, 'good')}${end && html`<span class="detail small muted">${end}</span>`}`;
 }
 
 /** As budgets are written: `50 USD/month`. */

@@ -20,6 +20,7 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
+import { renderMoney } from '../format/index.js';
 import {
   afterMoney,
   lockOrder,
@@ -41,11 +42,11 @@ export async function recordTransaction(
   const row = await insertTransaction(transaction, reported, at);
   if (!row) return findRecorded(transaction, reported, at);
   const match = await matchOrder(transaction, row.text);
-  const { provider, id, amount, currency } = row;
+  const { provider } = row;
   const line = {
     actor: `bank:${provider}`,
     action: 'order.money',
-    note: `${provider} ${id}: ${amount} ${currency}`,
+    note: sourceOf(row),
   } as const;
   const counted = match && (await countFor(match, row, { transaction, engine, at, line }));
   return counted ?? { transaction: row, replayed: false };
@@ -117,6 +118,11 @@ const MAX_TEXT = 500;
 
 type TransactionRow = Selectable<RecordedTransaction>;
 
+/** A transfer in the audit log: `bank B-2042: 24.00 EUR`. */
+function sourceOf({ provider, id, amount, currency }: TransactionRow): string {
+  return `${provider} ${id}: ${renderMoney(amount, currency)}`;
+}
+
 interface Counting {
   transaction: Transaction<Tables>;
   engine: Engine;
@@ -152,7 +158,7 @@ export async function matchTransaction(
     throw new GatewayError('invalid_value', `This transfer belongs to the order ${row.orderCode}.`, { param: 'id' });
   }
   const at = await times.read(transaction);
-  const source = `${provider} ${id}: ${row.amount} ${row.currency}`;
+  const source = sourceOf(row);
   const line = { actor, action: 'order.money', note: note === undefined ? source : `${source}; ${note}` } as const;
   const counted = await countFor(order, row, { transaction, engine, at, line });
   if (!counted?.order) throw orderNotFound();

@@ -57,12 +57,10 @@ ${limits ? html`${name}<details><summary>${t.more}</summary>${limits}</details><
 export function renderKeyHead({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView, locale: Locale): Html {
   const { texts, day } = locale;
   const t = texts.keys;
-  const end = state === 'expired' ? t.expired : t.expires;
+  const end = keyEnd({ state, expiresAt }, locale);
   return html`<div><span class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</span>
 <span class="small"><code>${maskedKey(id)}</code></span>
-<span class="small muted">${t.created(day(createdAt))} · ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}${
-    state !== 'revoked' && expiresAt !== null && html` · ${end(day(expiresAt))}`
-  }</span></div>`;
+<span class="small muted">${t.created(day(createdAt))} · ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}${end && html` · ${end}`}</span></div>`;
 }
 
 /** A name within a sentence, with its own text direction. */
@@ -76,6 +74,23 @@ const KEY_TONES: Readonly<Record<Exclude<KeyState, 'active'>, Tone>> = {
   expired: 'plain',
   revoked: 'plain',
 };
+
+/**
+ * Last day of a key. Ends of keys are midnights (UTC), or the second before: the day that begins then is not part of it.
+ */
+export function lastDay(expiresAt: number, { day }: Pick<Locale, 'day'>): Html {
+  return day(expiresAt - 1);
+}
+
+/** When a key ends or ended, in words; nothing if it never does or was revoked. */
+export function keyEnd(
+  { state, expiresAt }: { state: KeyState; expiresAt: number | null },
+  locale: Locale,
+): Html | false {
+  const { keys: t } = locale.texts;
+  if (state === 'revoked' || expiresAt === null) return false;
+  return (state === 'expired' ? t.expired : t.expires)(lastDay(expiresAt, locale));
+}
 
 export function keyBadge(state: KeyState, { texts }: Locale): Html | false {
   return state !== 'active' && badge(texts.words.keyStates[state], KEY_TONES[state]);

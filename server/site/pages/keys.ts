@@ -15,6 +15,7 @@ import {
   isolated,
   type KeyView,
   keyBadge,
+  lastDay,
   MAX_KEY_NAME,
   renderChanged,
   renderKeyCreation,
@@ -158,10 +159,11 @@ function renderRpm({ rpm, planRpm, own }: KeyDetails, { texts, count }: Locale):
   return planRpm === null || planRpm === undefined ? count(rpm) : t.own(count(rpm), count(planRpm));
 }
 
-function renderEnd({ expiresAt, own }: KeyDetails, { texts, day }: Locale): Html | string {
-  const { facts: t } = texts.keys;
+function renderEnd({ expiresAt, own }: KeyDetails, locale: Locale): Html | string {
+  const { facts: t } = locale.texts.keys;
   if (expiresAt === null) return t.never;
-  return own?.expiresAt === expiresAt ? day(expiresAt - 1) : t.withPlan(day(expiresAt));
+  const day = lastDay(expiresAt, locale);
+  return own?.expiresAt === expiresAt ? day : t.withPlan(day);
 }
 
 /** What is left of a budget of one amount. */

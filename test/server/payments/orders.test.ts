@@ -157,7 +157,7 @@ for (const engine of engines) {
       expect(await state.keys.find(key.id)).to.include({ planId: 'token_30m' });
       expect(await grantsOf(state, made)).to.deep.equal({ granted: 1, tokens: 30_000_000 });
       const [entry] = await state.audit.list({ subject: made.code, limit: 1 });
-      const note = `bank ${money.id}: 1000 EUR`;
+      const note = `bank ${money.id}: 10.00 EUR`;
       const states = { from: 'pending', to: 'paid' };
       const what = { subject: made.code, number: 2, at, actor: 'bank:bank', action: 'order.money', note };
       expect(entry).to.deep.equal({ ...what, ...states });

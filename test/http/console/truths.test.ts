@@ -1,0 +1,97 @@
+/** What the console states of money, keys, incidents and what waits agrees with what customers read. */
+
+import { expect } from 'chai';
+import { FREE, newKey, order, signUp, transfer } from '../../support/accounts/people.js';
+import { type ConsoleApp, startConsoleApp } from './console-app.js';
+
+describe('the facts of the console', () => {
+  let its: ConsoleApp;
+
+  before(async () => {
+    its = await startConsoleApp();
+  });
+  after(() => its?.app.close());
+
+  const inVietnamese = async <Found>(look: () => Promise<Found>): Promise<Found> => {
+    const { app, operatorId } = its;
+    await app.state.users.setLanguage(operatorId, 'vi');
+    return look().finally(() => app.state.users.setLanguage(operatorId, 'en'));
+  };
+
+  it('say that all is well only while nothing waits', async () => {
+    const { app, read } = its;
+    const first = await read('/admin');
+    expect(first.page('.notice-good').text()).to.contain('All is well.');
+    expect(first.page('.notice-warn')).to.have.length(0);
+    const detail = { of: 'key', name: 'night', unit: 'tokens', limit: 9, used: 8, resets: 'day' };
+    await app.state.alerts.note([{ kind: 'budget_low', subject: 'night', detail }]);
+    for (let index = 0; index < 6; index += 1) await app.state.orders.record(transfer('no code'));
+    const { page } = await read('/admin');
+    expect(page('.notice-good')).to.have.length(0);
+    expect(page('.notice-warn strong').text()).to.equal('Running, more than 6 things wait for you.');
+    const other = await inVietnamese(() => read('/admin'));
+    expect(other.page('.notice-warn strong').text()).to.equal('Đang chạy, hơn 6 việc đang chờ bạn.');
+  });
+
+  it('write amounts of transfers in units of their currency', async () => {
+    const { app, read } = its;
+    const { accountId } = await signUp(app.state);
+    const sent = [
+      { amount: 2_400, currency: 'EUR', wanted: '24.00 EUR' },
+      { amount: 299_000, currency: 'VND', wanted: '299,000 VND' },
+    ];
+    for (const { wanted, ...money } of sent) {
+      const { code } = await order(app.state, accountId, money);
+      await app.state.orders.record(transfer(code, { ...money, id: `B-${money.currency}` }));
+      for (const path of [`/admin/orders/${code}`, '/admin/audit?action=order.money']) {
+        expect((await read(path)).page('main').text(), path).to.contain(`bank B-${money.currency}: ${wanted}`);
+      }
+    }
+    const lost = transfer('no code', { amount: 900, id: 'B-lost' });
+    await app.state.orders.record(lost);
+    const { code } = await order(app.state, accountId, { amount: 900 });
+    await app.state.orders.match(lost, { code, actor: 'operator:test', note: 'asked' });
+    const [row] = (await app.state.audit.list({ subject: code, limit: 5 })).filter(
+      ({ action }) => action === 'order.money',
+    );
+    expect(row?.note).to.equal('bank B-lost: 9.00 EUR; asked');
+  });
+
+  it('show a rotated key with the badge and the day of its owner', async () => {
+    const { app, read, member } = its;
+    const [user] = await app.state.users.findByEmail('member@example.com');
+    const made = await app.state.keys.issue({
+      accountId: user!.accountId,
+      key: newKey(),
+      otherwise: FREE,
+      maxKeys: 3,
+    });
+    const { status } = await its.post(`/admin/keys/${made.id}/rotate`, { hours: '24' });
+    expect(status).to.equal(200);
+    const own = (await read('/keys', member)).page(`#key-${made.id}`);
+    expect(own.find('.badge').first().text()).to.equal('Rotated');
+    const day = own.find('time').last().text();
+    for (const path of ['/admin/keys', `/admin/users/${user!.id}`]) {
+      const { page } = await read(path);
+      const cells = page(`a[href="/admin/keys/${made.id}"]`).closest('tr');
+      expect(cells.find('.badge').text(), path).to.equal('Rotated');
+      expect(cells.text(), path).to.contain(`Expires ${day}`);
+    }
+    const facts = (await read(`/admin/keys/${made.id}`)).page('.console-facts');
+    expect(facts.find('.badge').text()).to.equal('Rotated');
+    expect(facts.text()).to.contain(`Expires ${day}`);
+  });
+
+  it('call an incident that begins later planned', async () => {
+    const { app, read } = its;
+    const startedAt = Date.now() + 86_400_000;
+    const planned = { title: 'New disks', kind: 'maintenance', message: null, startedAt } as const;
+    await app.state.incidents.add({ ...planned, actor: 'operator:test' });
+    await app.state.incidents.add({ ...planned, title: 'Slow', startedAt: Date.now() - 1, actor: 'operator:test' });
+    const { page } = await read('/admin/incidents');
+    const badges = page('main .rows > li').toArray();
+    expect(badges.map((one) => page(one).find('.badge').last().text())).to.deep.equal(['Planned', 'Open']);
+    const waiting = (await read('/admin')).page('#waiting').closest('section').text();
+    expect(waiting).to.contain('Planned incident').and.to.contain('Open incident');
+  });
+});
