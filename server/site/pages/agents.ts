@@ -50,7 +50,8 @@ function renderOrigin({ program, isLocal, isApp }: ConsentView, { texts: { agent
   const place = html`<code>${program.redirectHost}</code>`;
   const publisher = program.host === null ? t.unknownPublisher : html`<code>${program.host}</code>`;
   return html`<dl class="facts facts-below"><div><dt>${t.publisher}</dt><dd>${publisher}</dd></div>
-<div><dt>${t.destination}</dt><dd>${isLocal ? t.local(place) : isApp ? t.app(place) : place}</dd></div></dl>`;
+<div><dt>${t.destination}</dt><dd>${isLocal ? t.local(place) : isApp ? t.app(place) : place}</dd></div>
+<div><dt>${t.ends}</dt><dd>${t.endsWhen}</dd></div></dl>`;
 }
 
 function renderRights({ grants, allowed, isLocal }: ConsentView, { texts: { agents: t } }: Locale): Html {

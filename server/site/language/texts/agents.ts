@@ -25,7 +25,9 @@ const en = {
   withheld: (rights: string) => `It also asked for this, which your plan does not include: ${rights}.`,
   nothing: 'Your plan includes nothing of what it asks for, so it cannot be connected.',
   limits:
-    'Its calls count in the limits, budgets and costs of your account. It cannot see or make keys, order plans, or do anything on these pages. Access ends after 90 days, or when you end it on the dashboard.',
+    'Its calls count in the limits, budgets and costs of your account. It cannot see or make keys, order plans, or do anything on these pages.',
+  ends: 'Access ends',
+  endsWhen: 'After 90 days, or when you disconnect it on the dashboard',
   warningLocal:
     'Allow this only if you have just started the program yourself. Any program on this computer can use this name.',
   warning: 'Allow this only if you have just asked for it there. Nobody else has a reason to send you here.',
@@ -65,7 +67,9 @@ const vi: typeof en = {
   withheld: (rights) => `Chương trình còn xin quyền sau, nhưng gói của bạn không có: ${rights}.`,
   nothing: 'Gói của bạn không có quyền nào mà chương trình xin, nên không thể kết nối.',
   limits:
-    'Mỗi lần gọi được tính vào giới hạn, ngân sách và chi phí của tài khoản. Chương trình không xem hay tạo được khóa, không đặt mua được gói và không làm được gì trên các trang này. Quyền truy cập hết sau 90 ngày, hoặc khi bạn ngắt kết nối ở bảng điều khiển.',
+    'Mỗi lần gọi được tính vào giới hạn, ngân sách và chi phí của tài khoản. Chương trình không xem hay tạo được khóa, không đặt mua được gói và không làm được gì trên các trang này.',
+  ends: 'Quyền truy cập hết',
+  endsWhen: 'Sau 90 ngày, hoặc khi bạn ngắt kết nối ở bảng điều khiển',
   warningLocal:
     'Chỉ cho phép nếu chính bạn vừa khởi chạy chương trình. Chương trình nào trên máy này cũng có thể dùng tên đó.',
   warning: 'Chỉ cho phép nếu bạn vừa yêu cầu việc này ở đó. Không ai khác có lý do gửi bạn đến đây.',
