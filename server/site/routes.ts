@@ -281,7 +281,7 @@ class SitePages {
     return {
       model: loadModels({ ...this.#services, prices: undefined }).some(({ isMock }) => !isMock),
       people: isForPeople(identity.status()),
-      links: isOffered('extract', catalogue) || gateway.platforms().length === 0,
+      links: gateway.platforms().length === 0 ? undefined : isOffered('extract', catalogue),
       payments: payments.acceptsOrders,
     };
   }

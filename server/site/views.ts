@@ -185,6 +185,8 @@ export interface PlanView {
   note: string | null;
   /** `€12.00`; null if prices are not public. */
   price: string | null;
+  /** What the price is for: `for 30 days`, or `once`. Default: nothing is paid. */
+  period?: string;
   isFree: boolean;
   /** False: contact the support. */
   canBeOrdered: boolean;
@@ -298,7 +300,8 @@ function planView(plan: Plan, words: PlanWords): PlanView {
   ].filter((point) => point !== false);
   const found = prices.find(({ planId }) => planId === id);
   const price = found && publicPriceTablesVisible ? locale.money(found.amount, found.currency) : null;
-  return { id, name, points, missing, note, price, isFree: false, canBeOrdered: found !== undefined };
+  const period = durationDays === 0 ? plans.once : plans.perDays(durationDays);
+  return { id, name, points, missing, note, price, period, isFree: false, canBeOrdered: found !== undefined };
 }
 
 const JOB_TONES: Readonly<Record<JobState, Tone>> = {

@@ -1,6 +1,6 @@
 /*
  * Filters of a page: a form that works without scripts, since it sends its fields as the query of the same page. Fields
- * that are empty do not limit. On a phone the form is folded, as it would fill the screen, unless one of its fields limits.
+ * that are empty do not limit. On a phone the form is folded, as it would fill the screen, and its line names the values that limit.
  * Links with other fields keep the rest, and links to a range of days set both ends.
  */
 
@@ -34,13 +34,21 @@ export function filterForm(
   { path, label, fields, hidden = {}, reset }: FilterView,
   { texts: { words: t } }: Locale,
 ): Html {
-  const isLimited = fields.some(({ kind, value }) => kind !== 'day' && value !== undefined && value !== '');
-  return html`<details class="fold filters-fold"${isLimited && html` open`}><summary>${t.filters}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
+  const chosen = fields.flatMap(chosenLabel);
+  return html`<details class="fold filters-fold"><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${fields.map(renderField)}
 <div class="filters-end"><button class="button button-quiet">${t.show}</button>
 ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t.reset}</a>`}</div>
 </form></details>`;
+}
+
+/** Days are left out: they always limit. */
+function chosenLabel(field: FilterField): string[] {
+  const { kind, value } = field;
+  if (kind === 'day' || value === undefined || value === '') return [];
+  if (kind === 'text') return [value];
+  return [field.choices.find((choice) => choice.value === value)?.label ?? value];
 }
 
 /** A card with nothing but the form. */

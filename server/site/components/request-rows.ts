@@ -44,8 +44,7 @@ export function requestColumns(view: RequestRowsView, locale: Locale): readonly 
   return [
     {
       head: t.list.time,
-      cell: (row) =>
-        html`${locale.second(row.at)}<br><code class="small muted" title="${shownRequestId(row)}">${shownRequestId(row)}</code>`,
+      cell: (row) => html`${locale.second(row.at)}<br><code class="small muted whole-id">${shownRequestId(row)}</code>`,
     },
     { head: t.list.result, inCard: 'end', cell: (row) => renderResult(row, view, locale) },
     {

@@ -97,6 +97,8 @@ interface GroupRule {
   description: string;
   paths?: RegExp;
   tag?: string;
+  /** Path of the operation that a reader needs first. Default: in the order of the document. */
+  first?: string;
 }
 
 /** In the order of the navigation. A group with a tag also takes the operations of the tag that no paths match. */
@@ -169,6 +171,7 @@ const GROUPS: readonly GroupRule[] = [
     title: 'Sign-in for programs',
     description: 'The device flow, sessions, and what the gateway offers to coding agents.',
     paths: /^\/api\/agent\/(session|device|manifest|plans|setup)/,
+    first: '/api/agent/device',
   },
   {
     name: 'payments',
@@ -220,8 +223,10 @@ export function readReference(document: OpenApiDocument): Reference {
     ...readOperations(document.paths as RawPaths, false),
     ...readOperations(document.webhooks as RawPaths, true),
   ].filter(({ tag }) => tag !== PAGES_TAG);
-  const groups = GROUPS.map(({ name, title, description }) => {
-    const own = operations.filter((operation) => groupOf(operation) === name);
+  const groups = GROUPS.map(({ name, title, description, first }) => {
+    const unordered = operations.filter((operation) => groupOf(operation) === name);
+    const isFirst = ({ path }: Operation) => Number(path === first);
+    const own = unordered.toSorted((a, b) => isFirst(b) - isFirst(a));
     return { name, title, description, operations: own, objects: objectsOf(own, objects) };
   });
   const errorObjects = Object.keys(objects).filter((name) => isErrorObject(name));

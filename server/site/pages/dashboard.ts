@@ -83,7 +83,7 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
     styles: ['tables.css'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
-<div class="columns">
+<div class="columns dashboard">
 <div class="stack">
 ${view.nextSteps && renderNextSteps(view.nextSteps, locale)}
 ${renderKeys(view.keys, locale)}

@@ -144,14 +144,13 @@ ${cardActions(image, locale)}
 }
 
 function cardFrame(image: ImageView, locale: Locale): Html {
-  const { id, picture, request, state, isMock } = image;
+  const { id, picture, request, state } = image;
   const t = locale.texts.images;
   if (!picture) return html`<div class="image-frame">${stateWords(image, locale)}</div>`;
   const { width, height } = picture;
   const label = t.openImage(short(request?.prompt ?? t.anImage));
-  const mock = isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`;
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
-<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${mock}${state === 'completed' ? '' : badge(t.states[state])}</a>`;
+<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}</a>`;
 }
 
 export const THUMBNAILS = `${PATH}/thumbnails`;
@@ -180,7 +179,7 @@ function failureWords({ code, message }: { code: string; message: string }, { te
 }
 
 function promptWords({ request }: ImageView, { texts: { images: t } }: Locale): Html {
-  if (!request) return html`<p class="small muted">${t.noPrompt}</p>`;
+  if (!request) return html`<p class="small muted image-no-prompt">${t.noPrompt}</p>`;
   return html`<p class="small image-prompt" dir="auto">${short(request.prompt)}</p>`;
 }
 
@@ -189,10 +188,11 @@ function short(text: string): string {
   return characters.length > SHOWN_PROMPT ? `${characters.slice(0, SHOWN_PROMPT).join('')}…` : text;
 }
 
-function cardFacts({ picture, request, createdAt, cost }: ImageView, locale: Locale): Html {
+function cardFacts({ picture, request, createdAt, cost, isMock }: ImageView, locale: Locale): Html {
+  const t = locale.texts.images;
   const asked = request?.size === 'auto' ? undefined : request?.size.replace('x', ' × ');
   const size = picture ? `${picture.width} × ${picture.height}` : asked;
-  return html`<p class="small muted figures image-facts">${size !== undefined && html`<span>${size}</span>`}${cost !== undefined && html`<span>${cost}</span>`}<span>${locale.minute(createdAt)}</span></p>`;
+  return html`<p class="small muted figures image-facts">${size !== undefined && html`<span>${size}</span>`}${cost !== undefined && html`<span>${cost}</span>`}<span>${locale.minute(createdAt)}</span>${isMock && picture && html`<span class="badge" title="${t.mockWords}">${t.mock}</span>`}</p>`;
 }
 
 function cardActions(image: ImageView, locale: Locale): Html {

@@ -184,7 +184,7 @@ function renderBudget(budget: BudgetState, { texts, count, cost }: Locale): Html
 function renderChange(key: KeyDetails, { choices }: KeysView, locale: Locale): Html {
   const { id, name } = key;
   const t = locale.texts.keys;
-  return html`<details><summary>${t.change}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
+  return html`<details><summary class="button button-quiet button-small">${t.change}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
 <form class="stack" data-api="POST /api/user/keys/${id}" data-limits data-then="${PATH}?saved={key.id}" data-problem="problem-change-${id}">
 <div class="field"><label for="name-${id}">${t.form.name}</label><input class="input" id="name-${id}" name="name" required maxlength="${MAX_KEY_NAME}" value="${name}" autocomplete="off"></div>
 ${limitFields(choices, locale, key)}
@@ -193,7 +193,7 @@ ${limitFields(choices, locale, key)}
 }
 
 function renderRotation({ id, name }: KeyDetails, { texts: { keys: t } }: Locale): Html {
-  return html`<details><summary>${t.rotate}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
+  return html`<details><summary class="button button-quiet button-small">${t.rotate}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
 <form class="stack" data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey" data-problem="problem-rotate-${id}">
 <p class="small muted">${t.rotateWords}</p>
 <input type="hidden" name="keyId" value="${id}">

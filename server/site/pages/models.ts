@@ -28,7 +28,7 @@ export interface ModelsView {
 
 const PATH = '/models';
 /** Entries of a page: it stays small with every model of a large vendor, and short on a phone. */
-const ROWS = 20;
+const ROWS = 40;
 /** Forms of links shown at once. */
 const SHOWN_FORMS = 3;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
@@ -167,11 +167,13 @@ function renderAlike(models: readonly [ModelEntry, ...ModelEntry[]], locale: Loc
 ${renderMore(first, locale)}`;
 }
 
-function whatItDoes({ uses, limits: { maxReferences = 0 } }: ModelEntry, { texts: { models: t } }: Locale): string {
+function whatItDoes({ uses, limits }: ModelEntry, { texts: { models: t }, count }: Locale): string {
+  const { maxReferences = 0, contextLength } = limits;
   const does = uses.map(
     (use) => t.uses[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),
   );
-  return `${does.join('. ')}.`;
+  const context = contextLength === undefined ? '' : ` ${t.limits.contextLength}: ${t.tokens(count(contextLength))}.`;
+  return `${does.join('. ')}.${context}`;
 }
 
 function tryModel({ id, uses }: ModelEntry, locale: Locale): Html | false {
@@ -200,9 +202,8 @@ function limitsOf(
   { limits }: ModelEntry,
   { texts: { models: t }, count, dataSize }: Locale,
 ): [string, Html | string][] {
-  const { contextLength, maxOutput, efforts, maxCharacters, maxAudioBytes, formats, takesMask } = limits;
+  const { maxOutput, efforts, maxCharacters, maxAudioBytes, formats, takesMask } = limits;
   const lines: [keyof typeof t.limits, Html | string | false | undefined][] = [
-    ['contextLength', contextLength !== undefined && t.tokens(count(contextLength))],
     ['maxOutput', maxOutput !== undefined && t.tokens(count(maxOutput))],
     ['efforts', efforts && html`<span lang="en">${efforts.join(', ')}</span>`],
     ['maxCharacters', maxCharacters !== undefined && t.characters(count(maxCharacters))],

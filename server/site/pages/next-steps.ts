@@ -1,6 +1,6 @@
 /*
  * What the operator of a fresh gateway can do next, on their dashboard: a list with a guide for each step. Steps that are
- * done are marked, and the list is gone when all are.
+ * done are marked, and the list is gone when all are. A step that does not apply to the gateway is left out.
  */
 
 import type { Locale } from '../language/index.js';
@@ -10,8 +10,16 @@ import { badge, type Html, html } from '../page.js';
 export interface NextSteps {
   model: boolean;
   people: boolean;
-  links: boolean;
+  /** Undefined without a platform to read links of. */
+  links: boolean | undefined;
   payments: boolean;
+}
+
+interface StepTexts {
+  title: string;
+  words: string;
+  /** Default: those before. */
+  doneWords?: string;
 }
 
 const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
@@ -22,11 +30,11 @@ const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
 ];
 
 export function renderNextSteps(steps: NextSteps, { texts: { nextSteps: t } }: Locale): Html | false {
-  if (Object.values(steps).every((isDone) => isDone)) return false;
+  if (Object.values(steps).every((isDone) => isDone !== false)) return false;
   return html`<section class="card stack" aria-labelledby="next-steps"><h2 id="next-steps">${t.title}</h2><p class="small muted">${t.lead}</p>
-<ul class="rows">${GUIDES.map(([step, guide]) => {
-    const { title, words } = t.steps[step];
+<ul class="rows">${GUIDES.filter(([step]) => steps[step] !== undefined).map(([step, guide]) => {
+    const { title, words, doneWords = words }: StepTexts = t.steps[step];
     const link = html`<a href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
-    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end">${steps[step] ? badge(t.done, 'good') : link}</div></li>`;
+    return html`<li><div><strong>${title}</strong><span class="small muted">${steps[step] ? doneWords : words}</span></div><div class="rows-end">${steps[step] ? badge(t.done, 'good') : link}</div></li>`;
   })}</ul></section>`;
 }

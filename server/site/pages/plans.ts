@@ -57,10 +57,14 @@ function renderChosen(plan: PlanView, isSignedIn: boolean, locale: Locale): Html
   const t = locale.texts.plans;
   const to = `/login?${new URLSearchParams({ return_to: pathOf(id) })}`;
   return html`<section class="card stack plan-chosen" aria-labelledby="chosen">
-<div class="row row-apart"><h2 id="chosen">${t.chosen(name)}</h2><span class="figures">${price ?? t.priceInOrder}</span></div>
+<div class="row row-apart"><h2 id="chosen">${t.chosen(name)}</h2><span class="figures">${price === null ? t.priceInOrder : priceOf(plan)}</span></div>
 ${outcome && html`<p>${outcome}</p>`}
 ${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<div><a class="button" href="${to}">${t.signInToOrder}</a></div>`}
 </section>`;
+}
+
+function priceOf({ price, period }: PlanView): Html {
+  return html`${price}${period !== undefined && html` <span class="small muted">${period}</span>`}`;
 }
 
 /** The page with a plan chosen. */
@@ -102,7 +106,7 @@ export function renderPlanCards(
   return html`<ul class="plans">${plans.map(
     (plan) => html`<li class="card plan">
 <h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">${t.yours}</span>`}</h3>
-<p class="plan-price figures">${plan.price ?? (plan.canBeOrdered ? t.priceInOrder : t.onRequest)}</p>
+<p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}</p>
 <ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}${plan.missing.map(
       (point) => html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point}</li>`,
     )}</ul>

@@ -64,20 +64,27 @@ function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: 
   const t = locale.texts.status;
   const hasHistory = own.some(({ history }) => history.fine !== undefined);
   return html`<section class="card stack" aria-labelledby="group-${group}">
-<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasHistory && html`<span class="small muted">${t.lastDay}</span>`}</div>
-<ul class="status-parts${!hasHistory && html` status-now`}">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}</ul>
-${hasHistory && html`<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>`}
+<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2><span class="small muted">${t.lastDay}</span></div>
+<ul class="status-parts">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}</ul>
+<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>
 </section>`;
 }
 
-/** Without a history there is no band: a fresh gateway is a short list. */
+/** Without a history the band is empty, and no share is shown. */
 function renderPart(part: Part, { since, hasHistory }: { since: number; hasHistory: boolean }, locale: Locale): Html {
-  const { state, history } = part;
+  const { history } = part;
   const t = locale.texts.status;
   const percent = history.fine === undefined ? t.unknown : t.fine(percentOf(history.fine, locale));
-  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && html`<span class="small muted figures">${percent}</span>`}${badge(t.states[state], TONES[state])}</span></div>
-${hasHistory && renderBand(history.states, since, locale)}
+  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
+${renderBand(history.states, since, locale)}
 ${part.group === 'platform' && part.probe && html`<p class="small muted">${renderProbe(part.probe, locale)}</p>`}</li>`;
+}
+
+/** A mock that works is no model that works. */
+function stateBadge(part: Part, { texts: { status: t } }: Locale): Html {
+  const { state } = part;
+  if (state === 'ok' && part.group === 'model' && part.isMock) return badge(t.noModel);
+  return badge(t.states[state], TONES[state]);
 }
 
 /** Never 100 % if there was any disturbance. */
@@ -88,10 +95,10 @@ function percentOf(share: number, { count }: Locale): string {
 function nameOf(part: Part, { texts: { status: t } }: Locale): Html {
   if (part.group === 'service') return html`${t.parts[part.name]}`;
   if (part.group === 'platform') return html`<bdi>${part.name}</bdi>`;
-  const { models, isMock } = part;
+  const { models } = part;
   const named = models.slice(0, NAMED).map((id, index) => html`${index > 0 && ', '}<bdi class="mono">${id}</bdi>`);
   const more = models.length > NAMED && html` ${t.andMore(models.length - NAMED)}`;
-  return html`${named}${more}${isMock && html` ${badge(t.mock, 'warn')}`}`;
+  return html`${named}${more}`;
 }
 
 function renderProbe({ passed, failed, at }: { passed: number; failed: number; at: number }, locale: Locale): Html {

@@ -33,6 +33,7 @@ describe('next steps of an operator', () => {
     const { open, text } = await stepsOf(operator);
     expect(open).to.deep.equal(GUIDES);
     expect(text).not.to.match(/free (plan|one)/i);
+    expect(text).to.contain('No plan includes it yet');
     for (const guide of ['operate/connect-models', 'accounts/sign-in', 'accounts/plans', 'accounts/payments']) {
       expect((await app.request(`/docs/${guide}`)).status, guide).to.equal(200);
     }
@@ -46,8 +47,17 @@ describe('next steps of an operator', () => {
       paymentReceiver: EURO_RECEIVER,
       plugins: [{ use: invented() }, { use: echoText, options: { model: 'm-5.5' } }],
     });
-    const { open, list } = await stepsOf(await app.signedIn('ann@example.com'));
+    const { open, list, text } = await stepsOf(await app.signedIn('ann@example.com'));
     expect(open).to.deep.equal(['connect-models', 'sign-in']);
     expect(list.find('.badge-good')).to.have.length(2);
+    expect(text).not.to.contain('No plan includes it yet');
+    expect(list.text()).to.contain('Keys of the plans that include it can use it.');
+  });
+
+  it('leave link data out where no platform is read', async () => {
+    app = await startSignInApp({ withoutUsers: true, plugins: [{ use: echoText, options: { model: 'm-5.5' } }] });
+    const { open, list } = await stepsOf(await app.signedIn('ann@example.com'));
+    expect(open).to.deep.equal(['connect-models', 'sign-in', 'payments']);
+    expect(list.text()).not.to.contain('link data');
   });
 });

@@ -103,7 +103,7 @@ describe('pages of usage', () => {
     for (let path: string | undefined = '/requests'; path !== undefined; pages += 1) {
       const text = await read(ann, path);
       expect(Buffer.byteLength(text)).to.be.below(80_000);
-      for (const [, id = ''] of text.matchAll(/<code class="small muted" title="[^"]+">([^<]+)<\/code>/g)) ids.add(id);
+      for (const [, id = ''] of text.matchAll(/<code class="small muted whole-id">([^<]+)<\/code>/g)) ids.add(id);
       path = /<a [^>]*href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }
     expect(pages).to.be.above(4);

@@ -9,6 +9,7 @@
 import { clock, element, webLink, whole } from '../elements.js';
 import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
+import { dateOf } from '../times.js';
 import { carousel } from './carousel.js';
 import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
@@ -80,7 +81,7 @@ function postWords(data: unknown, links: MediaLinks): HTMLElement[] {
   const text = textAt(data, 'common.description') ?? textAt(data, 'common.caption');
   const seconds = numberAt(data, 'common.duration_seconds');
   const publishedAt = textAt(data, 'common.published_at');
-  const facts = [seconds !== undefined && clock(seconds), publishedAt?.slice(0, 10)].filter((fact) => !!fact);
+  const facts = [seconds !== undefined && clock(seconds), publishedAt && dateOf(publishedAt)].filter((fact) => !!fact);
   return [
     element('h3', { dir: 'auto' }, webLink(url, title ?? t.untitled)),
     ...(author === undefined ? [] : [authorLine(data, author, links)]),

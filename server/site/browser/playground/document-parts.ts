@@ -1,6 +1,6 @@
 /*
  * Parts that the cards of posts and products share: the media links of the gateway by address, pictures that are omitted
- * if they cannot be loaded, slides of a carousel, and long texts that scroll within themselves.
+ * if they cannot be loaded, slides of a carousel, and long texts that are folded after a few lines.
  */
 
 import { element } from '../elements.js';
@@ -22,13 +22,25 @@ export function mediaLinksOf(entries: readonly unknown[]): MediaLinks {
   return links;
 }
 
-/** Long ones scroll within themselves, also by keyboard. */
+/** Longer texts, by characters or lines, are folded. */
+const SHORT_TEXT = 280;
+const SHORT_LINES = 4;
+
+/** Of a long one the first lines are shown, with a button for the rest. */
 export function longText(text: string): HTMLElement {
-  return element(
-    'div',
-    { class: 'document-text small', dir: 'auto', tabindex: '0', role: 'region', 'aria-label': t.description },
-    text,
+  const words = element('div', { class: 'document-text small', dir: 'auto' }, text);
+  if (text.length <= SHORT_TEXT && text.split('\n').length <= SHORT_LINES) return words;
+  words.classList.add('document-text-folded');
+  const button = element(
+    'button',
+    { type: 'button', class: 'link-button', 'aria-expanded': 'false' },
+    t.wholeDescription,
   );
+  button.addEventListener('click', () => {
+    const isFolded = words.classList.toggle('document-text-folded');
+    button.setAttribute('aria-expanded', String(!isFolded));
+  });
+  return element('div', {}, words, button);
 }
 
 /**

@@ -44,7 +44,8 @@ onSubmit(form, async (fields) => {
     const loaded = await card;
     if (!loaded) throw brokenOff();
     await showDocument(body, answer, loaded.documentCard);
-    done(t.done);
+    done();
+    work.replaceChildren(element('span', { class: 'visually-hidden' }, t.done));
   } catch (error) {
     done();
     result.replaceChildren();

@@ -7,6 +7,7 @@
 import { amount, element, price, webLink, whole } from '../elements.js';
 import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
+import { dateOf } from '../times.js';
 import { carousel, type Slide } from './carousel.js';
 import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
 
@@ -129,7 +130,8 @@ function reviewList(title: string, reviews: readonly unknown[], links: MediaLink
 }
 
 function reviewEntry(review: unknown, links: MediaLinks): HTMLElement {
-  const facts = [textAt(review, 'author'), textAt(review, 'created_at')?.slice(0, 10), textAt(review, 'variant')];
+  const createdAt = textAt(review, 'created_at');
+  const facts = [textAt(review, 'author'), createdAt && dateOf(createdAt), textAt(review, 'variant')];
   const rating = numberAt(review, 'rating') ?? 0;
   return element(
     'li',

@@ -8,7 +8,11 @@ const en = {
   steps: {
     model: { title: 'Connect a model', words: 'OpenAI, Anthropic, a local server, or any compatible one.' },
     people: { title: 'Let people in', words: 'Sign-in by invitation and passkey, or with your identity provider.' },
-    links: { title: 'Open link data', words: 'No plan includes it yet, so your keys alone can use it.' },
+    links: {
+      title: 'Open link data',
+      words: 'No plan includes it yet, so your keys alone can use it.',
+      doneWords: 'Keys of the plans that include it can use it.',
+    },
     payments: { title: 'Take payments', words: 'Prices and a bank account: orders are then paid by transfer.' },
   },
   done: 'Done',
@@ -27,7 +31,11 @@ const vi: typeof en = {
       title: 'Mời người dùng',
       words: 'Đăng nhập bằng lời mời và khóa truy cập, hoặc qua nhà cung cấp danh tính của bạn.',
     },
-    links: { title: 'Mở dữ liệu liên kết', words: 'Chưa gói nào bao gồm, nên chỉ khóa của bạn dùng được.' },
+    links: {
+      title: 'Mở dữ liệu liên kết',
+      words: 'Chưa gói nào bao gồm, nên chỉ khóa của bạn dùng được.',
+      doneWords: 'Khóa của các gói bao gồm nó dùng được.',
+    },
     payments: { title: 'Nhận thanh toán', words: 'Đặt giá và tài khoản ngân hàng để khách trả bằng chuyển khoản.' },
   },
   done: 'Đã xong',

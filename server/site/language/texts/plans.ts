@@ -30,6 +30,9 @@ const en = {
   yours: 'Yours',
   onRequest: 'On request',
   noCharge: 'No charge',
+  /** Beside a price: what is paid for. */
+  once: 'once',
+  perDays: (days: number) => `for ${counted(days, 'day')}`,
   start: 'Start',
   askSupport: 'Ask support',
   choose: 'Choose',
@@ -82,6 +85,8 @@ const vi: typeof en = {
   yours: 'Đang dùng',
   onRequest: 'Liên hệ',
   noCharge: 'Không mất phí',
+  once: 'một lần',
+  perDays: (days) => `cho ${count(days)} ngày`,
   start: 'Bắt đầu',
   askSupport: 'Liên hệ hỗ trợ',
   choose: 'Chọn',
