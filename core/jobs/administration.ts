@@ -28,8 +28,8 @@ import { ACTIVE, type JobRow, type JobTable, ownedBy, QUEUED, RUNNING, toJobReco
 export interface JobPage {
   /** Default: all kinds. */
   kind?: JobKind;
-  /** Default: `queued` and `running`. */
-  state?: JobState;
+  /** Default: `queued` and `running`. `all` is these, and then those that ended. */
+  state?: JobState | 'all';
   /** Only jobs of this owner, including those it joined. */
   owner?: string;
   /** Maximum number of jobs. */
@@ -145,7 +145,7 @@ export interface JobsOfOwner {
  */
 export interface JobAdministration {
   /**
-   * Queued and running jobs, newest first; jobs of another state by completion time, latest first.
+   * Queued and running jobs, newest first; of another state by completion time, latest first; of all states these, then those.
    * @throws GatewayError `job_not_found` if the job `before` does not exist.
    */
   list(page: JobPage): Promise<JobList>;
@@ -276,8 +276,21 @@ async function findMark(queries: Kysely<Tables>, id: string): Promise<Mark> {
 }
 
 function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined): Promise<ListedRow[]> {
-  const { state, limit } = page;
-  if (state === undefined || isActive(state)) return selectActive(queries, page, mark);
+  const { state } = page;
+  if (state === 'all') return selectAll(queries, page, mark);
+  const isActive = state === undefined || state === 'queued' || state === 'running';
+  return (isActive ? selectActive : selectEnded)(queries, page, mark);
+}
+
+/** Those that have not ended first: an ended mark is past all of them, and after another all that ended follow. */
+async function selectAll(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined): Promise<ListedRow[]> {
+  if (mark?.finishedAt != null) return selectEnded(queries, page, mark);
+  const active = await selectActive(queries, page, mark);
+  const limit = page.limit - active.length;
+  return limit === 0 ? active : [...active, ...(await selectEnded(queries, { ...page, limit }, undefined))];
+}
+
+function selectEnded(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefined): Promise<ListedRow[]> {
   const ids = page.owner === undefined ? endedIds(queries, page, mark) : endedIdsOf(queries, page, mark);
   return queries
     .selectFrom('jobs')
@@ -285,7 +298,7 @@ function selectPage(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefin
     .where('id', 'in', ids)
     .orderBy('finishedAt', 'desc')
     .orderBy('id', 'desc')
-    .limit(limit)
+    .limit(page.limit)
     .execute();
 }
 
@@ -347,7 +360,7 @@ function afterMark<Selected>(
   const markedAt = mark?.finishedAt ?? mark?.createdAt;
   return query
     .where(ENDED)
-    .where('state', '=', state as JobState)
+    .$if(state !== 'all', (some) => some.where('state', '=', state as JobState))
     .$if(mark !== undefined, (some) =>
       some
         .where('finishedAt', '<=', markedAt as number)
@@ -404,10 +417,6 @@ async function countEnds(queries: Kysely<Tables>, kind: JobKind, since: number):
   const counts = new Map(rows.map(({ state, count }) => [state, count]));
   const count = (state: JobState) => counts.get(state) ?? 0;
   return { completed: count('completed'), failed: count('failed'), cancelled: count('cancelled') };
-}
-
-function isActive(state: JobState): boolean {
-  return state === 'queued' || state === 'running';
 }
 
 function kindsOf(kind: JobKind | undefined): readonly JobKind[] {

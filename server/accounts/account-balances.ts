@@ -130,6 +130,15 @@ export class Balances {
     });
   }
 
+  /** Whether an operator let the account top up; null if none chose. */
+  choiceOf(accountId: string): Promise<boolean | null> {
+    return this.#database.run(async (queries) => {
+      const accounts = queries.selectFrom('accounts').select('topsUp').where('id', '=', accountId);
+      const { topsUp = null } = (await accounts.executeTakeFirst()) ?? {};
+      return topsUp === null ? null : topsUp === 1;
+    });
+  }
+
   /** Whether the account may top up. */
   isEligible(accountId: string, eligibility: BalanceEligibility): Promise<boolean> {
     return this.#database.run(async (queries) => {

@@ -151,6 +151,12 @@ export class Users {
     return this.#database.run((queries) => selectUsers(queries).where('users.accountId', 'in', accountIds).execute());
   }
 
+  /** Those of these users that exist; at most those of a page. */
+  async ofIds(ids: readonly string[]): Promise<readonly UserRecord[]> {
+    if (ids.length === 0) return [];
+    return this.#database.run((queries) => selectUsers(queries).where('users.id', 'in', ids).execute());
+  }
+
   /** Users with this email address, ignoring case; newest first. */
   async findByEmail(email: string): Promise<readonly UserRecord[]> {
     if (!isStorable(email)) return [];

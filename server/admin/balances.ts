@@ -45,6 +45,8 @@ export interface WholeBalance {
   user: UserRecord;
   /** Undefined before the first top-up. */
   balance: BalanceState | undefined;
+  /** Null: as the setting says. */
+  topsUp: boolean | null;
   /** Newest first. */
   lines: readonly StatementLine[];
   /** Latest orders of top-ups. */
@@ -60,12 +62,13 @@ export async function showBalance(
   const { state } = services;
   const user = await findUser(services, id);
   const { accountId } = user;
-  const [balance, lines, orders] = await Promise.all([
+  const [balance, topsUp, lines, orders] = await Promise.all([
     state.balances.find(accountId),
+    state.balances.choiceOf(accountId),
     state.ledger.statement({ accountId, limit: LINES, withActors: true, ...(before !== undefined && { before }) }),
     state.orders.list({ accountId, limit: ORDERS }),
   ]);
-  return { user, balance, lines, topUps: orders.filter(({ topUp }) => topUp !== undefined) };
+  return { user, balance, topsUp, lines, topUps: orders.filter(({ topUp }) => topUp !== undefined) };
 }
 
 /** Lets an account top up, or no longer. @throws GatewayError `user_not_found`. */

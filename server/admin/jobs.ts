@@ -38,8 +38,8 @@ export const JOB_STATES: readonly JobState[] = ['queued', 'running', 'completed'
 export interface JobFilter {
   /** Default: all kinds. */
   kind?: JobKind;
-  /** Default: queued and running ones. */
-  state?: JobState;
+  /** Default: queued and running ones. `all` is these, and then those that ended. */
+  state?: JobState | 'all';
   /** Only jobs of this account. */
   owner?: string;
 }

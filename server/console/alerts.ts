@@ -16,7 +16,7 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions } from './parts.js';
+import { action, actions, actorName, type People, peopleOf } from './parts.js';
 
 const PATH = '/admin/alerts';
 
@@ -60,6 +60,10 @@ async function alertsPage(services: ConsoleServices, call: ConsoleCall): Promise
   const t = own.alerts;
   const state = query('state') === 'all' ? 'all' : undefined;
   const { items, next } = await listAlerts(services, state === undefined ? { state: 'active' } : {}, rangeOf(call));
+  const people = await peopleOf(
+    services,
+    items.map(({ acknowledgedBy }) => acknowledgedBy),
+  );
   const only = (label: string, value: string | undefined) => ({
     label,
     href: linkTo(PATH, { state: value }),
@@ -71,13 +75,13 @@ async function alertsPage(services: ConsoleServices, call: ConsoleCall): Promise
     lead: html`${t.lead} <a href="/docs/operate/alerts">${t.how}</a>`,
     content: html`<section class="card stack" aria-label="${own.pages.alerts}">
 ${linkRow(t.which, [only(t.now, undefined), only(usage.all, 'all')])}
-${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((alert) => renderAlert(alert, locale))}</ul>`}
+${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((alert) => renderAlert(alert, people, locale))}</ul>`}
 ${pagesOf(call, { path: PATH, filters: { state }, ...(next && { next }) })}
 </section>`,
   };
 }
 
-function renderAlert(alert: Alert, locale: Locale): Html {
+function renderAlert(alert: Alert, people: People, locale: Locale): Html {
   const { texts, minute } = locale;
   const { id, kind, state, openedAt, endedAt, times, acknowledgedBy } = alert;
   const t = texts.console.alerts;
@@ -85,7 +89,7 @@ function renderAlert(alert: Alert, locale: Locale): Html {
   const page = PAGES[kind];
   const tone = state === 'open' ? 'bad' : state === 'acknowledged' ? 'warn' : 'good';
   return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleOf(alert, locale.language)}</bdi></strong>${badge(t.states[state], tone)}</span>
-<span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · <bdi class="mono">${acknowledgedBy}</bdi>`}</span>
+<span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · ${actorName(acknowledgedBy, people)}`}</span>
 ${state !== 'closed' && html`<p class="small">${words.advice[kind]}${page !== undefined && html` <a href="/admin/${page}">${t.more}</a>`}</p>`}
 ${
   state === 'open' &&

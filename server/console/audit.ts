@@ -68,7 +68,7 @@ async function auditPage(services: ConsoleServices, call: ConsoleCall): Promise<
       locale,
     )}
 <section class="card stack">
-${history(items, locale, true)}
+${await history(services, items, locale, true)}
 ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
 </section>`,
   };

@@ -30,7 +30,18 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, facts, ownerLink, ownersOf, section, textField } from './parts.js';
+import {
+  action,
+  actions,
+  actorName,
+  facts,
+  ownerLink,
+  ownersOf,
+  type People,
+  peopleOf,
+  section,
+  textField,
+} from './parts.js';
 
 const PATH = '/admin/balances';
 const ID = { id: { description: 'Id of the account, or of its user.' } };
@@ -181,8 +192,12 @@ async function balancePage(services: ConsoleServices, call: ConsoleCall): Promis
   const { locale, param, query, isBilling } = call;
   const before = Number(query('before') ?? Number.NaN);
   const whole = await showBalance(services, param('id'), before > 0 ? before : undefined);
-  const { user, balance } = whole;
+  const { user, balance, topsUp } = whole;
   const t = locale.texts.console.balances;
+  const people = await peopleOf(
+    services,
+    whole.lines.map(({ note }) => note),
+  );
   return {
     title: t.titleOf(user.name ?? user.email ?? user.id),
     current: 'balances',
@@ -199,17 +214,23 @@ ${facts([
   [t.reserved, balance && moneyOf(balance, balance.reserved, locale)],
   [t.free, balance && moneyOf(balance, balance.free, locale)],
   [t.state, balance && stateBadge(balance, locale)],
+  [t.topsUp, topsUp === null ? t.asSetting : topsUp ? t.yes : t.no],
   [t.since, balance?.heldAt && locale.minute(balance.heldAt)],
 ])}
 ${!balance && html`<p class="muted">${t.noBalance}</p>`}
-${renderActions(whole, call)}
+${renderActions(whole, mayTopUp(services, topsUp), call)}
 </section>
-${section('movements', t.movements, renderLines(whole, locale), balance && html`<a class="small" href="${PATH}/${user.accountId}/statement.csv" download>${t.csv}</a>`)}
+${section('movements', t.movements, renderLines(whole, people, locale), balance && html`<a class="small" href="${PATH}/${user.accountId}/statement.csv" download>${t.csv}</a>`)}
 ${section('top-ups', t.topUps, renderTopUps(whole.topUps, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${locale.texts.console.users.allOrders}</a>`)}`,
   };
 }
 
-function renderActions({ user, balance }: WholeBalance, call: ConsoleCall): Html | false {
+/** By the choice of an operator; without one by the setting. */
+function mayTopUp({ settings }: ConsoleServices, topsUp: boolean | null): boolean {
+  return topsUp ?? settings().find(({ name }) => name === 'PREPAID_BALANCE')?.value === 'all';
+}
+
+function renderActions({ user, balance }: WholeBalance, topsUp: boolean, call: ConsoleCall): Html | false {
   const { locale, field, fields, problem } = call;
   const t = locale.texts.console.balances;
   const path = `/balances/${user.accountId}`;
@@ -224,8 +245,12 @@ function renderActions({ user, balance }: WholeBalance, call: ConsoleCall): Html
     value: isSent ? field('amount') : '',
   });
   return actions([
-    action({ path: `${path}/allow`, label: t.allow, words: t.allowWords, button: t.allowNow }, locale),
-    action({ path: `${path}/refuse`, label: t.refuse, words: t.refuseWords, button: t.refuseNow, isBad: true }, locale),
+    !topsUp && action({ path: `${path}/allow`, label: t.allow, words: t.allowWords, button: t.allowNow }, locale),
+    topsUp &&
+      action(
+        { path: `${path}/refuse`, label: t.refuse, words: t.refuseWords, button: t.refuseNow, isBad: true },
+        locale,
+      ),
     balance !== undefined &&
       action(
         {
@@ -244,7 +269,13 @@ function renderActions({ user, balance }: WholeBalance, call: ConsoleCall): Html
   ]);
 }
 
-function renderLines({ user, balance, lines }: WholeBalance, locale: Locale): Html {
+/** With a sign: what came is +, what went is −. */
+function movementOf(line: StatementLine, locale: Locale): string {
+  const sign = line.amount > 0 ? '+' : line.amount < 0 ? '−' : '';
+  return `${sign}${moneyOf(line, Math.abs(line.amount), locale)}`;
+}
+
+function renderLines({ user, balance, lines }: WholeBalance, people: People, locale: Locale): Html {
   const { texts, second } = locale;
   const t = texts.console.balances;
   const kinds: Readonly<Record<string, string>> = texts.balance.kinds;
@@ -260,10 +291,10 @@ function renderLines({ user, balance, lines }: WholeBalance, locale: Locale): Ht
       {
         head: texts.balance.about,
         inCard: 'line',
-        cell: ({ note, reference }) =>
-          html`<bdi class="clip" title="${note}">${note}</bdi>${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
+        cell: ({ kind, note, reference }) =>
+          html`${kind === 'adjustment' ? actorName(note, people) : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
       },
-      { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => moneyOf(line, line.amount, locale) },
+      { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => movementOf(line, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },
     ],
   })}${balance && last && last.number > 1 && html`<p class="small"><a href="${linkTo(`${PATH}/${user.accountId}`, { before: String(last.number) })}" rel="next">${t.older}</a></p>`}`;

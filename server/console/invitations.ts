@@ -16,7 +16,7 @@ import {
   consoleForm,
   consolePage,
 } from './console-route.js';
-import { action, choiceField, textField } from './parts.js';
+import { action, actorName, choiceField, peopleOf, textField } from './parts.js';
 
 export function invitationPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => invitationsPage(services, call);
@@ -73,10 +73,13 @@ async function invitationsPage(services: ConsoleServices, call: ConsoleCall, lin
   const t = own.invitations;
   const { passkeys } = services.identity.status();
   const rows = await services.state.invitations.list();
+  const people = await peopleOf(
+    services,
+    rows.flatMap(({ invitedBy, userId }) => [invitedBy, userId]),
+  );
   const replaced: Column<InvitationRecord> = {
     head: t.replaces,
-    cell: ({ userId }) =>
-      userId !== null && html`<a href="/admin/users/${userId}"><code class="small clip">${userId}</code></a>`,
+    cell: ({ userId }) => userId !== null && html`<a href="/admin/users/${userId}">${actorName(userId, people)}</a>`,
   };
   return {
     title: own.pages.invitations,
@@ -97,7 +100,7 @@ ${dataTable<InvitationRecord>({
     },
     { head: t.role, inCard: 'end', cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
     ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
-    { head: t.by, cell: ({ invitedBy }) => html`<bdi class="small mono clip" title="${invitedBy}">${invitedBy}</bdi>` },
+    { head: t.by, cell: ({ invitedBy }) => actorName(invitedBy, people) },
     { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
     {
       head: t.withdrawHead,

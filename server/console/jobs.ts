@@ -34,6 +34,7 @@ import { action, actions, facts, history, ownerLink, ownersOf, section } from '.
 
 const PATH = '/admin/jobs';
 const ID = { id: { description: 'Id of the job.' } };
+const STATES = ['active', ...JOB_STATES] as const;
 type JobState = (typeof JOB_STATES)[number];
 type ListedJob = Awaited<ReturnType<typeof listJobs>>['items'][number];
 
@@ -54,7 +55,7 @@ export function jobPages(services: ConsoleServices): Route[] {
       description: 'Page of background jobs: counts by kind, and the jobs by kind, state and account.',
       query: {
         kind: 'A kind of jobs.',
-        state: 'Default: queued and running.',
+        state: 'A state, or `active`: queued and running. Default: all.',
         account: 'Id of an account.',
         after: 'Cursor.',
       },
@@ -99,12 +100,9 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { locale, query } = call;
   const { texts } = locale;
   const { console: t, words } = texts;
-  const [kind, state, owner] = [
-    choiceOf(query('kind'), JOB_KINDS),
-    choiceOf(query('state'), JOB_STATES),
-    query('account'),
-  ];
-  const filter = { ...(kind && { kind }), ...(state && { state }), ...(owner !== undefined && { owner }) };
+  const [kind, state, owner] = [choiceOf(query('kind'), JOB_KINDS), choiceOf(query('state'), STATES), query('account')];
+  const wanted: JobState | 'all' | undefined = state === 'active' ? undefined : (state ?? 'all');
+  const filter = { ...(kind && { kind }), ...(wanted && { state: wanted }), ...(owner !== undefined && { owner }) };
   const [queues, page] = await Promise.all([readQueues(services), listJobs(services, filter, rangeOf(call))]);
   const owners = await ownersOf(
     services,
@@ -134,8 +132,8 @@ ${filterCard(
         name: 'state',
         label: t.users.state,
         value: state,
-        all: t.jobs.active,
-        choices: JOB_STATES.map((value) => ({ value, label: words.jobStates[value] })),
+        all: texts.usage.all,
+        choices: STATES.map((value) => ({ value, label: value === 'active' ? t.jobs.active : words.jobStates[value] })),
       },
       { kind: 'text', name: 'account', label: t.orders.account, value: owner, placeholder: 'acct_…' },
     ],
@@ -223,6 +221,6 @@ ${failure && html`<div class="notice notice-warn"><strong>${texts.errors.meaning
 ${actions([job.isRetryable && action({ path: `/jobs/${encodeURIComponent(id)}/retry`, label: t.jobs.retry, words: t.jobs.retryWords, button: t.jobs.retryNow, isPrimary: true }, locale), isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
 <p class="small muted"><code>${id}</code></p>
 </section>
-${section('history', t.history.title, history(audit, locale))}`,
+${section('history', t.history.title, await history(services, audit, locale))}`,
   };
 }

@@ -336,7 +336,7 @@ ${section(
   html`<dl class="totals"><div><dt>${usage.requests}</dt><dd>${shortCount(today.requests)}</dd></div><div><dt>${usage.failed}</dt><dd>${shortCount(today.failed)}</dd></div><div><dt>${usage.tokens}</dt><dd>${shortCount(today.inputTokens + today.outputTokens)}</dd></div>${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}</dl>
 ${budgets.length > 0 && html`<h3>${t.budgets}</h3>${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`}`,
 )}
-${section('history', own.history.title, history(audit, locale))}`,
+${section('history', own.history.title, await history(services, audit, locale))}`,
   };
 }
 

@@ -148,17 +148,34 @@ ${facts([
   [texts.orders.plan, html`<bdi>${planName({ catalogue: services.catalogue, locale }, order.planId)}</bdi>`],
   [texts.orders.amount, money(amount, currency)],
   [t.received, money(paidAmount, currency)],
-  [t.difference, paidAmount > 0 && paidAmount !== amount && money(paidAmount - amount, currency)],
+  [t.difference, paidAmount > 0 && differenceOf(order, locale)],
   [texts.orders.date, minute(order.createdAt)],
   [t.expires, order.state === 'pending' && minute(order.expiresAt)],
   [texts.orders.paidOn, order.paidAt !== null && day(order.paidAt)],
   [texts.orders.receipt, receiptName(order)],
 ])}
-${renderActions(whole, locale)}
+${order.state === 'needs_review' && renderReview(transfers, locale)}${renderActions(whole, locale)}
 </section>
 ${section('transfers', t.transfers, renderTransfers(transfers, locale))}
-${section('history', texts.console.history.title, history(whole.audit, locale))}`,
+${section('history', texts.console.history.title, await history(services, whole.audit, locale))}`,
   };
+}
+
+/** How much more or less than its price came; false if it is the price. */
+export function differenceOf({ amount, paidAmount, currency }: OrderRecord, { texts, money }: Locale): string | false {
+  const t = texts.console.orders;
+  if (paidAmount === amount) return false;
+  return paidAmount > amount
+    ? t.tooMuch(money(paidAmount - amount, currency))
+    : t.tooLittle(money(amount - paidAmount, currency));
+}
+
+/** Why the order waits, by the latest transfer that does not fit, and what one can do. */
+function renderReview(transfers: readonly RecordedTransaction[], { texts }: Locale): Html {
+  const t = texts.console.orders;
+  const review = transfers.findLast((transfer) => transfer.review !== null)?.review;
+  return html`<p class="notice notice-warn"><strong>${review == null ? t.whyOther : t.why[review]}</strong> ${t.choices}</p>
+`;
 }
 
 function renderActions({ order }: WholeOrder, locale: Locale): Html | false {

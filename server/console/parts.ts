@@ -128,8 +128,40 @@ ${content}
 </section>`;
 }
 
+/** Users who act in a page, by id. */
+export type People = ReadonlyMap<string, UserRecord>;
+
+/** The users among actors of the audit log, such as `operator:user_…`, in one query. */
+export async function peopleOf(
+  { state: { users } }: Pick<AdminServices, 'state'>,
+  actors: readonly (string | null)[],
+): Promise<People> {
+  const ids = new Set(actors.map((actor) => userOf(actor ?? '')).filter((id) => id !== undefined));
+  return new Map((await users.ofIds([...ids])).map((user) => [user.id, user]));
+}
+
+function userOf(actor: string): string | undefined {
+  return /^(?:\w+:)?(user_\w+)$/.exec(actor)?.[1];
+}
+
+/** The name of a person who acted, or the actor as the audit log has it. */
+export function actorName(actor: string, people: People): Html {
+  const user = people.get(userOf(actor) ?? '');
+  if (!user) return html`<bdi class="small mono clip" title="${actor}">${actor}</bdi>`;
+  return html`<bdi title="${actor}">${user.name ?? user.email ?? user.id}</bdi>`;
+}
+
 /** Who did what, latest first. */
-export function history(rows: readonly AuditEntry[], locale: Locale, withSubject = false): Html {
+export async function history(
+  services: Pick<AdminServices, 'state'>,
+  rows: readonly AuditEntry[],
+  locale: Locale,
+  withSubject = false,
+): Promise<Html> {
+  const people = await peopleOf(
+    services,
+    rows.map(({ actor }) => actor),
+  );
   const { words, console: own } = locale.texts;
   const t = own.history;
   const states: Readonly<Record<string, string>> = { ...own.alerts.states, ...words.jobStates, ...words.orderStates };
@@ -148,7 +180,7 @@ export function history(rows: readonly AuditEntry[], locale: Locale, withSubject
           html`<span title="${name}">${t.actions[name]}</span>${to !== null && html`<br><span class="small muted">${from !== null && `${stateOf(from)} → `}${stateOf(to)}</span>`}`,
       },
       ...(withSubject ? [{ head: t.subject, cell: ({ subject }: AuditEntry) => subjectLink(subject) }] : []),
-      { head: t.actor, cell: ({ actor }) => html`<bdi class="small mono clip" title="${actor}">${actor}</bdi>` },
+      { head: t.actor, cell: ({ actor }) => actorName(actor, people) },
       { head: t.note, inCard: 'line', cell: ({ note }) => note && html`<bdi class="small">${note}</bdi>` },
     ],
   });

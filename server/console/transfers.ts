@@ -5,8 +5,8 @@
 
 import { listTransfers } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import type { RecordedTransaction } from '../payments/index.js';
-import { badge, dataTable, type Html, html, linkRow, linkTo } from '../site/index.js';
+import type { OrderRecord, RecordedTransaction } from '../payments/index.js';
+import { badge, dataTable, type Html, html, type Locale, linkRow, linkTo } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -16,6 +16,7 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
+import { differenceOf } from './orders.js';
 import { action, actions, textField } from './parts.js';
 
 const PATH = '/admin/transfers';
@@ -68,6 +69,10 @@ async function transfersPage(services: ConsoleServices, call: ConsoleCall): Prom
   const t = texts.console.transfers;
   const review = query('review') === 'all' ? 'all' : undefined;
   const { items, next } = await listTransfers(services, review === undefined, rangeOf(call));
+  const codes = items.map(({ orderCode }) => orderCode).filter((code) => code !== null);
+  const orders = new Map(
+    (await services.state.orders.ofCodes([...new Set(codes)])).map((order) => [order.code, order]),
+  );
   const only = (label: string, value: string | undefined) => ({
     label,
     href: linkTo(PATH, { review: value }),
@@ -94,7 +99,8 @@ ${dataTable<RecordedTransaction>({
       head: texts.orders.amount,
       isNumber: true,
       inCard: 'end',
-      cell: ({ amount, currency }) => locale.money(amount, currency),
+      cell: (transfer) =>
+        html`${locale.money(transfer.amount, transfer.currency)}${renderExpected(transfer, orders.get(transfer.orderCode ?? ''), locale)}`,
     },
     { head: t.text, inCard: 'line', cell: ({ text }) => html`<bdi>${text}</bdi>` },
     {
@@ -107,6 +113,14 @@ ${dataTable<RecordedTransaction>({
 ${pagesOf(call, { path: PATH, filters: { review }, ...(next && { next }) })}
 </section>`,
   };
+}
+
+/** What its order costs; while it waits, also how far all that came for the order is from that. */
+function renderExpected({ review }: RecordedTransaction, order: OrderRecord | undefined, locale: Locale): Html | false {
+  if (!order) return false;
+  const { amount, currency } = order;
+  const difference = review !== null && review !== 'wrong_currency' && differenceOf(order, locale);
+  return html`<span class="detail small muted">${locale.texts.console.transfers.expected(locale.money(amount, currency))}${difference && html` · ${difference}`}</span>`;
 }
 
 function renderReview(transfer: RecordedTransaction, { locale, field, problem }: ConsoleCall): Html | false {

@@ -263,7 +263,7 @@ ${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call }))}
 ${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
 ${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
-${section('history', texts.console.history.title, history(whole.audit, locale))}`,
+${section('history', texts.console.history.title, await history(services, whole.audit, locale))}`,
   };
 }
 

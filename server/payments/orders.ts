@@ -113,6 +113,16 @@ export class Orders {
     });
   }
 
+  /** Those of these orders that exist; at most those of a page. */
+  async ofCodes(codes: readonly string[]): Promise<readonly OrderRecord[]> {
+    if (codes.length === 0) return [];
+    return this.#database.run(async (queries) => {
+      const rows = await queries.selectFrom('orders').selectAll().where('code', 'in', codes).execute();
+      const at = await this.#times.read(queries);
+      return rows.map((row) => toOrder(row, at));
+    });
+  }
+
   /** The account's plan if the order were paid now. Undefined if there is no such order, or it is a top-up. */
   preview(code: string): Promise<PlanPreview | undefined> {
     return this.#database.run(async (queries) => {

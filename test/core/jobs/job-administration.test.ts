@@ -72,6 +72,13 @@ for (const engine of engines) {
       await cancel(shared.id);
       jobs.clock.advance(1_000);
       await cancel(gone.id);
+      const all = [failed.id, done.id, gone.id, shared.id];
+      expect(await listed({ state: 'all' })).to.deep.equal(all);
+      expect(await listed({ state: 'all', limit: 1 })).to.deep.equal(all.slice(0, 1));
+      expect(await listed({ state: 'all', limit: 2, before: failed.id })).to.deep.equal(all.slice(1, 3));
+      expect(await listed({ state: 'all', before: done.id })).to.deep.equal(all.slice(2));
+      expect(await listed({ state: 'all', before: gone.id })).to.deep.equal(all.slice(3));
+      expect(await listed({ state: 'all', owner: 'two' })).to.deep.equal([done.id, shared.id]);
       jobs.clock.advance(1_000);
       jobs.work(async ({ id }) => {
         if (id === failed.id) throw new GatewayError('upstream_timeout', 'No answer came.');

@@ -45,6 +45,7 @@ describe('the SQL of the console', () => {
         '/admin/keys?group=research',
         '/admin/jobs?state=failed',
         '/admin/jobs?account=acct_1',
+        '/admin/jobs?state=active',
       ],
     ];
     for (const path of paths) {

@@ -1,7 +1,7 @@
 /** What the console states of money, keys, incidents and what waits agrees with what customers read. */
 
 import { expect } from 'chai';
-import { FREE, newKey, order, signUp, transfer } from '../../support/accounts/people.js';
+import { FREE, newKey, order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
 import { type ConsoleApp, startConsoleApp } from './console-app.js';
 
 describe('the facts of the console', () => {
@@ -80,6 +80,69 @@ describe('the facts of the console', () => {
     const facts = (await read(`/admin/keys/${made.id}`)).page('.console-facts');
     expect(facts.find('.badge').text()).to.equal('Rotated');
     expect(facts.text()).to.contain(`Expires ${day}`);
+  });
+
+  it('say how far the money of an order is from its price, and what its review can do', async () => {
+    const { app, read } = its;
+    const { accountId } = await signUp(app.state);
+    const over = await order(app.state, accountId);
+    await app.state.orders.record(transfer(over.code, { amount: 1_500, id: 'B-over' }));
+    const { page } = await read(`/admin/orders/${over.code}`);
+    expect(page('.console-facts').text()).to.contain('€5.00 too much');
+    expect(page('.notice-warn').text())
+      .to.contain('More money arrived than the order costs.')
+      .and.to.contain('Refund records');
+    const { page: list } = await read('/admin/transfers');
+    const row = list(`a[href="/admin/orders/${over.code}"]`).closest('tr').text();
+    expect(row).to.contain('Expected: €10.00').and.to.contain('€5.00 too much');
+    const under = await order(app.state, accountId);
+    await app.state.orders.record(transfer(under.code, { amount: 400 }));
+    const facts = (await read(`/admin/orders/${under.code}`)).page('.console-facts').text();
+    expect(facts).to.contain('€6.00 too little');
+    const other = await inVietnamese(() => read(`/admin/orders/${over.code}`));
+    expect(other.page('.console-facts').text()).to.match(/Thừa\s5,00/);
+  });
+
+  it('name the people who acted, with their ids as titles', async () => {
+    const { app, operatorId, post, read } = its;
+    const actor = `operator:${operatorId}`;
+    const name = (await app.state.users.find(operatorId))?.name ?? 'operator@example.com';
+    const other = await signUp(app.state);
+    await post(`/admin/users/${other.id}/suspend`);
+    await app.state.invitations.invite({ role: 'member', name: 'Ben', actor });
+    for (const path of ['/admin/audit?action=user.suspended', `/admin/users/${other.id}`, '/admin/invitations']) {
+      expect((await read(path)).page(`bdi[title="${actor}"]`).first().text(), path).to.equal(name);
+    }
+  });
+
+  it('offer to allow or to end top-ups, and write movements with a sign', async () => {
+    const { app, post, read } = its;
+    const { accountId } = await signUp(app.state);
+    const path = `/admin/balances/${accountId}`;
+    const offers = async () => {
+      const { page } = await read(path);
+      return ['allow', 'refuse'].filter((verb) => page(`form[action="${path}/${verb}"]`).length > 0);
+    };
+    expect(await offers()).to.deep.equal(['allow']);
+    await post(`${path}/allow`);
+    expect(await offers()).to.deep.equal(['refuse']);
+    const { code } = await topUpOrder(app.state, accountId);
+    await post(`/admin/orders/${code}/confirm`);
+    await post(`${path}/adjust`, { amount: '-2.5 EUR' });
+    await post(`${path}/refuse`);
+    expect(await offers()).to.deep.equal(['allow']);
+    const rows = (await read(path)).page('#movements').closest('section').find('tbody').text();
+    expect(rows).to.contain('+€10.00').and.to.contain('−€2.50');
+  });
+
+  it('list jobs of all states unless one is chosen', async () => {
+    const chosen = async (path: string) => {
+      const { page } = await its.read(path);
+      const options = page('select[name="state"] option');
+      return [options.first().text(), options.filter('[selected]').attr('value') ?? ''];
+    };
+    expect(await chosen('/admin/jobs')).to.deep.equal(['All', '']);
+    expect(await chosen('/admin/jobs?state=active')).to.deep.equal(['All', 'active']);
   });
 
   it('call an incident that begins later planned', async () => {
