@@ -41,8 +41,8 @@ try {
 
 /** `/docs#/Images/postV1ImagesJobs` was an address of the former viewer. */
 const [, former] = /^#\/[^/]+\/(\w+)$/.exec(location.hash) ?? [];
-const moved = former && document.querySelector<HTMLAnchorElement>(`.operations a[href$="#${former}"]`);
-if (moved) location.replace(moved.href);
+const moved = former && document.querySelector<HTMLAnchorElement>(`[data-operations~="${former}"] a`);
+if (moved) location.replace(`${moved.href}#${former}`);
 
 const navigation = document.getElementById('docs-navigation');
 navigation?.addEventListener('click', ({ target }) => {

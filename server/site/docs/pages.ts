@@ -50,7 +50,8 @@ function groupCard({ name, title, description, operations }: Group): Html {
     !isSent &&
     html`<span class="endpoint small"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></span>`;
   const more = operations.length - 1;
-  return html`<li><h3><a href="${groupUrl(name)}">${title}</a></h3><p>${inline(description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : `${operations.length} routes`}</span>`}</span></li>`;
+  const ids = operations.map(({ id }) => id).join(' ');
+  return html`<li data-operations="${ids}"><h3><a href="${groupUrl(name)}">${title}</a></h3><p>${inline(description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : `${operations.length} routes`}</span>`}</span></li>`;
 }
 
 function guideList(guides: readonly NavigationGroup[]): Html {
