@@ -6,7 +6,7 @@
 import { acknowledgeAlert, listAlerts } from '../admin/index.js';
 import { ALERT_WORDS, type Alert, type AlertKind, titleOf } from '../alerts/index.js';
 import type { Route } from '../http/index.js';
-import { badge, emptyState, type Html, html, type Locale, linkRow, linkTo } from '../site/index.js';
+import { badge, emptyState, type Html, html, isolated, type Locale, linkRow, linkTo } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -88,7 +88,7 @@ function renderAlert(alert: Alert, people: People, locale: Locale): Html {
   const words = ALERT_WORDS[locale.language];
   const page = PAGES[kind];
   const tone = state === 'open' ? 'bad' : state === 'acknowledged' ? 'warn' : 'good';
-  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleOf(alert, locale.language)}</bdi></strong>${badge(t.states[state], tone)}</span>
+  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleIn(locale, alert)}</bdi></strong>${badge(t.states[state], tone)}</span>
 <span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · ${actorName(acknowledgedBy, people)}`}</span>
 ${state !== 'closed' && html`<p class="small">${words.advice[kind]}${page !== undefined && html` <a href="/admin/${page}">${t.more}</a>`}</p>`}
 ${
@@ -102,9 +102,16 @@ ${
 }</div></li>`;
 }
 
+/** The title with the name in it set apart: a name may turn the direction of the text that follows it. */
+function titleIn({ language }: Locale, alert: Alert): string {
+  const { name } = alert.detail;
+  const detail = typeof name === 'string' ? { ...alert.detail, name: isolated(name) } : alert.detail;
+  return titleOf({ ...alert, detail }, language);
+}
+
 /** A row of what waits for an operator, on the first page. */
 export function alertRow(alert: Alert, locale: Locale): Html {
   const t = locale.texts.console.alerts;
-  return html`<li><div><a href="${PATH}"><bdi>${titleOf(alert, locale.language)}</bdi></a><span class="small muted">${locale.minute(alert.openedAt)}</span></div>
+  return html`<li><div><a href="${PATH}"><bdi>${titleIn(locale, alert)}</bdi></a><span class="small muted">${locale.minute(alert.openedAt)}</span></div>
 <div class="rows-end">${badge(t.states[alert.state], alert.state === 'open' ? 'bad' : 'warn')}</div></li>`;
 }

@@ -6,7 +6,7 @@
 export { type Brand, BrandError, loadBrand } from './brand.js';
 export { barChart, type ChartBar } from './components/chart.js';
 export { type Choice, type FilterField, filterCard, linkRow, linkTo } from './components/filters.js';
-export { keyBadge, keyEnd, lastDay } from './components/keys.js';
+export { isolated, keyBadge, keyEnd, lastDay } from './components/keys.js';
 export { outcomeChoices, requestColumns } from './components/request-rows.js';
 export { type Column, dataTable, pager } from './components/table.js';
 export { documentationRoutes } from './docs/routes.js';

@@ -310,6 +310,9 @@ describe('the console', () => {
     const { page: first } = await read('/admin');
     expect(first('#waiting').closest('section').find('a[href="/admin/alerts"]').last().text()).to.contain('has used 8');
     expect(first('#waiting').parent().text()).to.contain('1 alert');
+    // A name ends its own direction of text.
+    const shown = first('#waiting').closest('section').find('a[href="/admin/alerts"]').last().text();
+    expect(shown).to.match(/\u2068[^\u2069]*\u202e[^\u2069]*\u2069/);
     const { page } = await read('/admin/alerts');
     expect(page('main li strong').text()).to.contain('The key');
     const { location } = await post(`/admin/alerts/${id}/acknowledge`, { note: 'known' });
