@@ -149,17 +149,34 @@ export function anchorOf(heading: string): string {
   return plain.replaceAll(' ', '-');
 }
 
+/** What pages for developers of the gateway weigh in the search: below what users and operators read. */
+const DEVELOP_WEIGHT = 0.2;
+
 /** Each section of a guide, for the search. */
 export function guideEntries(guide: Guide): SearchEntry[] {
   const place = `${placeOf(guide)}, ${guide.title}`;
-  const sections = guide.markdown.replace(/<!--[\s\S]*?-->/g, '').split(/^(?=#{1,3} )/m);
-  return sections.flatMap((section) => {
-    const [, marks = '', heading = ''] = /^(#{1,3}) (.+)$/m.exec(section) ?? [];
+  const weight = guide.file.startsWith('develop/') ? DEVELOP_WEIGHT : 1;
+  return sectionsOf(guide.markdown.replace(/<!--[\s\S]*?-->/g, '')).flatMap((section) => {
+    const [, marks = '', heading = ''] = /^(#{1,3}) (.+)$/.exec(section.split('\n', 1)[0] ?? '') ?? [];
     if (heading === '') return [];
     const text = plainText(section.slice(section.indexOf('\n') + 1));
     const url = marks.length === 1 ? guide.url : `${guide.url}#${anchorOf(heading)}`;
-    return [{ title: plainText(heading), url, place: marks.length === 1 ? placeOf(guide) : place, text }];
+    return [{ title: plainText(heading), url, place, text, weight }];
   });
+}
+
+/** Cut before each heading. A line of code that begins with `#` is none. */
+function sectionsOf(markdown: string): string[] {
+  const sections: string[][] = [[]];
+  let fence: string | undefined;
+  for (const line of markdown.split('\n')) {
+    const [, mark] = /^ {0,3}(`{3,}|~{3,})/.exec(line) ?? [];
+    if (fence === undefined) fence = mark;
+    else if (mark?.startsWith(fence)) fence = undefined;
+    if (fence === undefined && /^#{1,3} /.test(line)) sections.push([]);
+    sections.at(-1)?.push(line);
+  }
+  return sections.map((lines) => lines.join('\n'));
 }
 
 /** Markdown without its marks. */

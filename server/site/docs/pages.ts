@@ -10,7 +10,7 @@ import { fieldList, inline, typeOf } from './fields.js';
 import type { DocsPage, NavigationGroup } from './layout.js';
 import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
-import type { SearchEntry, SearchResult } from './search.js';
+import { resultsByPage, type SearchEntry, type SearchResult } from './search.js';
 
 export const groupUrl = (name: string) => `/docs/api/${name}`;
 const ERRORS_URL = groupUrl('errors');
@@ -113,29 +113,35 @@ export function searchPage(query: string, results: readonly SearchResult[], { la
     url: '/docs/search',
     query,
     content: html`<div class="page-head" lang="${language}"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
-<ol class="results">${results.map(
-      ({ title, url, place, excerpt }) =>
-        html`<li><a href="${url}">${title}</a><span class="small muted">${place}</span><p class="small">${excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`))}</p></li>`,
-    )}</ol>`,
+${resultsByPage(results).map(
+  (page) => html`<section class="results"><h2>${page.place}</h2><ol>${page.results.map(resultEntry)}</ol></section>`,
+)}`,
   };
 }
 
-/** What of the API reference can be found. */
+function resultEntry({ title, url, kind, excerpt }: SearchResult): Html {
+  const words = excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`));
+  return html`<li><a href="${url}">${title}</a>${kind !== undefined && html` <span class="small muted">${kind}</span>`}<p class="small">${words}</p></li>`;
+}
+
+/** What of the API reference can be found. An object is on the page of each group that has it, and found on the first. */
 export function referenceEntries({ groups, errors, objects }: Reference): SearchEntry[] {
+  const found = new Map(
+    [...groups].reverse().flatMap((group) => group.objects.map((object) => [object, group] as const)),
+  );
   return [
     ...groups.flatMap((group) => group.operations.map((operation) => operationEntry(operation, group))),
-    ...groups.flatMap(({ name, title, objects: named }) =>
-      named.map((object) => ({
-        title: object,
-        url: `${groupUrl(name)}#${object}`,
-        place: `API reference, ${title}, object`,
-        text: [objects[object]?.description, ...Object.keys(objects[object]?.properties ?? {})].join(' '),
-      })),
-    ),
+    ...[...found].map(([object, { name, title }]) => ({
+      title: object,
+      url: `${groupUrl(name)}#${object}`,
+      place: `API reference, ${title}`,
+      kind: 'object',
+      text: [objects[object]?.description, ...Object.keys(objects[object]?.properties ?? {})].join(' '),
+    })),
     ...errors.map(({ code, meaning, cause, action }) => ({
       title: code,
       url: `${ERRORS_URL}#${code}`,
-      place: 'API reference, error code',
+      place: 'API reference, Errors',
       text: `${meaning} ${cause} ${action}`,
     })),
   ];

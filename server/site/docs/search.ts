@@ -1,7 +1,8 @@
 /*
  * Searches the documentation: operations, error codes and sections of guides. The texts are in memory, since there are
  * some hundreds. An entry is found if it has every word of the query; words in its title weigh more than those in its
- * text.
+ * text, and pages for developers of the gateway weigh less than the others. Results of one page stand together, at the
+ * place of the best of them.
  */
 
 /** What can be found. */
@@ -9,14 +10,18 @@ export interface SearchEntry {
   title: string;
   /** Where it leads: a path with an anchor. */
   url: string;
-  /** What it is part of: `API reference, Images`. */
+  /** The page that it is part of: `API reference, Images`. */
   place: string;
+  /** What it is, where the title does not say: `object`. */
+  kind?: string;
   text: string;
   /** Further names, which count like the title. Default: none. */
   names?: string;
+  /** What its score is multiplied by. Default: 1. */
+  weight?: number;
 }
 
-export interface SearchResult extends Omit<SearchEntry, 'text' | 'names'> {
+export interface SearchResult extends Omit<SearchEntry, 'text' | 'names' | 'weight'> {
   /** Text around the first word of the query, with each word of it marked. */
   excerpt: readonly { text: string; isMarked: boolean }[];
 }
@@ -52,8 +57,23 @@ export class SearchIndex {
       .filter(({ score }) => score > 0)
       .sort((a, b) => b.score - a.score)
       .slice(0, MAX_RESULTS)
-      .map(({ entry: { title, url, place, text } }) => ({ title, url, place, excerpt: excerptOf(text, words) }));
+      .map(({ entry: { title, url, place, kind, text } }) => ({
+        ...{ title, url, place, excerpt: excerptOf(text, words) },
+        ...(kind !== undefined && { kind }),
+      }));
   }
+}
+
+/** Results of one page together, in the order of the best of each page. */
+export function resultsByPage(results: readonly SearchResult[]): { place: string; results: SearchResult[] }[] {
+  const pages = new Map<string, { place: string; results: SearchResult[] }>();
+  for (const result of results) {
+    const [url = ''] = result.url.split('#');
+    const page = pages.get(url) ?? { place: result.place, results: [] };
+    page.results.push(result);
+    pages.set(url, page);
+  }
+  return [...pages.values()];
 }
 
 function wordsOf(query: string): string[] {
@@ -62,7 +82,7 @@ function wordsOf(query: string): string[] {
 }
 
 /** 0 if a word is missing. */
-function scoreOf({ title, lowTitle, lowText }: IndexedEntry, words: readonly string[]): number {
+function scoreOf({ title, lowTitle, lowText, weight = 1 }: IndexedEntry, words: readonly string[]): number {
   let score = 0;
   for (const word of words) {
     const inTitle = lowTitle.includes(word);
@@ -70,7 +90,7 @@ function scoreOf({ title, lowTitle, lowText }: IndexedEntry, words: readonly str
     const startsWord = inTitle && new RegExp(`(^|[^a-z0-9])${escapePattern(word)}`).test(lowTitle);
     score += (startsWord ? 12 : inTitle ? 6 : 0) + Math.min(3, lowText.split(word).length - 1);
   }
-  return score + (title.toLowerCase() === words.join(' ') ? 30 : 0);
+  return score * weight + (title.toLowerCase() === words.join(' ') ? 30 : 0);
 }
 
 function excerptOf(text: string, words: readonly string[]): SearchResult['excerpt'] {

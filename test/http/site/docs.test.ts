@@ -4,8 +4,9 @@ import { expect } from 'chai';
 import { load } from 'cheerio';
 import { assets } from '../../../server/site/assets.js';
 import { codeOf, exampleOf } from '../../../server/site/docs/examples.js';
+import { guideEntries } from '../../../server/site/docs/guide-content.js';
 import type { Operation } from '../../../server/site/docs/operations.js';
-import { SearchIndex } from '../../../server/site/docs/search.js';
+import { resultsByPage, SearchIndex } from '../../../server/site/docs/search.js';
 import { documentPages, readPage } from '../../support/docs/documents.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
@@ -172,6 +173,19 @@ describe('pages of the documentation', () => {
     ).to.contain('/docs/operate/workers');
   });
 
+  it('find headings, not lines of code, and an object once', async () => {
+    const titles = async (query: string) => {
+      const $ = await visit(`/docs/search?q=${encodeURIComponent(query)}`);
+      return $('.results a')
+        .map((_, one) => $(one).text())
+        .get();
+    };
+    const found = await titles('image job');
+    expect(found.filter((title) => title === 'ImageJob')).to.have.length(1);
+    expect(found.filter((title) => /^data: |^Key |[{}]/.test(title))).to.deep.equal([]);
+    expect((await titles('It is not shown again')).filter((title) => title.startsWith('Key '))).to.deep.equal([]);
+  });
+
   it('do not exist for other names', async () => {
     for (const path of [
       '/docs/api/none',
@@ -187,6 +201,38 @@ describe('pages of the documentation', () => {
 });
 
 describe('search of the documentation', () => {
+  const guide = (file: string, markdown: string) => ({ file, url: `/docs/${file}`, title: 'Boats', markdown });
+
+  it('cuts guides at headings outside of code', () => {
+    const markdown =
+      '# Boats\n\nAll.\n\n~~~sh\n```\n# A comment\n~~~\n\n## Tugs\n\n````md\n```\n## No heading\n````\n\nThey pull.';
+    const entries = guideEntries(guide('guides/boats', markdown));
+    expect(entries.map(({ title, place }) => `${title}, ${place}`)).to.deep.equal([
+      'Boats, Guides, Boats',
+      'Tugs, Guides, Boats',
+    ]);
+    expect(entries[1]?.text).to.contain('No heading').and.to.contain('They pull.');
+  });
+
+  it('puts pages for developers of the gateway below the others, and results of one page together', () => {
+    const pages = [
+      guide('develop/boats', '# Tug boats\n\nA tug boat is a boat.'),
+      guide('guides/boats', '# Harbour\n\nEmpty.\n\n## Work\n\nA tug boat pulls.\n\n## Tug boats\n\nBoats.'),
+    ];
+    const found = new SearchIndex(pages.flatMap(guideEntries)).find('tug boat');
+    expect(found.map(({ url }) => url)).to.deep.equal([
+      '/docs/guides/boats#tug-boats',
+      '/docs/guides/boats#work',
+      '/docs/develop/boats',
+    ]);
+    const other = { title: 'Other', url: '/docs/other', place: 'Other', excerpt: [] };
+    const [first, second] = [found[0]!, found[1]!];
+    expect(resultsByPage([first, other, second]).map(({ place, results }) => [place, results.length])).to.deep.equal([
+      ['Guides, Boats', 2],
+      ['Other', 1],
+    ]);
+  });
+
   const index = new SearchIndex([
     { title: 'Cancel a job', url: '/a', place: 'Images', text: 'Stops it. Nothing is charged (a.b).' },
     { title: 'Prices', url: '/b', place: 'Operate', text: 'What a job and an image cost.' },
