@@ -1,7 +1,7 @@
 /*
  * Forms of the limits of a key. What was not touched is not sent, so that a form changes nothing else. Everything ticked
  * and empty fields are sent as null, which means as the plan; a day is sent as its end by UTC; each line of a budget
- * becomes an amount such as `1000 requests/day`.
+ * becomes an amount such as `1000 requests/day`. Buttons tick all boxes of a list, or none.
  */
 
 import { startApiForm } from './api-forms.js';
@@ -55,6 +55,13 @@ function budgetIn(line: HTMLElement): string[] {
   const part = (name: string) =>
     line.querySelector<HTMLInputElement | HTMLSelectElement>(`[data-part="${name}"]`)?.value.trim() ?? '';
   return part('amount') === '' ? [] : [`${part('amount')} ${part('unit')}/${part('period')}`];
+}
+
+for (const button of document.querySelectorAll<HTMLButtonElement>('[data-tick]')) {
+  button.addEventListener('click', () => {
+    const boxes = button.closest('fieldset')?.querySelectorAll<HTMLInputElement>('input[type="checkbox"]') ?? [];
+    for (const box of boxes) box.checked = button.dataset.tick === 'all';
+  });
 }
 
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-limits]')) startApiForm(form, bodyOf);

@@ -1,6 +1,6 @@
 /*
  * The fields of a key's limits, for making and for changing one. They offer what the plan has, so that a browser
- * refuses most of what the plan does not allow before anything is sent. Everything ticked and an empty field mean as the
+ * refuses most of what the plan does not allow before anything is sent. Many models are ticked or not with one press. Everything ticked and an empty field mean as the
  * plan. Budgets have one line each; an empty one is left out.
  */
 
@@ -42,7 +42,7 @@ export function limitFields(choices: LimitChoices, locale: Locale, key?: Limited
   const first = ends !== '' && ends < today ? ends : today;
   return html`<div class="stack key-limits">
 ${checks({ name: 'grants', legend: t.grants, choices: grants.map((grant) => ({ value: grant, label: texts.keys.grants[grant] })), chosen: own?.grants, hint: t.allHint })}
-${models.length > 1 && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint })}
+${models.length > 1 && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint, ticks: t })}
 <div class="options">
 <div class="field"><label for="rpm-${id}">${t.rpm}</label>
 <input class="input" id="rpm-${id}" name="rpm" type="number" inputmode="numeric" min="1" step="1"${rpm !== null && html` max="${rpm}" placeholder="${count(rpm)}"`} value="${own?.rpm === undefined ? '' : Math.min(own.rpm, rpm ?? own.rpm)}" aria-describedby="rpm-hint-${id}">
@@ -64,15 +64,26 @@ interface ChecksView {
   /** Default: all. */
   chosen: readonly string[] | undefined;
   hint: string;
+  /** Names of the buttons that tick all or none. Default: there are none. */
+  ticks?: { all: string; none: string };
 }
 
-function checks({ name, legend, choices, chosen, hint }: ChecksView): Html {
-  return html`<fieldset class="field"><legend>${legend}</legend>
+/** So many are ticked one by one. */
+const MANY_CHECKS = 6;
+
+function checks({ name, legend, choices, chosen, hint, ticks }: ChecksView): Html {
+  const isLong = choices.length > MANY_CHECKS;
+  return html`<fieldset class="field"><legend>${isLong ? `${legend} (${choices.length})` : legend}</legend>
+${isLong && ticks && html`<div class="row needs-script">${tickButton('all', ticks.all)}${tickButton('none', ticks.none)}</div>`}
 <div class="checks">${choices.map(
     ({ value, label }) =>
       html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${(chosen?.includes(value) ?? true) && html` checked`}> <span>${label}</span></label>`,
   )}</div>
 <span class="hint">${hint}</span></fieldset>`;
+}
+
+function tickButton(which: 'all' | 'none', label: string): Html {
+  return html`<button type="button" class="link-button" data-tick="${which}">${label}</button>`;
 }
 
 /** The last day that is over by then: `2026-06-14` for any time of 15 June. */

@@ -1,6 +1,7 @@
 /** The site's pages in a real browser. */
 
 import { expect } from 'chai';
+import echoText from 'mediagate/plugins/echo_text';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { createPepper } from '../../../server/keys/index.js';
 import { type SignInApp, startSignInApp } from '../../http/accounts/sign-in-app.js';
@@ -16,6 +17,8 @@ const PUBLIC = variants(
   (path) => path === '/' || path === '/plans' || path === '/nowhere',
 );
 const MAX_BYTES = 80_000;
+/** More than are ticked one by one. */
+const MODELS = Array.from({ length: 8 }, (_, index) => `m-${index + 1}`);
 
 describe('pages of the site in a real browser', () => {
   let app: SignInApp;
@@ -26,7 +29,8 @@ describe('pages of the site in a real browser', () => {
 
   before(async function () {
     const executable = await chromiumFor(this);
-    app = await startSignInApp({ catalogue: PRICED_PLANS, paymentReceiver: EURO_RECEIVER });
+    const plugins = MODELS.map((model) => ({ id: model, use: echoText, options: { model } }));
+    app = await startSignInApp({ catalogue: PRICED_PLANS, paymentReceiver: EURO_RECEIVER, plugins });
     browser = await launchPageBrowser(executable);
     context = await browser.newContext();
     page = await context.newPage();
@@ -154,6 +158,29 @@ describe('pages of the site in a real browser', () => {
     expect((await asked).postDataJSON()).to.deep.equal({ jobs: 'keep' });
     await page.getByText('Revoked').first().waitFor();
     await until(async () => (await used()).status === 401);
+  });
+
+  it('offer every model of a new key on a phone, and tick all or none with one press', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.goto(`${app.url}/keys`);
+    await page.getByText('Limit this key').click();
+    const models = page.locator('form:has(#key-name) fieldset').filter({ hasText: 'Models (8)' });
+    const heights = await models
+      .locator('.checks')
+      .evaluate(({ scrollHeight, clientHeight }) => [scrollHeight, clientHeight]);
+    expect(heights[0]).to.equal(heights[1]);
+    await models.getByRole('button', { name: 'None' }).click();
+    expect(await models.locator(':checked').count()).to.equal(0);
+    await models.getByRole('button', { name: 'All' }).click();
+    expect(await models.locator(':checked').count()).to.equal(MODELS.length);
+    await models.getByRole('button', { name: 'None' }).click();
+    await models.getByLabel('m-3').check();
+    await page.getByLabel('Name of the new key').fill('tablet');
+    const asked = page.waitForRequest((request) => request.url().endsWith('/api/user/keys'));
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    expect((await asked).postDataJSON()).to.deep.equal({ name: 'tablet', models: ['m-3'] });
+    await page.getByText('Your new key').waitFor();
+    await page.setViewportSize({ width: 1_280, height: 844 });
   });
 
   it("show the gateway's refusal beside the form", async () => {
