@@ -301,6 +301,40 @@ describe('the chat of the playground', () => {
     complaints.length = 0;
   });
 
+  it('shows a message that was not answered in one place, also after a reload', async () => {
+    await startAnew();
+    const shown = page.locator('#chat-entries').getByText('Ahoy?', { exact: true });
+    const chats = '**/v1/chat/completions';
+    const field = page.getByLabel('Message', { exact: true });
+    await page.route(chats, (route) => route.abort());
+    try {
+      await field.fill('Ahoy?');
+      await page.keyboard.press('Enter');
+      await page.locator('#chat-form [role="alert"]:not(:empty)').waitFor();
+      expect([await field.inputValue(), await shown.count()]).to.deep.equal(['Ahoy?', 0]);
+    } finally {
+      await page.unroute(chats);
+    }
+    await open();
+    expect(await turns().count()).to.equal(0);
+    upstream.behave(() => streamOf(wordsOf('Ahoy!')));
+    await send('Ahoy');
+    await page.route(chats, (route) => route.abort());
+    try {
+      await turns().first().getByRole('button', { name: 'Edit' }).click();
+      await page.getByLabel('Edit the message').fill('Ahoy?');
+      await page.keyboard.press('Enter');
+      await turns().first().getByText('Not answered.').waitFor();
+      expect([await field.inputValue(), await turns().count()]).to.deep.equal(['', 1]);
+    } finally {
+      await page.unroute(chats);
+    }
+    await turns().first().getByRole('button', { name: 'Retry' }).click();
+    await turns().last().getByText('Ahoy!').waitFor();
+    expect(await turns().first().getByText('Not answered.').count()).to.equal(0);
+    complaints.length = 0;
+  });
+
   it('says that an answer stopped as the page was left, also one without text', async () => {
     for (const pauseMs of [30, 60_000]) {
       await startAnew();

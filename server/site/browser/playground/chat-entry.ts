@@ -15,7 +15,7 @@ const COPIED_MS = 2_000;
 
 /** What buttons of a message do. */
 export interface TurnActions {
-  /** Asks for another version of an answer. */
+  /** Asks for another version of an answer, or for the answer to a message that has none. */
   retry(turn: Turn): void;
   /** Opens the field in which the message can be changed. */
   edit(turn: Turn): void;
@@ -32,7 +32,8 @@ export interface Version {
 }
 
 /** A message of the user. */
-export function userEntry(turn: Turn, version: Version, actions: TurnActions): HTMLElement {
+export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }, actions: TurnActions): HTMLElement {
+  const { isAnswered } = version;
   const files = (turn.files ?? []).map(fileEntry);
   return element(
     'li',
@@ -43,7 +44,9 @@ export function userEntry(turn: Turn, version: Version, actions: TurnActions): H
     element(
       'div',
       { class: 'chat-foot' },
+      !isAnswered && element('p', { class: 'small chat-note' }, t.notAnswered),
       versions(turn, version, actions),
+      !isAnswered && action(t.retry, () => actions.retry(turn)),
       action(t.edit, () => actions.edit(turn)),
     ),
   );
@@ -115,7 +118,7 @@ export class AnswerEntry {
         'span',
         { class: 'chat-actions' },
         versions(turn, version, actions),
-        copyAction(turn),
+        turn.text !== '' && copyAction(turn),
         action(t.retry, () => actions.retry(turn)),
         action(t.code, () => actions.showCode(turn)),
       ),

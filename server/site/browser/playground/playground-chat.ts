@@ -1,7 +1,8 @@
 /*
  * The chat of the playground: it sends messages with files, shows answers as they arrive, and repeats, edits and stops
  * them. Each message and answer may have several versions. The text before a stop is part of the answer. A message
- * without any answer returns to the field. Screen readers get an answer once, when it is complete.
+ * without any answer returns to the field; one that was edited stays, and can be sent again. Screen readers get an
+ * answer once, when it is complete.
  */
 
 import { byId, confirm, element, FieldProblem, showProblem } from '../elements.js';
@@ -45,7 +46,7 @@ const restored = restore();
 
 const actions: TurnActions = {
   retry(turn) {
-    const asked = conversation.find(turn.parent);
+    const asked = turn.role === 'user' ? turn : conversation.find(turn.parent);
     if (asked && !running) void run(() => answer(asked));
   },
   edit: editTurn,
@@ -89,6 +90,7 @@ onSubmit(
       if (conversation.find(asked.id) && conversation.path().at(-1) === asked) {
         conversation.remove(asked);
         render();
+        save();
         input.value ||= text;
         if (files.files.length === 0) files.add(chosen);
       }
@@ -137,8 +139,11 @@ async function answer(asked: Turn): Promise<void> {
     }
   } catch (error) {
     if (!controller.signal.aborted) {
-      if (turn.text === '') conversation.remove(turn);
-      else turn.end = 'broken';
+      if (turn.text === '') {
+        conversation.remove(turn);
+        // The next answer gets its id.
+        answers.delete(turn.id);
+      } else turn.end = 'broken';
       throw error;
     }
     turn.end = 'stopped';
@@ -179,7 +184,7 @@ const answers = new Map<number, AnswerEntry>();
 function render(): void {
   const path = conversation.path();
   for (const [index, turn] of path.entries()) {
-    const node = nodeOf(turn, running !== undefined && turn === path.at(-1));
+    const node = nodeOf(turn, { isGrowing: running !== undefined, isLast: turn === path.at(-1) });
     const shown = entries.children[index];
     if (shown === node) continue;
     if (shown && turn.role === 'user' && shown.id === node.id) shown.replaceWith(node);
@@ -189,13 +194,14 @@ function render(): void {
   empty.hidden = path.length > 0;
 }
 
-function nodeOf(turn: Turn, isGrowing: boolean): HTMLElement {
+/** @param place `isGrowing`: whether the last one is an answer that is being written. */
+function nodeOf(turn: Turn, { isGrowing, isLast }: { isGrowing: boolean; isLast: boolean }): HTMLElement {
   const all = conversation.versionsOf(turn);
   const version = { at: all.indexOf(turn) + 1, all: all.length };
-  if (turn.role === 'user') return userEntry(turn, version, actions);
+  if (turn.role === 'user') return userEntry(turn, { ...version, isAnswered: isGrowing || !isLast }, actions);
   const entry = answers.get(turn.id) ?? new AnswerEntry(turn, actions);
   answers.set(turn.id, entry);
-  entry.show(isGrowing ? undefined : version);
+  entry.show(isGrowing && isLast ? undefined : version);
   return entry.node;
 }
 
