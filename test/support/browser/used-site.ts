@@ -126,14 +126,16 @@ export async function openUsedSite(): Promise<UsedSite> {
   };
 }
 
-/** No platform is asked: each of its pictures is the same one. */
+/** No platform is asked: each of its pictures is the same one, also through a media link of the gateway. */
 async function openContext(browser: Browser): Promise<BrowserContext> {
   const context = await browser.newContext();
   const body = await sampleImage({ width: 640, height: 360, format: 'png', seed: 3 });
   await context.route(
-    ({ hostname }) => hostname !== '127.0.0.1',
-    (route) =>
-      route.request().resourceType() === 'image' ? route.fulfill({ contentType: 'image/png', body }) : route.abort(),
+    ({ hostname, pathname }) => hostname !== '127.0.0.1' || pathname.startsWith('/v1/media/'),
+    (route) => {
+      if (route.request().resourceType() === 'image') return route.fulfill({ contentType: 'image/png', body });
+      return new URL(route.request().url()).hostname === '127.0.0.1' ? route.continue() : route.abort();
+    },
   );
   return context;
 }

@@ -1,9 +1,11 @@
 /*
  * Pictures and videos of an item, one at a time: a strip that scrolls by touch, buttons, arrow keys, and small pictures
- * to choose from. A picture that cannot be loaded is removed with its small one. A strip of one has no buttons.
+ * to choose from. The shown one can be saved. A picture that cannot be loaded is removed with its small one. A strip of
+ * one has no buttons.
  */
 
 import { element } from '../elements.js';
+import { ownAddress } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 
 const t = textsOf('playground-links');
@@ -24,6 +26,7 @@ class Carousel {
   readonly #strip: HTMLElement;
   readonly #small = element('div', { class: 'carousel-small' });
   readonly #count = element('span', { class: 'small muted figures', 'aria-live': 'polite' });
+  readonly #save = element('a', { class: 'small carousel-save', target: '_blank', rel: 'noopener noreferrer' });
   readonly #previous = stepButton('‹', t.previousPicture);
   readonly #next = stepButton('›', t.nextPicture);
   readonly #controls: HTMLElement;
@@ -32,7 +35,7 @@ class Carousel {
     const strip = { class: 'carousel-strip', tabindex: '0', role: 'group', 'aria-label': label };
     this.#strip = element('div', strip);
     this.#controls = element('div', { class: 'row carousel-controls' }, this.#previous, this.#count, this.#next);
-    this.element = element('div', { class: 'carousel' }, this.#strip, this.#controls, this.#small);
+    this.element = element('div', { class: 'carousel' }, this.#strip, this.#controls, this.#small, this.#save);
     for (const [index, slide] of slides.entries()) this.#add(slide, index);
     this.#previous.addEventListener('click', () => this.#show(this.#index - 1));
     this.#next.addEventListener('click', () => this.#show(this.#index + 1));
@@ -95,9 +98,21 @@ class Carousel {
     if (this.#count.textContent !== words) this.#count.textContent = words;
     this.#previous.setAttribute('aria-disabled', String(index === 0));
     this.#next.setAttribute('aria-disabled', String(index >= count - 1));
+    this.#offer(this.#strip.children[index]?.firstElementChild);
     for (const [position, choice] of [...this.#small.children].entries()) {
       choice.setAttribute('aria-current', String(position === index));
     }
+  }
+
+  /** A file of the platform cannot be saved by a page of another origin: it is opened. */
+  #offer(shown: Element | null | undefined): void {
+    if (!(shown instanceof HTMLImageElement || shown instanceof HTMLVideoElement)) return;
+    const own = ownAddress(shown.src);
+    const isOwn = own.startsWith('/v1/');
+    this.#save.href = isOwn ? `${own}?download=1` : own;
+    this.#save.toggleAttribute('download', isOwn);
+    const words = shown instanceof HTMLVideoElement ? t.downloadVideo : t.downloadPicture;
+    if (this.#save.textContent !== words) this.#save.textContent = words;
   }
 }
 

@@ -11,7 +11,7 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel } from './carousel.js';
-import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
+import { longText, type MediaLinks, mediaLinksOf, picturedHead, pictureOf, slidesOf } from './document-parts.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { productParts } from './product-card.js';
 import { transcriptSection } from './transcript.js';
@@ -52,10 +52,10 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
   );
   const pictures = textsAt(data, 'media.image_urls');
   const isCarousel = !isSeen && pictures.length > 1;
-  const head = isSeen || isCarousel ? undefined : thumbnail;
+  const strip = isCarousel && carousel(slidesOf(pictures, links), t.pictures);
+  const head = isSeen ? undefined : thumbnail;
   return [
-    documentHead(head, postWords(data, links), links),
-    isCarousel && carousel(slidesOf(pictures, links), t.pictures),
+    strip ? picturedHead(strip, postWords(data, links)) : documentHead(head, postWords(data, links), links),
     watched,
     postMetrics(data),
     !isCarousel && gallery(pictures, links),

@@ -1,6 +1,7 @@
 /*
  * Parts that the cards of posts and products share: the media links of the gateway by address, pictures that are omitted
- * if they cannot be loaded, slides of a carousel, and long texts that are folded after a few lines.
+ * if they cannot be loaded, slides of a carousel, the head with pictures and words, and long texts that are folded after
+ * a few lines.
  */
 
 import { element } from '../elements.js';
@@ -57,4 +58,14 @@ export function pictureOf(url: string, links: MediaLinks, className?: string, is
 export function slidesOf(urls: readonly string[], links: MediaLinks): Slide[] {
   const loadable = urls.filter((url) => url.startsWith('https:'));
   return loadable.map((url) => ({ kind: 'picture', src: links.get(url) ?? url }));
+}
+
+/** Words with pictures before them: beside them where there is room, or else above. */
+export function picturedHead(pictures: HTMLElement | false, words: readonly HTMLElement[]): HTMLElement {
+  return element(
+    'div',
+    { class: pictures ? 'product-head product-head-pictured' : 'product-head' },
+    pictures,
+    element('div', { class: 'document-words' }, ...words),
+  );
 }

@@ -9,7 +9,7 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel, type Slide } from './carousel.js';
-import { longText, type MediaLinks, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
+import { longText, type MediaLinks, mediaLinksOf, picturedHead, pictureOf, slidesOf } from './document-parts.js';
 
 const t = textsOf('playground-links');
 
@@ -21,9 +21,9 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
   // The best one; the others are the same in other sizes.
   const film = videos.slice(0, 1).map((url): Slide => ({ kind: 'video', src: links.get(url) ?? url }));
   const seen = carousel([...slidesOf(textsAt(product, 'image_urls'), links), ...film], t.pictures);
-  const words = element('div', { class: 'document-words' }, ...productWords(product), ratingBars(product) || '');
+  const bars = ratingBars(product);
   return [
-    element('div', { class: seen ? 'product-head product-head-pictured' : 'product-head' }, seen, words),
+    picturedHead(seen, [...productWords(product), ...(bars ? [bars] : [])]),
     variantList(product, links),
     reviewList(t.bestReviews, listAt(data, 'reviews.five_star'), links),
     reviewList(t.worstReviews, listAt(data, 'reviews.one_star'), links),
