@@ -25,7 +25,7 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
   return {
     title: t.title,
     current: '/playground',
-    styles: ['playground.css', 'chat.css'],
+    styles: ['tables.css', 'playground.css', 'chat.css'],
     scripts: [
       'tabs.js',
       'playground-links.js',

@@ -206,6 +206,24 @@ describe('the playground in a real browser', () => {
     await page.getByRole('group', { name: 'Pictures' }).focus();
     await page.keyboard.press('ArrowRight');
     await count.getByText('2 of 2').waitFor();
+    // Without a media link, the file of the platform is opened.
+    const file = page.getByRole('link', { name: 'Download picture' });
+    expect(await file.getAttribute('href')).to.match(/^https:\/\/media\.invented\.example\//);
+    expect(await file.getAttribute('download')).to.equal(null);
+    const tops = async (width: number) => {
+      await page.setViewportSize({ width, height: 844 });
+      const boxes = await page.locator('.product-head > *').evaluateAll((parts) =>
+        parts.map((part) => {
+          const { left, top, right, bottom } = part.getBoundingClientRect();
+          return { left, top, right, bottom };
+        }),
+      );
+      return boxes as [DOMRect, DOMRect];
+    };
+    const [above, below] = await tops(390);
+    expect(below.top).to.be.at.least(above.bottom);
+    const [before, after] = await tops(1_280);
+    expect(after.left).to.be.at.least(before.right);
     await page.getByRole('button', { name: 'Previous picture' }).click();
     await count.getByText('1 of 2').waitFor();
     expect(await page.getByRole('link', { name: 'Photo 1 of the review' }).count()).to.equal(2);
@@ -223,16 +241,23 @@ describe('the playground in a real browser', () => {
     await page.getByLabel('File with links').setInputFiles(file);
     await page.getByText('Links found: 2.').waitFor();
     const field = page.getByLabel('Links, one on each line');
-    await field.fill(`${await field.inputValue()}\n${GONE}`);
+    await field.fill(`${await field.inputValue()}\n${GONE}\nno link\n`);
     await page.getByRole('button', { name: 'Read all' }).click();
+    await page.getByText('1 line is not a link and was left out: no link').waitFor();
     await page.getByText('Completed · 3 of 3 read, 1 failed').waitFor();
     expect(await page.locator('.field .problem, #batch-form .problem:not(:empty)').count()).to.equal(0);
     await page.reload();
     await page.getByText('List of 3 links').waitFor();
+    expect(await page.locator('#batch-list time').textContent()).to.match(/^\d+ \w+, \d\d:\d\d:\d\d$/);
     await page.getByRole('button', { name: 'Show results' }).click();
     const table = page.getByRole('region', { name: 'Results' });
     await table.getByRole('link', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
     for (const said of ['Stoneware teapot, 0.9 litres', GONE]) expect(await table.textContent()).to.contain(said);
+    await page.setViewportSize({ width: 390, height: 844 });
+    // Nothing of a row is outside its card.
+    const widths = await table.evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
+    expect(widths[0]).to.equal(widths[1]);
+    expect(await table.locator('tbody [data-head="Result"]').first().isVisible()).to.equal(true);
     await expectGood('batch');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -241,6 +266,30 @@ describe('the playground in a real browser', () => {
     const saved = await readFile(await download.path(), 'utf8');
     expect(saved.split('\r\n')).to.have.length(5);
     expect(saved).to.contain(`0,${LINK},completed,invented,"Tugs of Ostend, a morning on the quay"`);
+  });
+
+  it('shows the progress of a list no older than its results', async () => {
+    // The clock is that of a whole context.
+    const context = await browser.newContext({ storageState: await page.context().storageState() });
+    const visit = await context.newPage();
+    try {
+      await visit.clock.install();
+      await visit.goto(`${app.url}/playground#links`);
+      await visit.getByText('Several links', { exact: true }).click();
+      await visit.getByText('List of 3 links').waitFor();
+      // Time stands still, so the page does not poll by itself.
+      await visit.clock.pauseAt(Date.now() + 60_000);
+      await visit.getByLabel('Links, one on each line').fill(LINK);
+      await visit.getByRole('button', { name: 'Read all' }).click();
+      const list = visit.locator('#batch-list > li').first();
+      await list.getByText('List of 1 links').waitFor();
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(await list.locator('p').first().textContent()).to.match(/^(Queued|Reading) /);
+      await list.getByRole('button', { name: 'Show results' }).click();
+      await list.getByText('Completed · 1 of 1 read, 0 failed').waitFor();
+    } finally {
+      await context.close();
+    }
   });
 
   it("shows the gateway's message for an unavailable link", async () => {

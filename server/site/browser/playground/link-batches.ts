@@ -17,7 +17,7 @@ import {
   playJson,
   textAt,
 } from '../requests.js';
-import { fill, textsOf } from '../texts.js';
+import { fill, pageLanguage, textsOf } from '../texts.js';
 import { onSubmit } from '../work.js';
 
 const t = textsOf('playground-batch');
@@ -25,7 +25,15 @@ const ROUTE = '/v1/extract/batches';
 const MAX_LINKS = 10_000;
 const LISTED = 5;
 const SHOWN = 100;
+/** Of a line that is no link, as far as it is repeated. */
+const MAX_LINE = 60;
 const POLL_MS = 2_000;
+/** As the page writes times (`times.ts`). */
+const DAY = new Intl.DateTimeFormat(
+  'en-GB',
+  pageLanguage() === 'vi' ? { day: '2-digit', month: '2-digit' } : { day: 'numeric', month: 'short' },
+);
+const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
 const form = byId('batch-form', HTMLFormElement);
 const list = byId('batch-list', HTMLUListElement);
@@ -37,6 +45,12 @@ const file = byId('batch-file', HTMLInputElement);
 function linksIn(content: string): string[] {
   const found = content.match(/https?:\/\/[^\s"'<>;]+/g) ?? [];
   return [...new Set(found.map((link) => link.replace(/[,)\]]+$/, '')))];
+}
+
+/** Lines of a list that have no address, and are left out. */
+function otherLines(content: string): string[] {
+  const lines = content.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '' && linksIn(line).length === 0);
 }
 
 async function addFile(chosen: File | undefined): Promise<void> {
@@ -62,10 +76,18 @@ onSubmit(form, async () => {
   if (urls.length > MAX_LINKS) throw new FieldProblem(fill(t.tooMany, { count: whole(urls.length) }), 'links');
   const how = { method: 'POST', json: { urls }, idempotencyKey: newIdempotencyKey() } as const;
   const entry = new BatchEntry(await playJson(ROUTE, how));
+  news.textContent = leftOut(otherLines(text.value));
   byId('batch-none', HTMLElement).hidden = true;
   list.prepend(entry.element);
   void entry.follow();
 });
+
+function leftOut(lines: readonly string[]): string {
+  const [first = ''] = lines;
+  const line = first.length > MAX_LINE ? `${first.slice(0, MAX_LINE)}…` : first;
+  if (lines.length === 0) return '';
+  return fill(lines.length === 1 ? t.notLink : t.notLinks, { line, count: whole(lines.length) });
+}
 
 async function loadList(): Promise<void> {
   const none = byId('batch-none', HTMLElement);
@@ -80,7 +102,7 @@ async function loadList(): Promise<void> {
   }
 }
 
-/** One batch in the list: its progress, and its results on request. */
+/** One batch in the list, with the time when it was sent: its progress, and its results on request. */
 class BatchEntry {
   readonly element = element('li', { class: 'card stack' });
   readonly #id: string;
@@ -95,7 +117,8 @@ class BatchEntry {
     this.#batch = batch;
     const count = whole(numberAt(batch, 'progress.total') ?? 0);
     const title = element('h3', {}, fill(t.batch, { count }));
-    this.element.append(title, this.#words, this.#progress, this.#actions, this.#results);
+    const head = element('div', { class: 'row row-apart' }, title, madeAt(textAt(batch, 'created_at') ?? ''));
+    this.element.append(head, this.#words, this.#progress, this.#actions, this.#results);
     this.#show();
   }
 
@@ -137,7 +160,7 @@ class BatchEntry {
   }
 
   #buttons(): HTMLElement[] {
-    const shown = quietButton(t.showResults, () => this.#showResults());
+    const shown = quietButton(t.showResults, () => this.#showNow());
     if (this.#isOpen) return [shown, quietButton(t.cancel, () => this.#cancel())];
     const path = `/api/play${ROUTE}/${this.#id}/results`;
     const save = (format: string, ending: string, label: string) => {
@@ -156,6 +179,14 @@ class BatchEntry {
   /** A batch that has just ended cannot be cancelled: the next poll shows it. */
   async #cancel(): Promise<void> {
     await ask(`/api/play${ROUTE}/${this.#id}`, { method: 'DELETE' }).catch(() => undefined);
+  }
+
+  /** With the progress of this moment, so that the line above the results is not behind them. */
+  async #showNow(): Promise<void> {
+    await this.#showResults();
+    if (!this.#isOpen) return;
+    this.#batch = await playJson(`${ROUTE}/${this.#id}`).catch(() => this.#batch);
+    this.#show();
   }
 
   async #load(limit: number): Promise<unknown[]> {
@@ -205,21 +236,39 @@ function platformName(key: string): string {
   return textAt(names, key) ?? '';
 }
 
+/** As the tables of the server (`components/table.ts`): on a phone each row is a card. */
 async function resultTable(results: readonly unknown[]): Promise<HTMLElement> {
   const rows = await Promise.all(results.map(rowOf));
-  const head = [t.number, t.link, t.platform, t.result].map((name) => element('th', { scope: 'col' }, name));
+  const head = [t.link, t.number, t.platform, t.result].map((name) =>
+    element('th', { scope: 'col', role: 'columnheader' }, name),
+  );
+  const cell = (name: string, words: string) =>
+    element('td', { role: 'cell', 'data-head': name, class: words === '' && 'none' }, element('div', {}, words));
   const body = rows.map(({ number, url, platform, result, title }) =>
     element(
       'tr',
-      {},
-      element('td', { class: 'figures' }, number),
-      element('th', { scope: 'row' }, element('bdi', {}, webLink(url, title || url))),
-      element('td', {}, platform),
-      element('td', {}, result),
+      { role: 'row' },
+      element('th', { scope: 'row', role: 'rowheader' }, element('bdi', {}, webLink(url, title || url))),
+      cell(t.number, number),
+      cell(t.platform, platform),
+      cell(t.result, result),
     ),
   );
-  const table = element('table', {}, element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...body));
-  return element('div', { class: 'table batch-table', tabindex: '0', role: 'region', 'aria-label': t.results }, table);
+  const table = element(
+    'table',
+    { role: 'table' },
+    element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...head)),
+    element('tbody', { role: 'rowgroup' }, ...body),
+  );
+  const frame = { class: 'table table-stacked batch-table', tabindex: '0', role: 'region', 'aria-label': t.results };
+  return element('div', frame, table);
+}
+
+/** When a list was sent, in the zone of the visitor: two of the same length are told apart. */
+function madeAt(at: string): HTMLElement {
+  const moment = new Date(at);
+  const words = Number.isNaN(moment.getTime()) ? '' : `${DAY.format(moment)}, ${CLOCK.format(moment)}`;
+  return element('time', { class: 'small muted figures', datetime: at }, words);
 }
 
 function quietButton(label: string, press: () => Promise<void>): HTMLButtonElement {
