@@ -114,7 +114,8 @@ export function searchPage(query: string, results: readonly SearchResult[], { la
     query,
     content: html`<div class="page-head" lang="${language}"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
 ${resultsByPage(results).map(
-  (page) => html`<section class="results docs-part"><h2>${page.place}</h2><ol>${page.results.map(resultEntry)}</ol></section>`,
+  (page) =>
+    html`<section class="results docs-part"><h2>${page.place}</h2><ol>${page.results.map(resultEntry)}</ol></section>`,
 )}`,
   };
 }
