@@ -137,7 +137,8 @@ class OpenaiTextProvider implements TextProvider {
     return sumUpstreamStates([...this.#all.values()].flatMap(({ answering }) => answering.states()));
   }
 
-  send(call: TextCall): Promise<TextReply> {
+  // Async, so that what is refused before a request rejects, as the contract says.
+  async send(call: TextCall): Promise<TextReply> {
     const { route, task, model, stream, signal } = call;
     const served = this.#servedBy(model);
     const asked: Asked = {

@@ -24,8 +24,14 @@ const NEXT: ReadonlyMap<string, readonly [path: string, label: Label]> = new Map
   ['insufficient_quota', ['/plans', 'plans']],
 ]);
 
-/** Codes whose message says more than the words of the code: which value, which limit. Messages are English. */
-const DETAILED = new Set(['invalid_value', 'request_too_large', 'insufficient_quota', 'sign_in_failed']);
+/** Codes whose message says more than the words of the code: which value, which limit, whose fault. Messages are English. */
+const DETAILED = new Set([
+  'invalid_value',
+  'request_too_large',
+  'insufficient_quota',
+  'sign_in_failed',
+  'sign_in_unavailable',
+]);
 
 /** The whole page, in the language of the visitor. */
 export function renderFailure({ code, message }: GatewayError, context: RequestContext): string {
