@@ -128,6 +128,8 @@ describe('a customer, from the first page to the receipt', function () {
 
   it('reads the link on the page, plays its file, and reads what is said in it', async () => {
     await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).first().click();
+    // Until its scripts are there, the form is disabled, and Enter does nothing.
+    await page.waitForURL(/\/playground/);
     await page.getByLabel('Public link').fill(link);
     await page.keyboard.press('Enter');
     const video = page.locator('.document video');
