@@ -200,6 +200,8 @@ class CollectedResponse extends AnswerResponse {
   failure: unknown;
   readonly #take: RouteCall['take'];
   readonly #chunks: Buffer[] = [];
+  /** An answer that came as one text. */
+  #text: string | undefined;
   #bytes = 0;
 
   constructor(request: IncomingMessage, take: RouteCall['take']) {
@@ -220,22 +222,41 @@ class CollectedResponse extends AnswerResponse {
     return super.write(chunk, ...(more as []));
   }
 
+  /** What was kept is not written again to a connection without another end. */
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of Node's method
   override end(chunk?: any, ...more: any[]): this {
-    if (typeof chunk !== 'function') this.#collect(chunk, more[0]);
-    return super.end(chunk, ...(more as []));
+    if (typeof chunk === 'function') return super.end(chunk);
+    const isWhole = typeof chunk === 'string' && this.#chunks.length === 0 && this.#take === undefined;
+    if (isWhole && (more[0] === undefined || more[0] === 'utf8' || typeof more[0] === 'function')) {
+      if (this.#hasRoomFor(Buffer.byteLength(chunk))) this.#text = chunk;
+    } else this.#collect(chunk, more[0]);
+    const done = more.find((one) => typeof one === 'function');
+    return done ? super.end(done) : super.end();
   }
 
   collected(): CallAnswer {
-    const [only, ...others] = this.#chunks;
-    const bytes = only && others.length === 0 ? only : Buffer.concat(this.#chunks);
+    const chunks = this.#chunks;
+    let text = this.#text;
+    const bytesOf = () => {
+      if (text !== undefined) return Buffer.from(text);
+      const [only, ...others] = chunks;
+      return only && others.length === 0 ? only : Buffer.concat(chunks);
+    };
     const header = (name: string) => {
       const value = this.getHeader(name);
       return value === undefined ? undefined : String(value);
     };
-    const isJson = /\bjson\b/.test(header('content-type') ?? '') && bytes.length > 0;
-    const headers = this.getHeaders();
-    return { status: this.statusCode, header, headers, bytes, json: isJson ? JSON.parse(bytes.toString()) : undefined };
+    if (/\bjson\b/.test(header('content-type') ?? '')) text ??= bytesOf().toString();
+    else text = undefined;
+    return {
+      status: this.statusCode,
+      header,
+      headers: this.getHeaders(),
+      get bytes() {
+        return bytesOf();
+      },
+      json: text ? JSON.parse(text) : undefined,
+    };
   }
 
   #collect(chunk: unknown, encoding: unknown): void {
@@ -245,15 +266,17 @@ class CollectedResponse extends AnswerResponse {
       this.#take(Buffer.from(bytes));
       return;
     }
-    this.#bytes += bytes.length;
-    if (this.#bytes > MAX_ANSWER_BYTES) {
-      const message = `The answer has more than ${MAX_ANSWER_BYTES} bytes.`;
-      this.failure = new GatewayError('internal_error', message);
-      this.socket?.destroy();
-      return;
-    }
     // The writer may use its memory again.
-    this.#chunks.push(Buffer.from(bytes));
+    if (this.#hasRoomFor(bytes.length)) this.#chunks.push(Buffer.from(bytes));
+  }
+
+  #hasRoomFor(bytes: number): boolean {
+    this.#bytes += bytes;
+    if (this.#bytes <= MAX_ANSWER_BYTES) return true;
+    const message = `The answer has more than ${MAX_ANSWER_BYTES} bytes.`;
+    this.failure = new GatewayError('internal_error', message);
+    this.socket?.destroy();
+    return false;
   }
 }
 

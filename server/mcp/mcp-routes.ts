@@ -3,11 +3,13 @@
  * sessions, and GET and DELETE, which belong to sessions, are not declared. The API key comes as bearer token, or a token of
  * the gateway's sign-in for agents. The origin
  * of a page must be that of the site or one of `CORS_ORIGINS`; on loopback it may be another port of the machine, and the
- * host must be an address of this gateway, so that no page can reach it under a name of its own. A body has at most 4 MiB. The package of the protocol
- * is loaded by the first request.
+ * host must be an address of this gateway, so that no page can reach it under a name of its own. A body has at most 4 MiB.
+ * Plain calls of tools are answered at once; for all else the package of the protocol is loaded, by the first request
+ * that needs it.
  */
 
 import type { RequestListener } from 'node:http';
+import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import { type Gateway } from 'mediagate';
 import { Type } from '../../core/contracts/index.js';
 import { isLoopbackHost } from '../../core/net/index.js';
@@ -25,6 +27,7 @@ import {
   sendEvents,
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
+import { answerPlainCall, readPlainCall } from './plain-calls.js';
 import type { Caller } from './protocol.js';
 import { ToolCalls } from './tool-calls.js';
 
@@ -53,10 +56,20 @@ export interface McpServices {
 /** The endpoint for agents. None if it is disabled. */
 export function mcpRoutes(services: McpServices): Route[] {
   if (!services.mcpEnabled) return [];
-  let protocol: Promise<import('@modelcontextprotocol/server').McpHttpHandler> | undefined;
-  const open = async () => {
-    const { createProtocol } = await import('./protocol.js');
-    return createProtocol(new ToolCalls(services), services.logger);
+  let calls: ToolCalls | undefined;
+  let protocol: Promise<McpHttpHandler> | undefined;
+  const endpoint: Endpoint = {
+    // Made by the first request: the schemas of all tools are of use to agents alone.
+    get calls() {
+      calls ??= new ToolCalls(services);
+      return calls;
+    },
+    openProtocol() {
+      protocol ??= import('./protocol.js').then(({ createProtocol }) =>
+        createProtocol(endpoint.calls, services.logger),
+      );
+      return protocol;
+    },
   };
   return [
     defineRoute({
@@ -84,19 +97,18 @@ export function mcpRoutes(services: McpServices): Route[] {
         202: { description: 'The notification was received.' },
       },
       errors: ['origin_not_allowed'],
-      async handler(context) {
-        protocol ??= open();
-        await answer(context, services, await protocol);
-      },
+      handler: (context) => answer(context, services, endpoint),
     }),
   ];
 }
 
-async function answer(
-  context: RequestContext,
-  services: McpServices,
-  protocol: import('@modelcontextprotocol/server').McpHttpHandler,
-): Promise<void> {
+/** What answers requests, opened when it is needed. */
+interface Endpoint {
+  readonly calls: ToolCalls;
+  openProtocol(): Promise<McpHttpHandler>;
+}
+
+async function answer(context: RequestContext, services: McpServices, endpoint: Endpoint): Promise<void> {
   const { req: incoming, res: response, state } = context;
   checkSource(context, services);
   const key = keyOf(context);
@@ -110,9 +122,16 @@ async function answer(
   const keyId = key.isInternal ? key.id : undefined;
   const callRoute = createCallRoute(handler, { request: incoming, requestId: state.requestId, signal, keyId });
   const caller: Caller = { key, callRoute, signal };
+  const { calls } = endpoint;
+  const plain = readPlainCall(parsedBody, incoming.headers, { calls, key });
+  if (plain) {
+    await answerPlainCall(context, plain, { calls, call: caller, logger: services.logger });
+    return;
+  }
   // Without a signal: what the call does ends with the one of the caller.
   const request = new Request(services.baseUrl() + MCP_PATH, { method: 'POST', headers: headersOf(context) });
   const authInfo = { token: key.id, clientId: key.accountId ?? key.id, scopes: [...key.grants], extra: { caller } };
+  const protocol = await endpoint.openProtocol();
   await send(context, await protocol.fetch(request, { authInfo, parsedBody }));
 }
 

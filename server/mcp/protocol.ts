@@ -1,6 +1,6 @@
 /*
- * The Model Context Protocol, by its own server package: the only file that imports it. Each request gets a server of its
- * own, so any process of any node answers any request. Revision 2026-07-28 and the earlier ones with `initialize` are
+ * The Model Context Protocol, by its own server package. Each request gets a server of its own, so any process of any
+ * node answers any request. Revision 2026-07-28 and the earlier ones with `initialize` are
  * both served. Methods are tools and tasks; there are no prompts, resources or subscriptions. Progress is sent while the
  * call of a client that asked for it is open.
  */
@@ -17,7 +17,7 @@ import {
 import type { Logger } from '../../core/runtime/index.js';
 import type { CallRoute } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
-import { PACKAGE_VERSION } from '../version.js';
+import { SERVER_IDENTITY } from './plain-calls.js';
 import { addTasks, clientTakesTasks, encodeTask, TASK_CAPABILITIES } from './tasks.js';
 import type { Tool, ToolInput } from './tool.js';
 import { isJob, type Report, type TaskMode, type ToolCalls } from './tool-calls.js';
@@ -52,8 +52,7 @@ export function createProtocol(calls: ToolCalls, logger: Logger): McpHttpHandler
 }
 
 function createServer(calls: ToolCalls, caller: Caller, era: Era): Server {
-  const identity = { name: 'mediagate', title: 'mediagate', version: PACKAGE_VERSION };
-  const server = new Server(identity, {
+  const server = new Server(SERVER_IDENTITY, {
     capabilities: { tools: {}, ...TASK_CAPABILITIES[era] },
     instructions: INSTRUCTIONS,
     // A list of tools depends on the key alone.

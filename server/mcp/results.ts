@@ -11,6 +11,8 @@ import { RouteFailure } from '../http/index.js';
 
 /** Maximum bytes of a structured result. */
 export const MAX_RESULT_BYTES = 64 * 1024;
+/** Of these, for the fields of the answer: the rest is for the mark. */
+const MAX_VALUE_BYTES = MAX_RESULT_BYTES - Buffer.byteLength('"content_from_outside":true,');
 /** Maximum characters of the text of a result. */
 const MAX_TEXT_LENGTH = 24_000;
 /** Shorter lists and texts are not shortened. */
@@ -54,27 +56,29 @@ export function outsideSchema(fields: Record<string, TSchema>): TSchema {
 
 /** A result with text of others. @param summary Our own words, without any of theirs. */
 export function outsideResult(summary: string, fields: Record<string, unknown>, more: Content[] = []): ToolResult {
-  const { value, leftOut } = shorten({ content_from_outside: true, ...withoutNulls(fields) });
-  const { content_from_outside: _, ...shown } = value;
-  const structuredContent = { ...value, ...(leftOut.length > 0 && { left_out: leftOut }) };
-  const lines = [summary, ...notesOf(leftOut), markOutside(JSON.stringify(shown))];
+  const { value, text, leftOut } = shorten(withoutNulls(fields));
+  const structuredContent = { content_from_outside: true, ...value, ...(leftOut.length > 0 && { left_out: leftOut }) };
+  const lines = [summary, ...notesOf(leftOut), markOutside(text)];
   return { content: [{ type: 'text', text: lines.join('\n') }, ...more], structuredContent };
 }
 
 /** A result with our own words alone. */
 export function ownResult(fields: Record<string, unknown>, more: Content[] = []): ToolResult {
-  const { value, leftOut } = shorten(withoutNulls(fields));
+  const { value, text, leftOut } = shorten(withoutNulls(fields));
   const structuredContent = { ...value, ...(leftOut.length > 0 && { left_out: leftOut }) };
-  const text = [...notesOf(leftOut), cut(JSON.stringify(value), MAX_TEXT_LENGTH)].join('\n');
-  return { content: [{ type: 'text', text }, ...more], structuredContent };
+  const shown = [...notesOf(leftOut), cut(text, MAX_TEXT_LENGTH)].join('\n');
+  return { content: [{ type: 'text', text: shown }, ...more], structuredContent };
 }
 
 /** Absent says the same as null, and is shorter. */
 function withoutNulls<Value>(value: Value): Value {
-  if (Array.isArray(value)) return value.map(withoutNulls) as Value;
   if (typeof value !== 'object' || value === null) return value;
-  const fields = Object.entries(value).filter(([, inner]) => inner !== null);
-  return Object.fromEntries(fields.map(([name, inner]) => [name, withoutNulls(inner)])) as Value;
+  if (Array.isArray(value)) return value.map(withoutNulls) as Value;
+  const shown: Record<string, unknown> = {};
+  for (const [name, inner] of Object.entries(value)) {
+    if (inner !== null) shown[name] = typeof inner === 'object' ? withoutNulls(inner) : inner;
+  }
+  return shown as Value;
 }
 
 function notesOf(leftOut: readonly string[]): string[] {
@@ -110,13 +114,20 @@ interface Part {
   note(): string;
 }
 
+interface Shortened {
+  value: Record<string, unknown>;
+  /** The value as JSON. */
+  text: string;
+  leftOut: string[];
+}
+
 /** Shortens the largest list or text, again and again, until the value fits. The value itself is not changed. */
-export function shorten(sent: Record<string, unknown>): { value: Record<string, unknown>; leftOut: string[] } {
-  let size = sizeOf(sent);
-  if (size <= MAX_RESULT_BYTES) return { value: sent, leftOut: [] };
+export function shorten(sent: Record<string, unknown>): Shortened {
+  let text = JSON.stringify(sent);
+  if (Buffer.byteLength(text) <= MAX_VALUE_BYTES) return { value: sent, text, leftOut: [] };
   const value = structuredClone(sent);
   const notes = new Map<string, string>();
-  while (size > MAX_RESULT_BYTES) {
+  while (Buffer.byteLength(text) > MAX_VALUE_BYTES) {
     const parts: Part[] = [];
     collect(value, '', parts, notes);
     const largest = parts.reduce<Part | undefined>(
@@ -126,9 +137,9 @@ export function shorten(sent: Record<string, unknown>): { value: Record<string, 
     if (!largest) break;
     largest.shorten();
     notes.set(largest.path, largest.note());
-    size = sizeOf(value);
+    text = JSON.stringify(value);
   }
-  return { value, leftOut: [...notes.values()] };
+  return { value, text, leftOut: [...notes.values()] };
 }
 
 function sizeOf(value: unknown): number {

@@ -11,6 +11,8 @@ export interface LoadOptions {
   key: string;
   /** Link to be extracted. */
   link: string;
+  /** Another request with the link. Default: `POST /v1/extract`. */
+  post?: { path: string; body: object; headers: Readonly<Record<string, string>> } | undefined;
   connections: number;
   seconds: number;
 }
@@ -26,11 +28,14 @@ export interface LoadResult {
  * counted as the server's.
  * @throws Error where any answer was not 2xx.
  */
-export async function runLoad({ url, key, link, connections, seconds }: LoadOptions): Promise<LoadResult> {
+export async function runLoad(options: LoadOptions): Promise<LoadResult> {
+  const { url, key, link, connections, seconds } = options;
+  const { path: route, body, headers } = options.post ?? { path: '/v1/extract', body: { url: link }, headers: {} };
   const client = path.join(packageRoot, 'node_modules', 'autocannon', 'autocannon.js');
-  const fields = [`authorization=Bearer ${key}`, 'content-type=application/json'].flatMap((field) => ['-H', field]);
-  const shape = ['-c', String(connections), '-d', String(seconds), '-m', 'POST', '-b', JSON.stringify({ url: link })];
-  const args = [client, '-j', ...shape, ...fields, `${url}/v1/extract`];
+  const all = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers };
+  const fields = Object.entries(all).flatMap(([name, value]) => ['-H', `${name}=${value}`]);
+  const shape = ['-c', String(connections), '-d', String(seconds), '-m', 'POST', '-b', JSON.stringify(body)];
+  const args = [client, '-j', ...shape, ...fields, url + route];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 1024 * 1024 });
   const result: { '2xx': number; non2xx: number; errors: number; latency: { p99: number } } = JSON.parse(stdout);
   if (result.non2xx > 0 || result.errors > 0) {

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { expect } from 'chai';
 import { type Extraction, GatewayError } from 'mediagate';
@@ -12,8 +13,8 @@ import { tonePcm } from '../../support/audio/sounds.js';
 import { inventedImage, inventedModel } from '../../support/images/invented-image.js';
 import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
 import { packageRoot } from '../../support/package-root.js';
-import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
-import { connect, modernClient } from './client.js';
+import { type Answer, LINK, type ListeningApp, startApp } from '../http/listening-app.js';
+import { connect, MODERN, modernClient } from './client.js';
 
 /** Words of skills that are no tools. */
 const CODES = new Set([
@@ -180,6 +181,69 @@ describe('tools of agents', function () {
     expect(unknown.content[0].text).to.equal(
       'invalid_value: fields.0 must be one of common, metrics, media, reviews, transcript.',
     );
+  });
+
+  describe('in a plain call', () => {
+    /** One call of either revision. @param more Another field of the parameters: with it the package answers. */
+    const plain = (name: string, input: unknown, revision: string, more: object = {}) => {
+      const isModern = revision === MODERN;
+      const meta = {
+        'io.modelcontextprotocol/protocolVersion': MODERN,
+        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      };
+      const params = { name, arguments: input, ...(isModern && { _meta: meta }), ...more };
+      return app.request('/mcp', {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': revision,
+          ...(isModern && { 'mcp-method': 'tools/call', 'mcp-name': name }),
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 'seven', method: 'tools/call', params }),
+      });
+    };
+    const messageOf = ({ text }: Answer) =>
+      JSON.parse((/^data: (.+)$/m.exec(text)?.[1] ?? text).replace(/outside-[\w-]{12}/g, 'outside-mark'));
+
+    for (const revision of ['2025-06-18', '2025-11-25', MODERN]) {
+      it(`of revision ${revision} answer as by the package of the protocol`, async () => {
+        extraction = (id) =>
+          id === '9' ? Promise.reject(new GatewayError('removed', 'The item was removed.')) : inventedExtraction(id);
+        const inputs: readonly (readonly [string, unknown])[] = [
+          ['get_link_data', { url: LINK }],
+          ['get_link_data', { url: 'https://invented.example/item/9' }],
+          ['get_link_data', { url: LINK, field: ['common'] }],
+          ['get_link_data', undefined],
+          ['get_link_data_batch', { urls: [LINK, 'https://unknown.example/1'] }],
+          ['list_models', {}],
+          ['no_such_tool', {}],
+          ['get_link_data', [LINK]],
+        ];
+        for (const [name, input] of inputs) {
+          const answer = await plain(name, input, revision);
+          const byPackage = await plain(name, input, revision, { toThePackage: true });
+          const what = `${name} ${JSON.stringify(input)}`;
+          expect(answer.status, what).to.equal(byPackage.status);
+          expect(messageOf(answer), what).to.deep.equal(messageOf(byPackage));
+        }
+        const { headers } = await plain('list_models', {}, revision);
+        expect(headers.get('content-type')).to.equal('application/json');
+      });
+    }
+
+    it('go on as events if they take long', async () => {
+      extraction = async (id) => {
+        await sleep(6_000);
+        return inventedExtraction(id);
+      };
+      const { headers, text } = await plain('get_link_data', { url: 'https://invented.example/item/6' }, MODERN);
+      expect(headers.get('content-type')).to.match(/^text\/event-stream/);
+      expect(text).to.match(/^: keep-alive\n\nevent: message\ndata: \{.+\}\n\n$/);
+      expect(messageOf({ text } as Answer).result.structuredContent.platform).to.equal('invented');
+    });
   });
 
   it('answer several links, each with its data or its error', async () => {
