@@ -221,7 +221,12 @@ describe('media links in a real browser', function () {
     await page.getByRole('button', { name: 'Show transcript' }).press('Enter');
     await page.getByText('From the subtitles of the platform, English.').waitFor();
     const lines = page.locator('.timed-tall li');
-    expect(await lines.allTextContents()).to.deep.equal(['0:01Two tugs leave the quay.', '0:14The lock is narrow.']);
+    expect(await lines.allTextContents()).to.deep.equal([
+      '0:00The quay',
+      '0:01Two tugs leave the quay.',
+      '0:12The lock',
+      '0:14The lock is narrow.',
+    ]);
     await page.getByLabel(/^Search in the transcript/).fill('LOCK');
     await page.getByText('1 line', { exact: true }).waitFor();
     expect(await page.locator('.timed-tall mark').allTextContents()).to.deep.equal(['lock']);

@@ -212,7 +212,7 @@ describe('the playground in a real browser', () => {
     expect(await file.getAttribute('download')).to.equal(null);
     const tops = async (width: number) => {
       await page.setViewportSize({ width, height: 844 });
-      const boxes = await page.locator('.product-head > *').evaluateAll((parts) =>
+      const boxes = await page.locator('.media-head > *').evaluateAll((parts) =>
         parts.map((part) => {
           const { left, top, right, bottom } = part.getBoundingClientRect();
           return { left, top, right, bottom };

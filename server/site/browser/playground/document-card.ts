@@ -1,6 +1,6 @@
 /*
- * Displays an answer of the extraction route for people: a post with its numbers, players, pictures and files, or a
- * product (`product-card.ts`). Files come through the media links of the gateway, which work where a
+ * Displays an answer of the extraction route for people: a post, or a product (`product-card.ts`). Of a post the player or
+ * the pictures come first, beside them who made it and what can be saved, then numbers, the timeline and all files. Files come through the media links of the gateway, which work where a
  * platform refuses other addresses or pages. Without such a link, they are loaded from the platform, pictures without a
  * referrer; a picture that fails is removed. Fields that an answer lacks are omitted, and a rounded number is marked as
  * such.
@@ -11,11 +11,11 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel } from './carousel.js';
-import { longText, type MediaLinks, mediaLinksOf, picturedHead, pictureOf, slidesOf } from './document-parts.js';
+import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { productParts } from './product-card.js';
-import { transcriptSection } from './transcript.js';
-import { chapterList, type Player, postPlayer } from './video-player.js';
+import { timeline } from './timeline.js';
+import { type Player, postPlayer } from './video-player.js';
 
 const t = textsOf('playground-links');
 
@@ -43,42 +43,36 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
   const shown = postPlayer(data, { links, poster, platform });
   const player = shown && 'playFrom' in shown ? shown : undefined;
   const isSeen = shown?.element.querySelector('video') != null;
-  const spoken = spokenParts(data, body, player);
-  const watched = element(
-    'div',
-    { class: spoken.length > 0 ? 'document-watch document-watch-spoken' : 'document-watch' },
-    element('div', { class: 'stack' }, shown?.element, downloadButtons(data), player !== undefined && cutForm(data)),
-    spoken.length > 0 && element('div', { class: 'stack' }, ...spoken),
-  );
   const pictures = textsAt(data, 'media.image_urls');
   const isCarousel = !isSeen && pictures.length > 1;
   const strip = isCarousel && carousel(slidesOf(pictures, links), t.pictures);
-  const head = isSeen ? undefined : thumbnail;
+  const picture = !isSeen && !strip && poster !== undefined && pictureOf(poster, links, 'document-thumbnail');
+  const media = [strip, picture, shown?.element].filter((part) => !!part);
+  const isWide = isSeen || (shown !== undefined && !strip);
+  const numbers = postMetrics(data);
+  const words = [...postWords(data, links), ...saveParts(data, player), ...describing(data)];
   return [
-    strip ? picturedHead(strip, postWords(data, links)) : documentHead(head, postWords(data, links), links),
-    watched,
-    postMetrics(data),
-    !isCarousel && gallery(pictures, links),
+    mediaHead(media, numbers && !isWide ? [...words, numbers] : words, isWide),
+    isWide && numbers,
+    hasSound(data, player) && timeline(data, body, player),
     fileList(data),
   ];
 }
 
-/** What is said and where, of an item with sound. */
-function spokenParts(
-  data: unknown,
-  body: Readonly<Record<string, unknown>>,
-  player: Player | undefined,
-): (HTMLElement | false)[] {
-  const hasSubtitles = listAt(data, 'media.entries').some((entry) => textAt(entry, 'kind') === 'subtitle');
-  if (!player && !hasSubtitles) return [];
-  return [player !== undefined && chapterList(data, player), transcriptSection(data, body, player)];
+/** What can be saved, the best first. */
+function saveParts(data: unknown, player: Player | undefined): HTMLElement[] {
+  return [downloadButtons(data), player !== undefined && cutForm(data)].filter((part) => part !== false);
+}
+
+/** Whether something is said, or has chapters. */
+function hasSound(data: unknown, player: Player | undefined): boolean {
+  return !!player || listAt(data, 'media.entries').some((entry) => textAt(entry, 'kind') === 'subtitle');
 }
 
 function postWords(data: unknown, links: MediaLinks): HTMLElement[] {
   const title = textAt(data, 'common.title');
   const url = textAt(data, 'ids.canonical_url');
   const author = textAt(data, 'common.author.name') ?? textAt(data, 'common.author.username');
-  const text = textAt(data, 'common.description') ?? textAt(data, 'common.caption');
   const seconds = numberAt(data, 'common.duration_seconds');
   const publishedAt = textAt(data, 'common.published_at');
   const facts = [seconds !== undefined && clock(seconds), publishedAt && dateOf(publishedAt)].filter((fact) => !!fact);
@@ -86,8 +80,12 @@ function postWords(data: unknown, links: MediaLinks): HTMLElement[] {
     element('h3', { dir: 'auto' }, webLink(url, title ?? t.untitled)),
     ...(author === undefined ? [] : [authorLine(data, author, links)]),
     ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
-    ...(text === undefined || text === title ? [] : [longText(text)]),
   ];
+}
+
+function describing(data: unknown): HTMLElement[] {
+  const text = textAt(data, 'common.description') ?? textAt(data, 'common.caption');
+  return text === undefined || text === textAt(data, 'common.title') ? [] : [longText(text)];
 }
 
 /** The picture of the account is omitted if it cannot be loaded. */
@@ -113,35 +111,4 @@ function postMetrics(data: unknown): HTMLElement | false {
     return [element('div', {}, element('dt', {}, t.metrics[name]), element('dd', {}, shown))];
   });
   return visible.length > 0 && element('dl', { class: 'metrics', 'aria-label': t.numbers }, ...visible);
-}
-
-function documentHead(
-  thumbnail: string | undefined,
-  words: readonly HTMLElement[],
-  links: MediaLinks = new Map(),
-): HTMLElement {
-  const picture = thumbnail?.startsWith('https:') ? pictureOf(thumbnail, links, 'document-thumbnail') : undefined;
-  return element(
-    'div',
-    { class: picture ? 'document-head document-head-pictured' : 'document-head' },
-    picture,
-    element('div', { class: 'document-words' }, ...words),
-  );
-}
-
-/** @param urls The first is already displayed above. */
-function gallery(urls: readonly string[], links: MediaLinks = new Map()): HTMLElement | false {
-  const visible = urls.filter((url) => url.startsWith('https:'));
-  if (visible.length < 2) return false;
-  return element(
-    'ul',
-    { class: 'gallery', 'aria-label': t.pictures },
-    ...visible.map((url, index) => galleryEntry(url, index, links)),
-  );
-}
-
-function galleryEntry(url: string, index: number, links: MediaLinks): HTMLElement {
-  const link = webLink(links.get(url) ?? url, '', { 'aria-label': fill(t.picture, { number: index + 1 }) });
-  link.replaceChildren(pictureOf(url, links));
-  return element('li', {}, link);
 }

@@ -60,12 +60,16 @@ export function slidesOf(urls: readonly string[], links: MediaLinks): Slide[] {
   return loadable.map((url) => ({ kind: 'picture', src: links.get(url) ?? url }));
 }
 
-/** Words with pictures before them: beside them where there is room, or else above. */
-export function picturedHead(pictures: HTMLElement | false, words: readonly HTMLElement[]): HTMLElement {
+/**
+ * Words with media before them: beside them where there is room, or else above.
+ * @param isWide Whether the media are as wide as a video. Default false.
+ */
+export function mediaHead(media: readonly HTMLElement[], words: readonly HTMLElement[], isWide = false): HTMLElement {
+  const kind = media.length === 0 ? '' : isWide ? ' media-head-wide' : ' media-head-pictured';
   return element(
     'div',
-    { class: pictures ? 'product-head product-head-pictured' : 'product-head' },
-    pictures,
+    { class: `media-head${kind}` },
+    media.length > 0 && element('div', { class: 'stack-small' }, ...media),
     element('div', { class: 'document-words' }, ...words),
   );
 }

@@ -23,6 +23,7 @@ export function downloadButtons(data: unknown): HTMLElement | false {
     ...(mp3 === undefined ? [] : [saving(ownAddress(mp3), t.downloadMp3, BUTTON)]),
     ...(archive === undefined ? [] : [saving(ownAddress(archive), t.downloadAll, BUTTON)]),
   ];
+  buttons[0]?.classList.remove('button-quiet');
   return buttons.length > 0 && element('div', { class: 'row' }, ...buttons);
 }
 

@@ -8,7 +8,7 @@ import { arrival, listAt, numberAt, play, textAt } from '../requests.js';
 import { textsOf } from '../texts.js';
 import { type FileDrop, onSubmit, showWork, startFileDrop } from '../work.js';
 import { startRecorder } from './recorder.js';
-import { type Line, linesOf, markPlayed } from './transcript.js';
+import { type Line, linesOf, markPlayed } from './timeline.js';
 
 const t = textsOf('playground-audio');
 

@@ -63,7 +63,7 @@ for (const button of form.querySelectorAll<HTMLElement>('[data-example]')) {
 /** As large as the beginning of a document, for people who see. */
 function emptyCard(): HTMLElement {
   const lines = element('div', { class: 'document-words' }, ...Array.from({ length: 4 }, () => element('i')));
-  const head = element('div', { class: 'document-head document-head-pictured' }, element('i'), lines);
+  const head = element('div', { class: 'media-head media-head-wide' }, element('i'), lines);
   return element('article', { class: 'card document skeleton', 'aria-hidden': 'true' }, head);
 }
 

@@ -9,7 +9,7 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel, type Slide } from './carousel.js';
-import { longText, type MediaLinks, mediaLinksOf, picturedHead, pictureOf, slidesOf } from './document-parts.js';
+import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
 
 const t = textsOf('playground-links');
 
@@ -23,7 +23,7 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
   const seen = carousel([...slidesOf(textsAt(product, 'image_urls'), links), ...film], t.pictures);
   const bars = ratingBars(product);
   return [
-    picturedHead(seen, [...productWords(product), ...(bars ? [bars] : [])]),
+    mediaHead(seen ? [seen] : [], [...productWords(product), ...(bars ? [bars] : [])]),
     variantList(product, links),
     reviewList(t.bestReviews, listAt(data, 'reviews.five_star'), links),
     reviewList(t.worstReviews, listAt(data, 'reviews.one_star'), links),

@@ -84,7 +84,7 @@ function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source
   const video = element('video', {
     ...{ src, poster, controls: true, playsinline: true, preload: 'none', 'aria-label': t.video },
   });
-  const parts = element('div', { class: 'stack-small' }, video);
+  const parts = element('div', {}, video);
   video.addEventListener('error', () => parts.replaceWith(elsewhere()));
   /** Second of the item at which the file that is loaded begins. */
   let offset = 0;
@@ -110,7 +110,11 @@ function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source
     onTime: (listener) => video.addEventListener('timeupdate', () => listener(video.currentTime + offset)),
   };
   const length = numberAt(data, 'common.duration_seconds');
-  if (isMerged && length !== undefined && length >= 2) parts.append(jumps(player, length));
+  if (isMerged && length !== undefined && length >= 2) {
+    // It has no length of its own, so the browser's own slider would say nothing.
+    video.classList.add('video-merged');
+    parts.append(jumps(player, length));
+  }
   return player;
 }
 
@@ -145,7 +149,7 @@ function jumps(player: Player, seconds: number): HTMLElement {
   const slider = element('input', { type: 'range', min: '0', max: String(last), value: '0', step: '1' });
   const shown = element('output', { class: 'figures' });
   const show = () => {
-    shown.textContent = clock(slider.valueAsNumber);
+    shown.textContent = `${clock(slider.valueAsNumber)} / ${clock(seconds)}`;
     slider.setAttribute('aria-valuetext', clock(slider.valueAsNumber));
   };
   show();
@@ -164,28 +168,12 @@ function jumps(player: Player, seconds: number): HTMLElement {
     slider.valueAsNumber = Math.floor(played);
     show();
   });
-  return element('label', { class: 'small player-jump' }, `${t.startAt} `, slider, ' ', shown);
-}
-
-/** Chapters that play from their beginning. */
-export function chapterList(data: unknown, player: Player): HTMLElement | false {
-  const chapters = listAt(data, 'common.chapters').flatMap((chapter) => {
-    const [title, start] = [textAt(chapter, 'title'), numberAt(chapter, 'start_seconds')];
-    return title === undefined || start === undefined ? [] : [{ title, start }];
-  });
-  if (chapters.length === 0) return false;
-  const entries = chapters.map(({ title, start }) =>
-    element(
-      'li',
-      {},
-      timedButton(start, title, () => player.playFrom(start)),
-    ),
-  );
   return element(
-    'details',
-    { open: true },
-    element('summary', {}, t.chapters),
-    element('ol', { class: 'timed' }, ...entries),
+    'label',
+    { class: 'small player-jump' },
+    element('span', { class: 'visually-hidden' }, t.startAt),
+    slider,
+    shown,
   );
 }
 

@@ -1,8 +1,8 @@
 /*
- * The transcript of a document: a button asks for it, which is one more request of the same link. Its lines play from
- * their time; a search shows the lines with its words, and Enter plays from the next of them. Speech that is still being
- * recognised is asked for again, while the page shows the document. A transcript that is missing is explained in the
- * gateway's own sentence.
+ * The timeline of a document: its chapters, and among them the words that are spoken once they are asked for, which is one
+ * more request of the same link. Lines play from their time; a search shows the lines with its words, and Enter plays from
+ * the next of them. Speech that is still being recognised is asked for again, while the page shows the document. A
+ * transcript that is missing is explained in the gateway's own sentence.
  */
 
 import { element, showProblem } from '../elements.js';
@@ -18,6 +18,8 @@ const MAX_ASKS = 60;
 
 /** A line with a time. */
 export interface Line {
+  /** Whether it is the title of a chapter: a search leaves it out. */
+  isChapter: boolean;
   start: number;
   text: string;
   element: HTMLElement;
@@ -25,46 +27,90 @@ export interface Line {
   words: HTMLElement;
 }
 
-/** @param body The request of the link. */
-export function transcriptSection(
+/**
+ * The chapters of an item and the words that are spoken in it, as one list by time.
+ * @param body The request of the link.
+ */
+export function timeline(
   data: unknown,
   body: Readonly<Record<string, unknown>>,
   player: Player | undefined,
 ): HTMLElement {
+  const chapters = player ? chaptersOf(data, player) : [];
+  let lines: readonly Line[] = chapters;
+  player?.onTime((seconds) => markPlayed(lines, seconds));
+  const result = element('div', { class: 'stack-small', tabindex: '-1' }, chapters.length > 0 && listOf(chapters));
+  const show = (transcript: unknown) => {
+    const spoken = linesOf(transcript, player);
+    lines = [...chapters, ...spoken].sort((one, other) => one.start - other.start);
+    result.replaceChildren(...transcriptParts(transcript, spoken.length > 0 ? lines : [], player));
+  };
+  const title = chapters.length > 0 ? t.chapters : t.transcript;
+  return element(
+    'section',
+    { class: 'stack-small timeline', 'aria-label': title },
+    ...transcriptForm(data, body, { title, result, show }),
+    result,
+  );
+}
+
+/** Chapters, which play from their beginning. */
+function chaptersOf(data: unknown, player: Player): Line[] {
+  return listAt(data, 'common.chapters').flatMap((chapter) => {
+    const [text, start] = [textAt(chapter, 'title'), numberAt(chapter, 'start_seconds')];
+    if (text === undefined || start === undefined) return [];
+    return [lineOf({ start, text, isChapter: true }, player)];
+  });
+}
+
+interface TranscriptPlace {
+  title: string;
+  /** Where the words are shown; focused then. */
+  result: HTMLElement;
+  show(transcript: unknown): void;
+}
+
+/** Asks for the transcript in one of its languages. */
+function transcriptForm(
+  data: unknown,
+  body: Readonly<Record<string, unknown>>,
+  { title, result, show }: TranscriptPlace,
+): HTMLElement[] {
   const languages = languagesOf(data);
   const select = element(
     'select',
     { class: 'input', id: 'transcript-language' },
     ...languages.map((tag) => element('option', { value: tag }, nameOf(tag))),
   );
-  const choice =
-    languages.length > 1 &&
-    element('div', { class: 'field' }, element('label', { for: select.id }, t.language), select);
+  const label = element('label', { for: select.id, class: 'visually-hidden' }, t.language);
   const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.showTranscript);
+  const hint = element('span', { class: 'small muted' }, t.oneMore);
   const work = element('p', { class: 'work', role: 'status' });
   const problem = element('p', { class: 'problem', role: 'alert' });
-  const result = element('div', { class: 'stack-small', tabindex: '-1' });
-  const hint = element('span', { class: 'small muted' }, t.oneMore);
-  const section = element(
-    'section',
-    { class: 'stack-small', 'aria-label': t.transcript },
-    element('div', { class: 'row cut-fields' }, choice, button, hint),
-    work,
-    problem,
-    result,
+  const note = element('div');
+  const form = element(
+    'div',
+    { class: 'row row-apart' },
+    element('h4', {}, title),
+    element('div', { class: 'row' }, hint, ...(languages.length > 1 ? [label, select] : []), button),
   );
   button.addEventListener('click', async () => {
     if (button.getAttribute('aria-disabled') === 'true') return;
     button.setAttribute('aria-disabled', 'true');
     showProblem(problem);
+    note.replaceChildren();
     const done = showWork(work, t.searching);
     try {
       const wanted = languages.length > 1 ? { transcript_languages: [select.value] } : {};
-      const answer = await askFor({ ...body, ...wanted, include_transcript: true }, section);
+      const answer = await askFor({ ...body, ...wanted, include_transcript: true }, form);
       done();
       const found = fieldAt(answer, 'data.transcript');
-      result.replaceChildren(...(found ? transcriptParts(found, player) : [await missing(answer)]));
-      if (found) result.focus({ preventScroll: true });
+      if (found) {
+        show(found);
+        result.focus({ preventScroll: true });
+      } else {
+        note.replaceChildren(await missing(answer));
+      }
     } catch (error) {
       done();
       showProblem(problem, error);
@@ -72,7 +118,7 @@ export function transcriptSection(
       button.removeAttribute('aria-disabled');
     }
   });
-  return section;
+  return [form, work, problem, note];
 }
 
 /** The answer with the transcript, or with the reason that there is none. */
@@ -113,7 +159,8 @@ function nameOf(tag: string): string {
 
 const SOURCES: Readonly<Record<string, string>> = t.sources;
 
-function transcriptParts(transcript: unknown, player: Player | undefined): HTMLElement[] {
+/** @param lines Those with a time, chapters among them; without any the text alone is shown. */
+function transcriptParts(transcript: unknown, lines: readonly Line[], player: Player | undefined): HTMLElement[] {
   const language = textAt(transcript, 'language');
   const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? t.found;
   const from = element(
@@ -121,28 +168,32 @@ function transcriptParts(transcript: unknown, player: Player | undefined): HTMLE
     { class: 'small muted' },
     `${source}${language === undefined ? '' : `, ${nameOf(language)}`}.`,
   );
-  const lines = linesOf(transcript, player);
   if (lines.length === 0) {
-    return [from, element('div', { class: 'transcript', tabindex: '0' }, textAt(transcript, 'text') ?? t.noWords)];
+    return [from, element('p', { class: 'transcript', tabindex: '0' }, textAt(transcript, 'text') ?? t.noWords)];
   }
-  const list = element(
+  return [from, searchField(lines, player), listOf(lines)];
+}
+
+function listOf(lines: readonly Line[]): HTMLElement {
+  return element(
     'ol',
     { class: 'timed timed-tall', tabindex: '0', 'aria-label': t.lines },
     ...lines.map((one) => one.element),
   );
-  player?.onTime((seconds) => markPlayed(lines, seconds));
-  return [from, searchField(lines, player), list];
 }
 
 /** The segments of a transcript, as buttons that play from their time. */
 export function linesOf(transcript: unknown, player: Pick<Player, 'playFrom'> | undefined): Line[] {
   return listAt(transcript, 'segments').flatMap((segment) => {
     const [start, text] = [numberAt(segment, 'start'), textAt(segment, 'text')];
-    if (start === undefined || text === undefined) return [];
-    const words = element('span', {}, text);
-    const button = timedButton(start, words, () => player?.playFrom(start));
-    return [{ start, text, words, element: element('li', {}, button) }];
+    return start === undefined || text === undefined ? [] : [lineOf({ start, text, isChapter: false }, player)];
   });
+}
+
+function lineOf(line: Pick<Line, 'start' | 'text' | 'isChapter'>, player: Pick<Player, 'playFrom'> | undefined): Line {
+  const words = element('span', {}, line.text);
+  const button = timedButton(line.start, words, () => player?.playFrom(line.start));
+  return { ...line, words, element: element('li', { class: line.isChapter && 'timed-chapter' }, button) };
 }
 
 /** Marks the line that is being spoken. */
@@ -158,7 +209,7 @@ function searchField(lines: readonly Line[], player: Player | undefined): HTMLEl
   const input = element('input', { class: 'input', id: 'transcript-search', type: 'search', autocomplete: 'off' });
   const count = element('span', { class: 'small muted', role: 'status' });
   let next = 0;
-  const matches = () => lines.filter((line) => !line.element.hidden);
+  const matches = () => lines.filter((line) => !line.element.hidden && !line.isChapter);
   input.addEventListener('input', () => {
     next = 0;
     const wanted = input.value.trim();
@@ -185,8 +236,8 @@ function searchField(lines: readonly Line[], player: Player | undefined): HTMLEl
 }
 
 /** Hides a line without the words, and marks them in others. */
-function showMatch({ element: line, words, text }: Line, wanted: string): void {
-  const at = wanted === '' ? -1 : text.toLowerCase().indexOf(wanted.toLowerCase());
+function showMatch({ element: line, words, text, isChapter }: Line, wanted: string): void {
+  const at = wanted === '' || isChapter ? -1 : text.toLowerCase().indexOf(wanted.toLowerCase());
   line.hidden = wanted !== '' && at < 0;
   const end = at + wanted.length;
   words.replaceChildren(
